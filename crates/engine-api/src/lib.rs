@@ -1,0 +1,1 @@
+//! Gannet: the `engine-api` room.

@@ -1,0 +1,1 @@
+//! Gannet: the `types` room.
