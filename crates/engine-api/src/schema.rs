@@ -1,0 +1,124 @@
+//! Definitions of tables as engines, planner and catalog share them.
+
+use base::{IndexId, PageId, TableId, TreeId};
+use types::{CollationId, ColumnType};
+
+/// A table: columns, indexes and where the engine put them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableDefinition {
+    /// Stable id, never reused. Zero until the engine has created the table.
+    pub id: TableId,
+    /// Raised by every change of the definition; cached plans compare it.
+    pub version: u64,
+    /// Database name.
+    pub schema: String,
+    /// Table name.
+    pub name: String,
+    /// Columns in order.
+    pub columns: Vec<ColumnDefinition>,
+    /// `indexes[0]` is the clustered one: the primary key, or the hidden row id when there is
+    /// none (`hidden_row_id`), in which case its `parts` are empty.
+    pub indexes: Vec<IndexDefinition>,
+    /// The clustered key is an 8 byte row id that the engine hands out.
+    pub hidden_row_id: bool,
+    /// Default collation for new columns.
+    pub collation: CollationId,
+    /// Options as given.
+    pub options: TableOptions,
+    /// Creation time, microseconds since 1970 UTC.
+    pub created_micros: i64,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnDefinition {
+    /// Stable id within the table, never reused, from 1.
+    pub id: u32,
+    /// Name as declared.
+    pub name: String,
+    /// Type.
+    pub column_type: ColumnType,
+    /// NULL allowed.
+    pub nullable: bool,
+    /// Value when an INSERT gives none.
+    pub default: ColumnDefault,
+    /// ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
+    /// AUTO_INCREMENT.
+    pub auto_increment: bool,
+    /// COMMENT.
+    pub comment: String,
+}
+
+/// The default of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnDefault {
+    /// No default: strict mode refuses an INSERT without a value (1364).
+    None,
+    /// DEFAULT NULL.
+    Null,
+    /// A constant, as text that converts to the column's type.
+    Constant(Vec<u8>),
+    /// CURRENT_TIMESTAMP with the column's fractional digits.
+    CurrentTimestamp,
+}
+
+/// One index: its own tree whose keys are the parts followed, for a secondary one, by the
+/// clustered key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexDefinition {
+    /// Stable id.
+    pub id: IndexId,
+    /// Name; `PRIMARY` for the primary key.
+    pub name: String,
+    /// UNIQUE or PRIMARY.
+    pub unique: bool,
+    /// PRIMARY KEY.
+    pub primary: bool,
+    /// Columns in key order.
+    pub parts: Vec<IndexPart>,
+    /// COMMENT.
+    pub comment: String,
+    /// Tree that holds it; set by the engine.
+    pub tree: TreeId,
+    /// Root page of the tree, fixed for its life; set by the engine.
+    pub root: PageId,
+    /// Page class of the tree (log2 of the page size in bytes); set by the engine.
+    pub page_class: u8,
+    /// Version of the collation tables its keys were made with.
+    pub collation_version: u16,
+}
+
+/// One part of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexPart {
+    /// Position in `TableDefinition::columns`.
+    pub column: usize,
+    /// Only the first so many characters (bytes for binary types).
+    pub prefix: Option<u32>,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// Options of CREATE TABLE that are kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// COMMENT.
+    pub comment: String,
+    /// Compression codec of the table's pages: none, lz4 or zstd; empty is the default.
+    pub codec: String,
+    /// Other accepted options as written, for SHOW CREATE TABLE.
+    pub other: Vec<(String, String)>,
+}
+
+impl TableDefinition {
+    /// Position of a column by name, compared without regard to case.
+    pub fn column_position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Position of the AUTO_INCREMENT column.
+    pub fn auto_increment_column(&self) -> Option<usize> {
+        self.columns.iter().position(|c| c.auto_increment)
+    }
+}

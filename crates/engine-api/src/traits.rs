@@ -1,0 +1,314 @@
+//! The traits: [`Engine`] makes [`Transaction`]s and opens [`Table`]s; a table gives
+//! [`Cursor`]s.
+
+use crate::{Result, TableDefinition};
+use base::TrxId;
+use std::any::Any;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// An encoded row: the clustered key and the payload. Reused from row to row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowBuffer {
+    /// Memcmp bytes of the clustered key (of the secondary key in a covering scan).
+    pub key: Vec<u8>,
+    /// The other columns (empty in a covering scan).
+    pub payload: Vec<u8>,
+}
+
+/// Isolation levels of the standard, with MySQL's meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Sees changes not yet committed.
+    ReadUncommitted,
+    /// A new snapshot per statement.
+    ReadCommitted,
+    /// One snapshot per transaction.
+    RepeatableRead,
+    /// Reads lock what they read.
+    Serializable,
+}
+
+/// `innodb_flush_log_at_trx_commit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushPolicy {
+    /// 0: written and synced once a second.
+    EverySecond,
+    /// 1: written and synced before the commit returns.
+    Synchronous,
+    /// 2: written before the commit returns, synced once a second.
+    WriteOnly,
+}
+
+/// What a transaction is begun with.
+#[derive(Clone, Debug)]
+pub struct TransactionOptions {
+    /// Level.
+    pub isolation: Isolation,
+    /// REPEATABLE READ refuses to change rows changed after its snapshot (1213).
+    pub snapshot_isolation: bool,
+    /// START TRANSACTION READ ONLY.
+    pub read_only: bool,
+    /// `innodb_lock_wait_timeout`.
+    pub lock_wait_timeout: Duration,
+    /// Durability of the commit.
+    pub flush_policy: FlushPolicy,
+}
+
+/// Row lock that a read takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Consistent read from the snapshot.
+    None,
+    /// LOCK IN SHARE MODE.
+    Shared,
+    /// FOR UPDATE, and the reads of UPDATE and DELETE: latest committed version.
+    Exclusive,
+}
+
+/// What a locking read does when the row is locked by another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWait {
+    /// Wait up to the transaction's limit.
+    Wait,
+    /// Fail at once.
+    NoWait,
+    /// Leave the row out.
+    SkipLocked,
+}
+
+/// Direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanDirection {
+    /// Ascending key bytes.
+    Forward,
+    /// Descending key bytes.
+    Backward,
+}
+
+/// An interval of memcmp keys of one index. A bound is a prefix of index keys: an included
+/// lower bound starts at the first key with that prefix, an included upper bound ends after the
+/// last key with that prefix; excluded bounds leave all keys with the prefix out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRange {
+    /// Low end.
+    pub lower: Bound<Vec<u8>>,
+    /// High end.
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// The whole index.
+    pub fn all() -> Self {
+        Self { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: Vec<u8>) -> Self {
+        Self { lower: Bound::Included(prefix.clone()), upper: Bound::Included(prefix) }
+    }
+}
+
+/// How to scan.
+#[derive(Clone, Debug)]
+pub struct ScanOptions {
+    /// Position in `TableDefinition::indexes`.
+    pub index: usize,
+    /// Which keys.
+    pub range: KeyRange,
+    /// Order.
+    pub direction: ScanDirection,
+    /// Row locks taken.
+    pub lock: LockMode,
+    /// On a locked row.
+    pub lock_wait: LockWait,
+    /// Give only the index key (no fetch of the clustered row); the caller decodes columns
+    /// from it.
+    pub covering: bool,
+}
+
+/// A unique index already holds the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DuplicateKey {
+    /// Position in `TableDefinition::indexes`.
+    pub index: usize,
+    /// Clustered key of the row that holds it.
+    pub clustered_key: Vec<u8>,
+}
+
+/// A point to roll back to within a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint(pub u64);
+
+/// What an engine can do; the planner and DDL ask.
+#[derive(Clone, Copy, Debug)]
+pub struct Capabilities {
+    /// BEGIN and ROLLBACK mean something.
+    pub transactions: bool,
+    /// Secondary indexes.
+    pub secondary_indexes: bool,
+    /// Largest key in bytes.
+    pub key_bytes_max: usize,
+}
+
+/// Estimates about a table; cheap to read, never exact.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the clustered tree's pages, uncompressed.
+    pub data_bytes: u64,
+    /// Bytes of the other trees' pages, uncompressed.
+    pub index_bytes: u64,
+    /// Per index, per number of leading parts: estimated number of distinct values.
+    pub distinct: Vec<Vec<u64>>,
+}
+
+/// A finding of CHECK TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFinding {
+    /// Object.
+    pub object: String,
+    /// Sentence.
+    pub detail: String,
+}
+
+/// A storage engine.
+pub trait Engine: Send + Sync {
+    /// Name in SHOW ENGINES.
+    fn name(&self) -> &'static str;
+    /// Abilities.
+    fn capabilities(&self) -> Capabilities;
+    /// Starts a transaction; takes no snapshot yet.
+    fn begin(&self, options: TransactionOptions) -> Box<dyn Transaction>;
+
+    /// Creates the trees of a table and fills in its ids, within `trx` (undone if it rolls
+    /// back or is lost in a crash).
+    fn create_table(&self, trx: &mut dyn Transaction, table: &mut TableDefinition) -> Result<()>;
+    /// Gives the table's space back once `trx` has committed and no reader needs it.
+    fn drop_table(&self, trx: &mut dyn Transaction, table: &TableDefinition) -> Result<()>;
+    /// Builds index `position` of `table` from its rows; ids are filled in. The caller keeps
+    /// writers away. A duplicate in a unique index is reported with its clustered key.
+    fn build_index(
+        &self,
+        trx: &mut dyn Transaction,
+        table: &mut TableDefinition,
+        position: usize,
+    ) -> Result<std::result::Result<(), DuplicateKey>>;
+    /// Drops the tree of one secondary index once `trx` has committed.
+    fn drop_index(
+        &self,
+        trx: &mut dyn Transaction,
+        table: &TableDefinition,
+        position: usize,
+    ) -> Result<()>;
+    /// Opens a table for reading and writing. Cheap; the caller caches the result by version.
+    fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>>;
+
+    /// The dictionary: a small transactional key-value tree in which the catalog keeps its
+    /// definitions. Reads see the latest committed value and `trx`'s own.
+    fn dictionary_get(&self, trx: &mut dyn Transaction, key: &[u8]) -> Result<Option<Vec<u8>>>;
+    /// Sets a key.
+    fn dictionary_put(&self, trx: &mut dyn Transaction, key: &[u8], value: &[u8]) -> Result<()>;
+    /// Removes a key.
+    fn dictionary_delete(&self, trx: &mut dyn Transaction, key: &[u8]) -> Result<()>;
+    /// All pairs whose key begins with `prefix`, in key order.
+    fn dictionary_scan(
+        &self,
+        trx: &mut dyn Transaction,
+        prefix: &[u8],
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>>;
+
+    /// Named counters and gauges for SHOW STATUS, in MySQL's `Innodb_` names where they exist.
+    fn status(&self) -> Vec<(&'static str, u64)>;
+}
+
+/// A transaction. Dropping it without `commit` rolls it back.
+pub trait Transaction: Send {
+    /// For the engine's own downcast.
+    fn as_any_mut(&mut self) -> &mut dyn Any;
+    /// Id; zero until it has written.
+    fn id(&self) -> TrxId;
+    /// Whether it has changed anything.
+    fn has_written(&self) -> bool;
+    /// Takes the snapshot now (START TRANSACTION WITH CONSISTENT SNAPSHOT).
+    fn open_snapshot(&mut self);
+    /// A new statement begins: READ COMMITTED drops its snapshot. Returns the point to which a
+    /// failed statement is rolled back.
+    fn begin_statement(&mut self) -> Savepoint;
+    /// A point for SAVEPOINT.
+    fn savepoint(&mut self) -> Savepoint;
+    /// Undoes all changes after the point. Locks are kept.
+    fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()>;
+    /// Makes it durable. On an error the transaction may or may not be durable only if the
+    /// error is `Failed`; otherwise it has been rolled back.
+    fn commit(self: Box<Self>) -> Result<()>;
+    /// Undoes everything.
+    fn rollback(self: Box<Self>) -> Result<()>;
+    /// Parks until everything this transaction has seen is durable.
+    fn wait_read_durable(&mut self) -> Result<()>;
+    /// Changes the limit for later lock waits.
+    fn set_lock_wait_timeout(&mut self, timeout: Duration);
+}
+
+/// An open table.
+pub trait Table: Send + Sync {
+    /// Its definition.
+    fn definition(&self) -> &Arc<TableDefinition>;
+
+    /// Inserts a row. With a hidden row id `row.key` is empty and is filled in.
+    fn insert(
+        &self,
+        trx: &mut dyn Transaction,
+        row: &mut RowBuffer,
+    ) -> Result<std::result::Result<(), DuplicateKey>>;
+    /// Replaces `old`, as it was read under an exclusive lock, by `new`. Only indexes whose
+    /// columns differ are touched.
+    fn update(
+        &self,
+        trx: &mut dyn Transaction,
+        old: &RowBuffer,
+        new: &RowBuffer,
+    ) -> Result<std::result::Result<(), DuplicateKey>>;
+    /// Deletes a row that was read under an exclusive lock.
+    fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()>;
+
+    /// Reads the row with this clustered key into `row`; false if there is none (or it is
+    /// locked and `wait` is `SkipLocked`).
+    fn get(
+        &self,
+        trx: &mut dyn Transaction,
+        clustered_key: &[u8],
+        lock: LockMode,
+        wait: LockWait,
+        row: &mut RowBuffer,
+    ) -> Result<bool>;
+    /// Opens a scan. It reads from `trx`'s snapshot (`LockMode::None`) or the latest versions.
+    fn scan(&self, trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>>;
+    /// READ COMMITTED: gives back the lock of a row that the statement did not want after all.
+    fn unlock_row(&self, trx: &mut dyn Transaction, row: &RowBuffer);
+
+    /// Reserves `count` values of the AUTO_INCREMENT counter that are `offset + n * increment`
+    /// and returns the first. Survives crashes: a value is never given twice.
+    fn reserve_auto_increment(&self, count: u64, increment: u64, offset: u64) -> Result<u64>;
+    /// A row with this explicit value was inserted: the counter moves past it.
+    fn observe_auto_increment(&self, value: u64) -> Result<()>;
+    /// Next value that would be given, for SHOW CREATE TABLE.
+    fn next_auto_increment(&self) -> u64;
+    /// ALTER TABLE ... AUTO_INCREMENT, TRUNCATE.
+    fn set_auto_increment(&self, value: u64) -> Result<()>;
+
+    /// Estimates.
+    fn statistics(&self) -> Statistics;
+    /// Estimated number of keys in a range of an index.
+    fn estimate_range(&self, index: usize, range: &KeyRange) -> u64;
+    /// CHECK TABLE: order, links and agreement of the indexes.
+    fn check(&self) -> Result<Vec<TableFinding>>;
+}
+
+/// A scan in progress.
+pub trait Cursor: Send {
+    /// The next row into `row`; false at the end.
+    fn next(&mut self, trx: &mut dyn Transaction, row: &mut RowBuffer) -> Result<bool>;
+}
