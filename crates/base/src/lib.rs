@@ -1,20 +1,20 @@
-//! Ids as newtypes and other ground-floor things.
+//! Gannet: the `base` room. What every other room may use and nothing that knows another room.
+//!
+//! Identifiers as newtypes, checksums, seeded random numbers, invariants, fault points
+//! ([`buggify!`]), coverage marks ([`probe!`]), the registry of metrics and memory accounts.
+//! `base` starts no thread, reads no clock and touches no file.
 
-/// Number of a page in the translation array; 48 bits are used.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct PageId(pub u64);
-/// Position in the log, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct Lsn(pub u64);
-/// Number of a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct TrxId(pub u64);
-/// Number of a tree.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct TreeId(pub u32);
-/// Number of a table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct TableId(pub u64);
-/// Number of an index.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Default)]
-pub struct IndexId(pub u32);
+pub mod buggify;
+pub mod checksum;
+mod ids;
+mod invariant;
+pub mod memory;
+pub mod metrics;
+pub mod probe;
+mod random;
+
+pub use ids::{IndexId, Lsn, PageId, TableId, TreeId, TrxId};
+#[doc(hidden)]
+pub use invariant::invariant_failed;
+pub use memory::{MemoryAccount, MemoryExceeded};
+pub use random::Random;
