@@ -1,0 +1,559 @@
+//! A small blocking client: text protocol, prepared statements, warnings, several results.
+
+use crate::packet::{self, Fields, protocol_error};
+use sha1::{Digest, Sha1};
+use std::io::{self, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+const CLIENT_LONG_PASSWORD: u32 = 1;
+const CLIENT_FOUND_ROWS: u32 = 1 << 1;
+const CLIENT_LONG_FLAG: u32 = 1 << 2;
+const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
+const CLIENT_PROTOCOL_41: u32 = 1 << 9;
+const CLIENT_TRANSACTIONS: u32 = 1 << 13;
+const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
+const CLIENT_MULTI_STATEMENTS: u32 = 1 << 16;
+const CLIENT_MULTI_RESULTS: u32 = 1 << 17;
+const CLIENT_PLUGIN_AUTH: u32 = 1 << 19;
+const SERVER_MORE_RESULTS_EXISTS: u16 = 8;
+
+/// Where and as whom to connect.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// IPv4 address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+    /// User name.
+    pub user: String,
+    /// Password; empty for none.
+    pub password: String,
+    /// Database, or empty.
+    pub database: String,
+    /// Affected rows count matched rows.
+    pub found_rows: bool,
+    /// Give up reading after this long.
+    pub read_timeout: Duration,
+}
+
+impl Options {
+    /// root without a password on the loopback.
+    pub fn local(port: u16) -> Self {
+        Self {
+            host: "127.0.0.1".into(),
+            port,
+            user: "root".into(),
+            password: String::new(),
+            database: String::new(),
+            found_rows: false,
+            read_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A column of a result as the server described it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Database of the table.
+    pub schema: String,
+    /// Alias of the table.
+    pub table: String,
+    /// The table's own name.
+    pub org_table: String,
+    /// Label.
+    pub name: String,
+    /// The column's own name.
+    pub org_name: String,
+    /// Collation number.
+    pub collation: u16,
+    /// Display length in bytes.
+    pub length: u32,
+    /// Type code of the protocol.
+    pub type_code: u8,
+    /// Flag bits.
+    pub flags: u16,
+    /// Decimals.
+    pub decimals: u8,
+}
+
+/// The OK packet.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Done {
+    /// Affected rows.
+    pub affected_rows: u64,
+    /// First generated key.
+    pub last_insert_id: u64,
+    /// Status flags.
+    pub status: u16,
+    /// Number of warnings.
+    pub warnings: u16,
+    /// Text such as `Rows matched: 1  Changed: 1  Warnings: 0`.
+    pub info: String,
+}
+
+/// The error packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerError {
+    /// Number.
+    pub code: u16,
+    /// SQLSTATE.
+    pub state: String,
+    /// Text.
+    pub message: String,
+}
+
+/// One field as text, `None` for NULL.
+pub type Field = Option<Vec<u8>>;
+
+/// The answer to one statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// No result set.
+    Done(Done),
+    /// A result set; the status is that of its end.
+    Rows {
+        /// Columns.
+        columns: Vec<Column>,
+        /// Rows in order.
+        rows: Vec<Vec<Field>>,
+        /// Status flags at the end.
+        status: u16,
+        /// Number of warnings.
+        warnings: u16,
+    },
+    /// Refused.
+    Error(ServerError),
+}
+
+/// A connection.
+pub struct Connection {
+    stream: BufReader<TcpStream>,
+    sequence: u8,
+    /// Version text of the greeting.
+    pub server_version: String,
+    /// Connection id of the greeting.
+    pub id: u32,
+}
+
+impl Connection {
+    /// Connects and logs in.
+    pub fn open(options: &Options) -> io::Result<Self> {
+        let stream = TcpStream::connect((options.host.as_str(), options.port))?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(options.read_timeout))?;
+        let mut connection = Self {
+            stream: BufReader::new(stream),
+            sequence: 0,
+            server_version: String::new(),
+            id: 0,
+        };
+        let greeting = connection.read()?;
+        if greeting.first() == Some(&0xff) {
+            return Err(io::Error::other(error_packet(&greeting)?.message));
+        }
+        let mut fields = Fields::new(&greeting);
+        fields.take(1)?;
+        connection.server_version = String::from_utf8_lossy(fields.zero_terminated()?).into_owned();
+        connection.id = fields.integer(4)? as u32;
+        let mut scramble = fields.take(8)?.to_vec();
+        fields.take(1 + 2 + 1 + 2 + 2 + 1 + 10)?;
+        scramble.extend_from_slice(fields.zero_terminated()?);
+        connection.log_in(options, &scramble)?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self, options: &Options, scramble: &[u8]) -> io::Result<()> {
+        let mut flags = CLIENT_LONG_PASSWORD
+            | CLIENT_LONG_FLAG
+            | CLIENT_PROTOCOL_41
+            | CLIENT_TRANSACTIONS
+            | CLIENT_SECURE_CONNECTION
+            | CLIENT_MULTI_STATEMENTS
+            | CLIENT_MULTI_RESULTS
+            | CLIENT_PLUGIN_AUTH;
+        if !options.database.is_empty() {
+            flags |= CLIENT_CONNECT_WITH_DB;
+        }
+        if options.found_rows {
+            flags |= CLIENT_FOUND_ROWS;
+        }
+        let mut out = Vec::new();
+        out.extend_from_slice(&flags.to_le_bytes());
+        out.extend_from_slice(&(1u32 << 30).to_le_bytes());
+        out.push(45);
+        out.extend_from_slice(&[0; 23]);
+        out.extend_from_slice(options.user.as_bytes());
+        out.push(0);
+        let proof = native_password(&options.password, scramble);
+        out.push(proof.len() as u8);
+        out.extend_from_slice(&proof);
+        if !options.database.is_empty() {
+            out.extend_from_slice(options.database.as_bytes());
+            out.push(0);
+        }
+        out.extend_from_slice(b"mysql_native_password\0");
+        self.write(&out)?;
+        let answer = self.read()?;
+        match answer.first() {
+            Some(0) => Ok(()),
+            Some(0xfe) => {
+                let mut fields = Fields::new(&answer[1..]);
+                let plugin = fields.zero_terminated()?.to_vec();
+                if plugin != b"mysql_native_password" {
+                    return Err(protocol_error("the server asks for another plugin"));
+                }
+                let fresh = fields.zero_terminated()?.to_vec();
+                self.write(&native_password(&options.password, &fresh))?;
+                let answer = self.read()?;
+                if answer.first() == Some(&0) {
+                    return Ok(());
+                }
+                Err(io::Error::other(error_packet(&answer)?.message))
+            }
+            _ => Err(io::Error::other(error_packet(&answer)?.message)),
+        }
+    }
+
+    /// Sends one text statement (or several, separated by `;`) and reads all answers.
+    pub fn query(&mut self, sql: &str) -> io::Result<Vec<Answer>> {
+        self.command(3, sql.as_bytes())?;
+        let mut answers = Vec::new();
+        loop {
+            let (answer, more) = self.read_answer(false)?;
+            answers.push(answer);
+            if !more {
+                return Ok(answers);
+            }
+        }
+    }
+
+    /// Sends one statement and returns its only answer.
+    pub fn query_one(&mut self, sql: &str) -> io::Result<Answer> {
+        let mut answers = self.query(sql)?;
+        answers.pop().ok_or_else(|| protocol_error("no answer"))
+    }
+
+    /// Sends one statement that must succeed; the rows of its answer, if any.
+    pub fn execute(&mut self, sql: &str) -> io::Result<Vec<Vec<Field>>> {
+        match self.query_one(sql)? {
+            Answer::Done(_) => Ok(Vec::new()),
+            Answer::Rows { rows, .. } => Ok(rows),
+            Answer::Error(e) => Err(io::Error::other(format!("{sql}: {} {}", e.code, e.message))),
+        }
+    }
+
+    /// The warnings of the last statement: level, code, text.
+    pub fn warnings(&mut self) -> io::Result<Vec<[String; 3]>> {
+        let rows = self.execute("SHOW WARNINGS")?;
+        let text = |f: &Field| String::from_utf8_lossy(f.as_deref().unwrap_or(b"")).into_owned();
+        Ok(rows.iter().map(|r| [text(&r[0]), text(&r[1]), text(&r[2])]).collect())
+    }
+
+    /// Prepares a statement: id, number of parameters, result columns.
+    pub fn prepare(&mut self, sql: &str) -> io::Result<Result<Prepared, ServerError>> {
+        self.command(0x16, sql.as_bytes())?;
+        let answer = self.read()?;
+        if answer.first() == Some(&0xff) {
+            return Ok(Err(error_packet(&answer)?));
+        }
+        let mut fields = Fields::new(&answer[1..]);
+        let id = fields.integer(4)? as u32;
+        let column_count = fields.integer(2)? as usize;
+        let parameter_count = fields.integer(2)? as usize;
+        let skip = |this: &mut Self, count: usize| -> io::Result<Vec<Column>> {
+            let mut columns = Vec::new();
+            for _ in 0..count {
+                let packet = this.read()?;
+                columns.push(read_column(&packet)?);
+            }
+            if count > 0 {
+                this.read()?;
+            }
+            Ok(columns)
+        };
+        skip(self, parameter_count)?;
+        let columns = skip(self, column_count)?;
+        Ok(Ok(Prepared { id, parameter_count, columns }))
+    }
+
+    /// Executes a prepared statement; parameters are sent as strings (NULL where `None`).
+    pub fn execute_prepared(
+        &mut self,
+        statement: &Prepared,
+        parameters: &[Option<&[u8]>],
+    ) -> io::Result<Answer> {
+        let mut out = Vec::new();
+        out.extend_from_slice(&statement.id.to_le_bytes());
+        out.push(0);
+        out.extend_from_slice(&1u32.to_le_bytes());
+        if !parameters.is_empty() {
+            let mut bitmap = vec![0u8; parameters.len().div_ceil(8)];
+            for (position, parameter) in parameters.iter().enumerate() {
+                if parameter.is_none() {
+                    bitmap[position / 8] |= 1 << (position % 8);
+                }
+            }
+            out.extend_from_slice(&bitmap);
+            out.push(1);
+            for _ in parameters {
+                out.extend_from_slice(&[0xfd, 0]);
+            }
+            for parameter in parameters.iter().flatten() {
+                packet::put_length_encoded(&mut out, parameter.len() as u64);
+                out.extend_from_slice(parameter);
+            }
+        }
+        self.command(0x17, &out)?;
+        Ok(self.read_answer(true)?.0)
+    }
+
+    /// Closes a prepared statement; the server does not answer.
+    pub fn close_prepared(&mut self, statement: &Prepared) -> io::Result<()> {
+        self.command(0x19, &statement.id.to_le_bytes())
+    }
+
+    /// Sends a raw command without reading an answer.
+    pub fn command(&mut self, command: u8, body: &[u8]) -> io::Result<()> {
+        let mut out = Vec::with_capacity(body.len() + 1);
+        out.push(command);
+        out.extend_from_slice(body);
+        self.sequence = 0;
+        self.write(&out)
+    }
+
+    /// Reads one packet as it comes.
+    pub fn read(&mut self) -> io::Result<Vec<u8>> {
+        let (sequence, payload) = packet::read_packet(&mut self.stream)?;
+        self.sequence = sequence.wrapping_add(1);
+        Ok(payload)
+    }
+
+    /// Writes raw bytes past all framing, for tests of malformed input.
+    pub fn write_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Reads raw bytes until the server closes.
+    pub fn read_to_end(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.stream.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn write(&mut self, payload: &[u8]) -> io::Result<()> {
+        packet::write_packet(self.stream.get_mut(), self.sequence, payload)
+    }
+
+    /// Reads one answer and whether another follows.
+    pub fn read_answer(&mut self, binary: bool) -> io::Result<(Answer, bool)> {
+        let first = self.read()?;
+        match first.first() {
+            Some(0) => {
+                let done = done_packet(&first)?;
+                let more = done.status & SERVER_MORE_RESULTS_EXISTS != 0;
+                Ok((Answer::Done(done), more))
+            }
+            Some(0xff) => Ok((Answer::Error(error_packet(&first)?), false)),
+            Some(0xfb) => Err(protocol_error("the server asks for a file")),
+            Some(_) => self.read_rows(&first, binary),
+            None => Err(protocol_error("empty packet")),
+        }
+    }
+
+    fn read_rows(&mut self, first: &[u8], binary: bool) -> io::Result<(Answer, bool)> {
+        let count = Fields::new(first).length_encoded()?.unwrap_or(0) as usize;
+        let mut columns = Vec::with_capacity(count);
+        for _ in 0..count {
+            let packet = self.read()?;
+            columns.push(read_column(&packet)?);
+        }
+        self.read()?;
+        let mut rows = Vec::new();
+        loop {
+            let packet = self.read()?;
+            match packet.first() {
+                Some(0xfe) if packet.len() < 9 => {
+                    let mut fields = Fields::new(&packet[1..]);
+                    let warnings = fields.integer(2)? as u16;
+                    let status = fields.integer(2)? as u16;
+                    let more = status & SERVER_MORE_RESULTS_EXISTS != 0;
+                    return Ok((Answer::Rows { columns, rows, status, warnings }, more));
+                }
+                Some(0xff) => return Ok((Answer::Error(error_packet(&packet)?), false)),
+                _ if binary => rows.push(binary_row(&packet, &columns)?),
+                _ => {
+                    let mut fields = Fields::new(&packet);
+                    let mut row = Vec::with_capacity(count);
+                    for _ in 0..count {
+                        row.push(fields.length_encoded_bytes()?.map(<[u8]>::to_vec));
+                    }
+                    rows.push(row);
+                }
+            }
+        }
+    }
+}
+
+/// A prepared statement.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// Id at the server.
+    pub id: u32,
+    /// Number of `?`.
+    pub parameter_count: usize,
+    /// Result columns.
+    pub columns: Vec<Column>,
+}
+
+/// SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))), as mysql_native_password wants.
+fn native_password(password: &str, scramble: &[u8]) -> Vec<u8> {
+    if password.is_empty() {
+        return Vec::new();
+    }
+    let once = Sha1::digest(password.as_bytes());
+    let twice = Sha1::digest(once);
+    let mut mixed = Sha1::new();
+    mixed.update(&scramble[..scramble.len().min(20)]);
+    mixed.update(twice);
+    once.iter().zip(mixed.finalize()).map(|(a, b)| a ^ b).collect()
+}
+
+fn done_packet(packet: &[u8]) -> io::Result<Done> {
+    let mut fields = Fields::new(&packet[1..]);
+    Ok(Done {
+        affected_rows: fields.length_encoded()?.unwrap_or(0),
+        last_insert_id: fields.length_encoded()?.unwrap_or(0),
+        status: fields.integer(2)? as u16,
+        warnings: fields.integer(2)? as u16,
+        info: String::from_utf8_lossy(fields.rest()).into_owned(),
+    })
+}
+
+fn error_packet(packet: &[u8]) -> io::Result<ServerError> {
+    if packet.first() != Some(&0xff) {
+        return Err(protocol_error("an error packet was expected"));
+    }
+    let mut fields = Fields::new(&packet[1..]);
+    let code = fields.integer(2)? as u16;
+    let rest = fields.rest();
+    let (state, message) = match rest.split_first() {
+        Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
+        _ => (&b"HY000"[..], rest),
+    };
+    Ok(ServerError {
+        code,
+        state: String::from_utf8_lossy(state).into_owned(),
+        message: String::from_utf8_lossy(message).into_owned(),
+    })
+}
+
+fn read_column(packet: &[u8]) -> io::Result<Column> {
+    let mut fields = Fields::new(packet);
+    let mut text = || -> io::Result<String> {
+        let bytes = fields.length_encoded_bytes()?.unwrap_or(b"");
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    };
+    let (_catalog, schema, table, org_table) = (text()?, text()?, text()?, text()?);
+    let (name, org_name) = (text()?, text()?);
+    fields.length_encoded()?;
+    Ok(Column {
+        schema,
+        table,
+        org_table,
+        name,
+        org_name,
+        collation: fields.integer(2)? as u16,
+        length: fields.integer(4)? as u32,
+        type_code: fields.integer(1)? as u8,
+        flags: fields.integer(2)? as u16,
+        decimals: fields.integer(1)? as u8,
+    })
+}
+
+/// A row of the binary protocol, its values rendered as the text protocol would.
+fn binary_row(packet: &[u8], columns: &[Column]) -> io::Result<Vec<Field>> {
+    let mut fields = Fields::new(&packet[1..]);
+    let bitmap = fields.take((columns.len() + 9) / 8)?.to_vec();
+    let mut row = Vec::with_capacity(columns.len());
+    for (position, column) in columns.iter().enumerate() {
+        let bit = position + 2;
+        if bitmap[bit / 8] & (1 << (bit % 8)) != 0 {
+            row.push(None);
+        } else {
+            row.push(Some(binary_field(&mut fields, column)?));
+        }
+    }
+    Ok(row)
+}
+
+fn binary_field(fields: &mut Fields<'_>, column: &Column) -> io::Result<Vec<u8>> {
+    let unsigned = column.flags & 32 != 0;
+    let mut integer = |width: usize| -> io::Result<Vec<u8>> {
+        let value = fields.integer(width)?;
+        let shift = 64 - 8 * width as u32;
+        let signed = ((value << shift) as i64) >> shift;
+        Ok(if unsigned { value.to_string() } else { signed.to_string() }.into_bytes())
+    };
+    match column.type_code {
+        1 => integer(1),
+        2 | 13 => integer(2),
+        3 | 9 => integer(4),
+        8 => integer(8),
+        4 => {
+            let bits = fields.integer(4)? as u32;
+            Ok(format!("{}", f32::from_bits(bits)).into_bytes())
+        }
+        5 => {
+            let bits = fields.integer(8)?;
+            Ok(format!("{}", f64::from_bits(bits)).into_bytes())
+        }
+        7 | 10 | 12 => binary_datetime(fields, column),
+        11 => binary_time(fields, column),
+        _ => Ok(fields.length_encoded_bytes()?.unwrap_or(b"").to_vec()),
+    }
+}
+
+fn fraction(micros: u64, decimals: u8) -> String {
+    match decimals {
+        1..=6 => format!(".{:06}", micros)[..1 + usize::from(decimals)].to_string(),
+        _ => String::new(),
+    }
+}
+
+fn binary_datetime(fields: &mut Fields<'_>, column: &Column) -> io::Result<Vec<u8>> {
+    let length = fields.integer(1)?;
+    let (mut date, mut time, mut micros) = ([0; 3], [0; 3], 0);
+    if length >= 4 {
+        date = [fields.integer(2)?, fields.integer(1)?, fields.integer(1)?];
+    }
+    if length >= 7 {
+        time = [fields.integer(1)?, fields.integer(1)?, fields.integer(1)?];
+    }
+    if length >= 11 {
+        micros = fields.integer(4)?;
+    }
+    let mut text = format!("{:04}-{:02}-{:02}", date[0], date[1], date[2]);
+    if column.type_code != 10 {
+        text += &format!(" {:02}:{:02}:{:02}", time[0], time[1], time[2]);
+        text += &fraction(micros, column.decimals);
+    }
+    Ok(text.into_bytes())
+}
+
+fn binary_time(fields: &mut Fields<'_>, column: &Column) -> io::Result<Vec<u8>> {
+    let length = fields.integer(1)?;
+    let (mut negative, mut hours, mut minutes, mut seconds, mut micros) = (0, 0, 0, 0, 0);
+    if length >= 8 {
+        negative = fields.integer(1)?;
+        hours = fields.integer(4)? * 24 + fields.integer(1)?;
+        minutes = fields.integer(1)?;
+        seconds = fields.integer(1)?;
+    }
+    if length >= 12 {
+        micros = fields.integer(4)?;
+    }
+    let sign = if negative != 0 { "-" } else { "" };
+    let text = format!("{sign}{hours:02}:{minutes:02}:{seconds:02}");
+    Ok((text + &fraction(micros, column.decimals)).into_bytes())
+}

@@ -1,0 +1,10 @@
+//! SQL tests as data: files of statements, run over the wire against any server that speaks the
+//! MySQL protocol, their answers rendered as text and compared with what MariaDB answered.
+//!
+//! Architecture invariant: this room depends on none of the server's rooms. What it knows of a
+//! server it learned through a socket.
+
+pub mod client;
+pub mod packet;
+pub mod render;
+pub mod script;

@@ -1,0 +1,43 @@
+//! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
+
+mod process;
+mod servers;
+mod sqltest_command;
+mod test_command;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What a command gives back: an error is a sentence for the person at the terminal.
+type Outcome = Result<(), String>;
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+  test                      install what tests need, then run all of them (what CI runs)
+  tidy                      style as a test: layers, sizes, forbidden calls, the ways
+  sqltest [--bless] [NAME]  compare SQL answers with MariaDB's; --bless asks a live MariaDB
+";
+
+/// Root of the workspace.
+fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.ancestors().nth(2).unwrap_or(manifest).to_path_buf()
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or(&[]);
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("test") => test_command::run(),
+        Some("tidy") => tidy::run(&root()),
+        Some("sqltest") => sqltest_command::run(&root(), rest),
+        _ => Err(USAGE.to_string()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
