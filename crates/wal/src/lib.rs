@@ -1,1 +1,34 @@
-//! Gannet: the `wal` room.
+//! Gannet: the `wal` room. The one log: reservation, group commit, reading, recovery scan.
+//!
+//! ```text
+//! fiber:   permit = wal.admit(bytes)?            // may park: before any latch
+//!          latch pages ... apply ...
+//!          lsn = wal.append(&permit, &record)    // never parks: fetch-add, copy, publish
+//!          page.mark_dirty(lsn) ... unlatch
+//!          wal.wait_commit(lsn.end)?             // parks; one fiber leads, the others follow
+//! ```
+//!
+//! A log sequence number is a byte position in the stream of records; it starts at
+//! [`FIRST_LSN`] and never goes back. The LSN in a page header is the END of the record that
+//! changed the page last, so "the log is durable up to it" means "the page may be written".
+//!
+//! * `record`: the record format, shared by every room that logs.
+//! * `ring`: lock-free reservation and completion.
+//! * `wal`: admission, append, leader and followers, policies, poisoning.
+//! * `format`, `files`: batches, file headers, preallocation, recycling.
+//! * `reader`, `verify`: recovery scan and offline check, telling a torn tail from rot.
+//!
+//! The log knows nothing of pages, trees or transactions beyond the bytes of a record header.
+
+mod reader;
+pub mod record;
+mod ring;
+mod types;
+mod wal;
+
+pub use reader::{ReadError, Reader, Record};
+pub use record::{
+    LogicalUndo, PageOpView, RecordBuilder, RecordError, RecordKind, RecordView, UndoKind,
+};
+pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, WalError, WalOptions};
+pub use wal::{Permit, Wal};
