@@ -1,1 +1,39 @@
-//! Gannet: the `catalog` room.
+//! What databases, tables and users exist.
+//!
+//! Definitions live in the engine's dictionary (a small transactional key-value tree) under
+//! keys of this room, and in memory in a cache that is read without touching the engine.
+//!
+//! Invariants:
+//! 1. The cache is changed only after the engine transaction that changed the dictionary has
+//!    committed, and only by a holder of the exclusive metadata lock of the name concerned.
+//! 2. Whoever holds a shared metadata lock on a table's name sees one definition of it; its
+//!    trees are neither dropped nor rebuilt until the lock is given back.
+//! 3. [`Catalog::version`] grows with every change of a definition, a schema or a privilege: a
+//!    cached plan whose version equals it needs no other check; otherwise it compares
+//!    [`TableEntry::is_current`] for its tables.
+//! 4. Metadata locks are fiber-aware, first come first served, and bounded by a timeout (1205).
+//!
+//! How a statement uses it: `plan` calls [`Catalog::open`] for every table name with the
+//! session's [`MetadataLockSet`]; the session releases the set when the transaction ends (after
+//! the statement in autocommit mode). DDL calls the operation ([`Catalog::create_table`],
+//! [`Catalog::change_table`] ...), which takes the exclusive lock itself, runs in its own engine
+//! transaction and returns when it is durable.
+//!
+//! Database and table names are compared byte by byte (`lower_case_table_names=0`), except
+//! those of `information_schema`.
+
+mod accounts;
+mod catalog;
+mod encoding;
+mod error;
+mod locks;
+mod privileges;
+mod users;
+
+pub use accounts::GrantLevel;
+pub use catalog::{Catalog, Schema, SchemaOptions, TableEntry, TableRef};
+pub use encoding::DecodeError;
+pub use error::{CatalogError, Result};
+pub use locks::{LockKind, MetadataLock, MetadataLockSet};
+pub use privileges::{Privilege, PrivilegeSet};
+pub use users::{Account, Authentication, HostPattern, UserPrivileges};

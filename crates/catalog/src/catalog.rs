@@ -1,0 +1,506 @@
+//! The catalog: cache, look-ups and definition changes.
+
+use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
+use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result};
+use engine_api::{
+    Engine, FlushPolicy, Isolation, Table, TableDefinition, Transaction, TransactionOptions,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use types::CollationId;
+
+const SCHEMA_FORMAT: u8 = 1;
+const NAME_CHARACTERS_MAX: usize = 64;
+
+/// Options of CREATE DATABASE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaOptions {
+    /// Default collation of new tables.
+    pub collation: CollationId,
+    /// COMMENT.
+    pub comment: String,
+}
+
+impl Default for SchemaOptions {
+    fn default() -> Self {
+        Self { collation: CollationId::UTF8MB4_GENERAL_CI, comment: String::new() }
+    }
+}
+
+/// A database. A value of the cache: it does not change, a new one replaces it.
+#[derive(Clone)]
+pub struct Schema {
+    /// Name.
+    pub name: String,
+    /// Its options.
+    pub options: SchemaOptions,
+    tables: BTreeMap<String, Arc<TableEntry>>,
+}
+
+impl Schema {
+    /// Its tables in order of name.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
+        self.tables.values()
+    }
+
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables.get(name)
+    }
+}
+
+/// A table as the cache holds it: one version of its definition and, once somebody needed it,
+/// the engine's handle.
+pub struct TableEntry {
+    definition: Arc<TableDefinition>,
+    engine: Arc<dyn Engine>,
+    opened: Mutex<Option<Arc<dyn Table>>>,
+    replaced: std::sync::atomic::AtomicBool,
+}
+
+impl TableEntry {
+    fn new(definition: TableDefinition, engine: Arc<dyn Engine>) -> Arc<Self> {
+        Arc::new(Self {
+            definition: Arc::new(definition),
+            engine,
+            opened: Mutex::new(None),
+            replaced: std::sync::atomic::AtomicBool::new(false),
+        })
+    }
+
+    /// The definition.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// The engine's table; opened at the first call. Fails if its trees are damaged.
+    pub fn handle(&self) -> Result<Arc<dyn Table>> {
+        if let Some(table) = &*self.opened.lock().unwrap_or_else(PoisonError::into_inner) {
+            return Ok(table.clone());
+        }
+        let table = self.engine.open_table(self.definition.clone())?;
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(opened.get_or_insert(table).clone())
+    }
+
+    /// Still what its name means: not dropped, renamed or altered since.
+    pub fn is_current(&self) -> bool {
+        !self.replaced.load(Ordering::Acquire)
+    }
+}
+
+/// What a table name means.
+#[derive(Clone)]
+pub enum TableRef {
+    /// A table of the engine.
+    Base(Arc<TableEntry>),
+}
+
+/// See the crate's documentation.
+pub struct Catalog {
+    engine: Arc<dyn Engine>,
+    schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
+    locks: Mutex<HashMap<(String, String), Arc<MetadataLock>>>,
+    version: AtomicU64,
+    pub(crate) users: RwLock<crate::accounts::Accounts>,
+}
+
+impl Catalog {
+    /// Reads the dictionary. An empty one is given the databases `mysql` and `test` and the
+    /// account root@localhost without a password.
+    pub fn open(engine: Arc<dyn Engine>) -> Result<Arc<Self>> {
+        let catalog = Self {
+            engine,
+            schemas: RwLock::new(BTreeMap::new()),
+            locks: Mutex::new(HashMap::new()),
+            version: AtomicU64::new(1),
+            users: RwLock::default(),
+        };
+        let mut trx = catalog.begin();
+        let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;
+        let tables = catalog.engine.dictionary_scan(&mut *trx, b"t")?;
+        let accounts = catalog.engine.dictionary_scan(&mut *trx, b"u")?;
+        trx.rollback()?;
+        let empty = schemas.is_empty();
+        catalog.load_schemas(schemas)?;
+        catalog.load_tables(tables)?;
+        catalog.load_accounts(accounts)?;
+        if empty {
+            catalog.initialise()?;
+        }
+        Ok(Arc::new(catalog))
+    }
+
+    fn initialise(&self) -> Result<()> {
+        let mut locks = MetadataLockSet::default();
+        self.create_schema(&mut locks, "mysql", SchemaOptions::default())?;
+        self.create_schema(&mut locks, "test", SchemaOptions::default())?;
+        self.create_root()
+    }
+
+    fn load_schemas(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        for (key, value) in pairs {
+            let name = String::from_utf8_lossy(&key[1..]).into_owned();
+            let options = decode_schema(&value).map_err(|error| CatalogError::Dictionary {
+                object: format!("database '{name}'"),
+                error,
+            })?;
+            let schema = Schema { name: name.clone(), options, tables: BTreeMap::new() };
+            schemas.insert(name, Arc::new(schema));
+        }
+        Ok(())
+    }
+
+    fn load_tables(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        for (key, value) in pairs {
+            let unreadable = |error| CatalogError::Dictionary {
+                object: format!("table {}", String::from_utf8_lossy(&key[1..]).replace('\0', ".")),
+                error,
+            };
+            let definition = decode_table(&value).map_err(unreadable)?;
+            let schema = schemas.get_mut(&definition.schema);
+            let schema = schema.ok_or_else(|| unreadable(DecodeError::Value("the database")))?;
+            let name = definition.name.clone();
+            let entry = TableEntry::new(definition, self.engine.clone());
+            Arc::make_mut(schema).tables.insert(name, entry);
+        }
+        Ok(())
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Arc<dyn Engine> {
+        &self.engine
+    }
+
+    /// Grows with every change of a definition, a schema or a privilege.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn changed(&self) {
+        self.version.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// All databases of the engine in order of name (`information_schema` is not among them).
+    pub fn schemas(&self) -> Vec<Arc<Schema>> {
+        let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+        schemas.values().cloned().collect()
+    }
+
+    /// A database by name.
+    pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
+        let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+        schemas.get(name).cloned()
+    }
+
+    /// What a table name means now, without a lock: for SHOW and information_schema. Fails
+    /// with 1049 or 1146.
+    pub fn find(&self, schema: &str, table: &str) -> Result<TableRef> {
+        let found = self.schema(schema);
+        let found = found.ok_or_else(|| CatalogError::UnknownDatabase(schema.to_owned()))?;
+        let entry = found.table(table).cloned();
+        let missing = || CatalogError::NoSuchTable(schema.to_owned(), table.to_owned());
+        entry.map(TableRef::Base).ok_or_else(missing)
+    }
+
+    /// What a table name means, with a shared metadata lock in `locks`: it stays so until the
+    /// set is released. May park.
+    pub fn open_table(
+        &self,
+        locks: &mut MetadataLockSet,
+        schema: &str,
+        table: &str,
+    ) -> Result<TableRef> {
+        self.find(schema, table)?;
+        locks.acquire(&self.lock(schema, table), LockKind::Shared)?;
+        self.find(schema, table)
+    }
+
+    /// The metadata lock of a table name, or of a schema (empty `table`).
+    pub fn lock(&self, schema: &str, table: &str) -> Arc<MetadataLock> {
+        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (schema.to_owned(), table.to_owned());
+        let lock = locks.entry(key);
+        lock.or_insert_with(|| Arc::new(MetadataLock::new(schema, table))).clone()
+    }
+
+    pub(crate) fn begin(&self) -> Box<dyn Transaction> {
+        self.engine.begin(TransactionOptions {
+            isolation: Isolation::ReadCommitted,
+            snapshot_isolation: false,
+            read_only: false,
+            lock_wait_timeout: Duration::from_secs(50),
+            flush_policy: FlushPolicy::Synchronous,
+        })
+    }
+
+    /// CREATE DATABASE. Fails with 1007 or 1102.
+    pub fn create_schema(
+        &self,
+        locks: &mut MetadataLockSet,
+        name: &str,
+        options: SchemaOptions,
+    ) -> Result<()> {
+        if is_virtual_schema(name) {
+            return Err(CatalogError::DatabaseExists(name.to_owned()));
+        }
+        if !is_valid_name(name) {
+            return Err(CatalogError::WrongDatabaseName(name.to_owned()));
+        }
+        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        if self.schema(name).is_some() {
+            return Err(CatalogError::DatabaseExists(name.to_owned()));
+        }
+        self.put_schema(name, &options)?;
+        let schema = Schema { name: name.to_owned(), options, tables: BTreeMap::new() };
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        schemas.insert(name.to_owned(), Arc::new(schema));
+        drop(schemas);
+        self.changed();
+        Ok(())
+    }
+
+    fn put_schema(&self, name: &str, options: &SchemaOptions) -> Result<()> {
+        let mut trx = self.begin();
+        self.engine.dictionary_put(&mut *trx, &schema_key(name), &encode_schema(options))?;
+        trx.commit()?;
+        Ok(())
+    }
+
+    /// ALTER DATABASE.
+    pub fn alter_schema(
+        &self,
+        locks: &mut MetadataLockSet,
+        name: &str,
+        options: SchemaOptions,
+    ) -> Result<()> {
+        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        if self.schema(name).is_none() {
+            return Err(CatalogError::UnknownDatabase(name.to_owned()));
+        }
+        self.put_schema(name, &options)?;
+        self.edit_schema(name, |schema| schema.options = options);
+        Ok(())
+    }
+
+    /// DROP DATABASE with all its tables, in one transaction. Returns the number of tables.
+    pub fn drop_schema(&self, locks: &mut MetadataLockSet, name: &str) -> Result<usize> {
+        if is_virtual_schema(name) || name == "mysql" {
+            return Err(CatalogError::SystemDatabase(name.to_owned()));
+        }
+        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        let missing = || CatalogError::DatabaseMissing(name.to_owned());
+        let schema = self.schema(name).ok_or_else(missing)?;
+        for table in schema.tables.keys() {
+            locks.acquire(&self.lock(name, table), LockKind::Exclusive)?;
+        }
+        let schema = self.schema(name).ok_or_else(missing)?;
+        let mut trx = self.begin();
+        for (table, entry) in &schema.tables {
+            self.engine.drop_table(&mut *trx, &entry.definition)?;
+            self.engine.dictionary_delete(&mut *trx, &table_key(name, table))?;
+        }
+        self.engine.dictionary_delete(&mut *trx, &schema_key(name))?;
+        trx.commit()?;
+        for entry in schema.tables.values() {
+            entry.replaced.store(true, Ordering::Release);
+        }
+        self.schemas.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.changed();
+        Ok(schema.tables.len())
+    }
+
+    /// Locks a table name for a definition change: the schema shared, the name exclusive.
+    pub fn lock_for_change(
+        &self,
+        locks: &mut MetadataLockSet,
+        schema: &str,
+        table: &str,
+    ) -> Result<()> {
+        if is_virtual_schema(schema) {
+            return Err(CatalogError::SystemDatabase(schema.to_owned()));
+        }
+        locks.acquire(&self.lock(schema, ""), LockKind::Shared)?;
+        if self.schema(schema).is_none() {
+            return Err(CatalogError::UnknownDatabase(schema.to_owned()));
+        }
+        locks.acquire(&self.lock(schema, table), LockKind::Exclusive)
+    }
+
+    /// CREATE TABLE: makes the trees and the dictionary record, durable on return. The
+    /// definition's ids, trees and `version` are filled in. Fails with 1050.
+    pub fn create_table(
+        &self,
+        locks: &mut MetadataLockSet,
+        mut definition: TableDefinition,
+    ) -> Result<Arc<TableEntry>> {
+        let (schema, name) = (definition.schema.clone(), definition.name.clone());
+        if !is_valid_name(&name) {
+            return Err(CatalogError::WrongTableName(name));
+        }
+        self.lock_for_change(locks, &schema, &name)?;
+        if self.find(&schema, &name).is_ok() {
+            return Err(CatalogError::TableExists(name));
+        }
+        definition.version = 1;
+        let mut trx = self.begin();
+        self.engine.create_table(&mut *trx, &mut definition)?;
+        let record = encode_table(&definition);
+        self.engine.dictionary_put(&mut *trx, &table_key(&schema, &name), &record)?;
+        trx.commit()?;
+        let entry = TableEntry::new(definition, self.engine.clone());
+        self.publish(&schema, &name, Some(entry.clone()));
+        Ok(entry)
+    }
+
+    /// DROP TABLE. Fails with 1051.
+    pub fn drop_table(&self, locks: &mut MetadataLockSet, schema: &str, name: &str) -> Result<()> {
+        self.lock_for_change(locks, schema, name)?;
+        let Ok(TableRef::Base(entry)) = self.find(schema, name) else {
+            return Err(CatalogError::UnknownTable(schema.to_owned(), name.to_owned()));
+        };
+        let mut trx = self.begin();
+        self.engine.drop_table(&mut *trx, &entry.definition)?;
+        self.engine.dictionary_delete(&mut *trx, &table_key(schema, name))?;
+        trx.commit()?;
+        self.publish(schema, name, None);
+        Ok(())
+    }
+
+    /// RENAME TABLE, also into another database. Fails with 1146, 1049 or 1050.
+    pub fn rename_table(
+        &self,
+        locks: &mut MetadataLockSet,
+        from: (&str, &str),
+        to: (&str, &str),
+    ) -> Result<()> {
+        if !is_valid_name(to.1) {
+            return Err(CatalogError::WrongTableName(to.1.to_owned()));
+        }
+        let (first, second) = if from <= to { (from, to) } else { (to, from) };
+        self.lock_for_change(locks, first.0, first.1)?;
+        self.lock_for_change(locks, second.0, second.1)?;
+        let TableRef::Base(entry) = self.find(from.0, from.1)?;
+        if self.find(to.0, to.1).is_ok() {
+            return Err(CatalogError::TableExists(to.1.to_owned()));
+        }
+        let mut definition = (*entry.definition).clone();
+        definition.schema = to.0.to_owned();
+        definition.name = to.1.to_owned();
+        definition.version += 1;
+        let mut trx = self.begin();
+        self.engine.dictionary_delete(&mut *trx, &table_key(from.0, from.1))?;
+        let record = encode_table(&definition);
+        self.engine.dictionary_put(&mut *trx, &table_key(to.0, to.1), &record)?;
+        trx.commit()?;
+        self.publish(from.0, from.1, None);
+        self.publish(to.0, to.1, Some(TableEntry::new(definition, self.engine.clone())));
+        Ok(())
+    }
+
+    /// TRUNCATE TABLE: new trees under the old definition.
+    pub fn truncate_table(
+        &self,
+        locks: &mut MetadataLockSet,
+        schema: &str,
+        name: &str,
+    ) -> Result<Arc<TableEntry>> {
+        let engine = self.engine.clone();
+        self.change_table(locks, schema, name, &mut |trx, definition| {
+            engine.drop_table(trx, definition)?;
+            definition.id = base::TableId(0);
+            engine.create_table(trx, definition)?;
+            Ok::<(), CatalogError>(())
+        })
+    }
+
+    /// Any change of one table: takes the exclusive lock, calls `edit` with an engine
+    /// transaction and a copy of the definition, stores the edited copy under a new version,
+    /// commits and publishes it. When `edit` fails nothing has changed. `edit` may build and
+    /// drop indexes, or create a new table (id 0), copy rows into it and drop the old one.
+    /// Fails with 1146.
+    pub fn change_table<E: From<CatalogError>>(
+        &self,
+        locks: &mut MetadataLockSet,
+        schema: &str,
+        name: &str,
+        edit: &mut dyn FnMut(
+            &mut dyn Transaction,
+            &mut TableDefinition,
+        ) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Arc<TableEntry>, E> {
+        self.lock_for_change(locks, schema, name)?;
+        let TableRef::Base(entry) = self.find(schema, name)?;
+        let mut definition = (*entry.definition).clone();
+        let mut trx = self.begin();
+        edit(&mut *trx, &mut definition)?;
+        definition.version = entry.definition.version + 1;
+        let record = encode_table(&definition);
+        let key = table_key(schema, name);
+        let stored = self.engine.dictionary_put(&mut *trx, &key, &record);
+        stored.map_err(CatalogError::from)?;
+        trx.commit().map_err(CatalogError::from)?;
+        let entry = TableEntry::new(definition, self.engine.clone());
+        self.publish(schema, name, Some(entry.clone()));
+        Ok(entry)
+    }
+
+    fn publish(&self, schema: &str, name: &str, entry: Option<Arc<TableEntry>>) {
+        self.edit_schema(schema, |schema| {
+            let old = match entry {
+                Some(entry) => schema.tables.insert(name.to_owned(), entry),
+                None => schema.tables.remove(name),
+            };
+            if let Some(old) = old {
+                old.replaced.store(true, Ordering::Release);
+            }
+        });
+    }
+
+    fn edit_schema(&self, name: &str, edit: impl FnOnce(&mut Schema)) {
+        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(schema) = schemas.get_mut(name) {
+            edit(Arc::make_mut(schema));
+        }
+        drop(schemas);
+        self.changed();
+    }
+}
+
+/// `information_schema` in any case.
+pub(crate) fn is_virtual_schema(name: &str) -> bool {
+    name.eq_ignore_ascii_case("information_schema")
+}
+
+fn is_valid_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.chars().count() <= NAME_CHARACTERS_MAX
+        && !name.ends_with(' ')
+        && !name.contains('\0')
+}
+
+fn schema_key(name: &str) -> Vec<u8> {
+    [b"s", name.as_bytes()].concat()
+}
+
+fn table_key(schema: &str, name: &str) -> Vec<u8> {
+    [b"t", schema.as_bytes(), b"\0", name.as_bytes()].concat()
+}
+
+fn encode_schema(options: &SchemaOptions) -> Vec<u8> {
+    let mut out = Writer::new(SCHEMA_FORMAT);
+    out.u16(options.collation.0);
+    out.string(&options.comment);
+    out.finish()
+}
+
+fn decode_schema(bytes: &[u8]) -> std::result::Result<SchemaOptions, DecodeError> {
+    let mut input = Reader::new(bytes, SCHEMA_FORMAT)?;
+    let options = SchemaOptions { collation: CollationId(input.u16()?), comment: input.string()? };
+    input.finish()?;
+    Ok(options)
+}

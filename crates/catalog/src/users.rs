@@ -1,0 +1,296 @@
+//! Accounts: who may log in from where, and what they may do.
+
+use crate::encoding::{DecodeError, Reader, Writer};
+use crate::{Privilege, PrivilegeSet};
+use std::fmt;
+
+const USER_FORMAT: u8 = 1;
+
+/// Host part of an account: an address or name, with `%` (anything) and `_` (one character).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostPattern(pub String);
+
+impl HostPattern {
+    /// Matches one of the names a client is known by.
+    pub fn matches(&self, host: &str) -> bool {
+        like(self.0.to_ascii_lowercase().as_bytes(), host.to_ascii_lowercase().as_bytes())
+    }
+
+    /// Order in which accounts of one user name are tried: without wildcards first, then the
+    /// longer fixed beginning first.
+    fn specificity(&self) -> usize {
+        self.0.bytes().position(|b| b == b'%' || b == b'_').unwrap_or(usize::MAX)
+    }
+}
+
+/// `%` and `_` matching with `\` as escape, on bytes.
+pub(crate) fn like(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    let mut last_percent: Option<(usize, usize)> = None;
+    while t < text.len() {
+        let step = match pattern.get(p) {
+            Some(b'%') => {
+                last_percent = Some((p, t));
+                p += 1;
+                continue;
+            }
+            Some(b'_') => Some(1),
+            Some(b'\\') if pattern.get(p + 1) == Some(&text[t]) => Some(2),
+            Some(byte) if *byte == text[t] => Some(1),
+            _ => None,
+        };
+        match (step, last_percent) {
+            (Some(width), _) => {
+                p += width;
+                t += 1;
+            }
+            (None, Some((percent, from))) => {
+                last_percent = Some((percent, from + 1));
+                p = percent + 1;
+                t = from + 1;
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p.min(pattern.len())..].iter().all(|byte| *byte == b'%')
+}
+
+/// `'user'@'host'`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Account {
+    /// User name, compared byte by byte.
+    pub user: String,
+    /// Where from.
+    pub host: HostPattern,
+}
+
+impl Account {
+    /// From its two parts.
+    pub fn new(user: &str, host: &str) -> Self {
+        Self { user: user.to_owned(), host: HostPattern(host.to_owned()) }
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "'{}'@'{}'", self.user, self.host.0)
+    }
+}
+
+/// How an account proves itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Authentication {
+    /// mysql_native_password without a password: for root only from the loopback and the
+    /// socket.
+    NoPassword,
+    /// mysql_native_password: SHA1(SHA1(password)).
+    NativePassword([u8; 20]),
+    /// Cannot log in (ACCOUNT LOCK, or a method this server has not).
+    Locked,
+}
+
+impl Authentication {
+    /// From the `*` and 40 hexadecimal digits that PASSWORD() gives; empty is no password.
+    pub fn from_hash_text(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return Some(Self::NoPassword);
+        }
+        let digits = text.strip_prefix('*').filter(|d| d.len() == 40 && d.is_ascii())?;
+        let mut hash = [0; 20];
+        for (position, byte) in hash.iter_mut().enumerate() {
+            let pair = &digits[position * 2..position * 2 + 2];
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self::NativePassword(hash))
+    }
+
+    /// What SHOW CREATE USER and mysql.user show.
+    pub fn hash_text(&self) -> String {
+        match self {
+            Self::NativePassword(hash) => {
+                let mut text = String::from("*");
+                hash.iter().for_each(|byte| text.push_str(&format!("{byte:02X}")));
+                text
+            }
+            Self::NoPassword | Self::Locked => String::new(),
+        }
+    }
+}
+
+/// An account with its authentication and privileges.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserPrivileges {
+    /// Who.
+    pub account: Account,
+    /// How it logs in.
+    pub authentication: Authentication,
+    /// Granted ON *.*.
+    pub global: PrivilegeSet,
+    /// Granted ON `pattern`.*, in order of granting.
+    pub schemas: Vec<(String, PrivilegeSet)>,
+    /// Granted ON `schema`.`table`.
+    pub tables: Vec<(String, String, PrivilegeSet)>,
+}
+
+impl UserPrivileges {
+    /// An account with no privileges.
+    pub fn new(account: Account, authentication: Authentication) -> Self {
+        Self {
+            account,
+            authentication,
+            global: PrivilegeSet::NONE,
+            schemas: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    /// Everything held on all tables of a schema.
+    pub fn on_schema(&self, schema: &str) -> PrivilegeSet {
+        let mut set = self.global;
+        for (pattern, privileges) in &self.schemas {
+            if like(pattern.as_bytes(), schema.as_bytes()) {
+                set = set | *privileges;
+            }
+        }
+        set
+    }
+
+    /// Everything held on one table.
+    pub fn on_table(&self, schema: &str, table: &str) -> PrivilegeSet {
+        let mut set = self.on_schema(schema);
+        for (table_schema, table_name, privileges) in &self.tables {
+            if table_schema == schema && table_name == table {
+                set = set | *privileges;
+            }
+        }
+        set
+    }
+
+    /// May do `privilege` on a table. Reading information_schema is free to all.
+    pub fn may(&self, privilege: Privilege, schema: &str, table: &str) -> bool {
+        self.global.has(privilege) || self.on_table(schema, table).has(privilege)
+    }
+
+    /// May know that the schema exists: holds anything on it or in it, or SHOW DATABASES.
+    pub fn sees_schema(&self, schema: &str) -> bool {
+        self.global.has(Privilege::ShowDatabases)
+            || !self.on_schema(schema).is_empty()
+            || self.tables.iter().any(|(s, _, set)| s == schema && !set.is_empty())
+    }
+
+    /// May know that the table exists.
+    pub fn sees_table(&self, schema: &str, table: &str) -> bool {
+        !self.on_table(schema, table).is_empty()
+    }
+
+    pub(crate) fn matches_host(&self, hosts: &[&str]) -> bool {
+        hosts.iter().any(|host| self.account.host.matches(host))
+    }
+
+    pub(crate) fn specificity(&self) -> usize {
+        self.account.host.specificity()
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new(USER_FORMAT);
+        out.string(&self.account.user);
+        out.string(&self.account.host.0);
+        match &self.authentication {
+            Authentication::NoPassword => out.u8(0),
+            Authentication::NativePassword(hash) => {
+                out.u8(1);
+                out.bytes(hash);
+            }
+            Authentication::Locked => out.u8(2),
+        }
+        out.u64(self.global.bits());
+        out.length(self.schemas.len());
+        for (pattern, set) in &self.schemas {
+            out.string(pattern);
+            out.u64(set.bits());
+        }
+        out.length(self.tables.len());
+        for (schema, table, set) in &self.tables {
+            out.string(schema);
+            out.string(table);
+            out.u64(set.bits());
+        }
+        out.finish()
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> std::result::Result<Self, DecodeError> {
+        let mut input = Reader::new(bytes, USER_FORMAT)?;
+        let account = Account { user: input.string()?, host: HostPattern(input.string()?) };
+        let authentication = match input.u8()? {
+            0 => Authentication::NoPassword,
+            1 => Authentication::NativePassword(
+                input.bytes()?.try_into().map_err(|_| DecodeError::Value("a password hash"))?,
+            ),
+            2 => Authentication::Locked,
+            _ => return Err(DecodeError::Value("an authentication method")),
+        };
+        let mut user = Self::new(account, authentication);
+        user.global = PrivilegeSet::from_bits(input.u64()?);
+        for _ in 0..input.length()? {
+            user.schemas.push((input.string()?, PrivilegeSet::from_bits(input.u64()?)));
+        }
+        for _ in 0..input.length()? {
+            let (schema, table) = (input.string()?, input.string()?);
+            user.tables.push((schema, table, PrivilegeSet::from_bits(input.u64()?)));
+        }
+        input.finish()?;
+        Ok(user)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_matches_as_grants_do() {
+        for (pattern, text, expected) in [
+            ("%", "", true),
+            ("%", "anything", true),
+            ("192.168.%", "192.168.0.7", true),
+            ("192.168.%", "192.169.0.7", false),
+            ("a_c", "abc", true),
+            ("a\\_c", "abc", false),
+            ("a\\_c", "a_c", true),
+            ("%b%d", "abcbd", true),
+            ("%b%d", "abcbde", false),
+            ("", "", true),
+            ("", "x", false),
+            ("abc%", "ab", false),
+        ] {
+            assert_eq!(like(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn privileges_add_up_from_the_levels() {
+        let mut user = UserPrivileges::new(Account::new("a", "%"), Authentication::NoPassword);
+        user.global = PrivilegeSet::NONE.with(Privilege::Insert);
+        user.schemas.push(("s%".to_owned(), PrivilegeSet::NONE.with(Privilege::Select)));
+        user.tables.push((
+            "x".to_owned(),
+            "t".to_owned(),
+            PrivilegeSet::NONE.with(Privilege::Delete),
+        ));
+        assert!(user.may(Privilege::Select, "shop", "t"));
+        assert!(!user.may(Privilege::Select, "x", "t"));
+        assert!(user.may(Privilege::Delete, "x", "t"));
+        assert!(!user.may(Privilege::Delete, "x", "u"));
+        assert!(user.may(Privilege::Insert, "anywhere", "t"));
+        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user));
+    }
+
+    #[test]
+    fn password_hashes_are_read_as_written() {
+        let text = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+        let parsed = Authentication::from_hash_text(text).unwrap();
+        assert_eq!(parsed.hash_text(), text);
+        assert_eq!(Authentication::from_hash_text("*12"), None);
+        assert_eq!(Authentication::from_hash_text(""), Some(Authentication::NoPassword));
+    }
+}
