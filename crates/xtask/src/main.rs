@@ -1,5 +1,7 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
+mod bench_command;
+mod crash_command;
 mod process;
 mod servers;
 mod sqltest_command;
@@ -16,6 +18,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   test                      install what tests need, then run all of them (what CI runs)
   tidy                      style as a test: layers, sizes, forbidden calls, the ways
   sqltest [--bless] [NAME]  compare SQL answers with MariaDB's; --bless asks a live MariaDB
+  crash [--rounds N] [--seed S]
+                            kill -9 under bank transfers, then check every promise
+  bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
 
 /// Root of the workspace.
@@ -30,6 +35,8 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map(String::as_str) {
         Some("test") => test_command::run(),
         Some("tidy") => tidy::run(&root()),
+        Some("crash") => crash_command::run(rest),
+        Some("bench") => bench_command::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),
     };

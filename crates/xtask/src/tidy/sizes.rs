@@ -8,6 +8,7 @@ use std::path::Path;
 const FILE_LINES: usize = 500;
 const FILE_LINES_MAX: usize = 1000;
 const FUNCTION_LINES: usize = 70;
+const FUNCTION_LINES_MAX: usize = 200;
 const LINE_COLUMNS: usize = 100;
 const RATCHET: &str = "docs/tidy-ratchet.txt";
 
@@ -26,6 +27,9 @@ pub fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<String>, String> {
         for function in file.functions.iter().filter(|f| !f.in_test) {
             let name = format!("{}#{}", file.path, function.name);
             compare(&mut findings, &mut allowed, name, function.length, FUNCTION_LINES);
+            if function.length > FUNCTION_LINES_MAX {
+                findings.push(format!("{}:{}: an endless function", file.path, function.line));
+            }
         }
         for (number, line) in file.lines.iter().enumerate() {
             if line.chars().count() > LINE_COLUMNS && !file.test[number] {
