@@ -1,0 +1,205 @@
+//! The answer as it grows.
+
+use crate::{PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX};
+
+/// Collects the packets of an answer; the session sends [`OutputBuffer::bytes`] in one go.
+#[derive(Default)]
+pub struct OutputBuffer {
+    bytes: Vec<u8>,
+    /// Where the open packet's header begins.
+    packet: usize,
+    sequence: u8,
+}
+
+/// Above this the buffer is not kept between answers.
+const KEEP_BYTES: usize = 64 * 1024;
+
+impl OutputBuffer {
+    /// An empty buffer.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next answer begins with this sequence number.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    /// Sequence number of the next packet.
+    pub fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    /// Opens a packet and returns where its payload is appended.
+    pub fn begin(&mut self) -> &mut Vec<u8> {
+        self.packet = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; PACKET_HEADER_BYTES]);
+        &mut self.bytes
+    }
+
+    /// The payload of the open packet is appended here.
+    pub fn payload(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    /// Closes the open packet, splitting it if it is too long for one.
+    pub fn end(&mut self) {
+        let body = self.packet + PACKET_HEADER_BYTES;
+        let length = self.bytes.len() - body;
+        if length < PACKET_PAYLOAD_MAX {
+            self.write_header(self.packet, length);
+            return;
+        }
+        let payload = self.bytes.split_off(body);
+        self.bytes.truncate(self.packet);
+        let mut rest = &payload[..];
+        loop {
+            let (part, tail) = rest.split_at(rest.len().min(PACKET_PAYLOAD_MAX));
+            let header = self.bytes.len();
+            self.bytes.extend_from_slice(&[0; PACKET_HEADER_BYTES]);
+            self.bytes.extend_from_slice(part);
+            self.write_header(header, part.len());
+            if part.len() < PACKET_PAYLOAD_MAX {
+                return;
+            }
+            rest = tail;
+        }
+    }
+
+    /// Forgets the open packet.
+    pub fn abandon(&mut self) {
+        self.bytes.truncate(self.packet);
+    }
+
+    fn write_header(&mut self, at: usize, length: usize) {
+        let header = (length as u32 | u32::from(self.sequence) << 24).to_le_bytes();
+        self.bytes[at..at + PACKET_HEADER_BYTES].copy_from_slice(&header);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
+    /// What is to be sent; no packet may be open.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Bytes waiting to be sent.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Everything was sent. Memory beyond a usual answer's is given back.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEEP_BYTES);
+        self.packet = 0;
+    }
+
+    /// Gives all memory back; nothing may wait.
+    pub fn shrink(&mut self) {
+        self.bytes = Vec::new();
+    }
+}
+
+/// Appends an integer in the protocol's variable length.
+pub fn put_length(out: &mut Vec<u8>, value: u64) {
+    match value {
+        0..=250 => out.push(value as u8),
+        251..=0xffff => {
+            out.push(0xfc);
+            out.extend_from_slice(&(value as u16).to_le_bytes());
+        }
+        0x1_0000..=0xff_ffff => {
+            out.push(0xfd);
+            out.extend_from_slice(&value.to_le_bytes()[..3]);
+        }
+        _ => {
+            out.push(0xfe);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+    }
+}
+
+/// Appends bytes with their length before them.
+pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_length(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Appends what `write` appends with its length before it; cheap for up to 250 bytes, which
+/// all formatted numbers and times are.
+pub fn put_written(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let at = out.len();
+    out.push(0);
+    write(out);
+    let length = out.len() - at - 1;
+    if length <= 250 {
+        out[at] = length as u8;
+        return;
+    }
+    let body = out.split_off(at + 1);
+    out.truncate(at);
+    put_bytes(out, &body);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_the_documented_forms() {
+        for (value, expected) in [
+            (0u64, vec![0u8]),
+            (250, vec![250]),
+            (251, vec![0xfc, 251, 0]),
+            (0xffff, vec![0xfc, 0xff, 0xff]),
+            (0x1_0000, vec![0xfd, 0, 0, 1]),
+            (0xff_ffff, vec![0xfd, 0xff, 0xff, 0xff]),
+            (0x100_0000, vec![0xfe, 0, 0, 0, 1, 0, 0, 0, 0]),
+        ] {
+            let mut out = Vec::new();
+            put_length(&mut out, value);
+            assert_eq!(out, expected);
+        }
+    }
+
+    #[test]
+    fn packets_are_framed_and_numbered() {
+        let mut out = OutputBuffer::new();
+        out.set_sequence(1);
+        out.begin().extend_from_slice(b"abc");
+        out.end();
+        out.begin().extend_from_slice(b"dropped");
+        out.abandon();
+        out.begin();
+        out.end();
+        assert_eq!(out.bytes(), b"\x03\0\0\x01abc\0\0\0\x02");
+    }
+
+    #[test]
+    fn a_long_payload_is_split() {
+        for extra in [0, 1, 10] {
+            let mut out = OutputBuffer::new();
+            out.begin().resize(PACKET_HEADER_BYTES + PACKET_PAYLOAD_MAX + extra, 9);
+            out.end();
+            let second = PACKET_HEADER_BYTES + PACKET_PAYLOAD_MAX;
+            assert_eq!(out.bytes()[..4], [0xff, 0xff, 0xff, 0]);
+            assert_eq!(out.bytes()[second..second + 4], [extra as u8, 0, 0, 1]);
+            assert_eq!(out.len(), second + 4 + extra);
+        }
+    }
+
+    #[test]
+    fn written_text_gets_its_length() {
+        let mut out = Vec::new();
+        put_written(&mut out, |out| out.extend_from_slice(b"12.5"));
+        put_written(&mut out, |out| out.resize(out.len() + 300, b'x'));
+        assert_eq!(out[..5], *b"\x0412.5");
+        assert_eq!(out[5..8], [0xfc, 44, 1]);
+        assert_eq!(out.len(), 5 + 3 + 300);
+    }
+}
