@@ -1,7 +1,9 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
 mod bench_command;
+mod bigger_command;
 mod crash_command;
+mod flip_command;
 mod process;
 mod servers;
 mod sqltest_command;
@@ -20,6 +22,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   sqltest [--bless] [NAME]  compare SQL answers with MariaDB's; --bless asks a live MariaDB
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
+  flip [--places N]         one flipped byte at a time: found, contained
+  bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
   bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
 
@@ -36,6 +40,8 @@ fn main() -> ExitCode {
         Some("test") => test_command::run(),
         Some("tidy") => tidy::run(&root()),
         Some("crash") => crash_command::run(rest),
+        Some("flip") => flip_command::run(rest),
+        Some("bigger") => bigger_command::run(rest),
         Some("bench") => bench_command::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),
