@@ -10,6 +10,7 @@ mod ids;
 mod invariant;
 pub mod memory;
 pub mod metrics;
+pub mod mutant;
 pub mod probe;
 mod random;
 
