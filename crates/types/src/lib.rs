@@ -4,6 +4,20 @@
 //! bytes (row payloads, memcmp keys, text) and back, with MySQL's rules for range, rounding
 //! and comparison.
 
+pub mod charset;
+pub mod collation;
 pub mod column_type;
+pub mod decimal;
+pub mod error;
+pub mod row;
+pub mod sql_mode;
+pub mod temporal;
+pub mod value;
 
+pub use charset::Charset;
 pub use column_type::{CollationId, ColumnType, TypeKind};
+pub use decimal::Decimal;
+pub use error::{Level, SqlError, Warning, codes};
+pub use sql_mode::SqlMode;
+pub use temporal::{Date, DateTime, Time, TimeZone, Timestamp};
+pub use value::{Value, ValueRef};

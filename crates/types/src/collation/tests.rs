@@ -1,0 +1,98 @@
+use super::*;
+use std::hash::DefaultHasher;
+
+const TEXTS: &[&str] = &[
+    "",
+    " ",
+    "  ",
+    "a",
+    "A",
+    "a ",
+    "a  ",
+    "a\0",
+    "a \0",
+    "a  \0",
+    "a\t",
+    "a \t",
+    "a b",
+    "a  b",
+    "a !",
+    "ab",
+    "aB",
+    "b",
+    "é",
+    "e",
+    "E",
+    "É ",
+    "ß",
+    "s",
+    "ss",
+    "😀",
+    "😁",
+    "中",
+    "~",
+    "\u{7f}",
+    "\u{80}",
+    "\0",
+    "\0\0",
+    " a",
+    " \0",
+    "  \0",
+    "a\u{1f}",
+    "a \u{1f} ",
+    "a!",
+    "A B",
+    "ÿ",
+    "z",
+];
+
+fn hash(collation: &Collation, text: &[u8]) -> u64 {
+    let mut state = DefaultHasher::new();
+    collation.hash_into(text, &mut state);
+    state.finish()
+}
+
+#[test]
+fn sort_keys_order_and_hash_as_the_comparison_does() {
+    for collation in all().iter().filter(|c| c.charset == Charset::Utf8mb4 || c.is_binary()) {
+        for a in TEXTS {
+            for b in TEXTS {
+                let (a, b) = (a.as_bytes(), b.as_bytes());
+                let order = collation.compare(a, b);
+                let (mut x, mut y) = (Vec::new(), Vec::new());
+                push_sort_key(collation, a, &mut x);
+                push_sort_key(collation, b, &mut y);
+                assert_eq!(x.cmp(&y), order, "{} {a:?} {b:?}", collation.name);
+                assert_eq!(order, collation.compare_weights(a, b), "{a:?} {b:?}");
+                if order.is_eq() {
+                    assert_eq!(hash(collation, a), hash(collation, b), "{a:?} {b:?}");
+                }
+                x.extend_from_slice(&y);
+                assert_eq!(sort_key_end(collation, &x, 0), Some(x.len() - y.len()));
+                x.iter_mut().for_each(|byte| *byte ^= 0xff);
+                assert_eq!(sort_key_end(collation, &x, 0xff), Some(x.len() - y.len()));
+            }
+        }
+    }
+}
+
+#[test]
+fn like_matches_by_characters() {
+    let ci = CollationId::UTF8MB4_GENERAL_CI.info();
+    let bin = CollationId::UTF8MB4_BIN.info();
+    let check = |c: &Collation, t: &str, p: &str| {
+        like(c, t.as_bytes(), p.as_bytes(), Some(u32::from('\\')))
+    };
+    assert!(check(ci, "Hello", "h%O"));
+    assert!(!check(bin, "Hello", "h%O"));
+    assert!(check(ci, "aXbXc", "a%x%c"));
+    assert!(check(ci, "é", "_"));
+    assert!(check(ci, "50%", "50\\%"));
+    assert!(!check(ci, "500", "50\\%"));
+    assert!(check(ci, "", "%"));
+    assert!(!check(ci, "a ", "a"));
+    assert!(check(ci, "aaaaaaaaab", "%a%a%b"));
+    assert_eq!(like_prefix(ci, b"ab\\%c%", Some(92)), (b"ab%c".to_vec(), true));
+    assert_eq!(like_prefix(ci, b"ab_%", Some(92)), (b"ab".to_vec(), false));
+    assert_eq!(find(ci, "xxÉtat".as_bytes(), "etAT".as_bytes(), 0), Some(2));
+}

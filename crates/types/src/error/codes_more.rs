@@ -1,0 +1,326 @@
+//! The upper half of the error table; see `codes`.
+
+use super::ErrorCode;
+use super::codes::error_codes;
+
+error_codes! {
+    UNKNOWN_TIME_ZONE = 1298, "HY000", "Unknown or incorrect time zone: '{}'";
+    WARN_INVALID_TIMESTAMP = 1299, "HY000", "Invalid TIMESTAMP value in column '{}' at row {}";
+    INVALID_CHARACTER_STRING = 1300, "HY000", "Invalid {} character string: '{T64}'";
+    WARN_ALLOWED_PACKET_OVERFLOWED = 1301, "HY000",
+        "Result of {}() was larger than max_allowed_packet ({}) - truncated";
+    SP_DOES_NOT_EXIST = 1305, "42000", "{} {} does not exist";
+    QUERY_INTERRUPTED = 1317, "70100", "Query execution was interrupted";
+    SP_WRONG_NO_OF_ARGS = 1318, "42000",
+        "Incorrect number of arguments for {} {}; expected {}, got {}";
+    SP_FETCH_NO_DATA = 1329, "02000", "No data - zero rows fetched, selected, or processed";
+    SP_SUBSELECT_NYI = 1335, "0A000", "Subquery value not supported";
+    STMT_NOT_ALLOWED_IN_SF_OR_TRG = 1336, "0A000",
+        "{} is not allowed in stored function or trigger";
+    FPARSER_BAD_HEADER = 1341, "HY000", "Malformed file type header in file '{}'";
+    WRONG_OBJECT = 1347, "HY000", "'{}.{}' is not of type '{}'";
+    NONUPDATEABLE_COLUMN = 1348, "HY000", "Column '{}' is not updatable";
+    VIEW_SELECT_DERIVED = 1349, "HY000", "View's SELECT contains a subquery in the FROM clause";
+    VIEW_INVALID = 1356, "HY000",
+        "View '{}.{}' references invalid table(s) or column(s) or function(s) or \
+         definer/invoker of view lack rights to use them";
+    NO_DEFAULT_FOR_FIELD = 1364, "HY000", "Field '{}' doesn't have a default value";
+    DIVISION_BY_ZERO = 1365, "22012", "Division by 0";
+    TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "22007",
+        "Incorrect {} value: '{T128}' for column `{}`.`{}`.`{}` at row {}";
+    ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{T192}' value found during parsing";
+    PASSWD_LENGTH = 1372, "HY000", "Password hash should be a {}-digit hexadecimal number";
+    RESERVED_SYNTAX = 1382, "HY000",
+        "The '{}' syntax is reserved for purposes internal to the MariaDB server";
+    PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
+    KEY_PART_0 = 1391, "HY000", "Key part '{}' length cannot be 0";
+    CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
+    XAER_RMFAIL = 1399, "XAE07",
+        "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} \
+         state";
+    XAER_OUTSIDE = 1400, "XAE09", "XAER_OUTSIDE: Some work is done outside global transaction";
+    XA_RBROLLBACK = 1402, "XA100", "XA_RBROLLBACK: Transaction branch was rolled back";
+    DATA_TOO_LONG = 1406, "22001", "Data too long for column '{}' at row {}";
+    WRONG_VALUE_FOR_TYPE = 1411, "HY000", "Incorrect {} value: '{T128}' for function {}";
+    TABLE_DEF_CHANGED = 1412, "HY000", "Table definition has changed, please retry transaction";
+    SP_DUP_HANDLER = 1413, "42000", "Duplicate handler declared in the same block";
+    SP_NOT_VAR_ARG = 1414, "42000",
+        "OUT or INOUT argument {} for routine {} is not a variable or NEW pseudo-variable in \
+         BEFORE trigger";
+    BINLOG_CREATE_ROUTINE_NEED_SUPER = 1419, "HY000",
+        "You do not have the SUPER privilege and binary logging is enabled (you *might* want \
+         to use the less safe log_bin_trust_function_creators variable)";
+    TOO_BIG_SCALE = 1425, "42000", "Too big scale specified for '{}'. Maximum is {}";
+    TOO_BIG_PRECISION = 1426, "42000", "Too big precision specified for '{}'. Maximum is {}";
+    M_BIGGER_THAN_D = 1427, "42000",
+        "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{}')";
+    STACK_OVERRUN_NEED_MORE = 1436, "HY000",
+        "Thread stack overrun:  {} bytes used of a {} byte stack, and {} bytes needed. \
+         Consider increasing the thread_stack system variable.";
+    TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for '{}' (max = {})";
+    DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
+    NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('{}'@'{}') does not exist";
+    ROW_IS_REFERENCED_2 = 1451, "23000",
+        "Cannot delete or update a parent row: a foreign key constraint fails ({})";
+    NO_REFERENCED_ROW_2 = 1452, "23000",
+        "Cannot add or update a child row: a foreign key constraint fails ({})";
+    SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '{}'";
+    MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000",
+        "Can't create more than max_prepared_stmt_count statements (current value: {})";
+    NON_GROUPING_FIELD_USED = 1463, "42000", "Non-grouping field '{}' is used in {} clause";
+    WRONG_STRING_LENGTH = 1470, "HY000",
+        "String '{T70}' is too long for {} (should be no longer than {})";
+    NON_INSERTABLE_TABLE = 1471, "HY000", "The target table {} of the {} is not insertable-into";
+    AMBIGUOUS_FIELD_TERM = 1475, "HY000",
+        "First character of the FIELDS TERMINATED string is ambiguous; please use non-\
+         optional and non-empty FIELDS ENCLOSED BY";
+    ILLEGAL_HA_CREATE_OPTION = 1478, "HY000",
+        "Table storage engine '{}' does not support the create option '{}'";
+    WRONG_EXPR_IN_PARTITION_FUNC_ERROR = 1486, "HY000",
+        "Constant, random or timezone-dependent expressions in (sub)partitioning function are \
+         not allowed";
+    WRONG_VALUE = 1525, "HY000", "Incorrect {} value: '{T128}'";
+    NO_PARTITION_FOR_GIVEN_VALUE = 1526, "HY000", "Table has no partition for value {}";
+    CREATE_FILEGROUP_FAILED = 1528, "HY000", "Failed to create {}";
+    ALTER_FILEGROUP_FAILED = 1533, "HY000", "Failed to alter: {}";
+    DROP_INDEX_FK = 1553, "HY000", "Cannot drop index '{}': needed in a foreign key constraint";
+    WARN_DEPRECATED_SYNTAX_WITH_VER = 1554, "HY000",
+        "The syntax '{}' is deprecated and will be removed in MariaDB {}. Please use {} \
+         instead";
+    COL_COUNT_DOESNT_MATCH_PLEASE_UPDATE = 1558, "HY000",
+        "Column count of mysql.{} is wrong. Expected {}, found {}. Created with MariaDB {}, \
+         now running {}. Please use mariadb-upgrade to fix this error";
+    TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR = 1559, "HY000",
+        "Cannot switch out of the row-based binary log format when the session has open \
+         temporary tables";
+    PARTITION_FUNCTION_IS_NOT_ALLOWED = 1564, "HY000", "This partition function is not allowed";
+    CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001",
+        "Transaction characteristics can't be changed while a transaction is in progress";
+    EVENT_MODIFY_QUEUE_ERROR = 1570, "HY000", "Internal scheduler error {}";
+    ONLY_INTEGERS_ALLOWED = 1578, "HY000", "Only integers allowed as number here";
+    BAD_LOG_STATEMENT = 1580, "HY000", "You cannot '{}' a log table if logging is enabled";
+    WRONG_PARAMCOUNT_TO_NATIVE_FCT = 1582, "42000",
+        "Incorrect parameter count in the call to native function '{}'";
+    WRONG_PARAMETERS_TO_NATIVE_FCT = 1583, "42000",
+        "Incorrect parameters in the call to native function '{}'";
+    WRONG_PARAMETERS_TO_STORED_FCT = 1584, "42000",
+        "Incorrect parameters in the call to stored function '{}'";
+    DUP_ENTRY_WITH_KEY_NAME = 1586, "23000", "Duplicate entry '{T64}' for key '{}'";
+    BINLOG_UNSAFE_STATEMENT = 1592, "HY000",
+        "Unsafe statement written to the binary log using statement format since \
+         BINLOG_FORMAT = STATEMENT. {}";
+    TRG_CANT_OPEN_TABLE = 1606, "HY000", "Cannot open table for trigger {Q}.{Q}";
+    NEED_REPREPARE = 1615, "HY000", "Prepared statement needs to be re-prepared";
+    WARN_OPTION_IGNORED = 1618, "HY000", "<{}> option ignored";
+    VARIABLE_IS_READONLY = 1621, "HY000",
+        "{} variable '{}' is read-only. Use SET {} to assign the value";
+    WARN_ENGINE_TRANSACTION_ROLLBACK = 1622, "HY000",
+        "Storage engine {} does not support rollback for this statement. Transaction rolled \
+         back and must be restarted";
+    TOO_LONG_TABLE_COMMENT = 1628, "HY000", "Comment for table '{}' is too long (max = {})";
+    TOO_LONG_FIELD_COMMENT = 1629, "HY000", "Comment for field '{}' is too long (max = {})";
+    FUNC_INEXISTENT_NAME_COLLISION = 1630, "42000",
+        "FUNCTION {} does not exist. Check the 'Function Name Parsing and Resolution' section \
+         in the Reference Manual";
+    TOO_MANY_CONCURRENT_TRXS = 1637, "HY000", "Too many active concurrent transactions";
+    SIGNAL_WARN = 1642, "01000", "Unhandled user-defined warning condition";
+    SIGNAL_EXCEPTION = 1644, "HY000", "Unhandled user-defined exception condition";
+    QUERY_CACHE_DISABLED = 1651, "HY000",
+        "Query cache is disabled; set query_cache_type to ON or DEMAND to enable it";
+    FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD = 1659, "HY000",
+        "Field '{}' is of a not allowed type for this type of partitioning";
+    WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000",
+        "'{}' is deprecated and will be removed in a future release";
+    TOO_LONG_INDEX_COMMENT = 1688, "HY000", "Comment for index '{}' is too long (max = {})";
+    DATA_OUT_OF_RANGE = 1690, "22003", "{} value is out of range in '{}'";
+    BINLOG_UNSAFE_MULTIPLE_ENGINES_AND_SELF_LOGGING_ENGINE = 1692, "HY000",
+        "Mixing self-logging and non-self-logging engines in a statement is unsafe";
+    VALUES_IS_NOT_INT_TYPE_ERROR = 1697, "HY000",
+        "VALUES value for partition '{}' must have type INT";
+    ACCESS_DENIED_NO_PASSWORD_ERROR = 1698, "28000", "Access denied for user '{}'@'{}'";
+    SET_PASSWORD_AUTH_PLUGIN = 1699, "HY000",
+        "SET PASSWORD is not applicable for users authenticating via {} plugin";
+    TRUNCATE_ILLEGAL_FK = 1701, "42000",
+        "Cannot truncate a table referenced in a foreign key constraint ({})";
+    MULTI_UPDATE_KEY_CONFLICT = 1706, "HY000",
+        "Primary key/partition key update is not allowed since the table is updated both as \
+         '{}' and '{}'";
+    INDEX_COLUMN_TOO_LONG = 1709, "HY000",
+        "Index column size too large. The maximum column size is {} bytes";
+    INDEX_CORRUPT = 1712, "HY000", "Index {} is corrupted";
+    UNDO_RECORD_TOO_BIG = 1713, "HY000", "Undo log record is too big";
+    WARN_INDEX_NOT_APPLICABLE = 1739, "HY000",
+        "Cannot use {} access on index '{}' due to type or collation conversion on field '{}'";
+    PARTITION_EXCHANGE_FOREIGN_KEY = 1740, "HY000",
+        "Table to exchange with partition has foreign key references: '{}'";
+    VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000",
+        "The system variable {} cannot be set when there is an ongoing transaction";
+    GTID_NEXT_IS_NOT_IN_GTID_NEXT_LIST = 1767, "HY000",
+        "The system variable @@SESSION.GTID_NEXT has the value {}, which is not listed in \
+         @@SESSION.GTID_NEXT_LIST";
+    CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006",
+        "Cannot execute statement in a READ ONLY transaction";
+    INNODB_ONLINE_LOG_TOO_BIG = 1799, "HY000",
+        "Creating index '{}' required more than 'innodb_online_alter_log_max_size' bytes of \
+         modification log. Please try again";
+    UNKNOWN_ALTER_ALGORITHM = 1800, "HY000", "Unknown ALGORITHM '{}'";
+    INTERNAL_ERROR = 1815, "HY000", "Internal error: {}";
+    NOT_VALID_PASSWORD = 1819, "HY000",
+        "Your password does not satisfy the current policy requirements ({})";
+    MUST_CHANGE_PASSWORD = 1820, "HY000", "You must SET PASSWORD before executing this statement";
+    FK_NO_INDEX_CHILD = 1821, "HY000",
+        "Failed to add the foreign key constraint. Missing index for constraint '{}' in the \
+         foreign table '{}'";
+    FK_NO_INDEX_PARENT = 1822, "HY000",
+        "Failed to add the foreign key constraint. Missing index for constraint '{}' in the \
+         referenced table '{}'";
+    FK_FAIL_ADD_SYSTEM = 1823, "HY000",
+        "Failed to add the foreign key constraint '{}' to system tables";
+    FK_CANNOT_OPEN_PARENT = 1824, "HY000", "Failed to open the referenced table '{}'";
+    DUP_CONSTRAINT_NAME = 1826, "HY000", "Duplicate {} constraint name '{}'";
+    PASSWORD_FORMAT = 1827, "HY000",
+        "The password hash doesn't have the expected format. Check if the correct password \
+         algorithm is being used with the PASSWORD() function";
+    FK_COLUMN_NOT_NULL = 1830, "HY000",
+        "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL";
+    DUP_INDEX = 1831, "HY000",
+        "Duplicate index {Q}. This is deprecated and will be disallowed in a future release";
+    FK_COLUMN_CANNOT_CHANGE = 1832, "HY000",
+        "Cannot change column '{}': used in a foreign key constraint '{}'";
+    FK_COLUMN_CANNOT_CHANGE_CHILD = 1833, "HY000",
+        "Cannot change column '{}': used in a foreign key constraint '{}' of table '{}'";
+    FK_CANNOT_DELETE_PARENT = 1834, "HY000",
+        "Cannot delete rows from table which is parent in a foreign key constraint '{}' of \
+         table '{}'";
+    ALTER_OPERATION_NOT_SUPPORTED = 1845, "0A000", "{} is not supported for this operation. Try {}";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON = 1846, "0A000", "{} is not supported. Reason: {}. Try {}";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON_COLUMN_TYPE = 1850, "HY000", "Cannot change column type";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON_AUTOINC = 1854, "HY000",
+        "Adding an auto-increment column requires a lock";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON_HIDDEN_FTS = 1855, "HY000",
+        "Cannot replace hidden FTS_DOC_ID with a user-visible one";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON_FTS = 1857, "HY000",
+        "Fulltext index creation requires a lock";
+    SQL_SLAVE_SKIP_COUNTER_NOT_SETTABLE_IN_GTID_MODE = 1858, "HY000",
+        "sql_slave_skip_counter can not be set when the server is running with GTID_MODE = \
+         ON. Instead, for each transaction that you want to skip, generate an empty \
+         transaction with the same GTID as the transaction";
+    DUP_UNKNOWN_IN_INDEX = 1859, "23000", "Duplicate entry for key '{}'";
+    ALTER_OPERATION_NOT_SUPPORTED_REASON_NOT_NULL = 1861, "HY000",
+        "cannot convert NULL to non-constant DEFAULT";
+    MUST_CHANGE_PASSWORD_LOGIN = 1862, "HY000",
+        "Your password has expired. To log in you must change it using a client that supports \
+         expired passwords";
+    MTS_EVENT_BIGGER_PENDING_JOBS_SIZE_MAX = 1864, "HY000",
+        "Cannot schedule event {}, relay-log name {}, position {} to Worker thread because \
+         its size {} exceeds {} of slave_pending_jobs_size_max";
+    GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED = 1901, "HY000",
+        "Function or expression '{}' cannot be used in the {} clause of {Q}";
+    KEY_BASED_ON_GENERATED_VIRTUAL_COLUMN = 1904, "HY000",
+        "Key/Index cannot be defined on a virtual generated column";
+    UNSUPPORTED_ACTION_ON_GENERATED_COLUMN = 1907, "HY000",
+        "This is not yet supported for generated columns";
+    UNSUPPORTED_ENGINE_FOR_GENERATED_COLUMNS = 1910, "HY000",
+        "{} storage engine does not support generated columns";
+    BAD_OPTION_VALUE = 1912, "HY000", "Incorrect value '{T64}' for option '{}'";
+    DATA_OVERFLOW = 1916, "22003", "Got overflow when converting '{}' to {}. Value truncated";
+    BAD_DATA = 1918, "22007", "Encountered illegal value '{}' when converting to {}";
+    DYN_COL_WRONG_FORMAT = 1919, "HY000", "Encountered illegal format of dynamic column string";
+    DYN_COL_DATA = 1921, "22007", "Illegal value used as argument of dynamic column function";
+    DYN_COL_WRONG_CHARSET = 1922, "HY000", "Dynamic column contains unknown character set";
+    QUERY_CACHE_IS_DISABLED = 1924, "HY000",
+        "Query cache is disabled (resize or similar command in progress); repeat this command \
+         later";
+    QUERY_CACHE_IS_GLOBALY_DISABLED = 1925, "HY000",
+        "Query cache is globally disabled and you can't enable it only for this session";
+    CONNECTION_KILLED = 1927, "70100", "Connection was killed";
+    STORED_FUNCTION_PREVENTS_SWITCH_SKIP_REPLICATION = 1930, "HY000",
+        "Cannot modify @@session.skip_replication inside a stored function or trigger";
+    NO_SUCH_TABLE_IN_ENGINE = 1932, "42S02", "Table '{}.{}' doesn't exist in engine";
+    FAILED_GTID_STATE_INIT = 1940, "HY000", "Failed initializing replication GTID state";
+    CANNOT_LOAD_SLAVE_GTID_STATE = 1946, "HY000",
+        "Failed to load replication slave GTID position from table {}.{}";
+    MASTER_GTID_POS_MISSING_DOMAIN = 1948, "HY000",
+        "Specified value for @@gtid_slave_pos contains no value for replication domain {}. \
+         This conflicts with the binary log which contains GTID {}-{}-{}. If \
+         MASTER_GTID_POS=CURRENT_POS is used, the binlog position will override the new value \
+         of @@gtid_slave_pos";
+    UNTIL_REQUIRES_USING_GTID = 1949, "HY000",
+        "START SLAVE UNTIL master_gtid_pos requires that slave is using GTID";
+    SLAVE_UNEXPECTED_MASTER_SWITCH = 1952, "HY000",
+        "Unexpected GTID received from master after reconnect. This normally indicates that \
+         the master server was replaced without restarting the slave threads. {}";
+    NO_SUCH_QUERY = 1957, "HY000", "Unknown query id: {}";
+    INVALID_ROLE = 1959, "OP000", "Invalid role specification {Q}";
+    INVALID_CURRENT_USER = 1960, "0L000", "The current user is invalid";
+    IT_IS_A_VIEW = 1965, "42S02", "'{}' is a view";
+    TABLE_DEFINITION_TOO_BIG = 1967, "HY000", "The definition for table {Q} is too big";
+    STATEMENT_TIMEOUT = 1969, "70100",
+        "Query execution was interrupted (max_statement_time exceeded)";
+    SUBQUERIES_NOT_SUPPORTED = 1970, "42000", "{} does not support subqueries or stored functions";
+    USER_CREATE_EXISTS = 1973, "HY000", "Can't create user '{}'@'{}'; it already exists";
+    USER_DROP_EXISTS = 1974, "HY000", "Can't drop user '{}'@'{}'; it doesn't exist";
+    ROLE_DROP_EXISTS = 1976, "HY000", "Can't drop role '{}'; it doesn't exist";
+    WITH_COL_WRONG_LIST = 4002, "HY000",
+        "WITH column list and SELECT field list have different column counts";
+    TOO_MANY_DEFINITIONS_IN_WITH_CLAUSE = 4003, "HY000", "Too many WITH elements in WITH clause";
+    DUP_QUERY_NAME = 4004, "HY000", "Duplicate query name {Q} in WITH clause";
+    UNACCEPTABLE_MUTUAL_RECURSION = 4006, "HY000",
+        "Unacceptable mutual recursion with anchored table '{}'";
+    REF_TO_RECURSIVE_WITH_TABLE_IN_DERIVED = 4007, "HY000",
+        "Reference to recursive WITH table '{}' in materialized derived";
+    NOT_STANDARD_COMPLIANT_RECURSIVE = 4008, "HY000",
+        "Restrictions imposed on recursive definitions are violated for table '{}'";
+    INVALID_NTILE_ARGUMENT = 4024, "HY000", "Argument of NTILE must be greater than 0";
+    CONSTRAINT_FAILED = 4025, "23000", "CONSTRAINT {Q} failed for {Q}.{Q}";
+    CALCULATING_DEFAULT_VALUE = 4028, "HY000",
+        "Got an error when calculating default value for {Q}";
+    PARTITION_DEFAULT_ERROR = 4030, "HY000", "Only one DEFAULT partition allowed";
+    REFERENCED_TRG_DOES_NOT_EXIST = 4031, "HY000",
+        "Referenced trigger '{}' for the given action time and event type does not exist";
+    INVALID_DEFAULT_PARAM = 4032, "HY000",
+        "Default/ignore value is not supported for such parameter usage";
+    BINLOG_NON_SUPPORTED_BULK = 4033, "HY000",
+        "Only row based replication supported for bulk operations";
+    JSON_ESCAPING = 4039, "HY000",
+        "Incorrect escaping in JSON text in argument {} to function '{}' at position {}";
+    JSON_PATH_DEPTH = 4043, "HY000",
+        "Limit of {} on JSON path depth is reached in argument {} to function '{}' at \
+         position {}";
+    JSON_PATH_NO_WILDCARD = 4044, "HY000",
+        "Wildcards or range in JSON path not allowed in argument {} to function '{}'";
+    ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION = 4078, "HY000",
+        "Illegal parameter data types {} and {} for operation '{}'";
+    ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION = 4079, "HY000",
+        "Illegal parameter data type {} for operation '{}'";
+    SEQUENCE_RUN_OUT = 4084, "HY000", "Sequence '{}.{}' has run out";
+    SEQUENCE_INVALID_DATA = 4085, "HY000", "Sequence '{}.{}' has out of range value for options";
+    SEQUENCE_INVALID_TABLE_STRUCTURE = 4086, "HY000",
+        "Sequence '{}.{}' table structure is invalid ({})";
+    SEQUENCE_ACCESS_ERROR = 4087, "HY000", "Sequence '{}.{}' access error";
+    NOT_SEQUENCE = 4089, "42S02", "'{}.{}' is not a SEQUENCE";
+    UNKNOWN_SEQUENCES = 4091, "42S02", "Unknown SEQUENCE: '{}'";
+    UNKNOWN_VIEW = 4092, "42S02", "Unknown VIEW: '{}'";
+    SP_STACK_TRACE = 4094, "HY000", "At line {} in {}";
+    PACKAGE_ROUTINE_IN_SPEC_NOT_DEFINED_IN_BODY = 4095, "HY000",
+        "Subroutine '{}' is declared in the package specification but is not defined in the \
+         package body";
+    PACKAGE_ROUTINE_FORWARD_DECLARATION_NOT_DEFINED = 4096, "HY000",
+        "Subroutine '{}' has a forward declaration but is not defined";
+    INVALID_VALUE_TO_LIMIT = 4107, "HY000", "Limit only accepts integer values";
+    INVISIBLE_NOT_NULL_WITHOUT_DEFAULT = 4108, "HY000",
+        "Invisible column {Q} must have a default value";
+    UPDATE_INFO_WITH_SYSTEM_VERSIONING = 4109, "HY000",
+        "Rows matched: {}  Changed: {}  Inserted: {}  Warnings: {}";
+    EMPTY_ROW_IN_TVC = 4141, "HY000",
+        "Row with no elements is not allowed in table value constructor in this context";
+    VERS_QUERY_IN_PARTITION = 4142, "HY000",
+        "SYSTEM_TIME partitions in table {Q} does not support historical query";
+    BACKUP_WRONG_STAGE = 4147, "HY000",
+        "Backup stage '{}' is same or before current backup stage '{}'";
+    USER_IS_BLOCKED = 4150, "HY000",
+        "User is blocked because of too many credential errors; unblock with 'ALTER USER / \
+         FLUSH PRIVILEGES'";
+    ACCOUNT_HAS_BEEN_LOCKED = 4151, "HY000", "Access denied, this account is locked";
+    UNKNOWN_DATA_TYPE = 4161, "HY000", "Unknown data type: '{}'";
+}

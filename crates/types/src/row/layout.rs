@@ -1,0 +1,323 @@
+//! Where the columns of a table are.
+
+use super::LayoutError;
+use super::codec::FixedCodec;
+use super::key::{KeyColumn, KeyPart};
+use crate::column_type::ColumnType;
+use crate::value::ValueRef;
+
+/// What a layout needs to know of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LayoutColumn {
+    /// Type.
+    pub column_type: ColumnType,
+    /// NULL allowed.
+    pub nullable: bool,
+}
+
+/// Where a column is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// At a fixed offset of the clustered key.
+    Key { offset: u32, codec: FixedCodec, descending: bool },
+    /// At a fixed offset of the payload.
+    Fixed { offset: u32, codec: FixedCodec, null_bit: u16 },
+    /// In the payload, number `index` of those of varying width.
+    Varying { index: u16, null_bit: u16 },
+}
+
+/// `null_bit` of a column that is never NULL.
+const NEVER: u16 = u16::MAX;
+/// Flag in the first byte of a payload: ends of varying columns are 4 bytes wide.
+const WIDE_ENDS: u8 = 0x80;
+/// Longest varying part with 2 byte ends.
+const NARROW_MAX: usize = u16::MAX as usize;
+
+/// The layout of a table's rows.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    columns: Vec<LayoutColumn>,
+    places: Vec<Place>,
+    key: Vec<KeyColumn>,
+    varying: Vec<usize>,
+    /// First byte after version, null bitmap and fixed columns.
+    ends_offset: usize,
+    schema_version: u8,
+}
+
+impl RowLayout {
+    /// The layout of `columns` with the clustered key `clustered` (empty for a hidden row id,
+    /// whose key the engine makes). `schema_version` is below 128.
+    pub fn new(columns: &[LayoutColumn], clustered: &[KeyPart], schema_version: u8) -> Self {
+        let key: Vec<_> =
+            clustered.iter().filter_map(|part| KeyColumn::new(columns, part)).collect();
+        let mut places: Vec<Option<Place>> = vec![None; columns.len()];
+        let mut offset = 0;
+        for part in &key {
+            let Some(width) = part.fixed_width() else { break };
+            if let (true, Some(codec)) = (part.is_readable(), part.codec) {
+                let place = Place::Key { offset, codec, descending: part.descending };
+                places[part.column].get_or_insert(place);
+            }
+            offset += width as u32;
+        }
+        let stored = |places: &[Option<Place>]| -> Vec<usize> {
+            (0..columns.len()).filter(|&i| places[i].is_none()).collect()
+        };
+        let stored = stored(&places);
+        let nullable = stored.iter().filter(|&&i| columns[i].nullable).count();
+        let mut offset = 1 + nullable.div_ceil(8);
+        let (mut next_bit, mut varying) = (0, Vec::new());
+        for i in stored {
+            let mut null_bit = NEVER;
+            if columns[i].nullable {
+                null_bit = next_bit;
+                next_bit += 1;
+            }
+            places[i] = Some(match FixedCodec::of(&columns[i].column_type) {
+                Some(codec) => {
+                    let place = Place::Fixed { offset: offset as u32, codec, null_bit };
+                    offset += codec.width();
+                    place
+                }
+                None => {
+                    varying.push(i);
+                    Place::Varying { index: varying.len() as u16 - 1, null_bit }
+                }
+            });
+        }
+        Self {
+            columns: columns.to_vec(),
+            places: places.into_iter().flatten().collect(),
+            key,
+            varying,
+            ends_offset: offset,
+            schema_version: schema_version & !WIDE_ENDS,
+        }
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[LayoutColumn] {
+        &self.columns
+    }
+
+    /// The parts of the clustered key.
+    pub fn clustered_key(&self) -> &[KeyColumn] {
+        &self.key
+    }
+
+    /// Encodes a row whose values have the columns' types. `key` and `payload` are replaced;
+    /// with a hidden row id `key` is left empty.
+    pub fn encode(
+        &self,
+        values: &[ValueRef<'_>],
+        key: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), LayoutError> {
+        key.clear();
+        self.check_count(values)?;
+        self.push_clustered_key(values, key)?;
+        self.encode_payload(values, payload)
+    }
+
+    fn check_count(&self, values: &[ValueRef<'_>]) -> Result<(), LayoutError> {
+        let (expected, found) = (self.columns.len(), values.len());
+        if expected != found { Err(LayoutError::WrongCount { expected, found }) } else { Ok(()) }
+    }
+
+    /// Appends the clustered key of a row.
+    pub fn push_clustered_key(
+        &self,
+        values: &[ValueRef<'_>],
+        key: &mut Vec<u8>,
+    ) -> Result<(), LayoutError> {
+        for part in &self.key {
+            let value = values.get(part.column).copied().unwrap_or(ValueRef::Null);
+            part.push(value, key)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the payload alone.
+    pub fn encode_payload(
+        &self,
+        values: &[ValueRef<'_>],
+        payload: &mut Vec<u8>,
+    ) -> Result<(), LayoutError> {
+        self.check_count(values)?;
+        payload.clear();
+        let length = |i: usize| values[i].bytes().map_or(0, <[u8]>::len);
+        let total: usize = self.varying.iter().map(|&i| length(i)).sum();
+        let wide = total > NARROW_MAX;
+        let end_bytes = if wide { 4 } else { 2 };
+        let data = self.ends_offset + end_bytes * self.varying.len();
+        payload.reserve(data + total);
+        payload.resize(data, 0);
+        payload[0] = self.schema_version | if wide { WIDE_ENDS } else { 0 };
+        let mut end = 0usize;
+        for (column, place) in self.places.iter().enumerate() {
+            let value = values[column];
+            let null_bit = match *place {
+                Place::Key { .. } => continue,
+                Place::Fixed { null_bit, .. } | Place::Varying { null_bit, .. } => null_bit,
+            };
+            if value.is_null() {
+                if null_bit == NEVER {
+                    return Err(LayoutError::UnexpectedNull { column });
+                }
+                payload[1 + usize::from(null_bit / 8)] |= 1 << (null_bit % 8);
+            }
+            match *place {
+                Place::Fixed { offset, codec, .. } if !value.is_null() => {
+                    let range = offset as usize..offset as usize + codec.width();
+                    if !codec.write_payload(value, &mut payload[range]) {
+                        return Err(LayoutError::WrongType { column });
+                    }
+                }
+                Place::Varying { index, .. } => {
+                    if !value.is_null() {
+                        let bytes = value.bytes().ok_or(LayoutError::WrongType { column })?;
+                        payload.extend_from_slice(bytes);
+                        end += bytes.len();
+                    }
+                    let at = self.ends_offset + end_bytes * usize::from(index);
+                    payload[at..at + end_bytes]
+                        .copy_from_slice(&(end as u32).to_le_bytes()[..end_bytes]);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a column is (only) in the clustered key, so that changing it moves the row.
+    pub fn is_in_key(&self, column: usize) -> bool {
+        self.key.iter().any(|part| part.column == column)
+    }
+
+    /// Checks the shape of a row's bytes.
+    pub fn verify(&self, key: &[u8], payload: &[u8]) -> Result<(), LayoutError> {
+        let mut at = 0;
+        for part in &self.key {
+            let rest = key.get(at..).unwrap_or(&[]);
+            at += part.length(rest).ok_or(LayoutError::Malformed("clustered key too short"))?;
+        }
+        if !self.key.is_empty() && at != key.len() {
+            return Err(LayoutError::Malformed("clustered key too long"));
+        }
+        let first = *payload.first().ok_or(LayoutError::Malformed("empty payload"))?;
+        if first & !WIDE_ENDS != self.schema_version {
+            return Err(LayoutError::Malformed("unknown schema version"));
+        }
+        let width = if first & WIDE_ENDS != 0 { 4 } else { 2 };
+        let data = self.ends_offset + width * self.varying.len();
+        if payload.len() < data {
+            return Err(LayoutError::Malformed("payload too short"));
+        }
+        let mut last = 0;
+        for index in 0..self.varying.len() {
+            let end = read_end(payload, self.ends_offset, index, width);
+            if end < last {
+                return Err(LayoutError::Malformed("ends of columns out of order"));
+            }
+            last = end;
+        }
+        if data + last != payload.len() {
+            return Err(LayoutError::Malformed("payload length differs from its columns"));
+        }
+        Ok(())
+    }
+}
+
+/// End of varying column `index` relative to the varying data; 0 outside the payload.
+#[inline]
+fn read_end(payload: &[u8], ends_offset: usize, index: usize, width: usize) -> usize {
+    let at = ends_offset + width * index;
+    match payload.get(at..at + width) {
+        Some([a, b]) => usize::from(u16::from_le_bytes([*a, *b])),
+        Some([a, b, c, d]) => u32::from_le_bytes([*a, *b, *c, *d]) as usize,
+        _ => 0,
+    }
+}
+
+/// A row's bytes with its layout.
+#[derive(Clone, Copy, Debug)]
+pub struct RowView<'a> {
+    layout: &'a RowLayout,
+    key: &'a [u8],
+    payload: &'a [u8],
+}
+
+impl<'a> RowView<'a> {
+    /// A view; nothing is read yet.
+    pub fn new(layout: &'a RowLayout, key: &'a [u8], payload: &'a [u8]) -> Self {
+        Self { layout, key, payload }
+    }
+
+    /// The layout.
+    pub fn layout(&self) -> &'a RowLayout {
+        self.layout
+    }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.layout.places.len()
+    }
+
+    /// Whether the table has no columns.
+    pub fn is_empty(&self) -> bool {
+        self.layout.places.is_empty()
+    }
+
+    #[inline]
+    fn is_null(&self, null_bit: u16) -> bool {
+        null_bit != NEVER
+            && self
+                .payload
+                .get(1 + usize::from(null_bit >> 3))
+                .is_none_or(|byte| byte >> (null_bit & 7) & 1 != 0)
+    }
+
+    /// The value of a column, in constant time and without copying.
+    #[inline]
+    pub fn get(&self, column: usize) -> ValueRef<'a> {
+        let Some(place) = self.layout.places.get(column) else { return ValueRef::Null };
+        match *place {
+            Place::Key { offset, codec, descending } => {
+                let offset = offset as usize;
+                match self.key.get(offset..offset + codec.width()) {
+                    Some(bytes) if descending => codec.read_inverted_key(bytes),
+                    Some(bytes) => codec.read_key(bytes),
+                    None => ValueRef::Null,
+                }
+            }
+            Place::Fixed { offset, codec, null_bit } => {
+                if self.is_null(null_bit) {
+                    return ValueRef::Null;
+                }
+                let offset = offset as usize;
+                match self.payload.get(offset..offset + codec.width()) {
+                    Some(bytes) => codec.read_payload(bytes),
+                    None => ValueRef::Null,
+                }
+            }
+            Place::Varying { index, null_bit } => {
+                if self.is_null(null_bit) {
+                    return ValueRef::Null;
+                }
+                ValueRef::Bytes(self.varying(usize::from(index)))
+            }
+        }
+    }
+
+    #[inline]
+    fn varying(&self, index: usize) -> &'a [u8] {
+        let wide = self.payload.first().is_some_and(|byte| byte & WIDE_ENDS != 0);
+        let width = if wide { 4 } else { 2 };
+        let ends = self.layout.ends_offset;
+        let data = ends + width * self.layout.varying.len();
+        let start = if index == 0 { 0 } else { read_end(self.payload, ends, index - 1, width) };
+        let end = read_end(self.payload, ends, index, width);
+        self.payload.get(data + start..data + end).unwrap_or(&[])
+    }
+}
