@@ -1,6 +1,7 @@
 //! The catalog: cache, look-ups and definition changes.
 
 use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
+use crate::information_schema::{self, VirtualTable};
 use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result};
 use engine_api::{
     Engine, FlushPolicy, Isolation, Table, TableDefinition, Transaction, TransactionOptions,
@@ -96,6 +97,20 @@ impl TableEntry {
 pub enum TableRef {
     /// A table of the engine.
     Base(Arc<TableEntry>),
+    /// A table of information_schema.
+    Virtual(&'static VirtualTable),
+}
+
+impl TableRef {
+    /// The engine's table; information_schema can be read only (1044).
+    pub fn base(self) -> Result<Arc<TableEntry>> {
+        match self {
+            Self::Base(entry) => Ok(entry),
+            Self::Virtual(_) => {
+                Err(CatalogError::SystemDatabase(information_schema::SCHEMA_NAME.to_string()))
+            }
+        }
+    }
 }
 
 /// See the crate's documentation.
@@ -200,6 +215,10 @@ impl Catalog {
     /// What a table name means now, without a lock: for SHOW and information_schema. Fails
     /// with 1049 or 1146.
     pub fn find(&self, schema: &str, table: &str) -> Result<TableRef> {
+        if schema.eq_ignore_ascii_case(information_schema::SCHEMA_NAME) {
+            let unknown = || CatalogError::UnknownTable(schema.to_owned(), table.to_owned());
+            return information_schema::find(table).map(TableRef::Virtual).ok_or_else(unknown);
+        }
         let found = self.schema(schema);
         let found = found.ok_or_else(|| CatalogError::UnknownDatabase(schema.to_owned()))?;
         let entry = found.table(table).cloned();
@@ -215,7 +234,9 @@ impl Catalog {
         schema: &str,
         table: &str,
     ) -> Result<TableRef> {
-        self.find(schema, table)?;
+        if let virtual_table @ TableRef::Virtual(_) = self.find(schema, table)? {
+            return Ok(virtual_table);
+        }
         locks.acquire(&self.lock(schema, table), LockKind::Shared)?;
         self.find(schema, table)
     }
@@ -384,7 +405,7 @@ impl Catalog {
         let (first, second) = if from <= to { (from, to) } else { (to, from) };
         self.lock_for_change(locks, first.0, first.1)?;
         self.lock_for_change(locks, second.0, second.1)?;
-        let TableRef::Base(entry) = self.find(from.0, from.1)?;
+        let entry = self.find(from.0, from.1)?.base()?;
         if self.find(to.0, to.1).is_ok() {
             return Err(CatalogError::TableExists(to.1.to_owned()));
         }
@@ -434,7 +455,7 @@ impl Catalog {
         ) -> std::result::Result<(), E>,
     ) -> std::result::Result<Arc<TableEntry>, E> {
         self.lock_for_change(locks, schema, name)?;
-        let TableRef::Base(entry) = self.find(schema, name)?;
+        let entry = self.find(schema, name)?.base()?;
         let mut definition = (*entry.definition).clone();
         let mut trx = self.begin();
         edit(&mut *trx, &mut definition)?;

@@ -24,10 +24,13 @@
 
 mod accounts;
 mod catalog;
+pub mod describe;
 mod encoding;
 mod error;
+pub mod information_schema;
 mod locks;
 mod privileges;
+pub mod show;
 mod users;
 
 pub use accounts::GrantLevel;

@@ -1,0 +1,198 @@
+//! information_schema: tables whose rows are made when they are read.
+//!
+//! A [`VirtualTable`] has columns and a function that gives all its rows for a reader. The
+//! planner scans it like a table without indexes; equality conditions on the schema's and the
+//! table's name are handed down in the [`Scope`], so that looking up one table does not describe
+//! all of them.
+
+mod columns;
+mod rows;
+mod session_rows;
+
+use crate::{Catalog, Result, UserPrivileges};
+use types::{CollationId, ColumnType, TypeKind, Value};
+
+/// Type of a column of a virtual table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtualType {
+    /// VARCHAR of so many characters.
+    Varchar(u32),
+    /// LONGTEXT.
+    LongText,
+    /// BLOB.
+    Blob,
+    /// BIGINT with a display width.
+    BigInt(u32),
+    /// BIGINT UNSIGNED with a display width.
+    BigIntUnsigned(u32),
+    /// INT with a display width.
+    Int(u32),
+    /// INT UNSIGNED with a display width.
+    IntUnsigned(u32),
+    /// TINYINT with a display width.
+    TinyInt(u32),
+    /// DECIMAL(precision, scale).
+    Decimal(u8, u8),
+    /// DATETIME with fractional digits.
+    DateTime(u8),
+}
+
+impl VirtualType {
+    /// The full type.
+    pub fn column_type(self) -> ColumnType {
+        let text = CollationId::UTF8MB4_GENERAL_CI;
+        let (kind, unsigned, length, precision, scale) = match self {
+            Self::Varchar(length) => (TypeKind::VarChar, false, length, 0, 0),
+            Self::LongText => (TypeKind::LongText, false, u32::MAX, 0, 0),
+            Self::Blob => (TypeKind::Blob, false, 65_535, 0, 0),
+            Self::BigInt(width) => (TypeKind::BigInt, false, width, 0, 0),
+            Self::BigIntUnsigned(width) => (TypeKind::BigInt, true, width, 0, 0),
+            Self::Int(width) => (TypeKind::Int, false, width, 0, 0),
+            Self::IntUnsigned(width) => (TypeKind::Int, true, width, 0, 0),
+            Self::TinyInt(width) => (TypeKind::TinyInt, false, width, 0, 0),
+            Self::Decimal(precision, scale) => (TypeKind::Decimal, false, 0, precision, scale),
+            Self::DateTime(scale) => (TypeKind::DateTime, false, 0, 0, scale),
+        };
+        let is_text = matches!(self, Self::Varchar(_) | Self::LongText);
+        let collation = if is_text { text } else { CollationId::BINARY };
+        ColumnType { kind, unsigned, zerofill: false, length, precision, scale, collation }
+    }
+}
+
+/// Column of a virtual table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualColumn {
+    /// Name in capitals.
+    pub name: &'static str,
+    /// Type.
+    pub kind: VirtualType,
+    /// NULL possible.
+    pub nullable: bool,
+}
+
+/// A connection as PROCESSLIST shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Connection id.
+    pub id: u64,
+    /// User.
+    pub user: String,
+    /// Host and port.
+    pub host: String,
+    /// Current database.
+    pub schema: Option<String>,
+    /// Sleep, Query, Prepare ...
+    pub command: String,
+    /// Time in this command, in milliseconds.
+    pub time_ms: u64,
+    /// What it does or waits for.
+    pub state: String,
+    /// Statement.
+    pub info: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// What only the sessions know.
+pub trait SessionTables {
+    /// Connections that this reader may see.
+    fn processes(&self) -> Vec<Process>;
+    /// System variables, sorted by name.
+    fn variables(&self, global: bool) -> Vec<(String, String)>;
+    /// Status counters, sorted by name.
+    fn status(&self, global: bool) -> Vec<(String, String)>;
+}
+
+/// For whom and how narrowly rows are wanted.
+pub struct Scope<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The reader; only what it has a privilege on is shown.
+    pub user: &'a UserPrivileges,
+    /// Session data.
+    pub session: &'a dyn SessionTables,
+    /// Only rows of this schema, if known.
+    pub schema: Option<&'a str>,
+    /// Only rows of this table, if known.
+    pub table: Option<&'a str>,
+}
+
+/// One row, as long as the table has columns.
+pub type Row = Vec<Value>;
+
+/// A table of information_schema.
+#[derive(Clone, Copy)]
+pub struct VirtualTable {
+    /// Name in capitals.
+    pub name: &'static str,
+    /// Columns.
+    pub columns: &'static [VirtualColumn],
+    make: fn(&Scope<'_>) -> Result<Vec<Row>>,
+}
+
+impl VirtualTable {
+    /// All rows for this reader, in no particular order.
+    pub fn rows(&self, scope: &Scope<'_>) -> Result<Vec<Row>> {
+        (self.make)(scope)
+    }
+}
+
+impl std::fmt::Debug for VirtualTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "VirtualTable({})", self.name)
+    }
+}
+
+/// A table that exists with no rows, because Gannet has nothing of its kind yet.
+fn nothing(_: &Scope<'_>) -> Result<Vec<Row>> {
+    Ok(Vec::new())
+}
+
+macro_rules! tables {
+    ($($name:ident => $make:path;)*) => {
+        static TABLES: &[VirtualTable] = &[$(VirtualTable {
+            name: stringify!($name),
+            columns: columns::$name,
+            make: $make,
+        }),*];
+    };
+}
+
+tables! {
+    CHARACTER_SETS => rows::character_sets;
+    COLLATIONS => rows::collations;
+    COLLATION_CHARACTER_SET_APPLICABILITY => rows::collation_applicability;
+    COLUMNS => rows::columns;
+    ENGINES => rows::engines;
+    EVENTS => nothing;
+    GLOBAL_STATUS => session_rows::global_status;
+    GLOBAL_VARIABLES => session_rows::global_variables;
+    KEY_COLUMN_USAGE => rows::key_column_usage;
+    PARTITIONS => rows::partitions;
+    PLUGINS => nothing;
+    PROCESSLIST => session_rows::process_list;
+    REFERENTIAL_CONSTRAINTS => nothing;
+    ROUTINES => nothing;
+    SCHEMATA => rows::schemata;
+    SESSION_STATUS => session_rows::session_status;
+    SESSION_VARIABLES => session_rows::session_variables;
+    STATISTICS => rows::statistics;
+    TABLES => rows::tables;
+    TABLE_CONSTRAINTS => rows::table_constraints;
+    TRIGGERS => nothing;
+    USER_PRIVILEGES => session_rows::user_privileges;
+    VIEWS => nothing;
+}
+
+/// Name of the schema, compared without regard to case.
+pub const SCHEMA_NAME: &str = "information_schema";
+
+/// A table by name, compared without regard to case.
+pub fn find(name: &str) -> Option<&'static VirtualTable> {
+    TABLES.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+}
+
+/// All tables, by name.
+pub fn all() -> &'static [VirtualTable] {
+    TABLES
+}
