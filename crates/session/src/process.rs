@@ -1,0 +1,206 @@
+//! The process list: who is connected and what each does, KILL.
+//!
+//! Invariants:
+//! 1. A [`Process`] is in the list from the greeting until its connection object is dropped.
+//! 2. KILL sets the cancel token; a running statement ends at its next scheduling point, an idle
+//!    connection is closed at once.
+
+use runtime::net::StreamHandle;
+use runtime::sync::Mutex;
+use runtime::{CancelReason, CancelToken, Instant};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// Statement text kept for SHOW PROCESSLIST, in bytes.
+const QUERY_BYTES_MAX: usize = 64 * 1024;
+
+/// What a connection does, as SHOW PROCESSLIST shows it.
+#[derive(Clone, Debug)]
+pub struct ProcessInfo {
+    /// Connection id.
+    pub id: u32,
+    /// User as logged in, or `unauthenticated user`.
+    pub user: String,
+    /// `localhost` or address and port.
+    pub host: String,
+    /// Default database.
+    pub database: Option<String>,
+    /// `Sleep`, `Query`, `Connect` ...
+    pub command: &'static str,
+    /// When it began to do so.
+    pub since: Instant,
+    /// What it waits for; empty while idle.
+    pub state: &'static str,
+    /// Statement text; empty while idle.
+    pub query: Vec<u8>,
+    /// Number of the statement.
+    pub query_id: u64,
+}
+
+/// One connection.
+pub struct Process {
+    id: u32,
+    cancel: CancelToken,
+    info: Mutex<ProcessInfo>,
+    running: AtomicBool,
+    handle: Mutex<Option<StreamHandle>>,
+}
+
+impl Process {
+    /// Connection id.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The token under which its statements run.
+    pub fn cancel_token(&self) -> &CancelToken {
+        &self.cancel
+    }
+
+    /// A copy of what it does.
+    pub fn info(&self) -> ProcessInfo {
+        self.info.lock().clone()
+    }
+
+    /// Who it is, once logged in.
+    pub fn set_user(&self, user: &str) {
+        self.info.lock().user = user.to_owned();
+    }
+
+    /// Its default database.
+    pub fn set_database(&self, database: Option<&str>) {
+        self.info.lock().database = database.map(str::to_owned);
+    }
+
+    /// The way to close it from elsewhere.
+    pub fn set_handle(&self, handle: StreamHandle) {
+        *self.handle.lock() = Some(handle);
+    }
+
+    /// A command begins.
+    pub fn begin(&self, command: &'static str, query: &[u8], query_id: u64) {
+        let mut info = self.info.lock();
+        info.command = command;
+        info.since = runtime::now();
+        info.state = if query.is_empty() { "" } else { "Init" };
+        info.query.clear();
+        info.query.extend_from_slice(&query[..query.len().min(QUERY_BYTES_MAX)]);
+        info.query_id = query_id;
+        drop(info);
+        self.running.store(true, Ordering::Release);
+    }
+
+    /// The command has been answered.
+    pub fn end(&self) {
+        self.running.store(false, Ordering::Release);
+        let mut info = self.info.lock();
+        info.command = "Sleep";
+        info.since = runtime::now();
+        info.state = "";
+        info.query.clear();
+        info.query.shrink_to(1024);
+    }
+
+    /// KILL QUERY.
+    pub fn kill_query(&self) {
+        if self.running.load(Ordering::Acquire) {
+            self.cancel.cancel(CancelReason::KillQuery);
+        }
+    }
+
+    /// KILL CONNECTION.
+    pub fn kill_connection(&self) {
+        self.cancel.cancel(CancelReason::KillConnection);
+        if !self.running.load(Ordering::Acquire)
+            && let Some(handle) = &*self.handle.lock()
+        {
+            handle.shutdown();
+        }
+    }
+
+    /// A command is being executed.
+    pub fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+}
+
+/// All connections.
+#[derive(Default)]
+pub struct ProcessList {
+    last_id: AtomicU32,
+    last_query_id: AtomicU64,
+    most: AtomicU64,
+    processes: Mutex<BTreeMap<u32, Arc<Process>>>,
+}
+
+impl ProcessList {
+    /// A new connection from `host`. Returns it with the number of connections there are now.
+    pub fn connect(&self, host: &str) -> (Arc<Process>, usize) {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let info = ProcessInfo {
+            id,
+            user: "unauthenticated user".to_owned(),
+            host: host.to_owned(),
+            database: None,
+            command: "Connect",
+            since: runtime::now(),
+            state: "login",
+            query: Vec::new(),
+            query_id: 0,
+        };
+        let process = Arc::new(Process {
+            id,
+            cancel: CancelToken::new(),
+            info: Mutex::new(info),
+            running: AtomicBool::new(false),
+            handle: Mutex::new(None),
+        });
+        let mut processes = self.processes.lock();
+        processes.insert(id, process.clone());
+        let count = processes.len();
+        self.most.fetch_max(count as u64, Ordering::Relaxed);
+        (process, count)
+    }
+
+    /// The connection is gone.
+    pub fn disconnect(&self, id: u32) {
+        self.processes.lock().remove(&id);
+    }
+
+    /// A connection by id.
+    pub fn find(&self, id: u64) -> Option<Arc<Process>> {
+        let id = u32::try_from(id).ok()?;
+        self.processes.lock().get(&id).cloned()
+    }
+
+    /// All connections in order of id.
+    pub fn all(&self) -> Vec<Arc<Process>> {
+        self.processes.lock().values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.processes.lock().len()
+    }
+
+    /// How many execute a command.
+    pub fn running(&self) -> usize {
+        self.processes.lock().values().filter(|process| process.is_running()).count()
+    }
+
+    /// How many there were since the start.
+    pub fn connections(&self) -> u64 {
+        u64::from(self.last_id.load(Ordering::Relaxed))
+    }
+
+    /// The most at one time.
+    pub fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    /// A number for a new statement.
+    pub fn next_query_id(&self) -> u64 {
+        self.last_query_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+}

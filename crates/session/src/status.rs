@@ -1,0 +1,184 @@
+//! Status counters: per session and for the server.
+
+use base::metrics::Counter;
+
+macro_rules! counters {
+    ($($variant:ident = $name:literal;)*) => {
+        /// A counter of SHOW STATUS that exists per session and for the server.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "the names are those of SHOW STATUS")]
+        pub enum StatusCounter {
+            $($variant,)*
+        }
+
+        /// Names in the order of [`StatusCounter`].
+        const NAMES: &[&str] = &[$($name,)*];
+
+        static SERVER: [Counter; NAMES.len()] =
+            [$(Counter::new($name, "see SHOW STATUS"),)*];
+    };
+}
+
+counters! {
+    BytesReceived = "Bytes_received";
+    BytesSent = "Bytes_sent";
+    ComAlterDb = "Com_alter_db";
+    ComAlterTable = "Com_alter_table";
+    ComAlterUser = "Com_alter_user";
+    ComAnalyze = "Com_analyze";
+    ComBegin = "Com_begin";
+    ComChangeDb = "Com_change_db";
+    ComCheck = "Com_check";
+    ComCommit = "Com_commit";
+    ComCreateDb = "Com_create_db";
+    ComCreateIndex = "Com_create_index";
+    ComCreateTable = "Com_create_table";
+    ComCreateUser = "Com_create_user";
+    ComCreateView = "Com_create_view";
+    ComDelete = "Com_delete";
+    ComDo = "Com_do";
+    ComDropDb = "Com_drop_db";
+    ComDropIndex = "Com_drop_index";
+    ComDropTable = "Com_drop_table";
+    ComDropUser = "Com_drop_user";
+    ComDropView = "Com_drop_view";
+    ComExecuteSql = "Com_execute_sql";
+    ComFlush = "Com_flush";
+    ComGrant = "Com_grant";
+    ComInsert = "Com_insert";
+    ComKill = "Com_kill";
+    ComLoad = "Com_load";
+    ComLockTables = "Com_lock_tables";
+    ComOptimize = "Com_optimize";
+    ComPrepareSql = "Com_prepare_sql";
+    ComReleaseSavepoint = "Com_release_savepoint";
+    ComRenameTable = "Com_rename_table";
+    ComRenameUser = "Com_rename_user";
+    ComReplace = "Com_replace";
+    ComRevoke = "Com_revoke";
+    ComRollback = "Com_rollback";
+    ComRollbackToSavepoint = "Com_rollback_to_savepoint";
+    ComSavepoint = "Com_savepoint";
+    ComSelect = "Com_select";
+    ComSetOption = "Com_set_option";
+    ComShow = "Com_show_fields";
+    ComStmtClose = "Com_stmt_close";
+    ComStmtExecute = "Com_stmt_execute";
+    ComStmtFetch = "Com_stmt_fetch";
+    ComStmtPrepare = "Com_stmt_prepare";
+    ComStmtReset = "Com_stmt_reset";
+    ComStmtSendLongData = "Com_stmt_send_long_data";
+    ComTruncate = "Com_truncate";
+    ComUnlockTables = "Com_unlock_tables";
+    ComUpdate = "Com_update";
+    HandlerCommit = "Handler_commit";
+    HandlerDelete = "Handler_delete";
+    HandlerReadFirst = "Handler_read_first";
+    HandlerReadKey = "Handler_read_key";
+    HandlerReadNext = "Handler_read_next";
+    HandlerReadPrev = "Handler_read_prev";
+    HandlerReadRndNext = "Handler_read_rnd_next";
+    HandlerRollback = "Handler_rollback";
+    HandlerSavepoint = "Handler_savepoint";
+    HandlerSavepointRollback = "Handler_savepoint_rollback";
+    HandlerUpdate = "Handler_update";
+    HandlerWrite = "Handler_write";
+    Queries = "Queries";
+    Questions = "Questions";
+    RowsSent = "Rows_sent";
+    RowsRead = "Rows_read";
+    SlowQueries = "Slow_queries";
+}
+
+/// Failed logins and broken connections.
+pub(crate) static ABORTED_CONNECTS: Counter =
+    Counter::new("aborted_connects", "logins that failed");
+/// Connections that ended without COM_QUIT.
+pub(crate) static ABORTED_CLIENTS: Counter =
+    Counter::new("aborted_clients", "connections that ended without a farewell");
+
+/// A session's counters. Every addition is also made to the server's.
+#[derive(Clone)]
+pub struct SessionStatus {
+    values: Box<[u64; NAMES.len()]>,
+}
+
+impl Default for SessionStatus {
+    fn default() -> Self {
+        Self { values: Box::new([0; NAMES.len()]) }
+    }
+}
+
+impl SessionStatus {
+    /// Counts.
+    pub fn add(&mut self, counter: StatusCounter, amount: u64) {
+        self.values[counter as usize] += amount;
+        SERVER[counter as usize].add(amount);
+    }
+
+    /// Names and values of this session.
+    pub fn session(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        NAMES.iter().copied().zip(self.values.iter().copied())
+    }
+
+    /// FLUSH STATUS.
+    pub fn reset(&mut self) {
+        self.values.fill(0);
+    }
+}
+
+/// Names and values of the server.
+pub fn server() -> impl Iterator<Item = (&'static str, u64)> {
+    NAMES.iter().copied().zip(SERVER.iter().map(Counter::value))
+}
+
+/// The counter of a statement, by the words of [`syntax::ast::Statement::feature`].
+pub fn statement_counter(feature: &str) -> Option<StatusCounter> {
+    use StatusCounter::*;
+    Some(match feature {
+        "SELECT" => ComSelect,
+        "INSERT" => ComInsert,
+        "REPLACE" => ComReplace,
+        "UPDATE" => ComUpdate,
+        "DELETE" => ComDelete,
+        "LOAD DATA" => ComLoad,
+        "DO" => ComDo,
+        "CREATE TABLE" => ComCreateTable,
+        "ALTER TABLE" => ComAlterTable,
+        "DROP TABLE" => ComDropTable,
+        "RENAME TABLE" => ComRenameTable,
+        "TRUNCATE TABLE" => ComTruncate,
+        "CREATE INDEX" => ComCreateIndex,
+        "DROP INDEX" => ComDropIndex,
+        "CREATE DATABASE" => ComCreateDb,
+        "ALTER DATABASE" => ComAlterDb,
+        "DROP DATABASE" => ComDropDb,
+        "CREATE VIEW" => ComCreateView,
+        "DROP VIEW" => ComDropView,
+        "USE" => ComChangeDb,
+        "SET" | "SET TRANSACTION" => ComSetOption,
+        "SHOW" | "EXPLAIN" => ComShow,
+        "BEGIN" => ComBegin,
+        "COMMIT" => ComCommit,
+        "ROLLBACK" => ComRollback,
+        "SAVEPOINT" => ComSavepoint,
+        "ROLLBACK TO SAVEPOINT" => ComRollbackToSavepoint,
+        "RELEASE SAVEPOINT" => ComReleaseSavepoint,
+        "LOCK TABLES" => ComLockTables,
+        "UNLOCK TABLES" => ComUnlockTables,
+        "KILL" => ComKill,
+        "FLUSH" => ComFlush,
+        "ANALYZE TABLE" => ComAnalyze,
+        "OPTIMIZE TABLE" => ComOptimize,
+        "CHECK TABLE" => ComCheck,
+        "PREPARE" => ComPrepareSql,
+        "EXECUTE" => ComExecuteSql,
+        "CREATE USER" => ComCreateUser,
+        "ALTER USER" => ComAlterUser,
+        "DROP USER" => ComDropUser,
+        "RENAME USER" => ComRenameUser,
+        "GRANT" => ComGrant,
+        "REVOKE" => ComRevoke,
+        _ => return None,
+    })
+}
