@@ -1,8 +1,7 @@
 //! The catalog: cache, look-ups and definition changes.
 
 use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
-use crate::information_schema;
-use crate::virtual_table::VirtualTableRef;
+use crate::information_schema::{self, VirtualTable};
 use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result};
 use engine_api::{
     Engine, FlushPolicy, Isolation, Table, TableDefinition, Transaction, TransactionOptions,
@@ -99,15 +98,17 @@ pub enum TableRef {
     /// A table of the engine.
     Base(Arc<TableEntry>),
     /// A table of information_schema.
-    Virtual(VirtualTableRef),
+    Virtual(&'static VirtualTable),
 }
 
 impl TableRef {
-    /// The engine's table; 1044 is the answer to changing anything else.
-    fn base(self, schema: &str) -> Result<Arc<TableEntry>> {
+    /// The engine's table; information_schema can be read only (1044).
+    pub fn base(self) -> Result<Arc<TableEntry>> {
         match self {
             Self::Base(entry) => Ok(entry),
-            Self::Virtual(_) => Err(CatalogError::SystemDatabase(schema.to_owned())),
+            Self::Virtual(_) => {
+                Err(CatalogError::SystemDatabase(information_schema::SCHEMA_NAME.to_string()))
+            }
         }
     }
 }
@@ -214,10 +215,9 @@ impl Catalog {
     /// What a table name means now, without a lock: for SHOW and information_schema. Fails
     /// with 1049 or 1146.
     pub fn find(&self, schema: &str, table: &str) -> Result<TableRef> {
-        if is_virtual_schema(schema) {
-            let missing = || CatalogError::NoSuchTable(schema.to_owned(), table.to_owned());
-            let found = information_schema::find(table).cloned();
-            return found.map(TableRef::Virtual).ok_or_else(missing);
+        if schema.eq_ignore_ascii_case(information_schema::SCHEMA_NAME) {
+            let unknown = || CatalogError::UnknownTable(schema.to_owned(), table.to_owned());
+            return information_schema::find(table).map(TableRef::Virtual).ok_or_else(unknown);
         }
         let found = self.schema(schema);
         let found = found.ok_or_else(|| CatalogError::UnknownDatabase(schema.to_owned()))?;
@@ -234,9 +234,8 @@ impl Catalog {
         schema: &str,
         table: &str,
     ) -> Result<TableRef> {
-        let found = self.find(schema, table)?;
-        if matches!(found, TableRef::Virtual(_)) {
-            return Ok(found);
+        if let virtual_table @ TableRef::Virtual(_) = self.find(schema, table)? {
+            return Ok(virtual_table);
         }
         locks.acquire(&self.lock(schema, table), LockKind::Shared)?;
         self.find(schema, table)
@@ -406,7 +405,7 @@ impl Catalog {
         let (first, second) = if from <= to { (from, to) } else { (to, from) };
         self.lock_for_change(locks, first.0, first.1)?;
         self.lock_for_change(locks, second.0, second.1)?;
-        let entry = self.find(from.0, from.1)?.base(from.0)?;
+        let entry = self.find(from.0, from.1)?.base()?;
         if self.find(to.0, to.1).is_ok() {
             return Err(CatalogError::TableExists(to.1.to_owned()));
         }
@@ -456,7 +455,7 @@ impl Catalog {
         ) -> std::result::Result<(), E>,
     ) -> std::result::Result<Arc<TableEntry>, E> {
         self.lock_for_change(locks, schema, name)?;
-        let entry = self.find(schema, name)?.base(schema)?;
+        let entry = self.find(schema, name)?.base()?;
         let mut definition = (*entry.definition).clone();
         let mut trx = self.begin();
         edit(&mut *trx, &mut definition)?;

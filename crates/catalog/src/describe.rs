@@ -1,32 +1,39 @@
-//! Definitions as text: column types, defaults, SHOW CREATE TABLE.
+//! Definitions as text: types, defaults, CREATE TABLE and CREATE DATABASE.
+//!
+//! The texts are MariaDB 10.11's to the letter, since tools parse them (mariadb-dump, ORMs'
+//! schema readers).
 
+use crate::Schema;
 use engine_api::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition};
-use types::{CollationId, ColumnType, TypeKind};
+use std::fmt::Write;
+use types::collation;
+use types::{Charset, ColumnType, TypeKind};
 
 /// A name between backticks.
-pub fn quoted(name: &str) -> String {
+pub fn quote_name(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-/// Text between single quotes, escaped as SHOW CREATE TABLE does.
-pub fn quoted_text(text: &str) -> String {
-    let mut quoted = String::from("'");
-    for character in text.chars() {
-        match character {
-            '\'' => quoted.push_str("''"),
-            '\\' => quoted.push_str("\\\\"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\0' => quoted.push_str("\\0"),
-            other => quoted.push(other),
+/// Text between apostrophes, escaped as SHOW CREATE TABLE does.
+pub fn quote_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\0' => out.push_str("\\0"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            c => out.push(c),
         }
     }
-    quoted.push('\'');
-    quoted
+    out.push('\'');
+    out
 }
 
-/// Name of the type without parameters, as DATA_TYPE shows it.
-pub fn data_type(kind: TypeKind) -> &'static str {
+/// The name of a type without its parameters, as DATA_TYPE has it.
+pub fn type_name(kind: TypeKind) -> &'static str {
     match kind {
         TypeKind::Null => "null",
         TypeKind::TinyInt => "tinyint",
@@ -57,40 +64,57 @@ pub fn data_type(kind: TypeKind) -> &'static str {
     }
 }
 
-/// The type with its parameters, as COLUMN_TYPE shows it: `int(10) unsigned`.
-pub fn column_type_text(column_type: &ColumnType) -> String {
-    let name = data_type(column_type.kind);
-    let scale_given = column_type.scale != 31;
-    let mut text = match column_type.kind {
+/// Display width of an integer type that was declared without one.
+fn default_width(column_type: &ColumnType) -> u32 {
+    let signed = match column_type.kind {
+        TypeKind::TinyInt => 4,
+        TypeKind::SmallInt => 6,
+        TypeKind::MediumInt => 9,
+        TypeKind::Int => 11,
+        _ => return 20,
+    };
+    // Every unsigned type but BIGINT and MEDIUMINT needs one place less: no sign, same digits.
+    if column_type.unsigned { signed - 1 } else { signed }
+}
+
+/// A type as SHOW COLUMNS has it: `int(11) unsigned`, `varchar(10)`, `decimal(10,2)`.
+pub fn type_text(column_type: &ColumnType) -> String {
+    let mut text = type_name(column_type.kind).to_string();
+    match column_type.kind {
         TypeKind::TinyInt
         | TypeKind::SmallInt
         | TypeKind::MediumInt
         | TypeKind::Int
-        | TypeKind::BigInt
-        | TypeKind::Char
-        | TypeKind::VarChar
-        | TypeKind::Binary
-        | TypeKind::VarBinary => format!("{name}({})", column_type.length),
-        TypeKind::Decimal => format!("{name}({},{})", column_type.precision, column_type.scale),
-        TypeKind::Float | TypeKind::Double if scale_given => {
-            format!("{name}({},{})", column_type.length, column_type.scale)
+        | TypeKind::BigInt => {
+            let declared = column_type.length;
+            let width = if declared == 0 { default_width(column_type) } else { declared };
+            let _ = write!(text, "({width})");
+        }
+        TypeKind::Decimal => {
+            let _ = write!(text, "({},{})", column_type.precision, column_type.scale);
+        }
+        TypeKind::Float | TypeKind::Double if column_type.scale < 31 => {
+            let _ = write!(text, "({},{})", column_type.length, column_type.scale);
+        }
+        TypeKind::Char | TypeKind::VarChar | TypeKind::Binary | TypeKind::VarBinary => {
+            let _ = write!(text, "({})", column_type.length);
         }
         TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp if column_type.scale > 0 => {
-            format!("{name}({})", column_type.scale)
+            let _ = write!(text, "({})", column_type.scale);
         }
-        TypeKind::Year => "year(4)".to_owned(),
-        _ => name.to_owned(),
-    };
+        TypeKind::Year => text.push_str("(4)"),
+        _ => {}
+    }
     if column_type.unsigned && column_type.kind != TypeKind::Year {
         text.push_str(" unsigned");
     }
-    if column_type.zerofill {
+    if column_type.zerofill && column_type.kind != TypeKind::Year {
         text.push_str(" zerofill");
     }
     text
 }
 
-/// A text type: it has a character set.
+/// Whether the type holds characters.
 pub fn is_text(kind: TypeKind) -> bool {
     matches!(
         kind,
@@ -103,7 +127,7 @@ pub fn is_text(kind: TypeKind) -> bool {
     )
 }
 
-/// A number type: its defaults are shown without quotes.
+/// Whether the type is a number.
 pub fn is_number(kind: TypeKind) -> bool {
     matches!(
         kind,
@@ -119,208 +143,213 @@ pub fn is_number(kind: TypeKind) -> bool {
     )
 }
 
+/// CURRENT_TIMESTAMP as it is shown, with the column's fractional digits.
 fn current_timestamp(column: &ColumnDefinition) -> String {
     match column.column_type.scale {
-        0 => "current_timestamp()".to_owned(),
+        0 => "current_timestamp()".into(),
         scale => format!("current_timestamp({scale})"),
     }
 }
 
-/// The default as an expression, as information_schema.COLUMNS and SHOW CREATE TABLE show it:
-/// `NULL`, `'text'`, `5`, `current_timestamp()`; none without a default.
-pub fn default_text(column: &ColumnDefinition) -> Option<String> {
+/// A default as an expression: `5`, `'x'`, `NULL`, `current_timestamp()`; none without one.
+pub fn default_expression(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
         ColumnDefault::None => None,
-        ColumnDefault::Null => Some("NULL".to_owned()),
+        ColumnDefault::Null => Some("NULL".into()),
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
-        ColumnDefault::Constant(text) => {
-            let text = String::from_utf8_lossy(text);
-            Some(match is_number(column.column_type.kind) {
-                true => text.into_owned(),
-                false => quoted_text(&text),
-            })
+        ColumnDefault::Constant(bytes) => {
+            let text = String::from_utf8_lossy(bytes);
+            let bare = is_number(column.column_type.kind);
+            Some(if bare { text.into_owned() } else { quote_text(&text) })
         }
     }
 }
 
-/// The default as DESCRIBE shows it: without quotes.
-pub fn default_plain(column: &ColumnDefinition) -> Option<Vec<u8>> {
+/// A default as SHOW COLUMNS has it: constants without quotes, none for NULL.
+pub fn default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Null => None,
-        ColumnDefault::CurrentTimestamp => Some(current_timestamp(column).into_bytes()),
-        ColumnDefault::Constant(text) => Some(text.clone()),
+        ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
+        ColumnDefault::Constant(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
     }
 }
 
-/// The Extra column of DESCRIBE.
-pub fn extra(column: &ColumnDefinition) -> String {
-    match (column.auto_increment, column.on_update_now) {
-        (true, _) => "auto_increment".to_owned(),
-        (false, true) => format!("on update {}", current_timestamp(column)),
-        (false, false) => String::new(),
+/// The Extra column: `auto_increment`, `on update current_timestamp()`.
+pub fn extra_text(column: &ColumnDefinition) -> String {
+    if column.auto_increment {
+        "auto_increment".into()
+    } else if column.on_update_now {
+        format!("on update {}", current_timestamp(column))
+    } else {
+        String::new()
     }
 }
 
-/// The Key column of DESCRIBE: PRI, UNI, MUL or nothing.
-pub fn column_key(table: &TableDefinition, position: usize) -> &'static str {
-    let first_of =
-        |index: &&IndexDefinition| index.parts.first().is_some_and(|part| part.column == position);
-    let in_primary = |index: &IndexDefinition| {
-        index.primary && index.parts.iter().any(|part| part.column == position)
-    };
-    if table.indexes.iter().any(in_primary) {
-        return "PRI";
+/// The Key column: PRI, UNI, MUL or nothing.
+pub fn key_text(table: &TableDefinition, position: usize) -> &'static str {
+    let mut text = "";
+    for index in &table.indexes {
+        if index.primary && index.parts.iter().any(|p| p.column == position) {
+            return "PRI";
+        }
+        if index.parts.first().is_some_and(|p| p.column == position) {
+            if index.unique && index.parts.len() == 1 {
+                text = "UNI";
+            } else if text.is_empty() {
+                text = "MUL";
+            }
+        }
     }
-    let mut keys = table.indexes.iter().filter(|index| !index.parts.is_empty()).filter(first_of);
-    let unique_alone = |index: &IndexDefinition| {
-        index.unique && index.parts.len() == 1 && index.parts[0].prefix.is_none()
-    };
-    match (keys.clone().any(unique_alone), keys.next().is_some()) {
-        (true, _) => "UNI",
-        (false, true) => "MUL",
-        (false, false) => "",
-    }
+    text
 }
 
 fn column_line(table: &TableDefinition, column: &ColumnDefinition) -> String {
-    let column_type = &column.column_type;
-    let mut line = format!("  {} {}", quoted(&column.name), column_type_text(column_type));
-    if is_text(column_type.kind) && column_type.collation != table.collation {
-        line.push_str(&charset_clause(column_type.collation, table.collation));
+    let mut line = format!("  {} {}", quote_name(&column.name), type_text(&column.column_type));
+    let own = column.column_type.collation;
+    if is_text(column.column_type.kind) && own != table.collation {
+        let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset().name(), own.name());
     }
-    let bare_null = column_type.kind == TypeKind::Timestamp && column.nullable;
     if !column.nullable {
         line.push_str(" NOT NULL");
-    } else if bare_null {
+    } else if column.column_type.kind == TypeKind::Timestamp {
         line.push_str(" NULL");
     }
-    let without_default = matches!(
-        column_type.kind,
-        TypeKind::TinyText
-            | TypeKind::Text
-            | TypeKind::MediumText
-            | TypeKind::LongText
-            | TypeKind::TinyBlob
-            | TypeKind::Blob
-            | TypeKind::MediumBlob
-            | TypeKind::LongBlob
-    ) && column.default == ColumnDefault::None;
-    if let Some(default) = default_text(column).filter(|_| !without_default) {
-        line.push_str(" DEFAULT ");
-        line.push_str(&default);
-    }
-    if column.on_update_now {
-        line.push_str(" ON UPDATE ");
-        line.push_str(&current_timestamp(column));
+    if let Some(default) = default_expression(column) {
+        let _ = write!(line, " DEFAULT {default}");
     }
     if column.auto_increment {
         line.push_str(" AUTO_INCREMENT");
     }
+    if column.on_update_now {
+        let _ = write!(line, " ON UPDATE {}", current_timestamp(column));
+    }
     if !column.comment.is_empty() {
-        line.push_str(" COMMENT ");
-        line.push_str(&quoted_text(&column.comment));
+        let _ = write!(line, " COMMENT {}", quote_text(&column.comment));
     }
     line
-}
-
-fn charset_clause(collation: CollationId, table: CollationId) -> String {
-    let info = collation.info();
-    let mut clause = String::new();
-    if collation.charset() != table.charset() || info.is_default {
-        clause.push_str(&format!(" CHARACTER SET {}", info.charset.name()));
-    }
-    clause.push_str(&format!(" COLLATE {}", info.name));
-    clause
 }
 
 fn index_line(table: &TableDefinition, index: &IndexDefinition) -> String {
-    let parts = index.parts.iter().map(|part| {
-        let name = table.columns.get(part.column).map_or("?", |column| &column.name);
-        let prefix = part.prefix.map_or(String::new(), |length| format!("({length})"));
-        let order = if part.descending { " DESC" } else { "" };
-        format!("{}{prefix}{order}", quoted(name))
-    });
-    let parts = parts.collect::<Vec<_>>().join(",");
     let mut line = match (index.primary, index.unique) {
-        (true, _) => format!("  PRIMARY KEY ({parts})"),
-        (false, true) => format!("  UNIQUE KEY {} ({parts})", quoted(&index.name)),
-        (false, false) => format!("  KEY {} ({parts})", quoted(&index.name)),
+        (true, _) => "  PRIMARY KEY ".to_string(),
+        (false, true) => format!("  UNIQUE KEY {} ", quote_name(&index.name)),
+        (false, false) => format!("  KEY {} ", quote_name(&index.name)),
     };
+    let parts: Vec<String> = index
+        .parts
+        .iter()
+        .map(|part| {
+            let mut text = quote_name(&table.columns[part.column].name);
+            if let Some(prefix) = part.prefix {
+                let _ = write!(text, "({prefix})");
+            }
+            if part.descending {
+                text.push_str(" DESC");
+            }
+            text
+        })
+        .collect();
+    let _ = write!(line, "({})", parts.join(","));
     if !index.comment.is_empty() {
-        line.push_str(&format!(" COMMENT {}", quoted_text(&index.comment)));
+        let _ = write!(line, " COMMENT {}", quote_text(&index.comment));
     }
     line
 }
 
-/// SHOW CREATE TABLE. `next_auto_increment` above 1 is shown.
-pub fn show_create_table(table: &TableDefinition, next_auto_increment: Option<u64>) -> String {
-    let mut lines: Vec<_> = table.columns.iter().map(|c| column_line(table, c)).collect();
-    let mut indexes: Vec<_> = table.indexes.iter().filter(|i| !i.parts.is_empty()).collect();
+/// The statement that creates a table. `next_auto_increment` is shown when above 1.
+pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String {
+    let mut lines: Vec<String> = table.columns.iter().map(|c| column_line(table, c)).collect();
+    let shown = table.indexes.iter().filter(|index| !index.parts.is_empty());
+    let mut indexes: Vec<&IndexDefinition> = shown.collect();
+    // The primary key first, then the unique ones, each group in order of creation.
     indexes.sort_by_key(|index| (!index.primary, !index.unique));
     lines.extend(indexes.into_iter().map(|index| index_line(table, index)));
-    let mut text =
-        format!("CREATE TABLE {} (\n{}\n) ENGINE=InnoDB", quoted(&table.name), lines.join(",\n"));
-    if let Some(next) = next_auto_increment.filter(|next| *next > 1) {
-        text.push_str(&format!(" AUTO_INCREMENT={next}"));
+    let name = quote_name(&table.name);
+    let mut text = format!("CREATE TABLE {name} (\n{}\n) ENGINE=InnoDB", lines.join(",\n"));
+    if next_auto_increment > 1 && table.auto_increment_column().is_some() {
+        let _ = write!(text, " AUTO_INCREMENT={next_auto_increment}");
     }
-    let info = table.collation.info();
-    text.push_str(&format!(" DEFAULT CHARSET={} COLLATE={}", info.charset.name(), info.name));
-    if !table.options.comment.is_empty() {
-        text.push_str(&format!(" COMMENT={}", quoted_text(&table.options.comment)));
-    }
+    let _ = write!(
+        text,
+        " DEFAULT CHARSET={} COLLATE={}",
+        table.collation.charset().name(),
+        table.collation.name()
+    );
     for (name, value) in &table.options.other {
-        text.push_str(&format!(" {name}={value}"));
+        let _ = write!(text, " {name}={value}");
+    }
+    if !table.options.comment.is_empty() {
+        let _ = write!(text, " COMMENT={}", quote_text(&table.options.comment));
     }
     text
 }
 
-/// SHOW CREATE DATABASE.
-pub fn show_create_schema(name: &str, collation: CollationId, comment: &str) -> String {
-    let info = collation.info();
-    let mut text = format!(
-        "CREATE DATABASE {} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
-        quoted(name),
-        info.charset.name(),
-        info.name
+/// The statement that creates a database.
+pub fn create_schema(schema: &Schema, if_not_exists: bool) -> String {
+    let collation = schema.options.collation;
+    let mut text = "CREATE DATABASE ".to_string();
+    if if_not_exists {
+        text.push_str("/*!32312 IF NOT EXISTS*/ ");
+    }
+    let _ = write!(
+        text,
+        "{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
+        quote_name(&schema.name),
+        collation.charset().name(),
+        collation.name()
     );
-    if !comment.is_empty() {
-        text.push_str(&format!(" COMMENT {}", quoted_text(comment)));
+    if !schema.options.comment.is_empty() {
+        let _ = write!(text, " COMMENT {}", quote_text(&schema.options.comment));
     }
     text
+}
+
+/// What SHOW CHARACTER SET says of a character set.
+pub fn charset_description(charset: Charset) -> &'static str {
+    match charset {
+        Charset::Binary => "Binary pseudo charset",
+        Charset::Ascii => "US ASCII",
+        Charset::Latin1 => "cp1252 West European",
+        Charset::Utf8mb3 | Charset::Utf8mb4 => "UTF-8 Unicode",
+    }
+}
+
+/// All character sets, each once, with its default collation.
+pub fn charsets() -> impl Iterator<Item = &'static collation::Collation> {
+    collation::all().iter().filter(|c| c.is_default)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::encoding::tests::sample_table;
+    use types::CollationId;
 
-    #[test]
-    fn a_table_is_shown_as_mariadb_shows_it() {
-        let mut table = sample_table("s", "t");
-        table.options.other.clear();
-        assert_eq!(
-            show_create_table(&table, Some(5)),
-            "CREATE TABLE `t` (\n  `id` int(10) unsigned NOT NULL AUTO_INCREMENT COMMENT 'ä',\n  \
-             `name` varchar(30) DEFAULT 'x' COMMENT 'ä',\n  PRIMARY KEY (`id`),\n  KEY `name` \
-             (`name`(7))\n) ENGINE=InnoDB AUTO_INCREMENT=5 DEFAULT CHARSET=utf8mb4 \
-             COLLATE=utf8mb4_general_ci COMMENT='c'"
-        );
-        assert_eq!(column_key(&table, 0), "PRI");
-        assert_eq!(column_key(&table, 1), "MUL");
+    fn of(kind: TypeKind, unsigned: bool, length: u32) -> ColumnType {
+        let collation = CollationId::BINARY;
+        ColumnType { kind, unsigned, zerofill: false, length, precision: 10, scale: 0, collation }
     }
 
     #[test]
-    fn types_are_shown_with_their_parameters() {
-        let base = sample_table("s", "t").columns[0].column_type;
-        let shown = |kind, length, precision, scale, unsigned| {
-            column_type_text(&ColumnType { kind, length, precision, scale, unsigned, ..base })
-        };
-        assert_eq!(shown(TypeKind::BigInt, 20, 0, 0, true), "bigint(20) unsigned");
-        assert_eq!(shown(TypeKind::Decimal, 0, 12, 2, false), "decimal(12,2)");
-        assert_eq!(shown(TypeKind::Double, 22, 0, 31, false), "double");
-        assert_eq!(shown(TypeKind::Float, 7, 0, 3, false), "float(7,3)");
-        assert_eq!(shown(TypeKind::DateTime, 0, 0, 6, false), "datetime(6)");
-        assert_eq!(shown(TypeKind::Text, 65_535, 0, 0, false), "text");
-        assert_eq!(quoted_text("it's\n"), "'it''s\\n'");
+    fn types_as_mariadb_shows_them() {
+        let cases = [
+            (of(TypeKind::Int, false, 0), "int(11)"),
+            (of(TypeKind::Int, true, 0), "int(10) unsigned"),
+            (of(TypeKind::MediumInt, false, 0), "mediumint(9)"),
+            (of(TypeKind::MediumInt, true, 0), "mediumint(8) unsigned"),
+            (of(TypeKind::BigInt, true, 0), "bigint(20) unsigned"),
+            (of(TypeKind::TinyInt, false, 1), "tinyint(1)"),
+            (of(TypeKind::Decimal, false, 0), "decimal(10,0)"),
+            (of(TypeKind::VarChar, false, 7), "varchar(7)"),
+            (of(TypeKind::Text, false, 0), "text"),
+        ];
+        for (column_type, text) in cases {
+            assert_eq!(type_text(&column_type), text);
+        }
+    }
+
+    #[test]
+    fn quotes() {
+        assert_eq!(quote_name("a`b"), "`a``b`");
+        assert_eq!(quote_text("it's\n\\"), "'it''s\\n\\\\'");
     }
 }

@@ -30,9 +30,9 @@ mod error;
 pub mod information_schema;
 mod locks;
 mod privileges;
+pub mod show;
 mod sql_error;
 mod users;
-mod virtual_table;
 
 pub use accounts::GrantLevel;
 pub use catalog::{Catalog, Schema, SchemaOptions, TableEntry, TableRef};
@@ -42,7 +42,3 @@ pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
 pub use sql_error::engine_error;
 pub use users::{Account, Authentication, HostPattern, UserPrivileges};
-pub use virtual_table::{
-    ProcessRow, ServerView, SystemVariableRow, VirtualContext, VirtualFilter, VirtualTable,
-    VirtualTableRef, bigint, datetime, longtext, varchar, virtual_column,
-};

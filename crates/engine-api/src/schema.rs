@@ -1,6 +1,7 @@
 //! Definitions of tables as engines, planner and catalog share them.
 
 use base::{IndexId, PageId, TableId, TreeId};
+use types::row::{IndexLayout, KeyPart, LayoutColumn, RowLayout};
 use types::{CollationId, ColumnType};
 
 /// A table: columns, indexes and where the engine put them.
@@ -115,6 +116,35 @@ impl TableDefinition {
     /// Position of a column by name, compared without regard to case.
     pub fn column_position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// How the rows of this table are laid out: the one way for all rooms.
+    pub fn row_layout(&self) -> RowLayout {
+        let columns: Vec<_> = self
+            .columns
+            .iter()
+            .map(|it| LayoutColumn { column_type: it.column_type, nullable: it.nullable })
+            .collect();
+        RowLayout::new(&columns, &self.key_parts(0), 0)
+    }
+
+    /// How the keys of the index at `position` are laid out; `row` is [`Self::row_layout`].
+    pub fn index_layout(&self, row: &RowLayout, position: usize) -> IndexLayout {
+        match position {
+            0 => IndexLayout::clustered(row),
+            _ => IndexLayout::new(row, &self.key_parts(position)),
+        }
+    }
+
+    fn key_parts(&self, position: usize) -> Vec<KeyPart> {
+        let part = |it: &IndexPart| KeyPart {
+            column: it.column,
+            prefix: it.prefix,
+            descending: it.descending,
+        };
+        self.indexes
+            .get(position)
+            .map_or(Vec::new(), |index| index.parts.iter().map(part).collect())
     }
 
     /// Position of the AUTO_INCREMENT column.

@@ -1,11 +1,15 @@
 //! Index keys of rows: the only place where the engine asks `types` how a row is laid out.
 
 use engine_api::{EngineError, Result, RowBuffer, TableDefinition};
+use types::row::{IndexLayout, LayoutError, RowLayout, RowView};
 
 /// Makes the keys of a table's secondary indexes from its rows.
 #[derive(Debug)]
 pub struct TableKeys {
-    secondary_count: usize,
+    name: String,
+    row: RowLayout,
+    /// By position in the definition; the first is the clustered index.
+    indexes: Vec<IndexLayout>,
 }
 
 /// Where the own parts of a secondary key end and the clustered key begins.
@@ -19,30 +23,56 @@ pub struct SecondarySplit {
 
 impl TableKeys {
     /// Prepares the layouts of `definition`.
-    pub fn new(definition: &TableDefinition) -> Result<Self> {
-        if definition.indexes.len() > 1 {
-            return Err(EngineError::Unsupported("secondary indexes, until row layouts land"));
-        }
-        Ok(Self { secondary_count: definition.indexes.len() - 1 })
+    pub fn new(definition: &TableDefinition) -> Self {
+        let row = definition.row_layout();
+        let positions = 0..definition.indexes.len();
+        let indexes = positions.map(|at| definition.index_layout(&row, at)).collect();
+        let name = format!("{}.{}", definition.schema, definition.name);
+        Self { name, row, indexes }
     }
 
-    /// Number of secondary indexes.
-    pub fn secondary_count(&self) -> usize {
-        self.secondary_count
+    fn corrupt(&self, error: &LayoutError) -> EngineError {
+        EngineError::Corrupt { object: self.name.clone(), detail: error.to_string() }
+    }
+
+    /// Number of parts of the index at `position`.
+    pub fn parts(&self, position: usize) -> usize {
+        self.indexes[position].parts().len()
     }
 
     /// Writes the key of `row` in index `position` (1 or more) to `key`, replacing its content.
-    pub fn secondary_key(
-        &self,
-        _position: usize,
-        _row: &RowBuffer,
-        _key: &mut Vec<u8>,
-    ) -> Result<()> {
-        Err(EngineError::Unsupported("secondary indexes, until row layouts land"))
+    pub fn secondary_key(&self, position: usize, row: &RowBuffer, key: &mut Vec<u8>) -> Result<()> {
+        key.clear();
+        let view = RowView::new(&self.row, &row.key, &row.payload);
+        let pushed = self.indexes[position].push_key(&view, &row.key, key);
+        pushed.map_err(|error| self.corrupt(&error))
     }
 
     /// Splits a key of index `position`.
-    pub fn split(&self, _position: usize, _key: &[u8]) -> Result<SecondarySplit> {
-        Err(EngineError::Unsupported("secondary indexes, until row layouts land"))
+    pub fn split(&self, position: usize, key: &[u8]) -> Result<SecondarySplit> {
+        let (mut own_bytes, mut has_null) = (0, false);
+        for part in self.indexes[position].parts() {
+            let rest = key.get(own_bytes..).unwrap_or(&[]);
+            let malformed = LayoutError::Malformed("index key too short");
+            let length = part.length(rest).ok_or_else(|| self.corrupt(&malformed))?;
+            let null_marker = if part.descending { 0xff } else { 0 };
+            has_null |= part.nullable && rest[0] == null_marker;
+            own_bytes += length;
+        }
+        Ok(SecondarySplit { own_bytes, has_null })
+    }
+
+    /// Length in bytes of the first `parts` parts of a key of index `position`.
+    pub fn prefix_bytes(&self, position: usize, parts: usize, key: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        for part in &self.indexes[position].parts()[..parts] {
+            at += part.length(key.get(at..)?)?;
+        }
+        Some(at)
+    }
+
+    /// Whether the bytes are a row of this table.
+    pub fn verify(&self, key: &[u8], payload: &[u8]) -> std::result::Result<(), LayoutError> {
+        self.row.verify(key, payload)
     }
 }

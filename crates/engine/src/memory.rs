@@ -225,7 +225,7 @@ impl Engine for MemoryEngine {
     }
 
     fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(table::MemoryTable::new(self.shared.clone(), table)?))
+        Ok(Arc::new(table::MemoryTable::new(self.shared.clone(), table)))
     }
 
     fn dictionary_get(&self, trx: &mut dyn Transaction, key: &[u8]) -> Result<Option<Vec<u8>>> {

@@ -421,13 +421,18 @@ fn native_password(password: &str, scramble: &[u8]) -> Vec<u8> {
 
 fn done_packet(packet: &[u8]) -> io::Result<Done> {
     let mut fields = Fields::new(&packet[1..]);
-    Ok(Done {
+    let mut done = Done {
         affected_rows: fields.length_encoded()?.unwrap_or(0),
         last_insert_id: fields.length_encoded()?.unwrap_or(0),
         status: fields.integer(2)? as u16,
         warnings: fields.integer(2)? as u16,
-        info: String::from_utf8_lossy(fields.rest()).into_owned(),
-    })
+        info: String::new(),
+    };
+    if !fields.is_empty() {
+        let info = fields.length_encoded_bytes()?.unwrap_or(b"");
+        done.info = String::from_utf8_lossy(info).into_owned();
+    }
+    Ok(done)
 }
 
 fn error_packet(packet: &[u8]) -> io::Result<ServerError> {

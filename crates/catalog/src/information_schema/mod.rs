@@ -1,211 +1,198 @@
-//! information_schema: one virtual table per name in `data/information_schema.tsv` that has a
-//! row function here. Columns, their types and their order are MariaDB 10.11's.
+//! information_schema: tables whose rows are made when they are read.
+//!
+//! A [`VirtualTable`] has columns and a function that gives all its rows for a reader. The
+//! planner scans it like a table without indexes; equality conditions on the schema's and the
+//! table's name are handed down in the [`Scope`], so that looking up one table does not describe
+//! all of them.
 
-mod objects;
-mod privileges;
-mod server;
+mod columns;
+mod rows;
+mod session_rows;
 
-use crate::virtual_table::{VirtualTableRef, virtual_column};
-use crate::{VirtualContext, VirtualFilter, VirtualTable};
-use engine_api::ColumnDefinition;
-use std::sync::{Arc, OnceLock};
-use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
+use crate::{Catalog, Result, UserPrivileges};
+use types::{CollationId, ColumnType, TypeKind, Value};
 
-/// Name of the schema as listed.
-pub const INFORMATION_SCHEMA: &str = "information_schema";
-
-/// Receives rows; false ends the table.
-type Emit<'a> = dyn FnMut(&[Value]) -> bool + 'a;
-type Rows = fn(&VirtualContext<'_>, &VirtualFilter, &mut Emit<'_>) -> Result<(), SqlError>;
-
-struct ComputedTable {
-    name: &'static str,
-    columns: Vec<ColumnDefinition>,
-    rows: Rows,
+/// Type of a column of a virtual table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VirtualType {
+    /// VARCHAR of so many characters.
+    Varchar(u32),
+    /// LONGTEXT.
+    LongText,
+    /// BLOB.
+    Blob,
+    /// BIGINT with a display width.
+    BigInt(u32),
+    /// BIGINT UNSIGNED with a display width.
+    BigIntUnsigned(u32),
+    /// INT with a display width.
+    Int(u32),
+    /// INT UNSIGNED with a display width.
+    IntUnsigned(u32),
+    /// TINYINT with a display width.
+    TinyInt(u32),
+    /// DECIMAL(precision, scale).
+    Decimal(u8, u8),
+    /// DATETIME with fractional digits.
+    DateTime(u8),
 }
 
-impl VirtualTable for ComputedTable {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn columns(&self) -> &[ColumnDefinition] {
-        &self.columns
-    }
-
-    fn rows(
-        &self,
-        context: &VirtualContext<'_>,
-        filter: &VirtualFilter,
-        emit: &mut dyn FnMut(&[Value]) -> bool,
-    ) -> Result<(), SqlError> {
-        let width = self.columns.len();
-        (self.rows)(context, filter, &mut |row| {
-            base::invariant!(row.len() == width, "a row of {} has {} values", self.name, row.len());
-            emit(row)
-        })
-    }
-}
-
-/// Tables of objects that this server has none of: views, triggers and so on.
-fn nothing(_: &VirtualContext<'_>, _: &VirtualFilter, _: &mut Emit<'_>) -> Result<(), SqlError> {
-    Ok(())
-}
-
-const TABLES: &[(&str, Rows)] = &[
-    ("APPLICABLE_ROLES", nothing),
-    ("CHARACTER_SETS", server::character_sets),
-    ("CHECK_CONSTRAINTS", nothing),
-    ("COLLATIONS", server::collations),
-    ("COLLATION_CHARACTER_SET_APPLICABILITY", server::applicability),
-    ("COLUMNS", objects::columns),
-    ("COLUMN_PRIVILEGES", nothing),
-    ("ENABLED_ROLES", nothing),
-    ("ENGINES", server::engines),
-    ("EVENTS", nothing),
-    ("FILES", nothing),
-    ("GLOBAL_STATUS", server::global_status),
-    ("GLOBAL_VARIABLES", server::global_variables),
-    ("INNODB_METRICS", server::innodb_metrics),
-    ("INNODB_SYS_COLUMNS", objects::innodb_columns),
-    ("INNODB_SYS_FIELDS", objects::innodb_fields),
-    ("INNODB_SYS_FOREIGN", nothing),
-    ("INNODB_SYS_INDEXES", objects::innodb_indexes),
-    ("INNODB_SYS_TABLES", objects::innodb_tables),
-    ("INNODB_SYS_TABLESTATS", objects::innodb_tablestats),
-    ("KEY_COLUMN_USAGE", objects::key_column_usage),
-    ("PARAMETERS", nothing),
-    ("PARTITIONS", objects::partitions),
-    ("PLUGINS", server::plugins),
-    ("PROCESSLIST", server::processlist),
-    ("REFERENTIAL_CONSTRAINTS", nothing),
-    ("ROUTINES", nothing),
-    ("SCHEMATA", objects::schemata),
-    ("SCHEMA_PRIVILEGES", privileges::schema_privileges),
-    ("SESSION_STATUS", server::session_status),
-    ("SESSION_VARIABLES", server::session_variables),
-    ("STATISTICS", objects::statistics),
-    ("SYSTEM_VARIABLES", server::system_variables),
-    ("TABLES", objects::tables),
-    ("TABLE_CONSTRAINTS", objects::table_constraints),
-    ("TABLE_PRIVILEGES", privileges::table_privileges),
-    ("TRIGGERS", nothing),
-    ("USER_PRIVILEGES", privileges::user_privileges),
-    ("VIEWS", nothing),
-];
-
-/// All tables of information_schema in order of name.
-pub fn tables() -> &'static [VirtualTableRef] {
-    static BUILT: OnceLock<Vec<VirtualTableRef>> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let build = |(name, rows): &(&'static str, Rows)| {
-            let columns = columns_of(name);
-            Arc::new(ComputedTable { name, columns, rows: *rows }) as VirtualTableRef
+impl VirtualType {
+    /// The full type.
+    pub fn column_type(self) -> ColumnType {
+        let text = CollationId::UTF8MB4_GENERAL_CI;
+        let (kind, unsigned, length, precision, scale) = match self {
+            Self::Varchar(length) => (TypeKind::VarChar, false, length, 0, 0),
+            Self::LongText => (TypeKind::LongText, false, u32::MAX, 0, 0),
+            Self::Blob => (TypeKind::Blob, false, 65_535, 0, 0),
+            Self::BigInt(width) => (TypeKind::BigInt, false, width, 0, 0),
+            Self::BigIntUnsigned(width) => (TypeKind::BigInt, true, width, 0, 0),
+            Self::Int(width) => (TypeKind::Int, false, width, 0, 0),
+            Self::IntUnsigned(width) => (TypeKind::Int, true, width, 0, 0),
+            Self::TinyInt(width) => (TypeKind::TinyInt, false, width, 0, 0),
+            Self::Decimal(precision, scale) => (TypeKind::Decimal, false, 0, precision, scale),
+            Self::DateTime(scale) => (TypeKind::DateTime, false, 0, 0, scale),
         };
-        TABLES.iter().map(build).collect()
-    })
+        let is_text = matches!(self, Self::Varchar(_) | Self::LongText);
+        let collation = if is_text { text } else { CollationId::BINARY };
+        ColumnType { kind, unsigned, zerofill: false, length, precision, scale, collation }
+    }
 }
 
-/// A table by name, without regard to case.
-pub fn find(name: &str) -> Option<&'static VirtualTableRef> {
-    tables().iter().find(|table| table.name().eq_ignore_ascii_case(name))
+/// Column of a virtual table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VirtualColumn {
+    /// Name in capitals.
+    pub name: &'static str,
+    /// Type.
+    pub kind: VirtualType,
+    /// NULL possible.
+    pub nullable: bool,
 }
 
-fn columns_of(table: &str) -> Vec<ColumnDefinition> {
-    let lines = include_str!("../../data/information_schema.tsv").lines();
-    let fields = lines.map(|line| line.split('\t').collect::<Vec<_>>());
-    let ours = fields.filter(|fields| fields.first() == Some(&table));
-    ours.filter_map(|fields| match fields[..] {
-        [_, name, declared, nullable] => {
-            Some(virtual_column(name, read_type(declared), nullable == "YES"))
-        }
-        _ => None,
-    })
-    .collect()
+/// A connection as PROCESSLIST shows it.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Connection id.
+    pub id: u64,
+    /// User.
+    pub user: String,
+    /// Host and port.
+    pub host: String,
+    /// Current database.
+    pub schema: Option<String>,
+    /// Sleep, Query, Prepare ...
+    pub command: String,
+    /// Time in this command, in milliseconds.
+    pub time_ms: u64,
+    /// What it does or waits for.
+    pub state: String,
+    /// Statement.
+    pub info: Option<String>,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
 }
 
-/// Reads the few forms of types that the data file has.
-fn read_type(declared: &str) -> ColumnType {
-    let (name, rest) = declared.split_once('(').unwrap_or((declared, ""));
-    let (parameters, suffix) = rest.split_once(')').unwrap_or((rest, ""));
-    let mut numbers = parameters.split(',').map(|n| n.parse::<u32>().unwrap_or(0));
-    let (first, second) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    let kind = match name {
-        "varchar" => TypeKind::VarChar,
-        "longtext" => TypeKind::LongText,
-        "blob" => TypeKind::Blob,
-        "bigint" => TypeKind::BigInt,
-        "int" => TypeKind::Int,
-        "tinyint" => TypeKind::TinyInt,
-        "float" => TypeKind::Float,
-        "decimal" => TypeKind::Decimal,
-        _ => TypeKind::DateTime,
+/// What only the sessions know.
+pub trait SessionTables {
+    /// Connections that this reader may see.
+    fn processes(&self) -> Vec<Process>;
+    /// System variables, sorted by name.
+    fn variables(&self, global: bool) -> Vec<(String, String)>;
+    /// Status counters, sorted by name.
+    fn status(&self, global: bool) -> Vec<(String, String)>;
+}
+
+/// For whom and how narrowly rows are wanted.
+pub struct Scope<'a> {
+    /// The catalog.
+    pub catalog: &'a Catalog,
+    /// The reader; only what it has a privilege on is shown.
+    pub user: &'a UserPrivileges,
+    /// Session data.
+    pub session: &'a dyn SessionTables,
+    /// Only rows of this schema, if known.
+    pub schema: Option<&'a str>,
+    /// Only rows of this table, if known.
+    pub table: Option<&'a str>,
+}
+
+/// One row, as long as the table has columns.
+pub type Row = Vec<Value>;
+
+/// A table of information_schema.
+#[derive(Clone, Copy)]
+pub struct VirtualTable {
+    /// Name in capitals.
+    pub name: &'static str,
+    /// Columns.
+    pub columns: &'static [VirtualColumn],
+    make: fn(&Scope<'_>) -> Result<Vec<Row>>,
+}
+
+impl VirtualTable {
+    /// All rows for this reader, in no particular order.
+    pub fn rows(&self, scope: &Scope<'_>) -> Result<Vec<Row>> {
+        (self.make)(scope)
+    }
+}
+
+impl std::fmt::Debug for VirtualTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "VirtualTable({})", self.name)
+    }
+}
+
+/// A table that exists with no rows, because Gannet has nothing of its kind yet.
+fn nothing(_: &Scope<'_>) -> Result<Vec<Row>> {
+    Ok(Vec::new())
+}
+
+macro_rules! tables {
+    ($($name:ident => $make:path;)*) => {
+        static TABLES: &[VirtualTable] = &[$(VirtualTable {
+            name: stringify!($name),
+            columns: columns::$name,
+            make: $make,
+        }),*];
     };
-    let text = matches!(kind, TypeKind::VarChar | TypeKind::LongText);
-    ColumnType {
-        kind,
-        unsigned: suffix.contains("unsigned"),
-        zerofill: false,
-        length: match kind {
-            TypeKind::LongText => u32::MAX,
-            TypeKind::Blob => 65_535,
-            TypeKind::Float => 12,
-            TypeKind::DateTime => 19,
-            _ => first,
-        },
-        precision: if kind == TypeKind::Decimal { first as u8 } else { 0 },
-        scale: match kind {
-            TypeKind::Decimal => second as u8,
-            TypeKind::DateTime => first as u8,
-            TypeKind::Float => 31,
-            _ => 0,
-        },
-        collation: if text { CollationId(33) } else { CollationId::BINARY },
-    }
 }
 
-fn text(text: impl AsRef<[u8]>) -> Value {
-    Value::text(text)
+tables! {
+    CHARACTER_SETS => rows::character_sets;
+    COLLATIONS => rows::collations;
+    COLLATION_CHARACTER_SET_APPLICABILITY => rows::collation_applicability;
+    COLUMNS => rows::columns;
+    ENGINES => rows::engines;
+    EVENTS => nothing;
+    GLOBAL_STATUS => session_rows::global_status;
+    GLOBAL_VARIABLES => session_rows::global_variables;
+    KEY_COLUMN_USAGE => rows::key_column_usage;
+    PARTITIONS => rows::partitions;
+    PLUGINS => nothing;
+    PROCESSLIST => session_rows::process_list;
+    REFERENTIAL_CONSTRAINTS => nothing;
+    ROUTINES => nothing;
+    SCHEMATA => rows::schemata;
+    SESSION_STATUS => session_rows::session_status;
+    SESSION_VARIABLES => session_rows::session_variables;
+    STATISTICS => rows::statistics;
+    TABLES => rows::tables;
+    TABLE_CONSTRAINTS => rows::table_constraints;
+    TRIGGERS => nothing;
+    USER_PRIVILEGES => session_rows::user_privileges;
+    VIEWS => nothing;
 }
 
-fn number(number: usize) -> Value {
-    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+/// Name of the schema, compared without regard to case.
+pub const SCHEMA_NAME: &str = "information_schema";
+
+/// A table by name, compared without regard to case.
+pub fn find(name: &str) -> Option<&'static VirtualTable> {
+    TABLES.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }
 
-fn unsigned(number: u64) -> Value {
-    Value::UInt(number)
-}
-
-fn optional_text(value: Option<impl AsRef<[u8]>>) -> Value {
-    value.map_or(Value::Null, Value::text)
-}
-
-fn yes_no(yes: bool) -> Value {
-    text(if yes { "YES" } else { "NO" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_table_has_columns() {
-        for table in tables() {
-            assert!(!table.columns().is_empty(), "{}", table.name());
-        }
-        assert_eq!(find("tables").unwrap().columns().len(), 23);
-        assert!(tables().is_sorted_by_key(|table| table.name()));
-    }
-
-    #[test]
-    fn types_are_read() {
-        let unsigned = read_type("bigint(21) unsigned");
-        assert_eq!(
-            (unsigned.kind, unsigned.length, unsigned.unsigned),
-            (TypeKind::BigInt, 21, true)
-        );
-        let decimal = read_type("decimal(22,3)");
-        assert_eq!((decimal.precision, decimal.scale), (22, 3));
-        assert_eq!(read_type("datetime").kind, TypeKind::DateTime);
-    }
+/// All tables, by name.
+pub fn all() -> &'static [VirtualTable] {
+    TABLES
 }

@@ -103,7 +103,7 @@ pub(crate) fn build(
     table: &TableDefinition,
     position: usize,
 ) -> Nested {
-    let keys = TableKeys::new(table)?;
+    let keys = TableKeys::new(table);
     let clustered = table.indexes[0].tree;
     let tree = table.indexes[position].tree;
     let rows: Vec<Vec<u8>> = state.trees[&clustered].keys().cloned().collect();
@@ -123,9 +123,9 @@ pub(crate) fn build(
 }
 
 impl MemoryTable {
-    pub(crate) fn new(shared: Arc<Shared>, definition: Arc<TableDefinition>) -> Result<Self> {
-        let keys = Arc::new(TableKeys::new(&definition)?);
-        Ok(Self { shared, definition, keys })
+    pub(crate) fn new(shared: Arc<Shared>, definition: Arc<TableDefinition>) -> Self {
+        let keys = Arc::new(TableKeys::new(&definition));
+        Self { shared, definition, keys }
     }
 
     fn tree(&self, position: usize) -> TreeId {
