@@ -9,14 +9,16 @@
 //! 4. An answer of 2^24 - 1 bytes or more is split, a command as long is joined.
 //!
 //! [`InputBuffer`] cuts packets, [`Command::parse`] reads them; [`OutputBuffer`] collects an
-//! answer, into which [`response`] and [`row`] write.
+//! answer, into which [`response`], [`text`] and [`binary`] write.
 
+pub mod binary;
 pub mod capability;
 mod command;
 pub mod handshake;
 mod input;
 mod output;
 pub mod response;
+pub mod text;
 
 pub use command::{Command, Execute, Fields, MalformedPacket};
 pub use input::{InputBuffer, PacketError};
