@@ -16,6 +16,9 @@
 
 pub mod ast;
 mod error;
+mod keyword;
+mod lexer;
+mod parser;
 
 pub use error::{ParseError, ParseErrorKind};
 
@@ -48,7 +51,7 @@ pub struct Parsed {
     pub end: usize,
 }
 
-/// Parses the first statement of `text`.
-pub fn parse(text: &[u8], _options: &ParseOptions) -> Result<Parsed, ParseError> {
-    Err(ParseError::syntax(text, 0))
+/// Parses the first statement of `text`. Error 1065 if there is none.
+pub fn parse(text: &[u8], options: &ParseOptions) -> Result<Parsed, ParseError> {
+    parser::parse(text, options)
 }

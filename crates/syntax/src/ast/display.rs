@@ -23,6 +23,17 @@ impl Display for Expression {
             Self::Binary(operator, left, right) => {
                 write!(f, "({left} {} {right})", operator.symbol())
             }
+            Self::Logical(operator, operands) => {
+                let word = if *operator == LogicalOperator::And { "AND" } else { "OR" };
+                f.write_str("(")?;
+                for (position, operand) in operands.iter().enumerate() {
+                    if position > 0 {
+                        write!(f, " {word} ")?;
+                    }
+                    operand.fmt(f)?;
+                }
+                f.write_str(")")
+            }
             Self::Case { operand, branches, otherwise } => {
                 f.write_str("CASE")?;
                 if let Some(operand) = operand {
@@ -286,9 +297,7 @@ impl BinaryOperator {
     /// As written in SQL.
     pub fn symbol(self) -> &'static str {
         match self {
-            Self::Or => "OR",
             Self::Xor => "XOR",
-            Self::And => "AND",
             Self::Equal => "=",
             Self::NullSafeEqual => "<=>",
             Self::NotEqual => "<>",
@@ -309,8 +318,6 @@ impl BinaryOperator {
             Self::BitXor => "^",
             Self::Concat => "||",
             Self::SoundsLike => "SOUNDS LIKE",
-            Self::JsonExtract => "->",
-            Self::JsonExtractUnquoted => "->>",
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Expression {
     Unary(UnaryOperator, Box<Expression>),
     /// Infix operator.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
+    /// `a AND b AND c`, `a OR b OR c`: two or more operands, so that long chains are flat.
+    Logical(LogicalOperator, Vec<Expression>),
     /// `operand [NOT] IN (list)`.
     In {
         /// Left side.
@@ -254,15 +256,20 @@ pub enum UnaryOperator {
     BitNot,
 }
 
+/// Connectives of conditions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogicalOperator {
+    /// `AND`, `&&`.
+    And,
+    /// `OR`, `||`.
+    Or,
+}
+
 /// Infix operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryOperator {
-    /// `OR` and `||`.
-    Or,
     /// `XOR`.
     Xor,
-    /// `AND` and `&&`.
-    And,
     /// `=`.
     Equal,
     /// `<=>`.
@@ -303,10 +310,6 @@ pub enum BinaryOperator {
     Concat,
     /// `SOUNDS LIKE`.
     SoundsLike,
-    /// `->`.
-    JsonExtract,
-    /// `->>`.
-    JsonExtractUnquoted,
 }
 
 /// What IS tests for.

@@ -89,8 +89,10 @@ pub struct Select {
     pub having: Option<Expression>,
     /// WINDOW name AS (...).
     pub windows: Vec<(String, WindowDefinition)>,
-    /// ORDER BY, LIMIT, locking and INTO of a SELECT that is not inside parentheses belong to
-    /// the enclosing `Query`.
+    /// INTO between the items and FROM. ORDER BY, LIMIT, locking and an INTO at the end belong
+    /// to the enclosing `Query`.
+    pub into: Option<Into>,
+    /// PROCEDURE name(arguments), as written.
     pub procedure: Option<String>,
 }
 

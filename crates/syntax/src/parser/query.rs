@@ -1,0 +1,491 @@
+//! SELECT, set operations, WITH, ORDER BY, LIMIT, locking and INTO.
+
+use super::*;
+use Keyword as K;
+
+impl Parser<'_> {
+    /// A query with everything that may follow its body.
+    pub(super) fn query(&mut self) -> Result<Query> {
+        self.deeper(|parser| {
+            let with = if parser.at(K::WITH) { Some(parser.with()?) } else { None };
+            let body = parser.query_body(0)?;
+            let mut query =
+                Query { with, body, order_by: Vec::new(), limit: None, locking: None, into: None };
+            parser.query_tail(&mut query)?;
+            Ok(query)
+        })
+    }
+
+    /// Whether a query begins here, perhaps behind parentheses.
+    pub(super) fn begins_query(&self) -> bool {
+        let mut lexer = self.lexer;
+        let mut kind = self.token.kind;
+        while kind == Kind::Symbol(Symbol::LeftParenthesis) {
+            kind = lexer.next().kind;
+        }
+        match kind {
+            Kind::Word(K::SELECT | K::WITH) => true,
+            Kind::Word(K::VALUES) => lexer.next().kind == Kind::Symbol(Symbol::LeftParenthesis),
+            _ => false,
+        }
+    }
+
+    /// Whether `(` follows and a query is what the parentheses hold, rather than an expression
+    /// that begins with a subquery such as `((SELECT 1) + 1)`.
+    pub(super) fn begins_query_in_parentheses(&self) -> bool {
+        if !self.at(Symbol::LeftParenthesis) {
+            return false;
+        }
+        let mut lexer = self.lexer;
+        let mut depth = 0;
+        let mut kind = lexer.next().kind;
+        while kind == Kind::Symbol(Symbol::LeftParenthesis) {
+            depth += 1;
+            kind = lexer.next().kind;
+        }
+        match kind {
+            Kind::Word(K::SELECT | K::WITH) => Self::closes_as_query(lexer, depth),
+            Kind::Word(K::VALUES) => {
+                depth == 0 && lexer.next().kind == Kind::Symbol(Symbol::LeftParenthesis)
+            }
+            _ => false,
+        }
+    }
+
+    /// Follows a query that stands in `depth` inner parentheses to where those close: what
+    /// stands behind each of them must go on with a query, not with an operator.
+    fn closes_as_query(mut lexer: Lexer<'_>, depth: usize) -> bool {
+        let mut innermost = depth;
+        let mut open = depth;
+        while open > 0 {
+            match lexer.next().kind {
+                Kind::Symbol(Symbol::LeftParenthesis) => open += 1,
+                Kind::Symbol(Symbol::RightParenthesis) => open -= 1,
+                Kind::End | Kind::Invalid => return true,
+                _ => {}
+            }
+            if open < innermost {
+                innermost = open;
+                let mut ahead = lexer;
+                let goes_on = matches!(
+                    ahead.next().kind,
+                    Kind::Symbol(Symbol::RightParenthesis)
+                        | Kind::Word(
+                            K::UNION
+                                | K::EXCEPT
+                                | K::INTERSECT
+                                | K::ORDER
+                                | K::LIMIT
+                                | K::FOR
+                                | K::LOCK
+                                | K::INTO
+                        )
+                );
+                if !goes_on {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// `(query)`.
+    pub(super) fn parenthesized_query(&mut self) -> Result<Box<Query>> {
+        self.expect(Symbol::LeftParenthesis)?;
+        if !self.begins_query() {
+            return Err(self.unexpected());
+        }
+        let query = self.query()?;
+        self.expect(Symbol::RightParenthesis)?;
+        Ok(Box::new(query))
+    }
+
+    fn with(&mut self) -> Result<With> {
+        self.advance();
+        let recursive = self.eat(K::RECURSIVE);
+        let tables = self.list(|parser| {
+            let name = parser.name()?;
+            let columns =
+                if parser.at(Symbol::LeftParenthesis) { parser.name_list()? } else { Vec::new() };
+            parser.expect(K::AS)?;
+            let query = *parser.parenthesized_query()?;
+            Ok(CommonTable { name, columns, query })
+        })?;
+        Ok(With { recursive, tables })
+    }
+
+    /// A body whose set operators bind at least as strong as `weakest` (INTERSECT is 1).
+    fn query_body(&mut self, weakest: u8) -> Result<QueryBody> {
+        let mut left = self.query_primary()?;
+        loop {
+            let (operator, strength) = match self.token.kind {
+                Kind::Word(K::UNION) => (SetOperator::Union, 0),
+                Kind::Word(K::EXCEPT) => (SetOperator::Except, 0),
+                Kind::Word(K::INTERSECT) => (SetOperator::Intersect, 1),
+                _ => return Ok(left),
+            };
+            if strength < weakest {
+                return Ok(left);
+            }
+            self.advance();
+            let all = self.eat(K::ALL);
+            if !all {
+                self.eat(K::DISTINCT);
+            }
+            let right = self.deeper(|parser| parser.query_body(strength + 1))?;
+            left = QueryBody::SetOperation {
+                operator,
+                all,
+                left: Box::new(left),
+                right: Box::new(right),
+            };
+        }
+    }
+
+    fn query_primary(&mut self) -> Result<QueryBody> {
+        match self.token.kind {
+            Kind::Word(K::SELECT) => Ok(QueryBody::Select(Box::new(self.select()?))),
+            Kind::Word(K::VALUES) => {
+                self.advance();
+                self.list(|parser| parser.parenthesized_list(Self::expression))
+                    .map(QueryBody::Values)
+            }
+            Kind::Symbol(Symbol::LeftParenthesis) => {
+                self.parenthesized_query().map(QueryBody::Nested)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn query_tail(&mut self, query: &mut Query) -> Result<()> {
+        if self.at(K::INTO) {
+            query.into = Some(self.into_clause()?);
+        }
+        query.order_by = self.order_by()?;
+        query.limit = self.limit()?;
+        query.locking = self.locking()?;
+        if self.at(K::INTO) && query.into.is_none() {
+            query.into = Some(self.into_clause()?);
+        }
+        if query.locking.is_none() {
+            query.locking = self.locking()?;
+        }
+        Ok(())
+    }
+
+    fn select(&mut self) -> Result<Select> {
+        self.advance();
+        let mut select = Select { options: self.select_options()?, ..Select::default() };
+        select.items = self.list(Self::select_item)?;
+        if self.at(K::INTO) {
+            select.into = Some(self.into_clause()?);
+        }
+        self.select_rest(&mut select)?;
+        Ok(select)
+    }
+
+    fn select_options(&mut self) -> Result<SelectOptions> {
+        let mut options = SelectOptions::default();
+        let mut all = false;
+        loop {
+            let Kind::Word(keyword) = self.token.kind else { return Ok(options) };
+            match keyword {
+                K::DISTINCT | K::DISTINCTROW => options.distinct = true,
+                K::ALL => all = true,
+                K::HIGH_PRIORITY => options.high_priority = true,
+                K::STRAIGHT_JOIN => options.straight_join = true,
+                K::SQL_SMALL_RESULT => options.small_result = true,
+                K::SQL_BIG_RESULT => options.big_result = true,
+                K::SQL_BUFFER_RESULT => options.buffer_result = true,
+                K::SQL_CACHE => options.cache = Some(true),
+                K::SQL_NO_CACHE => options.cache = Some(false),
+                K::SQL_CALC_FOUND_ROWS => options.calculate_found_rows = true,
+                _ => return Ok(options),
+            }
+            if all && options.distinct {
+                return Err(ParseError::incorrect_usage("ALL", "DISTINCT"));
+            }
+            self.advance();
+        }
+    }
+
+    fn select_rest(&mut self, select: &mut Select) -> Result<()> {
+        if self.eat(K::FROM) {
+            if !self.eat(K::DUAL) {
+                select.from = self.list(Self::table_reference)?;
+            }
+        } else if !self.at(K::WHERE) && !self.at(K::HAVING) && !self.at(K::GROUP) {
+            return Ok(());
+        }
+        if self.eat(K::WHERE) {
+            select.filter = Some(self.expression()?);
+        }
+        if self.at(K::GROUP) {
+            self.advance();
+            self.expect(K::BY)?;
+            select.group_by = self.list(Self::order_item)?;
+            select.rollup = self.eat_two(K::WITH, K::ROLLUP);
+        }
+        if self.eat(K::HAVING) {
+            select.having = Some(self.expression()?);
+        }
+        if self.at(K::WINDOW) {
+            self.advance();
+            select.windows = self.list(|parser| {
+                let name = parser.name()?;
+                parser.expect(K::AS)?;
+                Ok((name, parser.window_definition()?))
+            })?;
+        }
+        if self.at(K::PROCEDURE) {
+            self.advance();
+            let start = self.token.start;
+            self.name()?;
+            self.skip_parenthesized()?;
+            select.procedure = Some(self.source(start, self.previous_end));
+        }
+        Ok(())
+    }
+
+    /// An item of a select list or of RETURNING.
+    pub(super) fn select_item(&mut self) -> Result<SelectItem> {
+        if self.eat(Symbol::Star) {
+            return Ok(SelectItem::Wildcard);
+        }
+        if let Some(table) = self.table_wildcard()? {
+            return Ok(SelectItem::TableWildcard(table));
+        }
+        let start = self.token.start;
+        let expression = self.expression()?;
+        let text = self.source(start, self.previous_end);
+        let alias = self.alias(true)?;
+        Ok(SelectItem::Expression { expression, alias, text })
+    }
+
+    /// `table.*` or `schema.table.*`.
+    fn table_wildcard(&mut self) -> Result<Option<TableName>> {
+        let dot = Kind::Symbol(Symbol::Dot);
+        if !self.at_name() || self.peek_kind(1) != dot {
+            return Ok(None);
+        }
+        let star = Kind::Symbol(Symbol::Star);
+        let parts = if self.peek_kind(2) == star {
+            1
+        } else if self.peek_kind(3) == dot && self.peek_kind(4) == star {
+            2
+        } else {
+            return Ok(None);
+        };
+        let first = self.name()?;
+        self.advance();
+        let table = if parts == 1 {
+            TableName { schema: None, name: first }
+        } else {
+            let name = self.name_after_dot()?;
+            self.advance();
+            TableName { schema: Some(first), name }
+        };
+        self.advance();
+        Ok(Some(table))
+    }
+
+    /// ORDER BY, if it follows.
+    pub(super) fn order_by(&mut self) -> Result<Vec<OrderItem>> {
+        if !self.at(K::ORDER) {
+            return Ok(Vec::new());
+        }
+        self.advance();
+        self.expect(K::BY)?;
+        self.list(Self::order_item)
+    }
+
+    fn order_item(&mut self) -> Result<OrderItem> {
+        let expression = self.expression()?;
+        let descending = self.eat(K::DESC);
+        if !descending {
+            self.eat(K::ASC);
+        }
+        Ok(OrderItem { expression, descending })
+    }
+
+    /// LIMIT, OFFSET and FETCH, if they follow.
+    pub(super) fn limit(&mut self) -> Result<Option<Limit>> {
+        if self.eat(K::LIMIT) {
+            return self.limit_rest().map(Some);
+        }
+        let mut offset = None;
+        if self.eat(K::OFFSET) {
+            offset = Some(self.limit_value()?);
+            if !self.eat(K::ROWS) {
+                self.expect(K::ROW)?;
+            }
+        }
+        if self.at(K::FETCH) {
+            self.advance();
+            if !self.eat(K::FIRST) {
+                self.expect(K::NEXT)?;
+            }
+            let one = Expression::Literal(Literal::Integer(1));
+            let bare = self.at_any(&[K::ROW, K::ROWS]);
+            let count = if bare { one } else { self.limit_value()? };
+            if !self.eat(K::ROWS) {
+                self.expect(K::ROW)?;
+            }
+            let with_ties = self.eat_two(K::WITH, K::TIES);
+            if !with_ties {
+                self.expect(K::ONLY)?;
+            }
+            return Ok(Some(Limit { count: Some(count), offset, with_ties, rows_examined: None }));
+        }
+        Ok(offset.map(|offset| Limit {
+            count: None,
+            offset: Some(offset),
+            with_ties: false,
+            rows_examined: None,
+        }))
+    }
+
+    fn limit_rest(&mut self) -> Result<Limit> {
+        let mut limit = Limit { count: None, offset: None, with_ties: false, rows_examined: None };
+        if !self.at(K::ROWS) {
+            let first = self.limit_value()?;
+            if self.eat(Symbol::Comma) {
+                limit.offset = Some(first);
+                limit.count = Some(self.limit_value()?);
+            } else {
+                limit.count = Some(first);
+                if self.eat(K::OFFSET) {
+                    limit.offset = Some(self.limit_value()?);
+                }
+            }
+        }
+        if self.eat(K::ROWS) {
+            self.expect(K::EXAMINED)?;
+            limit.rows_examined = Some(self.limit_value()?);
+        }
+        Ok(limit)
+    }
+
+    /// A number, a parameter or a local variable.
+    fn limit_value(&mut self) -> Result<Expression> {
+        match self.token.kind {
+            Kind::Integer | Kind::HexNumber => match self.literal()? {
+                Some(literal) => Ok(Expression::Literal(literal)),
+                None => Err(self.unexpected()),
+            },
+            Kind::Parameter => self.parameter(),
+            _ if self.at_name() => self.column_name().map(Expression::Column),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// FOR UPDATE and LOCK IN SHARE MODE, if they follow.
+    fn locking(&mut self) -> Result<Option<Locking>> {
+        let exclusive = if self.at(K::FOR) && self.peek_is(K::UPDATE) {
+            self.advance();
+            self.advance();
+            true
+        } else if self.at(K::LOCK) && self.peek_is(K::IN) {
+            self.advance();
+            self.advance();
+            self.expect(K::SHARE)?;
+            self.expect(K::MODE)?;
+            false
+        } else {
+            return Ok(None);
+        };
+        let wait = if self.eat(K::NOWAIT) {
+            LockingWait::NoWait
+        } else if self.eat(K::WAIT) {
+            LockingWait::Seconds(self.number()?)
+        } else if self.eat(K::SKIP) {
+            self.expect(K::LOCKED)?;
+            LockingWait::SkipLocked
+        } else {
+            LockingWait::Default
+        };
+        Ok(Some(Locking { exclusive, wait }))
+    }
+
+    fn into_clause(&mut self) -> Result<Into> {
+        self.advance();
+        if self.eat(K::OUTFILE) {
+            let path = self.text_literal()?;
+            let format = self.file_format()?;
+            return Ok(Into::Outfile { path, format });
+        }
+        if self.eat(K::DUMPFILE) {
+            return Ok(Into::Dumpfile(self.text_literal()?));
+        }
+        let variables = self.list(|parser| {
+            if parser.at(Symbol::At) {
+                return Ok(IntoVariable::User(parser.user_variable()?));
+            }
+            Ok(IntoVariable::Local(parser.name()?))
+        })?;
+        Ok(Into::Variables(variables))
+    }
+
+    /// CHARACTER SET, FIELDS and LINES of files.
+    pub(super) fn file_format(&mut self) -> Result<FileFormat> {
+        let mut format = FileFormat::default();
+        if self.at_charset_words() {
+            self.advance_charset_words()?;
+            format.charset = Some(self.charset_name()?);
+        }
+        if self.eat(K::FIELDS) || self.eat(K::COLUMNS) {
+            self.field_format(&mut format)?;
+        }
+        if self.eat(K::LINES) {
+            loop {
+                if self.eat(K::STARTING) {
+                    self.expect(K::BY)?;
+                    format.lines_starting = Some(self.format_text()?);
+                } else if self.eat(K::TERMINATED) {
+                    self.expect(K::BY)?;
+                    format.lines_terminated = Some(self.format_text()?);
+                } else if format.lines_starting.is_none() && format.lines_terminated.is_none() {
+                    return Err(self.unexpected());
+                } else {
+                    break;
+                }
+            }
+        }
+        Ok(format)
+    }
+
+    fn field_format(&mut self, format: &mut FileFormat) -> Result<()> {
+        let mut found = false;
+        loop {
+            if self.eat(K::TERMINATED) {
+                self.expect(K::BY)?;
+                format.fields_terminated = Some(self.format_text()?);
+            } else if self.eat(K::OPTIONALLY) {
+                format.optionally_enclosed = true;
+                self.expect(K::ENCLOSED)?;
+                self.expect(K::BY)?;
+                format.fields_enclosed = Some(self.format_text()?);
+            } else if self.eat(K::ENCLOSED) {
+                self.expect(K::BY)?;
+                format.fields_enclosed = Some(self.format_text()?);
+            } else if self.eat(K::ESCAPED) {
+                self.expect(K::BY)?;
+                format.fields_escaped = Some(self.format_text()?);
+            } else if found {
+                return Ok(());
+            } else {
+                return Err(self.unexpected());
+            }
+            found = true;
+        }
+    }
+
+    fn format_text(&mut self) -> Result<Vec<u8>> {
+        match self.literal()? {
+            Some(
+                Literal::String { bytes, .. } | Literal::Hex { bytes, .. } | Literal::Bits(bytes),
+            ) => Ok(bytes),
+            _ => Err(self.unexpected()),
+        }
+    }
+}
