@@ -13,8 +13,6 @@ pub enum ParseErrorKind {
     IdentifierTooLong,
     /// 1300: a name that is not valid in its character set.
     InvalidCharacters,
-    /// 1248: a derived table has no alias.
-    DerivedWithoutAlias,
     /// 1221: two clauses that exclude each other.
     IncorrectUsage,
     /// 1436: nested deeper than the parser allows.
@@ -85,11 +83,6 @@ impl ParseError {
     pub(crate) fn incorrect_usage(one: &str, other: &str) -> Self {
         let message = format!("Incorrect usage of {one} and {other}");
         Self::new(ParseErrorKind::IncorrectUsage, 1221, "HY000", message)
-    }
-
-    pub(crate) fn derived_without_alias() -> Self {
-        let message = "Every derived table must have its own alias".to_string();
-        Self::new(ParseErrorKind::DerivedWithoutAlias, 1248, "42000", message)
     }
 
     pub(crate) fn too_deep() -> Self {

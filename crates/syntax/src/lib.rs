@@ -1,8 +1,8 @@
 //! Lexer, parser and syntax tree of the MySQL/MariaDB dialect.
 //!
 //! [`parse`] turns the bytes of one statement into an [`ast::Statement`]; the text may hold
-//! several statements, [`Parsed::end`] tells where the next one begins. [`fingerprint`] strips a
-//! statement of its literals for the plan cache.
+//! several statements, [`Parsed::end`] tells where the next one begins. [`Fingerprint`] is a
+//! statement without its literals, for the plan cache.
 //!
 //! Invariants:
 //! 1. No input panics and recursion is bounded (`ParseErrorKind::TooDeep`).
@@ -16,11 +16,13 @@
 
 pub mod ast;
 mod error;
+mod fingerprint;
 mod keyword;
 mod lexer;
 mod parser;
 
 pub use error::{ParseError, ParseErrorKind};
+pub use fingerprint::{Fingerprint, LiteralKind, LiteralRange};
 
 /// How to read the text; from `sql_mode` and the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct ParseOptions {
     pub high_not_precedence: bool,
     /// IGNORE_SPACE: a blank may stand between a built-in function's name and its parenthesis.
     pub ignore_space: bool,
+    /// `?` is a parameter: the text is being prepared. Elsewhere it is an error.
+    pub parameters: bool,
     /// character_set_client is latin1: identifiers are converted to UTF-8.
     pub latin1_identifiers: bool,
 }

@@ -50,7 +50,10 @@ fn drop_empty_fields(text: &str, start: &str, keep: &str) -> String {
 }
 
 fn answer(line: &str) -> String {
-    match parse(line.as_bytes(), &ParseOptions::default()) {
+    match parse(
+        line.as_bytes(),
+        &ParseOptions { parameters: line.contains('?'), ..ParseOptions::default() },
+    ) {
         Ok(parsed) => {
             let rest = &line[parsed.end..];
             let rest = if rest.trim().is_empty() { String::new() } else { format!(" | {rest}") };

@@ -456,8 +456,6 @@ pub struct DropIndex {
     pub name: String,
     /// Table.
     pub table: TableName,
-    /// ALGORITHM and LOCK.
-    pub hints: Vec<(String, String)>,
 }
 
 /// Options of CREATE DATABASE and ALTER DATABASE.

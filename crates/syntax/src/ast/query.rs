@@ -240,14 +240,10 @@ pub enum TableReference {
     },
     /// `(SELECT ...) AS alias`.
     Derived {
-        /// LATERAL.
-        lateral: bool,
         /// The query.
         query: Box<Query>,
         /// Name.
         alias: String,
-        /// Column names, empty when not given.
-        columns: Vec<String>,
     },
     /// A join.
     Join {

@@ -42,7 +42,7 @@ impl Parser<'_> {
     /// ALTER USER behind `ALTER`.
     pub(super) fn alter_user(&mut self) -> Result<Statement> {
         self.advance();
-        let if_clause = self.if_exists();
+        let if_clause = self.if_exists()?;
         let users = self.list(Self::user_specification)?;
         let options = self.account_options()?;
         Ok(Statement::AlterUser(CreateUser { or_replace: false, if_clause, users, options }))
@@ -51,7 +51,7 @@ impl Parser<'_> {
     /// DROP USER behind `DROP`.
     pub(super) fn drop_user(&mut self) -> Result<Statement> {
         self.advance();
-        let if_exists = self.if_exists();
+        let if_exists = self.if_exists()?;
         let accounts = self.list(Self::account_name)?;
         Ok(Statement::DropUser(DropUser { if_exists, accounts }))
     }

@@ -10,7 +10,7 @@ impl Parser<'_> {
         let online = self.eat(K::ONLINE);
         let ignore = self.eat(K::IGNORE);
         self.expect(K::TABLE)?;
-        let if_exists = self.if_exists();
+        let if_exists = self.if_exists()?;
         let table = self.table_name()?;
         let wait_seconds = self.wait_seconds()?;
         let mut alter =
@@ -49,7 +49,7 @@ impl Parser<'_> {
             K::MODIFY => {
                 self.advance();
                 self.eat(K::COLUMN);
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 let column = Box::new(self.column_specification()?);
                 let place = self.column_place()?;
                 AlterAction::ChangeColumn { name: column.name.clone(), column, place, if_exists }
@@ -57,7 +57,7 @@ impl Parser<'_> {
             K::CHANGE => {
                 self.advance();
                 self.eat(K::COLUMN);
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 let name = self.name()?;
                 let column = Box::new(self.column_specification()?);
                 let place = self.column_place()?;
@@ -199,18 +199,18 @@ impl Parser<'_> {
             }
             K::INDEX | K::KEY => {
                 self.advance();
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 Ok(AlterAction::DropIndex { name: self.index_name()?, if_exists })
             }
             K::FOREIGN => {
                 self.advance();
                 self.expect(K::KEY)?;
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 Ok(AlterAction::DropForeignKey { name: self.name()?, if_exists })
             }
             K::CONSTRAINT => {
                 self.advance();
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 Ok(AlterAction::DropConstraint { name: self.name()?, if_exists })
             }
             K::PARTITION | K::SYSTEM | K::PERIOD => {
@@ -227,7 +227,7 @@ impl Parser<'_> {
 
     fn drop_column(&mut self) -> Result<AlterAction> {
         self.eat(K::COLUMN);
-        let if_exists = self.if_exists();
+        let if_exists = self.if_exists()?;
         let name = self.name()?;
         if !self.eat(K::RESTRICT) {
             self.eat(K::CASCADE);

@@ -60,7 +60,7 @@ impl Parser<'_> {
     ) -> Result<CreateTable> {
         self.advance();
         let if_not_exists = self.if_not_exists()?;
-        let name = self.table_name()?;
+        let name = self.new_table_name()?;
         let mut table = CreateTable {
             or_replace,
             temporary,
@@ -236,7 +236,7 @@ impl Parser<'_> {
         symbol: Option<String>,
     ) -> Result<IndexSpecification> {
         let if_not_exists = self.if_not_exists()?;
-        let name = if self.at_name() && !self.at(K::USING) { Some(self.name()?) } else { None };
+        let name = if self.at_name() && !self.at(K::USING) { Some(self.new_name()?) } else { None };
         let mut index = IndexSpecification {
             kind,
             symbol,
@@ -389,7 +389,7 @@ impl Parser<'_> {
 
     /// A column with its type and attributes.
     pub(super) fn column_specification(&mut self) -> Result<ColumnSpecification> {
-        let name = self.name()?;
+        let name = self.new_name()?;
         let mut column = ColumnSpecification {
             name,
             type_name: TypeName::default(),
@@ -422,8 +422,20 @@ impl Parser<'_> {
 
     /// One attribute of a column; false if none follows.
     fn column_attribute(&mut self, column: &mut ColumnSpecification) -> Result<bool> {
-        let Kind::Word(keyword) = self.token.kind else { return Ok(false) };
+        let keyword = match self.token.kind {
+            Kind::Word(keyword) => keyword,
+            Kind::QuotedName => Keyword::NONE,
+            _ => return Ok(false),
+        };
         match keyword {
+            K::NONE => {
+                // An engine's own attribute.
+                let name = self.name()?;
+                self.expect(Symbol::Equal)?;
+                let value = self.option_value()?;
+                column.other.push((name, format!("{value:?}")));
+                return Ok(true);
+            }
             K::NULL => column.nullable = Some(true),
             K::NOT => {
                 self.advance();
@@ -625,7 +637,9 @@ impl Parser<'_> {
         for _ in 0..words {
             self.advance();
         }
-        self.eat(Symbol::Equal);
+        if !self.eat(Symbol::Equal) && !OPTIONS.contains(&name.as_str()) {
+            return Err(self.unexpected());
+        }
         let value = self.option_value()?;
         Ok(Some(TableOption { name, value }))
     }
@@ -636,9 +650,7 @@ impl Parser<'_> {
 
     /// `word = value` with a word the grammar does not know is an engine's own option.
     fn engine_option_follows(&self, words: usize) -> bool {
-        words == 1
-            && matches!(self.token.kind, Kind::Word(K::NONE) | Kind::QuotedName)
-            && self.peek_is(Symbol::Equal)
+        words == 1 && matches!(self.token.kind, Kind::Word(K::NONE) | Kind::QuotedName)
     }
 
     fn option_value(&mut self) -> Result<OptionValue> {

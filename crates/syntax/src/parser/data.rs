@@ -111,7 +111,7 @@ impl Parser<'_> {
     }
 
     fn returning(&mut self) -> Result<Vec<SelectItem>> {
-        if self.eat(K::RETURNING) { self.list(Self::select_item) } else { Ok(Vec::new()) }
+        if self.eat(K::RETURNING) { self.select_items() } else { Ok(Vec::new()) }
     }
 
     fn filter(&mut self) -> Result<Option<Expression>> {
@@ -128,7 +128,7 @@ impl Parser<'_> {
         let assignments = self.list(Self::assignment)?;
         let filter = self.filter()?;
         let order_by = self.order_by()?;
-        let limit = self.limit()?;
+        let limit = self.delete_limit()?;
         Ok(Update { low_priority, ignore, tables, assignments, filter, order_by, limit })
     }
 
@@ -167,10 +167,24 @@ impl Parser<'_> {
         delete.filter = self.filter()?;
         if delete.targets.is_empty() {
             delete.order_by = self.order_by()?;
-            delete.limit = self.limit()?;
+            delete.limit = self.delete_limit()?;
             delete.returning = self.returning()?;
         }
         Ok(delete)
+    }
+
+    /// LIMIT n, without an offset.
+    fn delete_limit(&mut self) -> Result<Option<Limit>> {
+        let limit = self.token;
+        let mut lexer = self.lexer;
+        lexer.next();
+        let comma = lexer.next();
+        if limit.kind == Kind::Word(K::LIMIT)
+            && matches!(comma.kind, Kind::Symbol(Symbol::Comma) | Kind::Word(K::OFFSET))
+        {
+            return Err(self.unexpected_at(comma));
+        }
+        self.limit()
     }
 
     /// `FROM t ...` and `FROM a, b USING ...`.
@@ -186,8 +200,8 @@ impl Parser<'_> {
         (self.lexer, self.token, self.previous_end) = start;
         let name = self.table_name()?;
         let partitions = self.partition_list()?;
-        let alias = self.table_alias()?;
-        delete.tables = vec![TableReference::Table { name, partitions, alias, hints: Vec::new() }];
+        delete.tables =
+            vec![TableReference::Table { name, partitions, alias: None, hints: Vec::new() }];
         Ok(())
     }
 

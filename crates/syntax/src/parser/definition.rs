@@ -143,7 +143,7 @@ impl Parser<'_> {
         let mut index = IndexSpecification {
             kind,
             symbol: None,
-            name: Some(self.name()?),
+            name: Some(self.new_name()?),
             if_not_exists,
             parts: Vec::new(),
             using: None,
@@ -172,7 +172,7 @@ impl Parser<'_> {
     fn create_database(&mut self, or_replace: bool) -> Result<Statement> {
         self.advance();
         let if_not_exists = self.if_not_exists()?;
-        let name = self.name()?;
+        let name = self.new_name()?;
         let options = self.database_options()?;
         Ok(Statement::CreateDatabase(CreateDatabase { or_replace, if_not_exists, name, options }))
     }
@@ -256,19 +256,18 @@ impl Parser<'_> {
             K::VIEW => self.drop_table(false).map(Statement::DropView),
             K::DATABASE | K::SCHEMA => {
                 self.advance();
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 Ok(Statement::DropDatabase(DropDatabase { if_exists, name: self.name()? }))
             }
             K::INDEX | K::ONLINE => {
                 self.eat(K::ONLINE);
                 self.expect(K::INDEX)?;
-                let if_exists = self.if_exists();
+                let if_exists = self.if_exists()?;
                 let name = self.index_name()?;
                 self.expect(K::ON)?;
                 let table = self.table_name()?;
                 self.wait_seconds()?;
-                let hints = self.alter_hints()?;
-                Ok(Statement::DropIndex(DropIndex { if_exists, name, table, hints }))
+                Ok(Statement::DropIndex(DropIndex { if_exists, name, table }))
             }
             K::PREPARE => {
                 self.advance();
@@ -292,7 +291,7 @@ impl Parser<'_> {
 
     fn drop_table(&mut self, temporary: bool) -> Result<DropTable> {
         self.advance();
-        let if_exists = self.if_exists();
+        let if_exists = self.if_exists()?;
         let names = self.list(Self::table_name)?;
         self.wait_seconds()?;
         let cascade = if self.eat(K::CASCADE) {
@@ -314,7 +313,7 @@ impl Parser<'_> {
         if !self.eat(K::TABLES) {
             self.expect(K::TABLE)?;
         }
-        self.if_exists();
+        self.if_exists()?;
         self.list(|parser| {
             let from = parser.table_name()?;
             parser.wait_seconds()?;

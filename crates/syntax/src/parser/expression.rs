@@ -367,6 +367,9 @@ impl Parser<'_> {
 
     /// `?`.
     pub(super) fn parameter(&mut self) -> Result<Expression> {
+        if !self.options.parameters {
+            return Err(self.unexpected());
+        }
         self.advance();
         let number = self.parameters;
         self.parameters += 1;

@@ -52,10 +52,10 @@ impl Parser<'_> {
                 Ok(Self::call(if user { "current_user" } else { "current_role" }, Vec::new()))
             }
             keyword if RESERVED_FUNCTIONS.contains(&keyword) => {
-                if !self.peek_is(Symbol::LeftParenthesis) {
+                let token = self.advance();
+                if !self.at(Symbol::LeftParenthesis) {
                     return Err(self.unexpected());
                 }
-                let token = self.advance();
                 let name = self.to_utf8_lossy(self.bytes(token));
                 self.plain_call(name)
             }

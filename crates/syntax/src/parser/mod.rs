@@ -50,7 +50,7 @@ pub(crate) struct Parser<'a> {
 /// Parses the first statement of `text`.
 pub(crate) fn parse(text: &[u8], options: &ParseOptions) -> Result<Parsed> {
     let mut parser = Parser::new(text, options);
-    if parser.at(Kind::End) || parser.at(Symbol::Semicolon) {
+    if parser.at(Kind::End) || parser.only_semicolons() {
         return Err(ParseError::empty());
     }
     let statement = parser.statement()?;
@@ -61,6 +61,14 @@ pub(crate) fn parse(text: &[u8], options: &ParseOptions) -> Result<Parsed> {
         return Err(parser.unexpected());
     }
     Ok(Parsed { statement, parameters: parser.parameters, end })
+}
+
+/// Error 1059 for a name of more than 64 characters.
+fn check_length(name: &str) -> Result<()> {
+    if name.len() > NAME_CHARACTERS && name.chars().count() > NAME_CHARACTERS {
+        return Err(ParseError::identifier_too_long(name));
+    }
+    Ok(())
 }
 
 /// What a token can be compared with.
@@ -156,14 +164,25 @@ impl<'a> Parser<'a> {
         kind
     }
 
-    /// Error 1064 at the next token.
-    fn unexpected(&self) -> ParseError {
-        ParseError::syntax(self.text, self.token.start)
+    /// Whether nothing but semicolons is left.
+    fn only_semicolons(&self) -> bool {
+        let mut lexer = self.lexer;
+        let mut kind = self.token.kind;
+        while kind == Kind::Symbol(Symbol::Semicolon) {
+            kind = lexer.next().kind;
+        }
+        kind == Kind::End
     }
 
-    /// Error 1064 at a token taken before.
+    /// Error 1064 at the next token.
+    fn unexpected(&self) -> ParseError {
+        self.unexpected_at(self.token)
+    }
+
+    /// Error 1064 at a token taken before. MariaDB quotes what stands behind a comma.
     fn unexpected_at(&self, token: Token) -> ParseError {
-        ParseError::syntax(self.text, token.start)
+        let comma = token.kind == Kind::Symbol(Symbol::Comma);
+        ParseError::syntax(self.text, if comma { token.end } else { token.start })
     }
 
     /// Runs `parse` one level deeper (invariant 2).
@@ -221,6 +240,23 @@ impl<'a> Parser<'a> {
         self.take_name()
     }
 
+    /// A name for something new, at most 64 characters long (1059).
+    fn new_name(&mut self) -> Result<String> {
+        let name = self.name()?;
+        check_length(&name)?;
+        Ok(name)
+    }
+
+    /// The name of a new table.
+    fn new_table_name(&mut self) -> Result<TableName> {
+        let table = self.table_name()?;
+        if check_length(&table.name).is_err() {
+            let message = format!("Incorrect table name '{}'", table.name);
+            return Err(ParseError::other(1103, "42000", message));
+        }
+        Ok(table)
+    }
+
     /// A name behind a point, where reserved words are allowed.
     fn name_after_dot(&mut self) -> Result<String> {
         if !matches!(self.token.kind, Kind::QuotedName | Kind::Word(_)) {
@@ -245,9 +281,6 @@ impl<'a> Parser<'a> {
         } else {
             self.to_utf8(self.bytes(token).to_vec())?
         };
-        if name.len() > NAME_CHARACTERS && name.chars().count() > NAME_CHARACTERS {
-            return Err(ParseError::identifier_too_long(&name));
-        }
         if token.kind == Kind::QuotedName && name.is_empty() {
             return Err(self.unexpected_at(token));
         }
@@ -362,18 +395,21 @@ impl<'a> Parser<'a> {
 
     /// IF NOT EXISTS.
     fn if_not_exists(&mut self) -> Result<bool> {
-        if !self.at(Keyword::IF) || !self.peek_is(Keyword::NOT) {
+        if !self.eat(Keyword::IF) {
             return Ok(false);
         }
-        self.advance();
-        self.advance();
+        self.expect(Keyword::NOT)?;
         self.expect(Keyword::EXISTS)?;
         Ok(true)
     }
 
     /// IF EXISTS.
-    fn if_exists(&mut self) -> bool {
-        self.eat_two(Keyword::IF, Keyword::EXISTS)
+    fn if_exists(&mut self) -> Result<bool> {
+        if !self.eat(Keyword::IF) {
+            return Ok(false);
+        }
+        self.expect(Keyword::EXISTS)?;
+        Ok(true)
     }
 
     /// The next word in capitals, taken.

@@ -162,6 +162,9 @@ impl Parser<'_> {
             query.into = Some(self.into_clause()?);
         }
         query.order_by = self.order_by()?;
+        if !query.order_by.is_empty() && matches!(&query.body, QueryBody::Select(s) if s.rollup) {
+            return Err(ParseError::incorrect_usage("CUBE/ROLLUP", "ORDER BY"));
+        }
         query.limit = self.limit()?;
         query.locking = self.locking()?;
         if self.at(K::INTO) && query.into.is_none() {
@@ -176,7 +179,7 @@ impl Parser<'_> {
     fn select(&mut self) -> Result<Select> {
         self.advance();
         let mut select = Select { options: self.select_options()?, ..Select::default() };
-        select.items = self.list(Self::select_item)?;
+        select.items = self.select_items()?;
         if self.at(K::INTO) {
             select.into = Some(self.into_clause()?);
         }
@@ -247,11 +250,24 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An item of a select list or of RETURNING.
-    pub(super) fn select_item(&mut self) -> Result<SelectItem> {
+    /// A select list or what follows RETURNING; `*` can only be the first item.
+    pub(super) fn select_items(&mut self) -> Result<Vec<SelectItem>> {
+        let mut items = Vec::new();
         if self.eat(Symbol::Star) {
-            return Ok(SelectItem::Wildcard);
+            items.push(SelectItem::Wildcard);
+            if !self.eat(Symbol::Comma) {
+                return Ok(items);
+            }
         }
+        loop {
+            items.push(self.select_item()?);
+            if !self.eat(Symbol::Comma) {
+                return Ok(items);
+            }
+        }
+    }
+
+    fn select_item(&mut self) -> Result<SelectItem> {
         if let Some(table) = self.table_wildcard()? {
             return Ok(SelectItem::TableWildcard(table));
         }
@@ -374,16 +390,19 @@ impl Parser<'_> {
                 None => Err(self.unexpected()),
             },
             Kind::Parameter => self.parameter(),
-            _ if self.at_name() => self.column_name().map(Expression::Column),
+            _ if self.at_name() => {
+                let name = self.name()?;
+                let message = format!("Undeclared variable: {name}");
+                Err(ParseError::other(1327, "42000", message))
+            }
             _ => Err(self.unexpected()),
         }
     }
 
     /// FOR UPDATE and LOCK IN SHARE MODE, if they follow.
     fn locking(&mut self) -> Result<Option<Locking>> {
-        let exclusive = if self.at(K::FOR) && self.peek_is(K::UPDATE) {
-            self.advance();
-            self.advance();
+        let exclusive = if self.eat(K::FOR) {
+            self.expect(K::UPDATE)?;
             true
         } else if self.at(K::LOCK) && self.peek_is(K::IN) {
             self.advance();

@@ -98,12 +98,10 @@ impl Parser<'_> {
             self.expect(Symbol::RightBrace)?;
             return Ok(inner);
         }
-        let lateral = self.at(K::LATERAL) && self.peek_is(Symbol::LeftParenthesis);
-        if lateral {
-            self.advance();
-        }
-        if lateral || self.begins_derived_table() {
-            return self.derived_table(lateral);
+        if self.begins_query_in_parentheses() {
+            let query = self.parenthesized_query()?;
+            let alias = self.alias(false)?.ok_or_else(|| self.unexpected())?;
+            return Ok(TableReference::Derived { query, alias });
         }
         if self.eat(Symbol::LeftParenthesis) {
             let mut inner = self.list(Self::table_reference)?;
@@ -115,24 +113,6 @@ impl Parser<'_> {
             });
         }
         self.named_table()
-    }
-
-    /// Whether the parentheses that follow hold a query and not a join that begins with a
-    /// derived table: `((SELECT 1) AS a JOIN b)`.
-    fn begins_derived_table(&self) -> bool {
-        self.begins_query_in_parentheses()
-    }
-
-    fn derived_table(&mut self, lateral: bool) -> Result<TableReference> {
-        let query = self.parenthesized_query()?;
-        let alias = self.alias(false)?.ok_or_else(|| self.missing_alias())?;
-        let columns = if self.at(Symbol::LeftParenthesis) { self.name_list()? } else { Vec::new() };
-        Ok(TableReference::Derived { lateral, query, alias, columns })
-    }
-
-    /// Error 1248, but only where the grammar would otherwise go on.
-    fn missing_alias(&self) -> ParseError {
-        ParseError::derived_without_alias()
     }
 
     fn named_table(&mut self) -> Result<TableReference> {

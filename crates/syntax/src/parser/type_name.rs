@@ -127,15 +127,19 @@ impl Parser<'_> {
                 Ok(T::MediumText)
             }
             K::NONE => {
-                let word = self.to_utf8_lossy(self.bytes(self.token)).to_ascii_lowercase();
-                if !GEOMETRY.contains(&word.as_str()) {
-                    return Err(self.unexpected());
+                let word = self.to_utf8_lossy(self.bytes(self.token));
+                if !GEOMETRY.contains(&word.to_ascii_lowercase().as_str()) {
+                    return Err(Self::unknown_type(&word));
                 }
                 self.advance();
                 Ok(T::Geometry)
             }
             _ => Err(self.unexpected()),
         }
+    }
+
+    fn unknown_type(word: &str) -> ParseError {
+        ParseError::other(4161, "HY000", format!("Unknown data type: '{word}'"))
     }
 
     /// `(length)` or `(precision, scale)`, where the type has them.
@@ -197,14 +201,16 @@ impl Parser<'_> {
                 | T::Enum
                 | T::Set
         );
+        let mut signed = false;
         loop {
             match self.token.kind {
-                Kind::Word(K::UNSIGNED) if numeric => {
+                Kind::Word(K::UNSIGNED) if numeric && !signed => {
                     self.advance();
                     type_name.unsigned = true;
                 }
-                Kind::Word(K::SIGNED) if numeric => {
+                Kind::Word(K::SIGNED) if numeric && !type_name.unsigned => {
                     self.advance();
+                    signed = true;
                 }
                 Kind::Word(K::ZEROFILL) if numeric => {
                     self.advance();
@@ -286,6 +292,9 @@ impl Parser<'_> {
             K::INET4 => T::Inet4,
             K::INET6 => T::Inet6,
             K::JSON => T::Json,
+            K::NONE => {
+                return Err(Self::unknown_type(&self.to_utf8_lossy(self.bytes(self.token))));
+            }
             _ => return Err(self.unexpected()),
         };
         if kind != T::Char {

@@ -1,6 +1,6 @@
 SELECT 1
 SELECT 1+2*3-4 a, -5, +6, ~7, !8, NOT 9, 'x' AS "y z", 'a' 'b' 'c'
-SELECT a.b, `c d`.`e``f`, t.*, s.t.*, * FROM s.t
+SELECT *, a.b, `c d`.`e``f`, t.*, s.t.* FROM s.t
 SELECT c FROM sbtest1 WHERE id=?
 SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?
 SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN ? AND ?
@@ -35,7 +35,7 @@ SELECT @a, @`b c`, @'d', @a.b, @a:=1, @b := @a + 1, @@version, @@global.sql_mode
 SELECT TRUE, FALSE, NULL, true AND false
 SELECT EXISTS(SELECT 1), NOT EXISTS (SELECT 2), (SELECT 3), ((SELECT 4)), ((SELECT 5) + 1), a > ANY (SELECT b FROM t), a <= ALL (SELECT b FROM t), a = SOME (SELECT 1)
 SELECT ROW(1,2) = ROW(3,4), (1,2) < (3,4)
-SELECT DEFAULT(a), VALUES(a) FROM t
+SELECT DEFAULT(a), VALUE(a) FROM t
 SELECT MATCH (a, b) AGAINST ('x' IN BOOLEAN MODE) FROM t
 SELECT abs (1), f(1), s.f(1, 2), count FROM t
 SELECT t.select, t.`from`, s.table.group FROM s.table
@@ -47,12 +47,13 @@ SELECT * FROM a LEFT JOIN b LEFT JOIN c ON b.y = c.y ON a.x = b.x
 SELECT * FROM a LEFT JOIN (b JOIN c ON b.y = c.y) ON a.x = b.x
 SELECT * FROM (a, b) LEFT JOIN c ON 1
 SELECT * FROM (SELECT 1 AS x) d
-SELECT * FROM (SELECT 1 UNION SELECT 2) AS d (x), LATERAL (SELECT 3) e
+SELECT * FROM (SELECT 1 UNION SELECT 2) AS d, (SELECT 3) e
 SELECT * FROM ((SELECT 1) UNION (SELECT 2)) d
 SELECT * FROM ((SELECT 1 AS x) AS a JOIN b ON 1)
 SELECT * FROM t PARTITION (p0, p1) AS x USE INDEX (i, PRIMARY) IGNORE INDEX FOR ORDER BY (j) FORCE KEY FOR JOIN (k)
 SELECT * FROM t FORCE INDEX(`id1_type`) WHERE a and time >= 1 order by time desc limit 0,10000
-SELECT a, COUNT(*) FROM t WHERE b > 1 GROUP BY a, 2 DESC WITH ROLLUP HAVING COUNT(*) > 1 ORDER BY a DESC, b ASC LIMIT 10 OFFSET 5
+SELECT a, COUNT(*) FROM t WHERE b > 1 GROUP BY a, 2 DESC WITH ROLLUP HAVING COUNT(*) > 1 LIMIT 10 OFFSET 5
+SELECT a FROM t GROUP BY a ORDER BY a DESC, b ASC
 SELECT * FROM t LIMIT 5, 10
 SELECT * FROM t LIMIT ?
 SELECT * FROM t LIMIT 10 ROWS EXAMINED 100
