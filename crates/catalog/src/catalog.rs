@@ -8,9 +8,10 @@ use engine_api::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use types::CollationId;
+use types::row::{IndexLayout, RowLayout};
 
 const SCHEMA_FORMAT: u8 = 1;
 const NAME_CHARACTERS_MAX: usize = 64;
@@ -52,11 +53,21 @@ impl Schema {
     }
 }
 
+/// The layouts of a table, made once for all statements.
+#[derive(Debug)]
+pub struct TableLayouts {
+    /// Rows.
+    pub row: Arc<RowLayout>,
+    /// Keys of each index, in the order of the definition.
+    pub indexes: Vec<IndexLayout>,
+}
+
 /// A table as the cache holds it: one version of its definition and, once somebody needed it,
 /// the engine's handle.
 pub struct TableEntry {
     definition: Arc<TableDefinition>,
     engine: Arc<dyn Engine>,
+    layouts: OnceLock<TableLayouts>,
     opened: Mutex<Option<Arc<dyn Table>>>,
     replaced: std::sync::atomic::AtomicBool,
 }
@@ -66,6 +77,7 @@ impl TableEntry {
         Arc::new(Self {
             definition: Arc::new(definition),
             engine,
+            layouts: OnceLock::new(),
             opened: Mutex::new(None),
             replaced: std::sync::atomic::AtomicBool::new(false),
         })
@@ -74,6 +86,16 @@ impl TableEntry {
     /// The definition.
     pub fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
+    }
+
+    /// How its rows and keys are laid out.
+    pub fn layouts(&self) -> &TableLayouts {
+        self.layouts.get_or_init(|| {
+            let row = Arc::new(self.definition.row_layout());
+            let indexes = 0..self.definition.indexes.len();
+            let indexes = indexes.map(|at| self.definition.index_layout(&row, at)).collect();
+            TableLayouts { row, indexes }
+        })
     }
 
     /// The engine's table; opened at the first call. Fails if its trees are damaged.

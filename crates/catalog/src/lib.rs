@@ -35,7 +35,7 @@ mod sql_error;
 mod users;
 
 pub use accounts::GrantLevel;
-pub use catalog::{Catalog, Schema, SchemaOptions, TableEntry, TableRef};
+pub use catalog::{Catalog, Schema, SchemaOptions, TableEntry, TableLayouts, TableRef};
 pub use encoding::DecodeError;
 pub use error::{CatalogError, Result};
 pub use locks::{LockKind, MetadataLock, MetadataLockSet};

@@ -1,0 +1,412 @@
+//! What the executor runs: plans as plain data.
+//!
+//! A plan is made once and shared by all executions; it holds no state. Values that are known
+//! only at execution (parameters, columns of outer tables) stand in it as expressions.
+//!
+//! **The row frame.** The expressions of one query block read one frame of columns by position:
+//! 1. positions `0..outer_columns` hold the values of the enclosing block that a correlated
+//!    subquery reads;
+//! 2. every table of FROM has a run of positions, one per column, from `first_position` on;
+//! 3. every subquery of the block has one position, which [`Apply`] fills in;
+//! 4. after grouping there is another frame: the group's keys, then the aggregates, then (for
+//!    columns that do not depend on the group) nothing: the planner has turned such columns into
+//!    `ANY_VALUE`-like aggregates.
+
+use catalog::TableEntry;
+use catalog::information_schema::VirtualTable;
+use engine_api::{LockMode, LockWait, ScanDirection};
+use expr::{AggregateCall, CompareRule, Expr, ResultType};
+use std::sync::Arc;
+
+/// A statement that reads or changes rows.
+#[derive(Clone, Debug)]
+pub enum Plan {
+    /// SELECT and its relatives.
+    Query(QueryPlan),
+    /// INSERT, REPLACE.
+    Insert(Box<InsertPlan>),
+    /// UPDATE of one table.
+    Update(Box<UpdatePlan>),
+    /// DELETE from one table.
+    Delete(Box<DeletePlan>),
+}
+
+/// A column of a result as the client is told of it.
+#[derive(Clone, Debug)]
+pub struct ResultColumn {
+    /// Label.
+    pub name: String,
+    /// Name of the column in its table; empty for an expression.
+    pub org_name: String,
+    /// Alias of the table; empty for an expression.
+    pub table: String,
+    /// Name of the table.
+    pub org_table: String,
+    /// Database of the table.
+    pub schema: String,
+    /// Type.
+    pub result: ResultType,
+    /// Flags of the column itself (PRIMARY_KEY, AUTO_INCREMENT ...), beside those of the type.
+    pub flags: u16,
+}
+
+/// A query: one block or several combined.
+#[derive(Clone, Debug)]
+pub enum QueryPlan {
+    /// One SELECT.
+    Select(Box<SelectPlan>),
+    /// UNION, EXCEPT, INTERSECT.
+    Set(Box<SetPlan>),
+}
+
+impl QueryPlan {
+    /// The result's columns.
+    pub fn columns(&self) -> &[ResultColumn] {
+        match self {
+            Self::Select(select) => &select.columns,
+            Self::Set(set) => &set.columns,
+        }
+    }
+}
+
+/// How two results are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetOperation {
+    /// Rows of both.
+    UnionAll,
+    /// Rows of both, each once.
+    Union,
+    /// Rows of the left that the right has not, each once.
+    Except,
+    /// Rows that both have, each once.
+    Intersect,
+}
+
+/// A combination of queries, evaluated from left to right.
+#[derive(Clone, Debug)]
+pub struct SetPlan {
+    /// The first query.
+    pub first: QueryPlan,
+    /// What is combined with the result so far. The projections of all queries already give
+    /// values of `columns`' types (the planner has put casts where needed).
+    pub rest: Vec<(SetOperation, QueryPlan)>,
+    /// ORDER BY of the whole, positions in `columns`.
+    pub order_by: Vec<SortKey>,
+    /// LIMIT of the whole.
+    pub limit: LimitPlan,
+    /// Result columns.
+    pub columns: Vec<ResultColumn>,
+}
+
+/// A key of a sort: a position in the projected row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// Position in `SelectPlan::projection`.
+    pub position: usize,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// LIMIT; expressions without columns, evaluated once.
+#[derive(Clone, Debug, Default)]
+pub struct LimitPlan {
+    /// Most rows.
+    pub count: Option<Expr>,
+    /// Rows skipped.
+    pub offset: Option<Expr>,
+}
+
+/// One query block.
+#[derive(Clone, Debug)]
+pub struct SelectPlan {
+    /// Positions of the frame that hold the enclosing block's values.
+    pub outer_columns: usize,
+    /// Number of positions of the frame.
+    pub frame_columns: usize,
+    /// A condition that reads no table: false gives no rows without reading any.
+    pub constant_filter: Option<Expr>,
+    /// Subqueries that read no table of this block; filled in once before the first row.
+    pub constant_applies: Vec<Apply>,
+    /// Tables in join order; empty for a SELECT without FROM, which has one row.
+    pub tables: Vec<TableStep>,
+    /// Grouping; none streams rows.
+    pub aggregate: Option<AggregatePlan>,
+    /// HAVING over the grouped (or, without grouping, the plain) frame.
+    pub having: Option<Expr>,
+    /// Values of a result row, `columns.len()` of them shown, the others only sorted by.
+    pub projection: Vec<Expr>,
+    /// DISTINCT over the shown values.
+    pub distinct: bool,
+    /// ORDER BY; empty when rows come in that order by themselves.
+    pub order_by: Vec<SortKey>,
+    /// LIMIT.
+    pub limit: LimitPlan,
+    /// Count the rows that LIMIT hides (SQL_CALC_FOUND_ROWS).
+    pub calculate_found_rows: bool,
+    /// Row locks that the reads take.
+    pub lock: LockMode,
+    /// What they do about rows locked by others.
+    pub lock_wait: LockWait,
+    /// The client's columns.
+    pub columns: Vec<ResultColumn>,
+}
+
+/// A subquery whose value becomes a column of the frame.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// Position of the frame that it fills in.
+    pub position: usize,
+    /// What becomes of its rows.
+    pub kind: ApplyKind,
+    /// Positions of this block's frame whose values become positions `0..` of the subquery's.
+    /// Without any the subquery is run once per execution.
+    pub outer_positions: Vec<usize>,
+    /// The subquery.
+    pub query: QueryPlan,
+}
+
+/// What becomes of a subquery's rows.
+#[derive(Clone, Debug)]
+pub enum ApplyKind {
+    /// The one value of its one row; NULL without a row, error 1242 with several.
+    Scalar,
+    /// 1 if it has a row, else 0.
+    Exists,
+    /// `operand IN (subquery)` in three-valued logic; the planner adds NOT outside.
+    In {
+        /// Values on the left, one per column.
+        operand: Vec<Expr>,
+        /// How each is compared.
+        rules: Vec<CompareRule>,
+    },
+    /// `operand op ANY (subquery)`, or ALL.
+    Quantified {
+        /// Left side.
+        operand: Expr,
+        /// Operator.
+        operator: expr::CompareOperator,
+        /// How it is compared.
+        rule: CompareRule,
+        /// ALL.
+        all: bool,
+    },
+}
+
+/// One table in join order with how its rows are found.
+#[derive(Clone, Debug)]
+pub struct TableStep {
+    /// What is read.
+    pub source: TableSource,
+    /// Name for messages and EXPLAIN: alias or name.
+    pub alias: String,
+    /// First position of the frame for its columns.
+    pub first_position: usize,
+    /// How rows are found.
+    pub access: Access,
+    /// LEFT JOIN: when no row passes `condition`, one row of NULLs follows.
+    pub left_join: bool,
+    /// Conditions that a row of this table must pass for the join (all conjuncts that become
+    /// decidable here; for a left join those of ON).
+    pub condition: Option<Expr>,
+    /// Subqueries that can be filled in once this table has a row.
+    pub applies: Vec<Apply>,
+    /// Conditions after `applies` and after a row of NULLs was made.
+    pub filter: Option<Expr>,
+    /// Estimated rows per row of the tables before, for EXPLAIN.
+    pub rows_estimate: u64,
+}
+
+/// What a step reads.
+#[derive(Clone, Debug)]
+pub enum TableSource {
+    /// A table of the engine.
+    Base(EntryHandle),
+    /// A table of information_schema.
+    Virtual {
+        /// The table.
+        table: &'static VirtualTable,
+        /// `TABLE_SCHEMA = ...`, if the conditions say so.
+        schema: Option<Expr>,
+        /// `TABLE_NAME = ...`, if the conditions say so.
+        name: Option<Expr>,
+    },
+    /// A subquery in FROM, run once per execution of the block.
+    Derived(Box<QueryPlan>),
+}
+
+/// A table of the engine: definition, layouts and handle. Prints as its name.
+#[derive(Clone)]
+pub struct EntryHandle(pub Arc<TableEntry>);
+
+impl std::fmt::Debug for EntryHandle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let definition = self.0.definition();
+        write!(formatter, "{}.{}", definition.schema, definition.name)
+    }
+}
+
+/// How the rows of a table are found.
+#[derive(Clone, Debug)]
+pub enum Access {
+    /// All rows in the order of an index.
+    Scan {
+        /// Position in `TableDefinition::indexes`.
+        index: usize,
+        /// Order.
+        direction: ScanDirection,
+        /// The index alone has all the columns that are read.
+        covering: bool,
+    },
+    /// At most one row: every part of the clustered key has a value.
+    Point {
+        /// A value for each part, comparable with it as it is.
+        key: Vec<Expr>,
+    },
+    /// Rows in ranges of an index.
+    Ranges {
+        /// Position in `TableDefinition::indexes`.
+        index: usize,
+        /// Ranges; sorted and made disjoint at execution.
+        ranges: Vec<RangePlan>,
+        /// Order.
+        direction: ScanDirection,
+        /// The index alone has all the columns that are read.
+        covering: bool,
+    },
+    /// A hash table of the rows, made once and probed for every row of the tables before.
+    Hash {
+        /// How the rows that go into it are found.
+        build: Box<Access>,
+        /// Conditions on this table alone, applied before a row goes into it.
+        build_condition: Option<Expr>,
+        /// Equalities: a value of the tables before, a value of this table. Only pairs of numbers,
+        /// of strings with one collation, or of one temporal type; the equality itself stays in
+        /// the step's condition.
+        keys: Vec<(Expr, Expr)>,
+    },
+}
+
+/// One range of an index: equal leading parts, then bounds of the next part.
+#[derive(Clone, Debug, Default)]
+pub struct RangePlan {
+    /// Values of the leading parts.
+    pub equal: Vec<RangeValue>,
+    /// Low end of the part behind them; none is open (NULLs are left out when `not_null`).
+    pub lower: Option<RangeEnd>,
+    /// High end.
+    pub upper: Option<RangeEnd>,
+    /// The part behind `equal` is not NULL (it has a bound or IS NOT NULL).
+    pub not_null: bool,
+}
+
+/// A value that a part must equal.
+#[derive(Clone, Debug)]
+pub enum RangeValue {
+    /// `part = expression`: NULL finds nothing.
+    Equal(Expr),
+    /// `part <=> expression`.
+    NullSafe(Expr),
+    /// `part IS NULL`.
+    Null,
+}
+
+/// One end of a range.
+#[derive(Clone, Debug)]
+pub enum RangeEnd {
+    /// Compared with a value.
+    Value {
+        /// Value; NULL finds nothing.
+        value: Expr,
+        /// The value itself is in the range.
+        inclusive: bool,
+    },
+    /// Text that begins with what comes before the first wildcard of this LIKE pattern; stands
+    /// at both ends of the range.
+    LikePrefix {
+        /// Pattern.
+        pattern: Expr,
+        /// Escape character.
+        escape: Option<u32>,
+    },
+}
+
+/// Grouping.
+#[derive(Clone, Debug)]
+pub struct AggregatePlan {
+    /// GROUP BY values; none makes one group of all rows, even of no row.
+    pub keys: Vec<Expr>,
+    /// Aggregates.
+    pub calls: Vec<AggregateCall>,
+    /// Rows come in the order of the keys: groups are finished one after the other.
+    pub sorted: bool,
+}
+
+/// INSERT and REPLACE. The frame of its expressions is the new row: one position a column.
+#[derive(Clone, Debug)]
+pub struct InsertPlan {
+    /// Table.
+    pub target: EntryHandle,
+    /// Columns that get the values, in order of the values.
+    pub columns: Vec<usize>,
+    /// Where rows come from.
+    pub source: InsertRows,
+    /// REPLACE: rows that stand in the way are deleted.
+    pub replace: bool,
+    /// IGNORE: errors of single rows become warnings.
+    pub ignore: bool,
+    /// ON DUPLICATE KEY UPDATE: column and value. Frame: positions `0..n` the row that stands
+    /// in the way (as changed so far), `n..2n` the row that was to be inserted (VALUES()).
+    pub on_duplicate: Vec<(usize, Expr)>,
+    /// RETURNING over the row as inserted; empty without.
+    pub returning: Vec<Expr>,
+    /// Columns of RETURNING.
+    pub returning_columns: Vec<ResultColumn>,
+}
+
+/// Where the rows of an INSERT come from.
+#[derive(Clone, Debug)]
+pub enum InsertRows {
+    /// VALUES, SET.
+    Values(Vec<Vec<InsertValue>>),
+    /// SELECT.
+    Query(QueryPlan),
+}
+
+/// A value of an INSERT.
+#[derive(Clone, Debug)]
+pub enum InsertValue {
+    /// An expression over the row so far: columns to the left are already set, the others have
+    /// their defaults.
+    Expr(Expr),
+    /// DEFAULT.
+    Default,
+}
+
+/// UPDATE of one table.
+#[derive(Clone, Debug)]
+pub struct UpdatePlan {
+    /// Table.
+    pub target: EntryHandle,
+    /// How the rows are found: one step, with exclusive locks. Frame: the table's columns, then
+    /// subqueries.
+    pub select: SelectPlan,
+    /// Column and value, from left to right; a later one sees the earlier ones' values. None is
+    /// DEFAULT.
+    pub assignments: Vec<(usize, Option<Expr>)>,
+    /// IGNORE.
+    pub ignore: bool,
+    /// The scan could meet its own changes (an assigned column is part of the index scanned, or
+    /// of the clustered key): collect the rows before changing any.
+    pub collect_first: bool,
+}
+
+/// DELETE from one table.
+#[derive(Clone, Debug)]
+pub struct DeletePlan {
+    /// Table.
+    pub target: EntryHandle,
+    /// How the rows are found, as in [`UpdatePlan`].
+    pub select: SelectPlan,
+    /// IGNORE.
+    pub ignore: bool,
+}
