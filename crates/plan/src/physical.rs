@@ -8,8 +8,8 @@
 //!    subquery reads;
 //! 2. every table of FROM has a run of positions, one per column, from `first_position` on;
 //! 3. every subquery of the block has one position, which [`Apply`] fills in;
-//! 4. after grouping there is another frame: the group's keys, then the aggregates, then (for
-//!    columns that do not depend on the group) nothing: the planner has turned such columns into
+//! 4. after grouping there is another frame: the group's keys, then the aggregates, then the
+//!    values that are `carried` over. Columns that are none of these the planner has turned into
 //!    `ANY_VALUE`-like aggregates.
 
 use catalog::TableEntry;
@@ -214,6 +214,8 @@ pub struct TableStep {
     pub filter: Option<Expr>,
     /// Estimated rows per row of the tables before, for EXPLAIN.
     pub rows_estimate: u64,
+    /// Positions in `TableDefinition::indexes` that conditions could have used, for EXPLAIN.
+    pub possible_keys: Vec<usize>,
 }
 
 /// What a step reads.
@@ -339,6 +341,10 @@ pub struct AggregatePlan {
     pub calls: Vec<AggregateCall>,
     /// Rows come in the order of the keys: groups are finished one after the other.
     pub sorted: bool,
+    /// Positions of the block's frame whose values do not depend on its rows (columns of the
+    /// enclosing block, subqueries run once). They are appended to each group's row, also to
+    /// that of the one group of no rows.
+    pub carried: Vec<usize>,
 }
 
 /// INSERT and REPLACE. The frame of its expressions is the new row: one position a column.
