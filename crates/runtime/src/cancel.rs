@@ -1,0 +1,107 @@
+//! Cancel tokens: KILL, statement timeouts, clients that went away.
+
+use crate::park::Unparker;
+use crate::worker;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Why something was cancelled; a later reason overrides an earlier one of lower rank.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum CancelReason {
+    /// `max_statement_time` passed.
+    Timeout = 1,
+    /// KILL QUERY.
+    KillQuery = 2,
+    /// The client closed the connection while its statement was running.
+    ClientGone = 3,
+    /// KILL CONNECTION, or the server shuts down.
+    KillConnection = 4,
+}
+
+impl CancelReason {
+    fn from_number(number: u8) -> Option<Self> {
+        [Self::Timeout, Self::KillQuery, Self::ClientGone, Self::KillConnection]
+            .into_iter()
+            .find(|&reason| reason as u8 == number)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    reason: AtomicU8,
+    fibers: Mutex<Vec<Unparker>>,
+}
+
+/// Cancels whatever runs under it, see [`with_cancel`]. Clones are the same token.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken {
+    shared: Arc<Shared>,
+}
+
+impl CancelToken {
+    /// A token that is not cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cancels; may be called from any worker or thread. Every cancellable park of a fiber under
+    /// this token returns `Cancelled`, the present one and all later ones.
+    pub fn cancel(&self, reason: CancelReason) {
+        self.shared.reason.fetch_max(reason as u8, Ordering::SeqCst);
+        for fiber in self.fibers().iter() {
+            fiber.cancel();
+        }
+    }
+
+    /// Whether [`CancelToken::cancel`] was called.
+    #[inline]
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.reason.load(Ordering::Acquire) != 0
+    }
+
+    /// Why, or `None` when not cancelled.
+    pub fn reason(&self) -> Option<CancelReason> {
+        CancelReason::from_number(self.shared.reason.load(Ordering::Acquire))
+    }
+
+    /// Forgets a [`CancelReason::KillQuery`] or [`CancelReason::Timeout`], so that the session's
+    /// next statement runs. False when the connection itself is to end.
+    pub fn rearm(&self) -> bool {
+        let forget = |number| (number <= CancelReason::KillQuery as u8).then_some(0);
+        self.shared.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, forget).is_ok()
+    }
+
+    fn fibers(&self) -> std::sync::MutexGuard<'_, Vec<Unparker>> {
+        self.shared.fibers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs `f` with `token` as the current fiber's token; the former one is back afterwards.
+pub fn with_cancel<T>(token: &CancelToken, f: impl FnOnce() -> T) -> T {
+    struct Restore {
+        token: CancelToken,
+        unparker: Unparker,
+        former: Option<CancelToken>,
+    }
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let mut fibers = self.token.fibers();
+            if let Some(position) = fibers.iter().position(|fiber| *fiber == self.unparker) {
+                fibers.swap_remove(position);
+            }
+            drop(fibers);
+            worker::current().set_cancel_token(self.former.take());
+        }
+    }
+    let unparker = crate::current_unparker();
+    token.fibers().push(unparker);
+    let former = worker::current().set_cancel_token(Some(token.clone()));
+    let _restore = Restore { token: token.clone(), unparker, former };
+    f()
+}
+
+/// The current fiber's token, if it runs under one.
+pub fn current_cancel_token() -> Option<CancelToken> {
+    worker::current().cancel_token()
+}

@@ -1,0 +1,80 @@
+//! Names of files and directories. Changes survive a crash after [`sync_dir`] on the directory.
+
+use crate::sim::{Operation, on_names};
+use crate::worker::{self, Twin};
+use std::io;
+use std::path::Path;
+
+fn either<T: Send + 'static>(
+    path: &Path,
+    operation: Operation,
+    real: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
+    sim: impl FnOnce(&mut crate::sim::Namespace, &str) -> io::Result<T>,
+) -> io::Result<T> {
+    match &worker::current().twin {
+        Twin::Real(_) => {
+            let path = path.to_path_buf();
+            crate::blocking(move || real(&path))
+        }
+        Twin::Sim(_) => {
+            let path = path.to_string_lossy();
+            on_names(operation, &path, |names| sim(names, &path))
+        }
+    }
+}
+
+/// Creates a directory and those above it that are missing.
+pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    let real = |path: &Path| std::fs::create_dir_all(path);
+    either(path.as_ref(), Operation::Metadata, real, |names, path| names.create_directories(path))
+}
+
+/// The names in a directory, sorted; not their paths.
+pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
+    let real = |path: &Path| {
+        let entries = std::fs::read_dir(path)?;
+        let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+        let mut names = entries.map(|entry| entry.map(name)).collect::<io::Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
+    };
+    either(path.as_ref(), Operation::Metadata, real, |names, path| names.names(path))
+}
+
+/// Removes a file's name; open handles stay usable.
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    let real = |path: &Path| std::fs::remove_file(path);
+    either(path.as_ref(), Operation::Metadata, real, |names, path| names.remove_file(path))
+}
+
+/// Gives a file another name in the same directory, replacing what had it, in one step.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    let (target, sim_target) = (to.as_ref().to_path_buf(), to.as_ref().to_string_lossy());
+    let real = move |path: &Path| std::fs::rename(path, target);
+    either(from.as_ref(), Operation::Metadata, real, |names, path| names.rename(path, &sim_target))
+}
+
+/// Makes the names of a directory durable.
+pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    let real = |path: &Path| std::fs::File::open(path)?.sync_all();
+    either(path.as_ref(), Operation::Sync, real, |names, path| names.sync_directory(path))
+}
+
+/// Whether a file or directory has this name.
+pub fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
+    let real = |path: &Path| path.try_exists();
+    either(path.as_ref(), Operation::Metadata, real, |names, path| Ok(names.find(path).is_some()))
+}
+
+/// Reads a small file whole, for example a configuration.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let path = path.as_ref();
+    if let Twin::Real(_) = &worker::current().twin {
+        let path = path.to_path_buf();
+        return crate::blocking(move || std::fs::read(path));
+    }
+    let file = crate::file::OpenOptions::new().open(path)?;
+    let mut content = vec![0; file.len()? as usize];
+    file.read_at(&mut content, 0)?;
+    Ok(content)
+}

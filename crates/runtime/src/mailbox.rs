@@ -1,0 +1,167 @@
+//! What other threads send to a worker.
+//!
+//! Invariants:
+//! 1. A message is in the queue before the owner is told; the owner looks into the queue after it
+//!    said that it sleeps. Both use sequentially consistent operations, so either the sender sees
+//!    the sleeper and wakes it, or the sleeper sees the message and does not sleep.
+//! 2. Only the sender that turns `sleeping` from true to false writes the wake-up descriptor, so
+//!    a batch of messages costs one system call.
+//! 3. A mailbox is never freed. It goes back to a pool and serves a later worker; fiber numbers
+//!    continue, so a message for a fiber of the former worker fits no fiber of the later one.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+
+/// Names a fiber of one worker: slot and the number of its use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FiberId {
+    pub(crate) slot: u32,
+    pub(crate) generation: u32,
+}
+
+/// What happened to a fiber.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Signal {
+    /// Somebody unparked it.
+    Unpark,
+    /// Its cancel token was set.
+    Cancel,
+    /// Its deadline came.
+    Timer,
+    /// An operation of it ended with this result (negative: an error number).
+    Io { part: u8, result: i32 },
+}
+
+/// A fiber to be started, from another thread.
+pub(crate) struct NewFiber {
+    pub(crate) name: &'static str,
+    pub(crate) body: Box<dyn FnOnce() + Send>,
+}
+
+/// A message to a worker.
+pub(crate) enum Message {
+    Signal(FiberId, Signal),
+    Start(NewFiber),
+    Stop,
+}
+
+/// See the head of the file.
+pub(crate) struct Mailbox {
+    queue: Mutex<Vec<Message>>,
+    filled: AtomicBool,
+    sleeping: AtomicBool,
+    wake_descriptor: AtomicI32,
+    next_generation: AtomicU32,
+    /// Ready fibers and connections of the worker, as of its last turn.
+    pub(crate) load: AtomicU32,
+    /// The quiescent epoch that the worker has passed, or [`OFFLINE`].
+    pub(crate) passed_epoch: AtomicU64,
+}
+
+/// A worker that sleeps or has ended holds no pointers.
+pub(crate) const OFFLINE: u64 = u64::MAX;
+
+static POOL: Mutex<Vec<&'static Mailbox>> = Mutex::new(Vec::new());
+
+impl Mailbox {
+    /// A mailbox for a new worker.
+    pub(crate) fn take() -> &'static Self {
+        let pooled = POOL.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        pooled.unwrap_or_else(|| Box::leak(Box::new(Self::new())))
+    }
+
+    fn new() -> Self {
+        Self {
+            queue: Mutex::new(Vec::new()),
+            filled: AtomicBool::new(false),
+            sleeping: AtomicBool::new(false),
+            wake_descriptor: AtomicI32::new(-1),
+            next_generation: AtomicU32::new(1),
+            load: AtomicU32::new(0),
+            passed_epoch: AtomicU64::new(OFFLINE),
+        }
+    }
+
+    /// Gives the mailbox back when its worker ends.
+    pub(crate) fn give_back(&'static self) {
+        self.sleeping.store(false, Ordering::SeqCst);
+        self.passed_epoch.store(OFFLINE, Ordering::SeqCst);
+        self.take_into(&mut Vec::new());
+        self.load.store(0, Ordering::Relaxed);
+        POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+
+    /// The descriptor that wakes the owner, made at the first call and kept for ever.
+    pub(crate) fn wake_descriptor(&self) -> std::io::Result<RawFd> {
+        let present = self.wake_descriptor.load(Ordering::Acquire);
+        if present >= 0 {
+            return Ok(present);
+        }
+        // SAFETY: no memory is passed.
+        let made = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+        if made < 0 {
+            return Err(std::io::Error::last_os_error());
+        }
+        self.wake_descriptor.store(made, Ordering::Release);
+        Ok(made)
+    }
+
+    /// A number for a fiber, unique (up to 32 bits) among all that ever used this mailbox.
+    #[inline]
+    pub(crate) fn next_generation(&self) -> u32 {
+        let next = self.next_generation.load(Ordering::Relaxed);
+        self.next_generation.store(next.wrapping_add(1), Ordering::Relaxed);
+        next
+    }
+
+    /// Sends one message from any thread.
+    pub(crate) fn send(&self, message: Message) {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        self.filled.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst) {
+            self.write_wake_descriptor();
+        }
+    }
+
+    #[cold]
+    fn write_wake_descriptor(&self) {
+        let descriptor = self.wake_descriptor.load(Ordering::Acquire);
+        if descriptor >= 0 {
+            let one = 1u64.to_ne_bytes();
+            // SAFETY: eight valid bytes; the counter is far from full, so this does not block.
+            unsafe { libc::write(descriptor, one.as_ptr().cast(), 8) };
+        }
+    }
+
+    /// Whether a message may wait.
+    #[inline]
+    pub(crate) fn is_filled(&self) -> bool {
+        self.filled.load(Ordering::Relaxed)
+    }
+
+    /// Moves all waiting messages, oldest first, into an empty vector. Only the owner calls this.
+    pub(crate) fn take_into(&self, messages: &mut Vec<Message>) {
+        debug_assert!(messages.is_empty());
+        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        self.filled.store(false, Ordering::SeqCst);
+        std::mem::swap(&mut *queue, messages);
+    }
+
+    /// The owner is about to sleep. False when a message came in between (invariant 1).
+    pub(crate) fn begin_sleep(&self) -> bool {
+        self.sleeping.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        if self.filled.load(Ordering::SeqCst) {
+            self.sleeping.store(false, Ordering::SeqCst);
+            return false;
+        }
+        true
+    }
+
+    /// The owner is awake again.
+    pub(crate) fn end_sleep(&self) {
+        self.sleeping.store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,403 @@
+//! The workers of one runtime: start, main loop, end.
+
+use super::event_loop::EventLoop;
+use super::helpers::Helpers;
+use super::net::Connections;
+use crate::clock::{Instant, monotonic_nanos, ticks, ticks_per_microsecond};
+use crate::join::Packet;
+use crate::mailbox::{Mailbox, Message, NewFiber};
+use crate::quiescent::Epoch;
+use crate::signal::{Arrived, Signal};
+use crate::worker::{self, Installed, SLICE_MICROS, Twin, Worker};
+use base::Random;
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+/// Which event loop workers use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ring {
+    /// io_uring where it is permitted, the fall-back elsewhere.
+    #[default]
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// epoll for sockets, helper threads for files.
+    Fallback,
+}
+
+/// How a runtime is set up.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Worker threads; 0: one per core that this process may use.
+    pub workers: usize,
+    /// Bytes reserved for a fiber's stack.
+    pub stack_bytes: usize,
+    /// The event loop.
+    pub ring: Ring,
+    /// Helper threads for [`crate::blocking`] and the fall-back's file operations.
+    pub helper_threads: usize,
+    /// How long a worker without work looks for more before it sleeps; 0 on shared cores. It
+    /// stops doing so while it has no success.
+    pub spin_micros: u64,
+    /// Blocks SIGTERM, SIGINT and SIGHUP and gives them to [`crate::signal::wait`]. The runtime
+    /// must be started before other threads.
+    pub handle_signals: bool,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            workers: 0,
+            stack_bytes: crate::DEFAULT_STACK_BYTES,
+            ring: Ring::Auto,
+            helper_threads: 4,
+            spin_micros: 20,
+            handle_signals: false,
+        }
+    }
+}
+
+/// What the workers of one runtime share.
+pub(crate) struct Group {
+    mailboxes: Vec<&'static Mailbox>,
+    pub(crate) epoch: Epoch,
+    pub(crate) helpers: Helpers,
+    spin_micros: u64,
+    arrived: Arrived,
+}
+
+impl Group {
+    pub(crate) fn worker_count(&self) -> usize {
+        self.mailboxes.len()
+    }
+
+    pub(crate) fn mailbox(&self, number: usize) -> &'static Mailbox {
+        self.mailboxes[number]
+    }
+
+    /// Starts a fiber on a worker from any thread.
+    pub(crate) fn start(&self, number: usize, name: &'static str, body: Box<dyn FnOnce() + Send>) {
+        self.mailboxes[number].send(Message::Start(NewFiber { name, body }));
+    }
+
+    pub(crate) fn arrived_signals(&self) -> &Arrived {
+        &self.arrived
+    }
+
+    /// The worker with the least to do, if it has much less to do than this one.
+    pub(crate) fn better_worker(&self, here: &Worker, ready: usize) -> Option<usize> {
+        if ready < 4 || self.mailboxes.len() == 1 {
+            return None;
+        }
+        let loads = self.mailboxes.iter().map(|mailbox| mailbox.load.load(Ordering::Relaxed));
+        let (number, load) = loads.enumerate().min_by_key(|&(_, load)| load)?;
+        (number != here.number && load as usize * 2 + 3 < ready).then_some(number)
+    }
+}
+
+/// The part of a worker that only the real twin has.
+pub(crate) struct RealTwin {
+    pub(crate) group: Arc<Group>,
+    pub(crate) event_loop: EventLoop,
+    pub(crate) connections: Connections,
+    random: RefCell<Random>,
+    failed_spins: Cell<u32>,
+}
+
+impl RealTwin {
+    pub(crate) fn random_u64(&self) -> u64 {
+        self.random.borrow_mut().next_u64()
+    }
+
+    pub(crate) fn connection_timer(&self, worker: &Worker, place: u32, now: Instant) {
+        self.connections.timer(worker, self, place, now);
+    }
+}
+
+/// Random bytes from the kernel.
+pub(crate) fn fill_from_system(bytes: &mut [u8]) {
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = &mut bytes[done..];
+        // SAFETY: the rest of the slice is valid for writes.
+        let got = unsafe { libc::getrandom(rest.as_mut_ptr().cast(), rest.len(), 0) };
+        assert!(got > 0 || errno() == libc::EINTR, "the system has no random bytes");
+        done += got.max(0) as usize;
+    }
+}
+
+pub(super) fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// Worker threads that run fibers. Dropping it ends them: fibers that are left are unwound at
+/// the call that parked them.
+pub struct Runtime {
+    group: Arc<Group>,
+    threads: Vec<thread::JoinHandle<()>>,
+    uses_uring: bool,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Runtime({} workers)", self.group.worker_count())
+    }
+}
+
+impl Runtime {
+    /// Starts the workers.
+    pub fn start(config: Config) -> io::Result<Self> {
+        let available = || thread::available_parallelism().map_or(1, usize::from);
+        let count = if config.workers == 0 { available() } else { config.workers };
+        ticks_per_microsecond();
+        if config.handle_signals {
+            block_signals()?;
+        }
+        let mailboxes: Vec<_> = (0..count).map(|_| Mailbox::take()).collect();
+        for mailbox in &mailboxes {
+            mailbox.wake_descriptor()?;
+        }
+        let group = Arc::new(Group {
+            mailboxes,
+            epoch: Epoch::new(),
+            helpers: Helpers::new(config.helper_threads.max(1)),
+            spin_micros: config.spin_micros,
+            arrived: Arrived::default(),
+        });
+        let (started, starts) = mpsc::channel();
+        let mut threads = Vec::new();
+        for number in 0..count {
+            let (group, config, started) = (group.clone(), config.clone(), started.clone());
+            let thread = thread::Builder::new().name(format!("worker-{number}"));
+            threads.push(thread.spawn(move || worker_thread(number, group, &config, &started))?);
+        }
+        drop(started);
+        let mut runtime = Self { group, threads, uses_uring: true };
+        for _ in 0..count {
+            let start = starts.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+            runtime.uses_uring &= start?;
+        }
+        if config.handle_signals {
+            wait_for_signals(runtime.group.clone())?;
+        }
+        Ok(runtime)
+    }
+
+    /// Whether all workers use io_uring.
+    pub fn uses_uring(&self) -> bool {
+        self.uses_uring
+    }
+
+    /// Runs `f` in a fiber on the first worker and waits for its end, blocking this thread. A
+    /// panic of `f` goes on here.
+    pub fn run<T: Send + 'static>(&self, f: impl FnOnce() -> T + Send + 'static) -> T {
+        assert!(worker::try_current().is_none(), "Runtime::run blocks: not inside a runtime");
+        let packet = Packet::new();
+        let (ended, end) = mpsc::channel();
+        let body = packet.clone();
+        self.group.start(
+            0,
+            "root",
+            Box::new(move || {
+                body.run(f);
+                // The caller has gone only if its thread was killed.
+                let _ = ended.send(());
+            }),
+        );
+        end.recv().expect("the runtime ended before the function returned");
+        match packet.take() {
+            Some(Ok(value)) => value,
+            Some(Err(panic)) => panic.resume(),
+            None => unreachable!("the packet is filled before the end is told"),
+        }
+    }
+
+    /// Ends the workers: operations in flight are waited for, parked fibers unwound. A server
+    /// lets its fibers end by themselves first.
+    pub fn shutdown(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for mailbox in &self.group.mailboxes {
+            mailbox.send(Message::Stop);
+        }
+        for thread in self.threads.drain(..) {
+            // A worker's own panic was printed by its hook; there is nothing left to do.
+            let _ = thread.join();
+        }
+        self.group.helpers.stop();
+        for mailbox in &self.group.mailboxes {
+            mailbox.give_back();
+        }
+    }
+}
+
+fn worker_thread(
+    number: usize,
+    group: Arc<Group>,
+    config: &Config,
+    started: &mpsc::Sender<io::Result<bool>>,
+) {
+    base::metrics::set_thread_shard(number);
+    let mailbox = group.mailbox(number);
+    let event_loop = match EventLoop::new(config.ring, mailbox) {
+        Ok(event_loop) => event_loop,
+        Err(error) => {
+            // Nobody listens only when `start` failed already.
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let _ = started.send(Ok(event_loop.is_uring()));
+    let mut seed = [0; 8];
+    fill_from_system(&mut seed);
+    let twin = RealTwin {
+        group,
+        event_loop,
+        connections: Connections::new(),
+        random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
+        failed_spins: Cell::new(0),
+    };
+    let worker = Box::new(Worker::new(number, mailbox, config.stack_bytes, Twin::Real(twin)));
+    let _installed = Installed::new(&worker);
+    let Twin::Real(real) = &worker.twin else { unreachable!("made real above") };
+    real.group.epoch.go_online(mailbox);
+    while !worker.is_stopping() {
+        turn(&worker, real);
+    }
+    end_worker(&worker, real);
+}
+
+/// One turn of the loop: what is ready, then what has happened, then perhaps sleep.
+fn turn(worker: &Worker, real: &RealTwin) {
+    worker.next_turn();
+    worker.take_messages();
+    run_ready(worker);
+    worker.deferred.pass_point(worker);
+    worker.deferred.collect(real.group.mailboxes.iter().copied());
+    let ready = worker.ready_count();
+    worker.mailbox.load.store(ready as u32, Ordering::Relaxed);
+    worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
+    if ready > 0 || worker.has_ready() || worker.mailbox.is_filled() {
+        real.event_loop.poll(worker, None);
+    } else if !spin(worker, real) {
+        sleep(worker, real);
+    }
+}
+
+/// Runs ready fibers for one slice, so that completions are looked at often enough.
+fn run_ready(worker: &Worker) {
+    let end = ticks() + SLICE_MICROS * ticks_per_microsecond();
+    let mut count = 0;
+    while let Some(slot) = worker.pop_ready() {
+        worker.run_fiber(slot);
+        count += 1;
+        if count == 64 || ticks() >= end {
+            break;
+        }
+    }
+}
+
+/// After this many spins without success only every 32nd sleep is preceded by one.
+const FAILED_SPINS_MAX: u32 = 8;
+
+/// Looks for work for a short time; true when some came.
+fn spin(worker: &Worker, real: &RealTwin) -> bool {
+    real.event_loop.poll(worker, None);
+    if worker.has_ready() {
+        return true;
+    }
+    let failed = real.failed_spins.get();
+    let micros = real.group.spin_micros;
+    if micros == 0 || (failed > FAILED_SPINS_MAX && !failed.is_multiple_of(32)) {
+        real.failed_spins.set(failed.wrapping_add(1));
+        return false;
+    }
+    let end = ticks() + micros * ticks_per_microsecond();
+    while ticks() < end {
+        if worker.mailbox.is_filled() || real.event_loop.has_completions() {
+            real.event_loop.poll(worker, None);
+            real.failed_spins.set(0);
+            return true;
+        }
+        for _ in 0..16 {
+            std::hint::spin_loop();
+        }
+    }
+    real.failed_spins.set(failed.wrapping_add(1));
+    false
+}
+
+fn sleep(worker: &Worker, real: &RealTwin) {
+    if !worker.mailbox.begin_sleep() {
+        return;
+    }
+    worker.tidy_up();
+    Epoch::go_offline(worker.mailbox);
+    let now = monotonic_nanos();
+    let until_timer =
+        worker.next_deadline().map_or(u64::MAX, |it| it.as_nanos().saturating_sub(now));
+    // Somebody has to look again when the other workers have passed the epoch.
+    let limit = if worker.deferred.is_empty() { u64::MAX } else { 1_000_000 };
+    real.event_loop.poll(worker, Some(until_timer.min(limit)));
+    real.group.epoch.go_online(worker.mailbox);
+    worker.mailbox.end_sleep();
+}
+
+/// Waits for what the kernel still does with fibers' memory, then unwinds the fibers.
+fn end_worker(worker: &Worker, real: &RealTwin) {
+    real.event_loop.cancel_polls(worker);
+    while worker.has_operations() {
+        worker.take_messages();
+        real.event_loop.poll(worker, Some(1_000_000));
+    }
+    worker.halt();
+    real.connections.close_all();
+    Epoch::go_offline(worker.mailbox);
+}
+
+fn signal_set() -> libc::sigset_t {
+    // SAFETY: the set is initialised by sigemptyset before it is used.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            libc::sigaddset(&mut set, signal);
+        }
+        set
+    }
+}
+
+fn block_signals() -> io::Result<()> {
+    // SAFETY: valid set, no former set wanted.
+    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signal_set(), std::ptr::null_mut()) } {
+        0 => Ok(()),
+        number => Err(io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// A thread that turns signals into wake-ups; it ends with the process.
+fn wait_for_signals(group: Arc<Group>) -> io::Result<()> {
+    let group = Arc::downgrade(&group);
+    let wait = move || loop {
+        let mut number = 0;
+        // SAFETY: valid set and place for the number.
+        if unsafe { libc::sigwait(&signal_set(), &mut number) } != 0 {
+            return;
+        }
+        let Some(group) = group.upgrade() else { return };
+        group.arrived.push(match number {
+            libc::SIGTERM => Signal::Terminate,
+            libc::SIGINT => Signal::Interrupt,
+            _ => Signal::HangUp,
+        });
+    };
+    thread::Builder::new().name("signals".into()).spawn(wait).map(drop)
+}

@@ -1,0 +1,17 @@
+//! The real twin: a worker thread per core, each with an event loop.
+
+mod epoll;
+mod event_loop;
+mod file;
+mod group;
+mod helpers;
+mod net;
+mod service;
+mod uring;
+
+pub(crate) use file::RealFile;
+pub use group::{Config, Ring, Runtime};
+pub(crate) use group::{RealTwin, fill_from_system};
+pub(crate) use helpers::run_on_helper;
+pub(crate) use net::RealStream;
+pub(crate) use service::RealListener;

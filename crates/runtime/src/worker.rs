@@ -1,0 +1,588 @@
+//! A worker: the scheduler of one thread, shared by both twins.
+//!
+//! Invariants:
+//! 1. A fiber runs only on the worker that started it. (LLVM may keep the address of a
+//!    thread-local across a suspension, which is right only on the same thread.)
+//! 2. No borrow of a `RefCell` in here is held while a fiber is resumed or suspended.
+//! 3. A slot in state `InOperation` has parts in flight that may write into the fiber's memory;
+//!    it is not resumed for good, nor unwound, before they have all ended.
+//! 4. A ready fiber is in the ready queue exactly once, and only ready fibers are.
+//! 5. When `halting` is set no fiber is resumed except to unwind it, and no call parks.
+
+use crate::cancel::CancelToken;
+use crate::fiber::{FiberSlot, FiberState};
+use crate::mailbox::{FiberId, Mailbox, Message, Signal};
+use crate::park::{Unparker, WaitClass, Wake};
+use crate::quiescent::Deferred;
+use crate::real::RealTwin;
+use crate::sim::SimTwin;
+use crate::stack::StackPool;
+use crate::timer::{TimerId, Timers};
+use crate::{FiberPanic, Instant, ready::ReadyQueue};
+use base::invariant;
+use corosensei::stack::Stack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long a fiber may run before [`crate::yield_if_due`] yields.
+pub(crate) const SLICE_MICROS: u64 = 150;
+
+/// Which twin the worker belongs to.
+pub(crate) enum Twin {
+    Real(RealTwin),
+    Sim(SimTwin),
+}
+
+/// Whom a timer wakes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TimerTarget {
+    Fiber(FiberId),
+    /// An idle connection, by its place.
+    Connection(u32),
+}
+
+/// Parks by class and nanoseconds spent in them, over all workers.
+pub(crate) struct WaitStatistics {
+    pub(crate) parks: [AtomicU64; WaitClass::COUNT],
+}
+
+pub(crate) static WAITS: WaitStatistics =
+    WaitStatistics { parks: [const { AtomicU64::new(0) }; WaitClass::COUNT] };
+
+/// See the head of the file.
+pub(crate) struct Worker {
+    pub(crate) number: usize,
+    pub(crate) mailbox: &'static Mailbox,
+    pub(crate) twin: Twin,
+    pub(crate) timers: RefCell<Timers<TimerTarget>>,
+    pub(crate) deferred: Deferred,
+    current: Cell<*const FiberSlot>,
+    slots: RefCell<Vec<Box<FiberSlot>>>,
+    free: RefCell<Vec<u32>>,
+    ready: RefCell<ReadyQueue>,
+    stacks: RefCell<StackPool>,
+    messages: RefCell<Vec<Message>>,
+    parks: [Cell<u64>; WaitClass::COUNT],
+    live: Cell<usize>,
+    halting: Cell<bool>,
+    stopping: Cell<bool>,
+    turn: Cell<u32>,
+    slice_end_ticks: Cell<u64>,
+    ticks_per_slice: u64,
+}
+
+thread_local! {
+    static WORKER: Cell<*const Worker> = const { Cell::new(std::ptr::null()) };
+}
+
+/// Never inlined, so that the address of the thread-local is computed at every call (a fiber
+/// never changes its thread, so this is a second line of defence).
+#[inline(never)]
+fn worker_pointer() -> *const Worker {
+    WORKER.get()
+}
+
+/// The worker of this thread. Panics outside a runtime.
+#[inline]
+pub(crate) fn current() -> &'static Worker {
+    try_current().expect("this call works only inside a runtime (Runtime::run, Simulation::run)")
+}
+
+/// The worker of this thread, if it is one.
+#[inline]
+pub(crate) fn try_current() -> Option<&'static Worker> {
+    // SAFETY: the pointer is set by `Installed` while the worker is alive and installed on this
+    // thread; every fiber and message of the worker ends before that.
+    unsafe { worker_pointer().as_ref() }
+}
+
+/// The name of the current fiber if the address is in its guard page. Async-signal-safe.
+pub(crate) fn name_of_overflowed_fiber(address: usize) -> Option<&'static str> {
+    let slot = try_current()?.current.get();
+    // SAFETY: a current slot is alive; the thread is stopped in it.
+    let slot = unsafe { slot.as_ref() }?;
+    StackPool::guard_range(slot.guard.get()).contains(&address).then(|| slot.name.get())
+}
+
+/// Makes a worker this thread's worker until dropped.
+pub(crate) struct Installed {
+    former: *const Worker,
+}
+
+impl Installed {
+    pub(crate) fn new(worker: &Worker) -> Self {
+        Self { former: WORKER.replace(worker) }
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        WORKER.set(self.former);
+    }
+}
+
+impl Worker {
+    /// A worker that reads `mailbox`, which its maker gives back when the worker has gone.
+    pub(crate) fn new(
+        number: usize,
+        mailbox: &'static Mailbox,
+        stack_bytes: usize,
+        twin: Twin,
+    ) -> Self {
+        Self {
+            number,
+            mailbox,
+            twin,
+            timers: RefCell::new(Timers::new()),
+            deferred: Deferred::new(),
+            current: Cell::new(std::ptr::null()),
+            slots: RefCell::new(Vec::new()),
+            free: RefCell::new(Vec::new()),
+            ready: RefCell::new(ReadyQueue::default()),
+            stacks: RefCell::new(StackPool::new(stack_bytes)),
+            messages: RefCell::new(Vec::new()),
+            parks: [const { Cell::new(0) }; WaitClass::COUNT],
+            live: Cell::new(0),
+            halting: Cell::new(false),
+            stopping: Cell::new(false),
+            turn: Cell::new(0),
+            slice_end_ticks: Cell::new(0),
+            ticks_per_slice: SLICE_MICROS * crate::clock::ticks_per_microsecond(),
+        }
+    }
+
+    pub(crate) fn sim(&self) -> Option<&SimTwin> {
+        match &self.twin {
+            Twin::Sim(sim) => Some(sim),
+            Twin::Real(_) => None,
+        }
+    }
+
+    /// The present time of this worker's twin.
+    pub(crate) fn now(&self) -> Instant {
+        match &self.twin {
+            Twin::Real(_) => Instant::from_nanos(crate::clock::monotonic_nanos()),
+            Twin::Sim(sim) => sim.now(),
+        }
+    }
+
+    // ---- fibers ----
+
+    fn slot_pointer(&self, index: u32) -> *const FiberSlot {
+        &raw const *self.slots.borrow()[index as usize]
+    }
+
+    fn slot(&self, index: u32) -> &FiberSlot {
+        // SAFETY: slots are boxed and freed only with the worker.
+        unsafe { &*self.slot_pointer(index) }
+    }
+
+    fn current_slot(&self) -> &FiberSlot {
+        // SAFETY: as in `slot`; null outside fibers.
+        let slot = unsafe { self.current.get().as_ref() };
+        slot.expect("this call works only inside a fiber")
+    }
+
+    pub(crate) fn in_fiber(&self) -> bool {
+        !self.current.get().is_null()
+    }
+
+    pub(crate) fn current_name(&self) -> &'static str {
+        if self.in_fiber() { self.current_slot().name.get() } else { "" }
+    }
+
+    pub(crate) fn current_home(&self) -> usize {
+        if self.in_fiber() { self.current_slot().home.get() } else { self.number }
+    }
+
+    pub(crate) fn current_unparker(&self) -> Unparker {
+        Unparker::new(self.mailbox, self.current_slot().id())
+    }
+
+    pub(crate) fn current_fiber(&self) -> FiberId {
+        self.current_slot().id()
+    }
+
+    pub(crate) fn live_fibers(&self) -> usize {
+        self.live.get()
+    }
+
+    /// Starts a fiber on this worker; it runs when its turn comes.
+    pub(crate) fn start<F: FnOnce() + 'static>(
+        &self,
+        name: &'static str,
+        home: usize,
+        body: F,
+    ) -> FiberId {
+        if self.halting.get() {
+            // Invariant 5; whoever joins it is told that the runtime is ending.
+            return FiberId { slot: u32::MAX, generation: 0 };
+        }
+        let stack = self.stacks.borrow_mut().take().expect("memory for a fiber's stack");
+        let index = self.take_slot();
+        let slot = self.slot(index);
+        let place: *const FiberSlot = slot;
+        slot.guard.set(stack.limit().get());
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            // SAFETY: the slot outlives the coroutine stored in it.
+            unsafe { (*place).yielder.set(yielder) };
+            body();
+        });
+        slot.generation.set(self.mailbox.next_generation());
+        slot.name.set(name);
+        slot.home.set(home);
+        slot.unparked.set(false);
+        *slot.coroutine.borrow_mut() = Some(coroutine);
+        self.live.set(self.live.get() + 1);
+        self.make_ready(slot, false);
+        slot.id()
+    }
+
+    fn take_slot(&self) -> u32 {
+        if let Some(index) = self.free.borrow_mut().pop() {
+            return index;
+        }
+        let mut slots = self.slots.borrow_mut();
+        let index = slots.len() as u32;
+        slots.push(Box::new(FiberSlot::new(index)));
+        index
+    }
+
+    fn make_ready(&self, slot: &FiberSlot, hot: bool) {
+        slot.state.set(FiberState::Ready);
+        match &self.twin {
+            Twin::Sim(sim) => sim.push_ready(slot.index),
+            Twin::Real(_) if hot => self.ready.borrow_mut().push_hot(slot.index, self.turn.get()),
+            Twin::Real(_) => self.ready.borrow_mut().push(slot.index, self.turn.get()),
+        }
+    }
+
+    /// Takes the next fiber out of the ready queue (real twin).
+    #[inline]
+    pub(crate) fn pop_ready(&self) -> Option<u32> {
+        self.ready.borrow_mut().pop(self.turn.get())
+    }
+
+    pub(crate) fn ready_count(&self) -> usize {
+        self.ready.borrow().len()
+    }
+
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.borrow().is_empty()
+    }
+
+    pub(crate) fn next_turn(&self) {
+        self.turn.set(self.turn.get().wrapping_add(1));
+    }
+
+    /// Resumes a ready fiber until it parks, yields or ends.
+    pub(crate) fn run_fiber(&self, index: u32) {
+        let slot = self.slot(index);
+        debug_assert_eq!(slot.state.get(), FiberState::Ready, "invariant 4");
+        slot.state.set(FiberState::Running);
+        self.slice_end_ticks.set(crate::clock::ticks() + self.ticks_per_slice);
+        self.resume(slot);
+        self.deferred.pass_point(self);
+    }
+
+    fn resume(&self, slot: &FiberSlot) {
+        let former = self.current.replace(slot);
+        // SAFETY: only this function borrows the coroutine while the fiber runs (invariant 2 is
+        // about the worker's own cells); `RefCell` would count a borrow across the switch.
+        let coroutine = unsafe { &mut *slot.coroutine.as_ptr() };
+        let result = coroutine.as_mut().map(|coroutine| coroutine.resume(()));
+        self.current.set(former);
+        if let Some(CoroutineResult::Return(())) = result {
+            self.release(slot);
+        }
+    }
+
+    fn release(&self, slot: &FiberSlot) {
+        if let Some(coroutine) = slot.coroutine.borrow_mut().take() {
+            self.stacks.borrow_mut().put(coroutine.into_stack());
+        }
+        invariant!(slot.parts_in_flight.get() == 0, "3: a fiber ended within an operation");
+        slot.cancel.borrow_mut().take();
+        slot.state.set(FiberState::Free);
+        slot.generation.set(0);
+        self.free.borrow_mut().push(slot.index);
+        self.live.set(self.live.get() - 1);
+    }
+
+    /// Unwinds every fiber that is left and drops what they hold.
+    pub(crate) fn halt(&self) {
+        self.halting.set(true);
+        let count = self.slots.borrow().len() as u32;
+        for index in 0..count {
+            let slot = self.slot(index);
+            if slot.state.get() == FiberState::Free {
+                continue;
+            }
+            self.disarm(slot);
+            let former = self.current.replace(slot);
+            let coroutine = slot.coroutine.borrow_mut().take();
+            if let Some(mut coroutine) = coroutine {
+                coroutine.force_unwind();
+                self.stacks.borrow_mut().put(coroutine.into_stack());
+            }
+            self.current.set(former);
+            slot.parts_in_flight.set(0);
+            slot.cancel.borrow_mut().take();
+            slot.state.set(FiberState::Free);
+        }
+        self.live.set(0);
+        self.deferred.run_all();
+    }
+
+    pub(crate) fn is_halting(&self) -> bool {
+        self.halting.get()
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.get()
+    }
+
+    /// A fiber without a joiner panicked.
+    pub(crate) fn unobserved_panic(&self, panic: &FiberPanic) {
+        if let Twin::Sim(sim) = &self.twin {
+            sim.end_by_panic(panic.to_string());
+        }
+    }
+
+    // ---- waiting ----
+
+    fn switch_out(&self, slot: &FiberSlot) {
+        crate::sync::assert_none_held();
+        assert!(!std::thread::panicking(), "a fiber must not wait while it unwinds from a panic");
+        // SAFETY: set when the fiber began; we are on its stack.
+        unsafe { (*slot.yielder.get()).suspend(()) };
+    }
+
+    pub(crate) fn park(
+        &self,
+        class: WaitClass,
+        deadline: Option<Instant>,
+        cancellable: bool,
+    ) -> Wake {
+        let slot = self.current_slot();
+        if self.halting.get() || (cancellable && slot.is_cancelled()) {
+            return Wake::Cancelled;
+        }
+        if slot.unparked.take() {
+            return Wake::Unparked;
+        }
+        if let Some(deadline) = deadline {
+            if deadline <= self.now() {
+                return Wake::TimedOut;
+            }
+            self.arm(slot, deadline);
+        }
+        slot.cancellable.set(cancellable);
+        self.wait(slot, FiberState::Parked, class)
+    }
+
+    fn wait(&self, slot: &FiberSlot, state: FiberState, class: WaitClass) -> Wake {
+        slot.wait_class.set(class);
+        let parks = &self.parks[class as usize];
+        parks.set(parks.get() + 1);
+        slot.state.set(state);
+        self.switch_out(slot);
+        slot.wake.get()
+    }
+
+    /// Announces that the current fiber begins an operation of this many parts.
+    pub(crate) fn begin_operation(&self, parts: u8) {
+        let slot = self.current_slot();
+        invariant!(slot.parts_in_flight.get() == 0, "3: one operation at a time");
+        slot.parts_in_flight.set(parts);
+    }
+
+    /// Waits until all parts of the current fiber's operation have ended, or the deadline comes
+    /// (`TimedOut`; the operation goes on and must be waited for again).
+    pub(crate) fn wait_operation(&self, class: WaitClass, deadline: Option<Instant>) -> Wake {
+        let slot = self.current_slot();
+        if slot.parts_in_flight.get() == 0 {
+            return Wake::Unparked;
+        }
+        if let Some(deadline) = deadline {
+            self.arm(slot, deadline);
+        }
+        self.wait(slot, FiberState::InOperation, class)
+    }
+
+    /// The result of a part of the current fiber's last operation.
+    pub(crate) fn operation_result(&self, part: usize) -> i32 {
+        self.current_slot().results[part].get()
+    }
+
+    /// Lets the other ready fibers run first.
+    pub(crate) fn yield_now(&self) {
+        if self.halting.get() || !self.in_fiber() {
+            return;
+        }
+        let slot = self.current_slot();
+        self.make_ready(slot, false);
+        self.switch_out(slot);
+    }
+
+    /// Yields when the fiber has used up its slice.
+    #[inline]
+    pub(crate) fn yield_if_due(&self) {
+        let due = match &self.twin {
+            Twin::Real(_) => crate::clock::ticks() >= self.slice_end_ticks.get(),
+            Twin::Sim(sim) => sim.is_slice_over(),
+        };
+        if due {
+            self.yield_now();
+        }
+    }
+
+    fn arm(&self, slot: &FiberSlot, deadline: Instant) {
+        let target = TimerTarget::Fiber(slot.id());
+        slot.timer.set(self.timers.borrow_mut().insert(deadline.as_nanos(), target));
+    }
+
+    fn disarm(&self, slot: &FiberSlot) {
+        let timer = slot.timer.replace(TimerId::NONE);
+        if timer != TimerId::NONE {
+            self.timers.borrow_mut().remove(timer);
+        }
+    }
+
+    fn wake(&self, slot: &FiberSlot, wake: Wake, hot: bool) {
+        self.disarm(slot);
+        slot.wake.set(wake);
+        self.make_ready(slot, hot);
+    }
+
+    /// Tells a fiber of this worker what happened. `hot`: the waker runs on this worker now.
+    pub(crate) fn deliver(&self, fiber: FiberId, signal: Signal, hot: bool) {
+        let slot = match self.slots.borrow().get(fiber.slot as usize) {
+            Some(slot) => &raw const **slot,
+            None => return,
+        };
+        // SAFETY: as in `slot`.
+        let slot = unsafe { &*slot };
+        if slot.generation.get() != fiber.generation {
+            return;
+        }
+        let state = slot.state.get();
+        match signal {
+            Signal::Unpark if state == FiberState::Parked => self.wake(slot, Wake::Unparked, hot),
+            Signal::Unpark => slot.unparked.set(true),
+            Signal::Cancel => {
+                if state == FiberState::Parked && slot.cancellable.get() && slot.is_cancelled() {
+                    self.wake(slot, Wake::Cancelled, hot);
+                }
+            }
+            Signal::Timer => {
+                slot.timer.set(TimerId::NONE);
+                if matches!(state, FiberState::Parked | FiberState::InOperation) {
+                    self.wake(slot, Wake::TimedOut, false);
+                }
+            }
+            Signal::Io { part, result } => self.complete_part(fiber.slot, part, result),
+        }
+    }
+
+    /// A part of the operation of the fiber in this slot has ended. (A slot with parts in flight
+    /// keeps its fiber, so no generation is needed.)
+    pub(crate) fn complete_part(&self, index: u32, part: u8, result: i32) {
+        let slot = self.slot(index);
+        let left = slot.parts_in_flight.get().checked_sub(1);
+        let left = left.expect("invariant 3: a part ends that had begun");
+        slot.results[part as usize].set(result);
+        slot.parts_in_flight.set(left);
+        if left == 0 && slot.state.get() == FiberState::InOperation {
+            self.wake(slot, Wake::Unparked, false);
+        }
+    }
+
+    /// Whether any fiber has parts of an operation in flight.
+    pub(crate) fn has_operations(&self) -> bool {
+        self.slots.borrow().iter().any(|slot| slot.parts_in_flight.get() > 0)
+    }
+
+    pub(crate) fn set_cancel_token(&self, token: Option<CancelToken>) -> Option<CancelToken> {
+        self.current_slot().cancel.replace(token)
+    }
+
+    pub(crate) fn cancel_token(&self) -> Option<CancelToken> {
+        self.current_slot().cancel.borrow().clone()
+    }
+
+    // ---- between fibers ----
+
+    /// Handles what other threads sent.
+    pub(crate) fn take_messages(&self) {
+        if !self.mailbox.is_filled() {
+            return;
+        }
+        let mut messages = self.messages.take();
+        self.mailbox.take_into(&mut messages);
+        for message in messages.drain(..) {
+            match message {
+                Message::Signal(fiber, signal) => self.deliver(fiber, signal, false),
+                Message::Start(fiber) => {
+                    self.start(fiber.name, self.number, fiber.body);
+                }
+                Message::Stop => self.stopping.set(true),
+            }
+        }
+        self.messages.replace(messages);
+    }
+
+    /// Fires the timers that are due.
+    pub(crate) fn fire_timers(&self, now: Instant) {
+        loop {
+            let due = self.timers.borrow_mut().pop_due(now.as_nanos());
+            match due {
+                Some(TimerTarget::Fiber(fiber)) => self.deliver(fiber, Signal::Timer, false),
+                Some(TimerTarget::Connection(place)) => {
+                    if let Twin::Real(real) = &self.twin {
+                        real.connection_timer(self, place, now);
+                    }
+                }
+                None => return,
+            }
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.timers.borrow().next_deadline().map(Instant::from_nanos)
+    }
+
+    /// What an idle worker does before it sleeps.
+    pub(crate) fn tidy_up(&self) {
+        self.stacks.borrow_mut().trim();
+        self.publish_waits();
+    }
+
+    /// Adds this worker's counts to the common ones.
+    pub(crate) fn publish_waits(&self) {
+        for (own, common) in self.parks.iter().zip(&WAITS.parks) {
+            if own.get() > 0 {
+                common.fetch_add(own.replace(0), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Text about every fiber that waits, for a deadlock report.
+    pub(crate) fn describe_fibers(&self) -> String {
+        let slots = self.slots.borrow();
+        let waiting = slots.iter().filter(|slot| slot.state.get() != FiberState::Free);
+        let lines = waiting.map(|slot| {
+            let (name, class) = (slot.name.get(), slot.wait_class.get());
+            format!("  {} '{name}' {:?} {class:?}\n", slot.index, slot.state.get())
+        });
+        lines.collect()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.publish_waits();
+    }
+}
