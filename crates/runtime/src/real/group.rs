@@ -279,6 +279,9 @@ fn worker_thread(
 fn turn(worker: &Worker, real: &RealTwin) {
     worker.next_turn();
     worker.take_messages();
+    if worker.is_stopping() {
+        return;
+    }
     run_ready(worker);
     worker.deferred.pass_point(worker);
     worker.deferred.collect(real.group.mailboxes.iter().copied());
