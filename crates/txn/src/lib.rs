@@ -1,1 +1,33 @@
-//! Gannet: the `txn` room.
+//! Transactions: identifiers, versions and their undo, snapshots, row locks, commit order.
+//!
+//! Room invariants:
+//! 1. The newest version of a row lives in its tree entry; the entry's word is 0 (visible to all)
+//!    or the address of an undo record that leads to the version before. See [`undo`].
+//! 2. The commit timestamp of a transaction is the end LSN of its commit record. Timestamps are
+//!    published in log order, under a latch inside which nothing parks. See [`system`].
+//! 3. Undo is forgotten (words frozen) and rows are purged only at or below both the oldest
+//!    snapshot and the durable end of the log. So a dependency on a commit that may still be
+//!    lost is never erased, and a reader that waits for the highest timestamp it met has waited
+//!    for everything it saw.
+//! 4. A writer holds its rows through the word (implicit exclusive lock) to its end. Explicit
+//!    locks are for readers that lock and for writers that wait. See [`lock`].
+//! 5. Waits park with no latch held and end by grant, timeout, cancellation or as a deadlock's
+//!    victim.
+//!
+//! The room knows keys and entries as bytes; it knows no pages, trees or tables. Applying undo to
+//! a tree is the engine's work.
+
+pub mod lock;
+mod owner;
+mod slots;
+pub mod system;
+mod transaction;
+pub mod undo;
+mod version;
+
+pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
+pub use owner::Owner;
+pub use system::{PurgeBatch, TransactionSystem, TxnError, TxnOptions};
+pub use transaction::{Transaction, UndoPosition};
+pub use undo::{BeforeImage, LoggedUndo, NewUndo, UndoFull, UndoRecord, UndoSpace};
+pub use version::{Reader, Seen, WordState};

@@ -1,0 +1,78 @@
+//! Row locks: explicit ones in a sharded table, and waiting.
+//!
+//! Invariants:
+//! 1. A queue holds the requests of one key in order of arrival; a request waits while a granted
+//!    one, or one that arrived earlier and waits, conflicts with it. A transaction that already
+//!    holds a lock of the key waits only for holders (conversion).
+//! 2. A transaction waits for at most one thing at a time: a request in a queue, or the end of
+//!    another transaction that holds the row by its version word.
+//! 3. Every wait is registered before the search for a cycle begins, and searches exclude each
+//!    other: of two waits that close a cycle together the later search sees it.
+//! 4. The search follows all blockers of a waiter, not one remembered edge.
+//! 5. Whoever takes a request out of a queue grants what can be granted then.
+//!
+//! Modes and kinds are those of InnoDB's record, gap and next-key locks; the tables of conflicts
+//! are in [`mode`]. A key stands for itself and the gap before it; the supremum stands for the gap
+//! behind the last key.
+
+mod deadlock;
+mod mode;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+pub use mode::{LockKind, LockMode};
+pub use table::LockTable;
+pub(crate) use table::{HeldLock, HeldLocks, KeyBytes};
+
+use crate::owner::Owner;
+use base::TreeId;
+use runtime::Instant;
+use std::sync::Arc;
+
+/// What a transaction waits for.
+#[derive(Clone, Debug)]
+pub(crate) enum WaitPoint {
+    /// A request of its own in the queue of this key.
+    Lock { hash: u64, tree: TreeId, key: KeyBytes },
+    /// The end of this transaction.
+    Transaction(Arc<Owner>),
+}
+
+/// What to do when a lock cannot be had at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitRule {
+    /// Wait until the deadline.
+    Until(Instant),
+    /// Give up.
+    Never,
+}
+
+/// Why a lock was not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LockError {
+    /// The deadline came.
+    #[error("lock wait timeout exceeded")]
+    Timeout,
+    /// The wait closed a cycle and this transaction was chosen to give up.
+    #[error("deadlock found")]
+    Deadlock,
+    /// It would have to wait and must not.
+    #[error("the lock is held by another transaction")]
+    Unavailable,
+    /// The statement was cancelled.
+    #[error("the wait was cancelled")]
+    Cancelled,
+}
+
+/// How a lock came to be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acquired {
+    /// It was held before.
+    Already,
+    /// Granted at once.
+    Now,
+    /// Granted after a wait: what was read before is out of date.
+    AfterWait,
+}

@@ -1,0 +1,397 @@
+//! The table of explicit locks.
+
+use super::mode::{covers, must_wait};
+use super::{Acquired, LockError, LockKind, LockMode, WaitPoint, WaitRule, deadlock};
+use crate::owner::{GRANTED, Owner, VICTIM, WAITING};
+use base::TreeId;
+use hashbrown::HashTable;
+use runtime::Wake;
+use runtime::sync::Mutex;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Key of a locked entry; short ones need no allocation.
+pub(crate) type KeyBytes = SmallVec<[u8; 24]>;
+
+/// Number of shards; a power of two.
+const SHARDS: usize = 256;
+
+static LOCK_WAITS: base::metrics::Counter =
+    base::metrics::Counter::new("row_lock_waits", "row locks that had to be waited for");
+static LOCK_TIME_MICROS: base::metrics::Counter =
+    base::metrics::Counter::new("row_lock_time_micros", "microseconds spent in row lock waits");
+static DEADLOCKS: base::metrics::Counter =
+    base::metrics::Counter::new("deadlocks", "cycles of waits that were found");
+static TIMEOUTS: base::metrics::Counter =
+    base::metrics::Counter::new("row_lock_timeouts", "row lock waits that timed out");
+
+pub(crate) struct Request {
+    pub(crate) owner: Arc<Owner>,
+    mode: LockMode,
+    kind: LockKind,
+    granted: bool,
+}
+
+impl Request {
+    fn wish(&self) -> (LockMode, LockKind) {
+        (self.mode, self.kind)
+    }
+}
+
+struct Queue {
+    hash: u64,
+    tree: TreeId,
+    key: KeyBytes,
+    requests: SmallVec<[Request; 2]>,
+}
+
+impl Queue {
+    fn is_for(&self, tree: TreeId, key: &[u8]) -> bool {
+        self.tree == tree && self.key.as_slice() == key
+    }
+
+    /// Requests of others that the one at `position` waits for (or would, at the end). A
+    /// conversion does not wait for those who wait themselves.
+    fn blockers<'a>(
+        &'a self,
+        owner: &'a Arc<Owner>,
+        wish: (LockMode, LockKind),
+        position: usize,
+    ) -> impl Iterator<Item = &'a Request> {
+        let converts = self.requests.iter().any(|it| it.granted && Arc::ptr_eq(&it.owner, owner));
+        let ahead = self.requests.iter().enumerate();
+        ahead
+            .filter(move |(at, other)| {
+                !Arc::ptr_eq(&other.owner, owner)
+                    && (other.granted || (*at < position && !converts))
+                    && must_wait(wish, other.wish())
+            })
+            .map(|(_, other)| other)
+    }
+
+    /// Grants what can be granted now.
+    fn grant(&mut self) {
+        for position in 0..self.requests.len() {
+            let request = &self.requests[position];
+            if request.granted {
+                continue;
+            }
+            let blocked = self.blockers(&request.owner, request.wish(), position).next().is_some();
+            if !blocked {
+                self.requests[position].granted = true;
+                self.requests[position].owner.decide(GRANTED);
+            }
+        }
+    }
+}
+
+type Shard = HashTable<Queue>;
+
+/// Locks a transaction holds or has held, for releasing them.
+pub(crate) type HeldLocks = Vec<HeldLock>;
+
+#[derive(Debug)]
+pub(crate) struct HeldLock {
+    hash: u64,
+    tree: TreeId,
+    key: KeyBytes,
+}
+
+impl HeldLock {
+    fn is_for(&self, hash: u64, tree: TreeId, key: &[u8]) -> bool {
+        self.hash == hash && self.tree == tree && self.key.as_slice() == key
+    }
+}
+
+/// All explicit row locks.
+pub struct LockTable {
+    shards: Box<[Mutex<Shard>]>,
+    search: Mutex<()>,
+    waiting: AtomicU64,
+}
+
+impl std::fmt::Debug for LockTable {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "LockTable({} waiting)", self.waiting.load(Ordering::Relaxed))
+    }
+}
+
+impl Default for LockTable {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// FNV-1a over tree and key with a final mix: cheap for short keys, the same in every run.
+fn hash_of(tree: TreeId, key: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64 ^ u64::from(tree.get());
+    let (words, rest) = key.as_chunks::<8>();
+    for word in words {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        hash ^= hash >> 29;
+    }
+    for byte in rest {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    hash ^ (hash >> 32)
+}
+
+impl LockTable {
+    /// A table without locks.
+    pub fn new() -> Self {
+        let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect();
+        Self { shards, search: Mutex::new(()), waiting: AtomicU64::new(0) }
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<Shard> {
+        &self.shards[(hash >> 48) as usize % SHARDS]
+    }
+
+    /// Transactions waiting now.
+    pub fn waiting(&self) -> u64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Explicit locks and requests there are.
+    pub fn len(&self) -> usize {
+        let requests = |shard: &Mutex<Shard>| -> usize {
+            shard.lock().iter().map(|queue| queue.requests.len()).sum()
+        };
+        self.shards.iter().map(requests).sum()
+    }
+
+    /// Whether nothing is locked explicitly.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes a lock, waiting as `rule` allows. On an error nothing new is held.
+    pub(crate) fn acquire(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        (tree, key): (TreeId, &[u8]),
+        wish: (LockMode, LockKind),
+        rule: WaitRule,
+    ) -> Result<Acquired, LockError> {
+        let hash = hash_of(tree, key);
+        {
+            let mut shard = self.shard(hash).lock();
+            let entry = shard.entry(hash, |it| it.is_for(tree, key), |it| it.hash);
+            let queue = entry
+                .or_insert_with(|| Queue {
+                    hash,
+                    tree,
+                    key: KeyBytes::from_slice(key),
+                    requests: SmallVec::new(),
+                })
+                .into_mut();
+            let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
+            if queue.requests.iter().any(|it| mine(it) && covers(it.wish(), wish)) {
+                return Ok(Acquired::Already);
+            }
+            let end = queue.requests.len();
+            let granted = queue.blockers(owner, wish, end).next().is_none();
+            if !granted && rule == WaitRule::Never {
+                return Err(LockError::Unavailable);
+            }
+            let (mode, kind) = wish;
+            queue.requests.push(Request { owner: owner.clone(), mode, kind, granted });
+            if granted {
+                held.push(HeldLock { hash, tree, key: queue.key.clone() });
+                owner.add_weight(1);
+                return Ok(Acquired::Now);
+            }
+            let key = queue.key.clone();
+            owner.begin_wait(WaitPoint::Lock { hash, tree, key });
+        }
+        let outcome = self.wait(owner, rule);
+        if self.settle_request(hash, tree, key, owner) {
+            held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+            owner.add_weight(1);
+            return Ok(Acquired::AfterWait);
+        }
+        Err(outcome)
+    }
+
+    /// Parks a registered wait to its end; the error holds only if the wait was not granted.
+    fn wait(&self, owner: &Arc<Owner>, rule: WaitRule) -> LockError {
+        let WaitRule::Until(deadline) = rule else {
+            owner.end_wait();
+            return LockError::Unavailable;
+        };
+        LOCK_WAITS.add(1);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let begun = runtime::now();
+        if deadlock::search(self, &self.search, owner) {
+            DEADLOCKS.add(1);
+        }
+        let wake = owner.park(deadline);
+        LOCK_TIME_MICROS.add(begun.elapsed().as_micros() as u64);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        match (owner.end_wait(), wake) {
+            (VICTIM, _) => LockError::Deadlock,
+            (WAITING, Wake::Cancelled) => LockError::Cancelled,
+            (WAITING, Wake::TimedOut) => {
+                TIMEOUTS.add(1);
+                LockError::Timeout
+            }
+            // A stale grant of an earlier wait: the caller tries again from the start.
+            _ => LockError::Unavailable,
+        }
+    }
+
+    /// After a wait: true when the request was granted, else it is taken out.
+    fn settle_request(&self, hash: u64, tree: TreeId, key: &[u8], owner: &Arc<Owner>) -> bool {
+        let mut shard = self.shard(hash).lock();
+        let Ok(mut entry) = shard.find_entry(hash, |it| it.is_for(tree, key)) else {
+            return false;
+        };
+        let queue = entry.get_mut();
+        let waits = |it: &Request| !it.granted && Arc::ptr_eq(&it.owner, owner);
+        let Some(position) = queue.requests.iter().position(waits) else { return true };
+        queue.requests.remove(position);
+        queue.grant();
+        if queue.requests.is_empty() {
+            entry.remove();
+        }
+        false
+    }
+
+    /// The entry of a lock just granted to `owner` turns out to be written by `holder`, which
+    /// still runs: gives the holder the lock it has by its version word and queues `owner`
+    /// behind it. Returns like [`LockTable::acquire`]; at once when the holder has ended.
+    pub(crate) fn wait_behind(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        holder: &Arc<Owner>,
+        (tree, key): (TreeId, &[u8]),
+        rule: WaitRule,
+    ) -> Result<Acquired, LockError> {
+        if rule == WaitRule::Never {
+            return Err(LockError::Unavailable);
+        }
+        let hash = hash_of(tree, key);
+        {
+            let mut shard = self.shard(hash).lock();
+            let Ok(mut entry) = shard.find_entry(hash, |it| it.is_for(tree, key)) else {
+                return Ok(Acquired::AfterWait);
+            };
+            let queue = entry.get_mut();
+            let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
+            let Some(position) = queue.requests.iter().position(mine) else {
+                return Ok(Acquired::AfterWait);
+            };
+            let lock = HeldLock { hash, tree, key: queue.key.clone() };
+            let theirs = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, holder);
+            let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
+            let present =
+                queue.requests.iter().any(|it| theirs(it) && covers(it.wish(), (mode, kind)));
+            if !present && !holder.inherit(lock) {
+                return Ok(Acquired::AfterWait);
+            }
+            queue.requests[position].granted = false;
+            let request = Request { owner: holder.clone(), mode, kind, granted: true };
+            if !present {
+                queue.requests.insert(0, request);
+            }
+            // The holder itself may be queued here behind the lock that was just taken back.
+            queue.grant();
+            let key = queue.key.clone();
+            owner.begin_wait(WaitPoint::Lock { hash, tree, key });
+        }
+        if let Some(at) = held.iter().rposition(|it| it.is_for(hash, tree, key)) {
+            held.swap_remove(at);
+        }
+        base::probe!("txn.lock.implicit_made_explicit");
+        let outcome = self.wait(owner, rule);
+        if self.settle_request(hash, tree, key, owner) {
+            held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+            return Ok(Acquired::AfterWait);
+        }
+        Err(outcome)
+    }
+
+    /// Waits for the end of `target`, which holds a row by its version word. Returns when it has
+    /// ended, perhaps earlier: the caller looks again.
+    pub(crate) fn wait_for_transaction(
+        &self,
+        owner: &Arc<Owner>,
+        target: &Arc<Owner>,
+        rule: WaitRule,
+    ) -> Result<(), LockError> {
+        if rule == WaitRule::Never {
+            return Err(LockError::Unavailable);
+        }
+        owner.begin_wait(WaitPoint::Transaction(target.clone()));
+        if !target.follow(owner) {
+            owner.end_wait();
+            return Ok(());
+        }
+        let outcome = self.wait(owner, rule);
+        target.unfollow(owner);
+        match outcome {
+            LockError::Unavailable => Ok(()),
+            other => Err(other),
+        }
+    }
+
+    /// Gives one lock back before the end of the transaction.
+    pub(crate) fn release_one(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        tree: TreeId,
+        key: &[u8],
+    ) {
+        let hash = hash_of(tree, key);
+        // Usually the last one taken.
+        while let Some(position) = held.iter().rposition(|it| it.is_for(hash, tree, key)) {
+            let lock = held.swap_remove(position);
+            self.release(owner, &lock);
+        }
+    }
+
+    fn release(&self, owner: &Arc<Owner>, lock: &HeldLock) {
+        let mut shard = self.shard(lock.hash).lock();
+        let is_it = |it: &Queue| it.is_for(lock.tree, &lock.key);
+        let Ok(mut entry) = shard.find_entry(lock.hash, is_it) else { return };
+        let queue = entry.get_mut();
+        queue.requests.retain(|it| !(it.granted && Arc::ptr_eq(&it.owner, owner)));
+        if queue.requests.is_empty() {
+            entry.remove();
+        } else {
+            queue.grant();
+        }
+    }
+
+    /// Gives all locks back.
+    pub(crate) fn release_all(&self, owner: &Arc<Owner>, held: &mut HeldLocks) {
+        for lock in held.drain(..).chain(owner.end_inheritance()) {
+            self.release(owner, &lock);
+        }
+    }
+
+    /// Everybody whom the waiting `owner` waits for now.
+    pub(crate) fn blockers_of(&self, owner: &Arc<Owner>) -> Vec<Arc<Owner>> {
+        match owner.wait_point() {
+            None => Vec::new(),
+            Some(WaitPoint::Transaction(target)) => vec![target],
+            Some(WaitPoint::Lock { hash, tree, key }) => {
+                let shard = self.shard(hash).lock();
+                let Some(queue) = shard.find(hash, |it| it.is_for(tree, &key)) else {
+                    return Vec::new();
+                };
+                let waits = |it: &Request| !it.granted && Arc::ptr_eq(&it.owner, owner);
+                let Some(position) = queue.requests.iter().position(waits) else {
+                    return Vec::new();
+                };
+                let wish = queue.requests[position].wish();
+                queue.blockers(owner, wish, position).map(|it| it.owner.clone()).collect()
+            }
+        }
+    }
+}

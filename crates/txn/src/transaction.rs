@@ -1,0 +1,376 @@
+//! One transaction.
+
+use crate::lock::{Acquired, HeldLocks, LockError, LockKind, LockMode, WaitRule};
+use crate::owner::Owner;
+use crate::system::{TransactionSystem, TxnError};
+use crate::undo::{Chunks, NewUndo, UndoFull};
+use crate::version::{Reader, Seen, WordState};
+use base::{Lsn, TreeId, TrxId};
+use std::sync::Arc;
+use wal::{LsnRange, RecordBuilder, RecordKind};
+
+/// A transaction. It must be ended by [`Transaction::commit`] or, after its changes were undone,
+/// [`Transaction::end_rollback`]; dropping one that has changes is a broken invariant.
+pub struct Transaction {
+    system: Arc<TransactionSystem>,
+    owner: Option<Arc<Owner>>,
+    slot: Option<u32>,
+    has_floor: bool,
+    snapshot: Option<Lsn>,
+    header: u64,
+    last_undo: u64,
+    last_lsn: Lsn,
+    undo_count: u64,
+    chunks: Chunks,
+    held: HeldLocks,
+    met: Lsn,
+    has_delete_marks: bool,
+}
+
+/// The newest undo record of a transaction, to be undone next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UndoPosition {
+    /// Its word.
+    pub word: u64,
+    /// Start of the log record of the change before; what a compensation record names.
+    pub undo_next: Lsn,
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Transaction({}, {} changes)", self.id(), self.undo_count)
+    }
+}
+
+impl Transaction {
+    pub(crate) fn new(system: Arc<TransactionSystem>) -> Self {
+        Self {
+            system,
+            owner: None,
+            slot: None,
+            has_floor: false,
+            snapshot: None,
+            header: 0,
+            last_undo: 0,
+            last_lsn: Lsn::ZERO,
+            undo_count: 0,
+            chunks: Chunks::new(),
+            held: HeldLocks::new(),
+            met: Lsn::ZERO,
+            has_delete_marks: false,
+        }
+    }
+
+    /// The system it belongs to.
+    pub fn system(&self) -> &Arc<TransactionSystem> {
+        &self.system
+    }
+
+    /// Id; zero until it has written or locked.
+    pub fn id(&self) -> TrxId {
+        self.owner.as_ref().map_or(TrxId::ZERO, |owner| TrxId::new(owner.number()))
+    }
+
+    /// Address of its header; 0 until it has written.
+    pub fn header(&self) -> u64 {
+        self.header
+    }
+
+    /// Changes made and not undone.
+    pub fn undo_count(&self) -> u64 {
+        self.undo_count
+    }
+
+    fn slot(&mut self) -> u32 {
+        *self.slot.get_or_insert_with(|| self.system.slots.take())
+    }
+
+    fn owner(&mut self) -> &Arc<Owner> {
+        self.owner.get_or_insert_with(|| self.system.register())
+    }
+
+    /// Makes sure that undo which ends from now on is kept for this transaction's reads. Called
+    /// at the start of every read that takes no snapshot.
+    #[inline]
+    pub fn protect_reads(&mut self) {
+        if !self.has_floor {
+            let slot = self.slot();
+            self.system.slots.set_floor(slot, self.system.latest_cell());
+            self.has_floor = true;
+        }
+    }
+
+    /// The snapshot, taken now if there is none.
+    #[inline]
+    pub fn snapshot(&mut self) -> Lsn {
+        match self.snapshot {
+            Some(snapshot) => snapshot,
+            None => self.take_snapshot(),
+        }
+    }
+
+    fn take_snapshot(&mut self) -> Lsn {
+        let slot = self.slot();
+        let snapshot = self.system.slots.set_floor(slot, self.system.latest_cell());
+        self.has_floor = true;
+        self.snapshot = Some(snapshot);
+        snapshot
+    }
+
+    /// The snapshot, if one was taken.
+    pub fn open_snapshot(&self) -> Option<Lsn> {
+        self.snapshot
+    }
+
+    /// Drops the snapshot and the protection of reads (a statement ends at READ COMMITTED).
+    pub fn close_snapshot(&mut self) {
+        self.snapshot = None;
+        if let Some(slot) = self.slot
+            && self.has_floor
+        {
+            self.system.slots.clear_floor(slot);
+            self.has_floor = false;
+        }
+    }
+
+    /// Drops the protection taken by [`Transaction::protect_reads`] unless a snapshot needs it.
+    pub fn end_protection(&mut self) {
+        if self.snapshot.is_none() {
+            self.close_snapshot();
+        }
+    }
+
+    /// How this transaction reads from its snapshot.
+    #[inline]
+    pub fn reader(&mut self) -> Reader {
+        Reader { snapshot: self.snapshot(), own_header: self.header, uncommitted: false }
+    }
+
+    /// How this transaction reads what is newest: all commits, and with `uncommitted` more.
+    #[inline]
+    pub fn newest_reader(&mut self, uncommitted: bool) -> Reader {
+        self.protect_reads();
+        Reader { snapshot: Lsn::MAX, own_header: self.header, uncommitted }
+    }
+
+    /// See [`crate::UndoSpace::version`]; remembers the timestamps met.
+    #[inline]
+    pub fn version(
+        &mut self,
+        reader: &Reader,
+        (flags, word, payload): (u8, u64, &[u8]),
+        older: &mut Vec<u8>,
+    ) -> Seen {
+        self.system.undo.version(reader, flags, word, payload, older, &mut self.met)
+    }
+
+    /// Who wrote `word`; a commit is remembered as met.
+    #[inline]
+    pub fn word_state(&mut self, word: u64) -> WordState {
+        let state = self.system.undo.word_state(word, self.header);
+        if let WordState::Committed(at) = state {
+            self.met = self.met.max(at);
+        }
+        state
+    }
+
+    /// Highest commit timestamp met: what must be durable before an answer leaves.
+    pub fn met(&self) -> Lsn {
+        self.met
+    }
+
+    /// Parks until everything met is durable. Not cancellable.
+    pub fn wait_met_durable(&self) -> Result<(), TxnError> {
+        if self.met > self.system.wal.durable() {
+            self.system.wal.wait_durable(self.met)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an explicit lock. Held to the end of the transaction.
+    pub fn lock(
+        &mut self,
+        tree: TreeId,
+        key: &[u8],
+        mode: LockMode,
+        kind: LockKind,
+        rule: WaitRule,
+    ) -> Result<Acquired, LockError> {
+        loop {
+            let owner = self.owner().clone();
+            let locks = &self.system.locks;
+            let result = locks.acquire(&owner, &mut self.held, (tree, key), (mode, kind), rule);
+            match result {
+                // A stale wake-up ended the wait: ask again.
+                Err(LockError::Unavailable) if rule != WaitRule::Never => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Gives an explicit lock back early.
+    pub fn unlock(&mut self, tree: TreeId, key: &[u8]) {
+        if let Some(owner) = &self.owner {
+            self.system.locks.release_one(owner, &mut self.held, tree, key);
+        }
+    }
+
+    /// The entry of a lock just taken is written by `other`, which still runs: waits behind it
+    /// in the queue of the key. Afterwards the lock is held again.
+    pub fn wait_behind(
+        &mut self,
+        other: TrxId,
+        tree: TreeId,
+        key: &[u8],
+        rule: WaitRule,
+    ) -> Result<(), LockError> {
+        let Some(holder) = self.system.owner(other) else { return Ok(()) };
+        let owner = self.owner().clone();
+        let held = &mut self.held;
+        match self.system.locks.wait_behind(&owner, held, &holder, (tree, key), rule) {
+            Ok(_) => Ok(()),
+            // A stale wake-up: queue again.
+            Err(LockError::Unavailable) if rule != WaitRule::Never => {
+                self.lock(tree, key, LockMode::Exclusive, LockKind::Record, rule).map(|_| ())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until `other`, which wrote a word that is in the way, has ended.
+    pub fn wait_for(&mut self, other: TrxId, rule: WaitRule) -> Result<(), LockError> {
+        let Some(target) = self.system.owner(other) else {
+            // It is between publishing its end and leaving the table, or has left it.
+            return Ok(());
+        };
+        let owner = self.owner().clone();
+        self.system.locks.wait_for_transaction(&owner, &target, rule)
+    }
+
+    /// Prepares for changes: id, first log position, header. Call before latching.
+    pub fn prepare_write(&mut self) -> Result<(), UndoFull> {
+        if self.header == 0 {
+            let id = self.owner().number();
+            let slot = self.slot();
+            self.system.slots.set_first_lsn(slot, self.system.wal.end());
+            self.header = self.system.undo.add_header(id, &mut self.chunks)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an undo record and returns its word. Nothing parks. The record counts only after
+    /// [`Transaction::changed`]; one that is never linked is garbage until the end.
+    pub fn add_undo(&mut self, new: &NewUndo<'_>) -> Result<u64, UndoFull> {
+        base::invariant!(self.header != 0, "prepare_write comes before changes");
+        self.system.undo.add(self.header, self.last_undo, self.last_lsn, new, &mut self.chunks)
+    }
+
+    /// Start of the log record of the newest change, which the next one names.
+    pub fn last_lsn(&self) -> Lsn {
+        self.last_lsn
+    }
+
+    /// The change with this word is in its tree and in the log.
+    pub fn changed(&mut self, word: u64, record: LsnRange, delete_mark: bool) {
+        self.last_undo = word;
+        self.last_lsn = record.start;
+        self.undo_count += 1;
+        self.has_delete_marks |= delete_mark;
+        self.owner().add_weight(1);
+    }
+
+    /// What is to be undone next, `None` when nothing is left.
+    pub fn newest_undo(&self) -> Option<UndoPosition> {
+        (self.undo_count > 0).then(|| UndoPosition {
+            word: self.last_undo,
+            undo_next: self
+                .system
+                .undo
+                .read(self.last_undo, |record| record.previous_lsn())
+                .expect("an active transaction keeps its undo"),
+        })
+    }
+
+    /// The newest change has been undone in its tree.
+    pub fn undone(&mut self) {
+        let undo = &self.system.undo;
+        let before = undo.read(self.last_undo, |record| {
+            (record.previous_of_transaction(), record.previous_lsn())
+        });
+        let (last_undo, last_lsn) = before.expect("an active transaction keeps its undo");
+        undo.mark_dead(self.last_undo);
+        (self.last_undo, self.last_lsn) = (last_undo, last_lsn);
+        self.undo_count -= 1;
+    }
+
+    /// Commits: appends `record` (kind Commit), publishes, releases locks. Durability is the
+    /// caller's next step. On an error the transaction is as before.
+    pub fn commit(&mut self, record: &mut RecordBuilder) -> Result<Option<Lsn>, TxnError> {
+        if self.header == 0 {
+            self.leave(None);
+            return Ok(None);
+        }
+        base::invariant!(record.kind() == RecordKind::Commit, "a commit needs its record");
+        record.set_trx(self.id());
+        if base::mutant!("release_before_commit_record")
+            && let Some(owner) = &self.owner
+        {
+            self.system.locks.release_all(owner, &mut self.held);
+            self.system.undo.publish(self.header, Some(self.system.latest()));
+            runtime::yield_now();
+        }
+        let timestamp = self.system.publish_end(self.header, record)?;
+        self.met = self.met.max(timestamp);
+        if self.has_delete_marks && self.undo_count > 0 {
+            let chunks = std::mem::take(&mut self.chunks);
+            self.system.queue_purge(timestamp, self.last_undo, chunks);
+        }
+        self.leave(Some(timestamp));
+        Ok(Some(timestamp))
+    }
+
+    /// Ends a rollback after everything was undone.
+    pub fn end_rollback(&mut self, record: &mut RecordBuilder) -> Result<(), TxnError> {
+        base::invariant!(self.undo_count == 0, "a rollback ends when everything is undone");
+        if self.header == 0 {
+            self.leave(None);
+            return Ok(());
+        }
+        record.reset(RecordKind::Abort, self.id());
+        let timestamp = self.system.publish_end(self.header, record)?;
+        self.leave(Some(timestamp));
+        Ok(())
+    }
+
+    fn leave(&mut self, timestamp: Option<Lsn>) {
+        if let Some(timestamp) = timestamp {
+            self.system.undo.release(&mut self.chunks, timestamp);
+        }
+        if let Some(owner) = self.owner.take() {
+            self.system.locks.release_all(&owner, &mut self.held);
+            self.system.unregister(&owner);
+        }
+        if let Some(slot) = self.slot.take() {
+            self.system.slots.give_back(slot);
+        }
+        self.has_floor = false;
+        self.snapshot = None;
+        self.header = 0;
+        self.last_undo = 0;
+        self.last_lsn = Lsn::ZERO;
+        self.undo_count = 0;
+        self.has_delete_marks = false;
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        if self.header == 0 {
+            self.leave(None);
+        } else if !std::thread::panicking() {
+            // The engine rolls back before it drops. What remains keeps its locks and its undo:
+            // readers stay correct, recovery will undo it.
+            base::probe!("txn.dropped_with_changes");
+        }
+    }
+}

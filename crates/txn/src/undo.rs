@@ -1,0 +1,711 @@
+//! Undo arenas: where the former versions of rows live.
+//!
+//! A *word* is the address of an undo record: `0 | arena 7 bits | offset 56 bits`, or 0 for "no
+//! undo". Each worker appends to its own arena; an arena is a sequence of chunks.
+//!
+//! Invariants:
+//! 1. Offsets of an arena only grow, across restarts too: a run starts above the highest word
+//!    that can be on any page. So a word below the run's base is of a former run and its version
+//!    is visible to all.
+//! 2. A record is complete before its word reaches a page, and does not change afterwards except
+//!    for its dead mark and, in a header, the state.
+//! 3. A chunk is retired as a whole when no active transaction has a record in it and every
+//!    transaction that had one ended at or below the limit given to [`UndoSpace::retire`]. A word
+//!    whose chunk is gone is visible to all.
+//! 4. A retired chunk's memory is reused after every worker has passed a scheduling point;
+//!    readers keep no record across one (records are lent to closures).
+//! 5. A transaction's header may be retired before its records only when both are visible to
+//!    all, so a missing header means the same as a missing record.
+//! 6. Records that were rolled back are marked dead before their transaction ends; a reader that
+//!    copied the entry earlier skips to the version before.
+
+use base::{Lsn, MemoryAccount, TreeId};
+use runtime::sync::Mutex;
+use smallvec::SmallVec;
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use wal::UndoKind;
+
+/// Bits of a word that hold the offset in the arena.
+const OFFSET_BITS: u32 = 56;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
+/// Largest number of arenas a word can name.
+const ARENAS_MAX: usize = 128;
+/// Chunks an arena can have outstanding.
+const DIRECTORY_SLOTS: usize = 1 << 14;
+/// Free standard chunks kept for reuse.
+const POOL_CHUNKS: usize = 16;
+
+/// State of a header: still running.
+const ACTIVE: u64 = 0;
+/// State of a header: rolled back. Larger numbers are commit timestamps.
+const ABORTED: u64 = 1;
+/// Set in a record's header word once it was rolled back.
+const DEAD: u64 = 1 << 63;
+
+const RECORD_HEADER_BYTES: usize = 56;
+const TRANSACTION_HEADER_BYTES: usize = 16;
+
+/// The undo memory budget is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("undo memory of {limit_bytes} bytes is used up")]
+pub struct UndoFull {
+    /// The budget in bytes.
+    pub limit_bytes: u64,
+}
+
+/// How to get the former payload of an entry from the present one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BeforeImage<'a> {
+    /// The payload is the same; only flags changed.
+    Same,
+    /// The whole former payload.
+    Full(&'a [u8]),
+    /// Present first `prefix` bytes, then `middle`, then present last `suffix` bytes.
+    Patch {
+        /// Bytes kept at the start.
+        prefix: u32,
+        /// Bytes kept at the end.
+        suffix: u32,
+        /// What was between them.
+        middle: &'a [u8],
+    },
+}
+
+impl<'a> BeforeImage<'a> {
+    /// The smaller image that leads from `new` back to `old`.
+    pub fn between(old: &'a [u8], new: &[u8]) -> Self {
+        let limit = old.len().min(new.len());
+        let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+        if prefix == old.len() && prefix == new.len() {
+            return Self::Same;
+        }
+        let rest = limit - prefix;
+        let tail = old.iter().rev().zip(new.iter().rev()).take(rest);
+        let suffix = tail.take_while(|(a, b)| a == b).count();
+        if prefix + suffix < 8 {
+            return Self::Full(old);
+        }
+        let middle = &old[prefix..old.len() - suffix];
+        Self::Patch { prefix: prefix as u32, suffix: suffix as u32, middle }
+    }
+
+    /// Replaces `payload`, the present one, by the former one. False when the image does not fit
+    /// the payload (damage).
+    #[must_use]
+    pub fn apply(&self, payload: &mut Vec<u8>) -> bool {
+        match *self {
+            Self::Same => true,
+            Self::Full(old) => {
+                payload.clear();
+                payload.extend_from_slice(old);
+                true
+            }
+            Self::Patch { prefix, suffix, middle } => {
+                let (prefix, suffix) = (prefix as usize, suffix as usize);
+                if prefix + suffix > payload.len() {
+                    return false;
+                }
+                let end = payload.len() - suffix;
+                if end - prefix == middle.len() {
+                    payload[prefix..end].copy_from_slice(middle);
+                } else {
+                    payload.splice(prefix..end, middle.iter().copied());
+                }
+                true
+            }
+        }
+    }
+
+    fn parts(&self) -> (u8, u32, u32, &'a [u8]) {
+        match *self {
+            Self::Same => (0, 0, 0, &[]),
+            Self::Full(bytes) => (1, 0, 0, bytes),
+            Self::Patch { prefix, suffix, middle } => (2, prefix, suffix, middle),
+        }
+    }
+
+    fn from_parts(form: u8, prefix: u32, suffix: u32, bytes: &'a [u8]) -> Option<Self> {
+        match form {
+            0 => Some(Self::Same),
+            1 => Some(Self::Full(bytes)),
+            2 => Some(Self::Patch { prefix, suffix, middle: bytes }),
+            _ => None,
+        }
+    }
+}
+
+/// One change about to be made, for [`crate::Transaction::add_undo`].
+#[derive(Clone, Copy, Debug)]
+pub struct NewUndo<'a> {
+    /// Tree of the entry.
+    pub tree: TreeId,
+    /// What was done.
+    pub kind: UndoKind,
+    /// Key of the entry.
+    pub key: &'a [u8],
+    /// Flags before the change.
+    pub before_flags: u8,
+    /// Word before the change.
+    pub before_word: u64,
+    /// Payload before the change.
+    pub before: BeforeImage<'a>,
+}
+
+/// The "before" bytes of a logged change (`wal::LogicalUndo::before`):
+/// `word u64 | before word u64 | before flags u8 | form u8 | prefix u32 | suffix u32 | bytes`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoggedUndo<'a> {
+    /// The word that the change put into the entry.
+    pub word: u64,
+    /// Word before.
+    pub before_word: u64,
+    /// Flags before.
+    pub before_flags: u8,
+    /// Payload before.
+    pub before: BeforeImage<'a>,
+}
+
+impl<'a> LoggedUndo<'a> {
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let (form, prefix, suffix, bytes) = self.before.parts();
+        out.extend_from_slice(&self.word.to_le_bytes());
+        out.extend_from_slice(&self.before_word.to_le_bytes());
+        out.extend_from_slice(&[self.before_flags, form]);
+        if form == 2 {
+            out.extend_from_slice(&prefix.to_le_bytes());
+            out.extend_from_slice(&suffix.to_le_bytes());
+        }
+        out.extend_from_slice(bytes);
+    }
+
+    /// Parses; `None` when malformed.
+    pub fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let (word, rest) = bytes.split_first_chunk::<8>()?;
+        let (before_word, rest) = rest.split_first_chunk::<8>()?;
+        let (&[before_flags, form], mut rest) = rest.split_first_chunk::<2>()?;
+        let (mut prefix, mut suffix) = (0, 0);
+        if form == 2 {
+            let (low, after) = rest.split_first_chunk::<4>()?;
+            let (high, after) = after.split_first_chunk::<4>()?;
+            (prefix, suffix) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
+            rest = after;
+        }
+        Some(Self {
+            word: u64::from_le_bytes(*word),
+            before_word: u64::from_le_bytes(*before_word),
+            before_flags,
+            before: BeforeImage::from_parts(form, prefix, suffix, rest)?,
+        })
+    }
+}
+
+/// Offset part of a word.
+pub fn word_offset(word: u64) -> u64 {
+    word & OFFSET_MASK
+}
+
+/// Names a chunk for the accounting of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkId {
+    arena: u8,
+    number: u64,
+}
+
+/// The chunks that a transaction has records in.
+pub(crate) type Chunks = SmallVec<[ChunkId; 2]>;
+
+struct ChunkMemory {
+    start: NonNull<u8>,
+    bytes: usize,
+    account: Arc<MemoryAccount>,
+}
+
+// SAFETY: the memory is plain bytes owned by this value; access is governed by invariants 2, 4.
+unsafe impl Send for ChunkMemory {}
+// SAFETY: as above; concurrent readers only read what no longer changes, or atomics.
+unsafe impl Sync for ChunkMemory {}
+
+impl ChunkMemory {
+    fn layout(bytes: usize) -> Layout {
+        Layout::from_size_align(bytes.max(64), 64).expect("chunk sizes are far below isize::MAX")
+    }
+
+    fn new(bytes: usize, account: &Arc<MemoryAccount>) -> Result<Self, UndoFull> {
+        account
+            .charge(bytes as u64)
+            .map_err(|refusal| UndoFull { limit_bytes: refusal.limit_bytes })?;
+        // SAFETY: the layout has a non-zero size.
+        let start = NonNull::new(unsafe { alloc_zeroed(Self::layout(bytes)) });
+        let Some(start) = start else {
+            account.release(bytes as u64);
+            return Err(UndoFull { limit_bytes: account.limit_bytes() });
+        };
+        Ok(Self { start, bytes, account: account.clone() })
+    }
+}
+
+impl Drop for ChunkMemory {
+    fn drop(&mut self) {
+        self.account.release(self.bytes as u64);
+        // SAFETY: allocated in `new` with this layout and not freed since.
+        unsafe { dealloc(self.start.as_ptr(), Self::layout(self.bytes)) };
+    }
+}
+
+struct Chunk {
+    number: u64,
+    memory: ChunkMemory,
+    /// Transactions with records here that have not ended (or wait to be purged).
+    users: AtomicU32,
+    /// Highest timestamp at which one of them ended.
+    released_at: AtomicU64,
+}
+
+struct ArenaState {
+    /// The chunk being filled and the offset in it.
+    current: *mut Chunk,
+    top: usize,
+    next_number: u64,
+    /// Chunks no longer filled, oldest first.
+    sealed: Vec<*mut Chunk>,
+}
+
+// SAFETY: the pointers are to chunks owned by the arena; all access is under its mutex.
+unsafe impl Send for ArenaState {}
+
+struct Arena {
+    state: Mutex<ArenaState>,
+    directory: Box<[AtomicPtr<Chunk>]>,
+}
+
+/// All undo of a running system.
+pub struct UndoSpace {
+    arenas: Box<[Arena]>,
+    chunk_bytes: usize,
+    base: u64,
+    account: Arc<MemoryAccount>,
+    pool: Arc<Mutex<Vec<ChunkMemory>>>,
+}
+
+impl std::fmt::Debug for UndoSpace {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "UndoSpace({} bytes used)", self.account.used_bytes())
+    }
+}
+
+/// A record lent by [`UndoSpace::read`].
+#[derive(Clone, Copy)]
+pub struct UndoRecord<'a> {
+    start: NonNull<u8>,
+    _lent: std::marker::PhantomData<&'a u8>,
+}
+
+impl<'a> UndoRecord<'a> {
+    fn bytes<const N: usize>(&self, offset: usize) -> [u8; N] {
+        // SAFETY: offset + N lies within the fixed part of a complete record (invariant 2); the
+        // bytes other than the first word do not change.
+        unsafe { self.start.add(offset).cast::<[u8; N]>().read() }
+    }
+
+    fn word(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.bytes(offset))
+    }
+
+    fn header_cell(&self) -> &'a AtomicU64 {
+        // SAFETY: records are 8-aligned, and this word is only accessed atomically once the
+        // record is complete.
+        unsafe { self.start.cast::<AtomicU64>().as_ref() }
+    }
+
+    /// Address of the transaction's header.
+    pub fn header(&self) -> u64 {
+        self.header_cell().load(Ordering::Acquire) & !DEAD
+    }
+
+    /// The change was rolled back.
+    pub fn is_dead(&self) -> bool {
+        self.header_cell().load(Ordering::Acquire) & DEAD != 0
+    }
+
+    /// Word before the change.
+    pub fn before_word(&self) -> u64 {
+        self.word(8)
+    }
+
+    /// The transaction's undo record before this one; 0 when it is the first.
+    pub fn previous_of_transaction(&self) -> u64 {
+        self.word(16)
+    }
+
+    /// Start of the log record of the transaction's change before this one.
+    pub fn previous_lsn(&self) -> Lsn {
+        Lsn::new(self.word(24))
+    }
+
+    /// Tree of the entry.
+    pub fn tree(&self) -> TreeId {
+        TreeId::new(u32::from_le_bytes(self.bytes(32)))
+    }
+
+    /// What was done.
+    pub fn kind(&self) -> UndoKind {
+        match self.bytes::<1>(38) {
+            [1] => UndoKind::Insert,
+            [2] => UndoKind::Update,
+            _ => UndoKind::DeleteMark,
+        }
+    }
+
+    /// Flags before the change.
+    pub fn before_flags(&self) -> u8 {
+        self.bytes::<1>(39)[0]
+    }
+
+    fn slice(&self, offset: usize, length: usize) -> &'a [u8] {
+        // SAFETY: key and image lie behind the fixed part of a complete record with the lengths
+        // it names, and do not change (invariant 2); the borrow ends with the lending closure.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(offset), length) }
+    }
+
+    fn key_bytes(&self) -> usize {
+        usize::from(u16::from_le_bytes(self.bytes(36)))
+    }
+
+    /// Key of the entry.
+    pub fn key(&self) -> &'a [u8] {
+        self.slice(RECORD_HEADER_BYTES, self.key_bytes())
+    }
+
+    /// Payload before the change.
+    pub fn before(&self) -> BeforeImage<'a> {
+        let length = u32::from_le_bytes(self.bytes(40)) as usize;
+        let bytes = self.slice(RECORD_HEADER_BYTES + self.key_bytes(), length);
+        let [form] = self.bytes::<1>(44);
+        let prefix = u32::from_le_bytes(self.bytes(48));
+        let suffix = u32::from_le_bytes(self.bytes(52));
+        BeforeImage::from_parts(form, prefix, suffix, bytes).expect("written by this process")
+    }
+}
+
+/// State of a transaction as its header tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeaderState {
+    /// Visible to all.
+    Gone,
+    Active(u64),
+    Aborted,
+    Committed(Lsn),
+}
+
+impl UndoSpace {
+    /// Arenas for `workers` workers. `base` is above the offset of every word of former runs;
+    /// `chunk_bytes` is a power of two of at least 1 KiB.
+    pub fn new(workers: usize, chunk_bytes: usize, budget_bytes: u64, base: u64) -> Self {
+        base::invariant!(chunk_bytes.is_power_of_two() && chunk_bytes >= 1024, "chunk size");
+        let first = base.div_ceil(chunk_bytes as u64).max(1);
+        let arena = |_| Arena {
+            state: Mutex::new(ArenaState {
+                current: std::ptr::null_mut(),
+                top: 0,
+                next_number: first,
+                sealed: Vec::new(),
+            }),
+            directory: (0..DIRECTORY_SLOTS).map(|_| AtomicPtr::default()).collect(),
+        };
+        Self {
+            arenas: (0..workers.clamp(1, ARENAS_MAX)).map(arena).collect(),
+            chunk_bytes,
+            base: first * chunk_bytes as u64,
+            account: MemoryAccount::new(budget_bytes),
+            pool: Arc::new(Mutex::new(Vec::new())),
+        }
+    }
+
+    /// Bytes of undo memory in use.
+    pub fn used_bytes(&self) -> u64 {
+        self.account.used_bytes()
+    }
+
+    /// Budget in bytes.
+    pub fn limit_bytes(&self) -> u64 {
+        self.account.limit_bytes()
+    }
+
+    /// An offset above that of every word handed out so far.
+    pub fn high_water(&self) -> u64 {
+        let next = self.arenas.iter().map(|arena| arena.state.lock().next_number).max();
+        next.unwrap_or(1) * self.chunk_bytes as u64
+    }
+
+    #[inline]
+    fn chunk(&self, word: u64) -> Option<&Chunk> {
+        let offset = word & OFFSET_MASK;
+        if offset < self.base {
+            return None;
+        }
+        let number = offset / self.chunk_bytes as u64;
+        let arena = self.arenas.get((word >> OFFSET_BITS) as usize)?;
+        let slot = &arena.directory[(number % DIRECTORY_SLOTS as u64) as usize];
+        let pointer = slot.load(Ordering::Acquire);
+        // SAFETY: a chunk in the directory is alive, and stays so until every worker has passed
+        // a scheduling point after its removal (invariant 4).
+        let chunk = unsafe { pointer.as_ref()? };
+        (chunk.number == number).then_some(chunk)
+    }
+
+    #[inline]
+    fn locate(&self, word: u64) -> Option<NonNull<u8>> {
+        let chunk = self.chunk(word)?;
+        let within = ((word & OFFSET_MASK) - chunk.number * self.chunk_bytes as u64) as usize;
+        // SAFETY: words handed out point into the chunk's memory.
+        Some(unsafe { chunk.memory.start.add(within) })
+    }
+
+    /// Lends the record at `word` to `f`, which must not park or yield; `None` when its version
+    /// is visible to all.
+    #[inline]
+    pub fn read<R>(&self, word: u64, f: impl FnOnce(UndoRecord<'_>) -> R) -> Option<R> {
+        if word == 0 {
+            return None;
+        }
+        let start = self.locate(word)?;
+        Some(f(UndoRecord { start, _lent: std::marker::PhantomData }))
+    }
+
+    /// Marks a record as rolled back.
+    pub(crate) fn mark_dead(&self, word: u64) {
+        self.read(word, |record| record.header_cell().fetch_or(DEAD, Ordering::Release));
+    }
+
+    fn header_cells(&self, header: u64) -> Option<(&AtomicU64, &AtomicU64)> {
+        let start = self.locate(header)?;
+        // SAFETY: a header is two 8-aligned words that are only accessed atomically.
+        Some(unsafe { (start.cast::<AtomicU64>().as_ref(), start.add(8).cast().as_ref()) })
+    }
+
+    /// State of the transaction with this header.
+    #[inline]
+    pub(crate) fn state(&self, header: u64) -> HeaderState {
+        let Some((id, state)) = self.header_cells(header) else { return HeaderState::Gone };
+        match state.load(Ordering::Acquire) {
+            ACTIVE => HeaderState::Active(id.load(Ordering::Relaxed)),
+            ABORTED => HeaderState::Aborted,
+            timestamp => HeaderState::Committed(Lsn::new(timestamp)),
+        }
+    }
+
+    /// Publishes the end of a transaction: its commit timestamp, or `None` when rolled back.
+    pub(crate) fn publish(&self, header: u64, committed: Option<Lsn>) {
+        let (_, state) = self.header_cells(header).expect("an active transaction keeps its undo");
+        state.store(committed.map_or(ABORTED, Lsn::get), Ordering::Release);
+    }
+
+    /// Reserves `bytes` in the arena of the current worker.
+    fn allocate(&self, bytes: usize, users: &mut Chunks) -> Result<(u64, NonNull<u8>), UndoFull> {
+        let number_of_arena = runtime::current_worker() % self.arenas.len();
+        let arena = &self.arenas[number_of_arena];
+        let bytes = (bytes + 7) & !7;
+        let mut state = arena.state.lock();
+        let (chunk, within) = if bytes > self.chunk_bytes {
+            let chunk = self.install(arena, &mut state, bytes)?;
+            state.sealed.push(chunk);
+            (chunk, 0)
+        } else {
+            if state.current.is_null() || state.top + bytes > self.chunk_bytes {
+                let chunk = self.install(arena, &mut state, self.chunk_bytes)?;
+                let full = std::mem::replace(&mut state.current, chunk);
+                state.top = 0;
+                if !full.is_null() {
+                    state.sealed.push(full);
+                }
+            }
+            let within = state.top;
+            state.top += bytes;
+            (state.current, within)
+        };
+        // SAFETY: the chunk was installed and cannot be retired before this mutex is released:
+        // it is current, or was sealed in this call and gets a user below.
+        let chunk = unsafe { &*chunk };
+        let id = ChunkId { arena: number_of_arena as u8, number: chunk.number };
+        if users.last() != Some(&id) && !users.contains(&id) {
+            chunk.users.fetch_add(1, Ordering::Relaxed);
+            users.push(id);
+        }
+        drop(state);
+        let offset = chunk.number * self.chunk_bytes as u64 + within as u64;
+        // SAFETY: `within + bytes` is at most the size of the chunk's memory.
+        let start = unsafe { chunk.memory.start.add(within) };
+        Ok(((number_of_arena as u64) << OFFSET_BITS | offset, start))
+    }
+
+    /// Makes a chunk of at least `bytes` and puts it into the directory.
+    fn install(
+        &self,
+        arena: &Arena,
+        state: &mut ArenaState,
+        bytes: usize,
+    ) -> Result<*mut Chunk, UndoFull> {
+        let number = state.next_number;
+        let slot = &arena.directory[(number % DIRECTORY_SLOTS as u64) as usize];
+        if !slot.load(Ordering::Relaxed).is_null() {
+            return Err(UndoFull { limit_bytes: self.account.limit_bytes() });
+        }
+        let pooled = if bytes == self.chunk_bytes { self.pool.lock().pop() } else { None };
+        let memory = match pooled {
+            Some(memory) => memory,
+            None => ChunkMemory::new(bytes, &self.account)?,
+        };
+        let chunk = Box::into_raw(Box::new(Chunk {
+            number,
+            memory,
+            users: AtomicU32::new(0),
+            released_at: AtomicU64::new(0),
+        }));
+        state.next_number += bytes.div_ceil(self.chunk_bytes) as u64;
+        slot.store(chunk, Ordering::Release);
+        Ok(chunk)
+    }
+
+    /// Writes a transaction's header.
+    pub(crate) fn add_header(&self, id: u64, users: &mut Chunks) -> Result<u64, UndoFull> {
+        let (word, start) = self.allocate(TRANSACTION_HEADER_BYTES, users)?;
+        // SAFETY: 16 bytes at `start` were reserved for this header and are 8-aligned.
+        unsafe {
+            start.cast::<u64>().write(id);
+            start.add(8).cast::<u64>().write(ACTIVE);
+        }
+        Ok(word)
+    }
+
+    /// Writes a record; nobody knows its word yet.
+    pub(crate) fn add(
+        &self,
+        header: u64,
+        previous: u64,
+        previous_lsn: Lsn,
+        new: &NewUndo<'_>,
+        users: &mut Chunks,
+    ) -> Result<u64, UndoFull> {
+        let (form, prefix, suffix, image) = new.before.parts();
+        base::invariant!(new.key.len() <= usize::from(u16::MAX), "keys are below 64 KiB");
+        let total = RECORD_HEADER_BYTES + new.key.len() + image.len();
+        let (word, start) = self.allocate(total, users)?;
+        let mut fixed = [0u8; RECORD_HEADER_BYTES];
+        fixed[0..8].copy_from_slice(&header.to_le_bytes());
+        fixed[8..16].copy_from_slice(&new.before_word.to_le_bytes());
+        fixed[16..24].copy_from_slice(&previous.to_le_bytes());
+        fixed[24..32].copy_from_slice(&previous_lsn.get().to_le_bytes());
+        fixed[32..36].copy_from_slice(&new.tree.get().to_le_bytes());
+        fixed[36..38].copy_from_slice(&(new.key.len() as u16).to_le_bytes());
+        fixed[38] = new.kind as u8;
+        fixed[39] = new.before_flags;
+        fixed[40..44].copy_from_slice(&(image.len() as u32).to_le_bytes());
+        fixed[44] = form;
+        fixed[48..52].copy_from_slice(&prefix.to_le_bytes());
+        fixed[52..56].copy_from_slice(&suffix.to_le_bytes());
+        // SAFETY: `total` bytes at `start` were reserved for this record; no one else has its
+        // address yet.
+        unsafe {
+            let to = start.as_ptr();
+            to.copy_from_nonoverlapping(fixed.as_ptr(), RECORD_HEADER_BYTES);
+            let to = to.add(RECORD_HEADER_BYTES);
+            to.copy_from_nonoverlapping(new.key.as_ptr(), new.key.len());
+            to.add(new.key.len()).copy_from_nonoverlapping(image.as_ptr(), image.len());
+        }
+        Ok(word)
+    }
+
+    /// A transaction that ended at `timestamp` gives up its chunks.
+    pub(crate) fn release(&self, users: &mut Chunks, timestamp: Lsn) {
+        for id in users.drain(..) {
+            let word = u64::from(id.arena) << OFFSET_BITS | (id.number * self.chunk_bytes as u64);
+            let chunk = self.chunk(word).expect("a chunk with users is not retired");
+            chunk.released_at.fetch_max(timestamp.get(), Ordering::Relaxed);
+            chunk.users.fetch_sub(1, Ordering::Release);
+        }
+    }
+
+    /// Retires every sealed chunk whose transactions ended at or below `limit`; returns how many.
+    pub fn retire(&self, limit: Lsn) -> usize {
+        let mut retired = 0;
+        for arena in &self.arenas {
+            let mut state = arena.state.lock();
+            state.sealed.retain(|&pointer| {
+                // SAFETY: sealed chunks are alive until this function takes them out.
+                let chunk = unsafe { &*pointer };
+                let unused = chunk.users.load(Ordering::Acquire) == 0
+                    && chunk.released_at.load(Ordering::Relaxed) <= limit.get();
+                if unused {
+                    let slot = (chunk.number % DIRECTORY_SLOTS as u64) as usize;
+                    arena.directory[slot].store(std::ptr::null_mut(), Ordering::Release);
+                    retired += 1;
+                    // SAFETY: made by Box::into_raw in `install`; out of the directory and the
+                    // list, so this is the only owner.
+                    self.reuse_later(unsafe { Box::from_raw(pointer) });
+                }
+                !unused
+            });
+        }
+        retired
+    }
+
+    fn reuse_later(&self, chunk: Box<Chunk>) {
+        let (pool, standard) = (self.pool.clone(), self.chunk_bytes);
+        runtime::quiescent::defer(move || {
+            let memory = chunk.memory;
+            let mut pool = pool.lock();
+            if memory.bytes == standard && pool.len() < POOL_CHUNKS {
+                pool.push(memory);
+            }
+        });
+    }
+}
+
+impl Drop for UndoSpace {
+    fn drop(&mut self) {
+        for arena in &mut self.arenas {
+            let state = arena.state.get_mut();
+            let current = std::mem::replace(&mut state.current, std::ptr::null_mut());
+            let chunks = state.sealed.drain(..).chain([current]);
+            for pointer in chunks.filter(|pointer| !pointer.is_null()) {
+                // SAFETY: every chunk was made by Box::into_raw and is in exactly one of the
+                // two places; nobody else uses the space any more.
+                drop(unsafe { Box::from_raw(pointer) });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_lead_back() {
+        let cases: [(&[u8], &[u8]); 6] = [
+            (b"", b""),
+            (b"0123456789", b"01234x6789"),
+            (b"0123456789", b"01234xxxx6789"),
+            (b"aaaaaaaaaaaaaaaa", b"aaaaaaaaaa"),
+            (b"short", b"quite another"),
+            (b"0123456789tail", b"0123456789"),
+        ];
+        for (old, new) in cases {
+            let image = BeforeImage::between(old, new);
+            let mut payload = new.to_vec();
+            assert!(image.apply(&mut payload));
+            assert_eq!(payload, old, "{image:?}");
+            let logged = LoggedUndo { word: 9, before_word: 7, before_flags: 3, before: image };
+            let mut bytes = Vec::new();
+            logged.encode(&mut bytes);
+            assert_eq!(LoggedUndo::parse(&bytes), Some(logged));
+        }
+        assert_eq!(LoggedUndo::parse(&[0; 17]), None);
+        let image = BeforeImage::Patch { prefix: 9, suffix: 9, middle: b"x" };
+        assert!(!image.apply(&mut vec![0; 10]));
+    }
+}
