@@ -80,13 +80,174 @@ pub struct ColumnType {
     pub unsigned: bool,
     /// ZEROFILL (implies unsigned).
     pub zerofill: bool,
-    /// Characters for character types, bytes for binary ones, display width for integers.
+    /// Characters for character types, bytes for binary ones, longest text for all others
+    /// (display width of an integer, `precision + 2` of a signed DECIMAL with a fraction).
     pub length: u32,
-    /// Total digits of a DECIMAL.
+    /// Total digits of a DECIMAL; most digits an integer can have.
     pub precision: u8,
     /// Digits after the point of a DECIMAL, fractional second digits of temporal types;
     /// 31 for a floating type without a declared scale.
     pub scale: u8,
     /// Collation of character types; `BINARY` otherwise.
     pub collation: CollationId,
+}
+
+/// `scale` of a floating type without a declared number of digits.
+pub const SCALE_NOT_FIXED: u8 = 31;
+
+impl TypeKind {
+    /// TINYINT to BIGINT.
+    pub fn is_integer(self) -> bool {
+        matches!(self, Self::TinyInt | Self::SmallInt | Self::MediumInt | Self::Int | Self::BigInt)
+    }
+
+    /// FLOAT or DOUBLE.
+    pub fn is_floating(self) -> bool {
+        matches!(self, Self::Float | Self::Double)
+    }
+
+    /// Any number, YEAR included.
+    pub fn is_number(self) -> bool {
+        self.is_integer() || self.is_floating() || matches!(self, Self::Decimal | Self::Year)
+    }
+
+    /// DATE, TIME, DATETIME, TIMESTAMP.
+    pub fn is_temporal(self) -> bool {
+        matches!(self, Self::Date | Self::Time | Self::DateTime | Self::Timestamp)
+    }
+
+    /// Character or binary type of any kind.
+    pub fn is_string(self) -> bool {
+        !self.is_number() && !self.is_temporal() && self != Self::Null
+    }
+
+    /// TEXT and BLOB types.
+    pub fn is_large(self) -> bool {
+        matches!(
+            self,
+            Self::TinyText
+                | Self::Text
+                | Self::MediumText
+                | Self::LongText
+                | Self::TinyBlob
+                | Self::Blob
+                | Self::MediumBlob
+                | Self::LongBlob
+        )
+    }
+
+    /// Bytes of an integer type; 0 for others.
+    pub fn integer_bytes(self) -> u32 {
+        match self {
+            Self::TinyInt => 1,
+            Self::SmallInt => 2,
+            Self::MediumInt => 3,
+            Self::Int => 4,
+            Self::BigInt => 8,
+            _ => 0,
+        }
+    }
+}
+
+impl ColumnType {
+    /// A type with nothing but its kind; the other constructors fill in the rest.
+    const fn plain(kind: TypeKind, length: u32) -> Self {
+        Self {
+            kind,
+            unsigned: false,
+            zerofill: false,
+            length,
+            precision: 0,
+            scale: 0,
+            collation: CollationId::BINARY,
+        }
+    }
+
+    /// The type of NULL.
+    pub const NULL: Self = Self::plain(TypeKind::Null, 0);
+
+    /// An integer type with its default display width.
+    pub fn integer(kind: TypeKind, unsigned: bool) -> Self {
+        let (signed_width, unsigned_width) = match kind {
+            TypeKind::TinyInt => (4, 3),
+            TypeKind::SmallInt => (6, 5),
+            TypeKind::MediumInt => (9, 8),
+            TypeKind::Int => (11, 10),
+            _ => (20, 20),
+        };
+        let length = if unsigned { unsigned_width } else { signed_width };
+        let precision = match (kind, unsigned) {
+            (TypeKind::MediumInt, false) => 7,
+            (_, false) => length as u8 - 1,
+            (_, true) => length as u8,
+        };
+        Self { unsigned, precision, ..Self::plain(kind, length) }
+    }
+
+    /// DECIMAL(precision, scale).
+    pub fn decimal(precision: u8, scale: u8, unsigned: bool) -> Self {
+        let length = u32::from(precision) + u32::from(scale > 0) + u32::from(!unsigned);
+        Self { unsigned, precision, scale, ..Self::plain(TypeKind::Decimal, length) }
+    }
+
+    /// DOUBLE.
+    pub fn double() -> Self {
+        Self { scale: SCALE_NOT_FIXED, ..Self::plain(TypeKind::Double, 22) }
+    }
+
+    /// FLOAT.
+    pub fn float() -> Self {
+        Self { scale: SCALE_NOT_FIXED, ..Self::plain(TypeKind::Float, 12) }
+    }
+
+    /// CHAR or VARCHAR of so many characters.
+    pub fn text(kind: TypeKind, characters: u32, collation: CollationId) -> Self {
+        Self { collation, ..Self::plain(kind, characters) }
+    }
+
+    /// BINARY or VARBINARY of so many bytes.
+    pub fn binary(kind: TypeKind, bytes: u32) -> Self {
+        Self::plain(kind, bytes)
+    }
+
+    /// A TEXT or BLOB type; `length` is its limit in bytes.
+    pub fn large(kind: TypeKind, collation: CollationId) -> Self {
+        let length = match kind {
+            TypeKind::TinyText | TypeKind::TinyBlob => 255,
+            TypeKind::Text | TypeKind::Blob => 65_535,
+            TypeKind::MediumText | TypeKind::MediumBlob => (1 << 24) - 1,
+            _ => u32::MAX,
+        };
+        Self { collation, ..Self::plain(kind, length) }
+    }
+
+    /// DATE.
+    pub fn date() -> Self {
+        Self::plain(TypeKind::Date, 10)
+    }
+
+    /// YEAR.
+    pub fn year() -> Self {
+        Self { unsigned: true, zerofill: true, precision: 4, ..Self::plain(TypeKind::Year, 4) }
+    }
+
+    /// TIME, DATETIME or TIMESTAMP with so many fractional digits.
+    pub fn temporal(kind: TypeKind, scale: u8) -> Self {
+        let whole = if kind == TypeKind::Time { 10 } else { 19 };
+        let fraction = if scale > 0 { u32::from(scale) + 1 } else { 0 };
+        Self { scale, ..Self::plain(kind, whole + fraction) }
+    }
+
+    /// Character or binary type without a character set.
+    pub fn is_binary_string(&self) -> bool {
+        self.kind.is_string() && self.collation == CollationId::BINARY
+    }
+
+    /// Most bytes that a value of a character or binary type has.
+    pub fn max_bytes(&self) -> u64 {
+        if self.kind.is_large() {
+            return u64::from(self.length);
+        }
+        u64::from(self.length) * u64::from(self.collation.charset().max_bytes())
+    }
 }

@@ -9,12 +9,15 @@ pub mod collation;
 pub mod column_type;
 pub mod decimal;
 pub mod error;
+pub mod number;
 pub mod row;
 pub mod sql_mode;
 pub mod temporal;
+pub mod text;
 pub mod value;
 
 pub use charset::Charset;
+pub use collation::Collation;
 pub use column_type::{CollationId, ColumnType, TypeKind};
 pub use decimal::Decimal;
 pub use error::{Level, SqlError, Warning, codes};

@@ -1,0 +1,110 @@
+//! Result types of aggregates.
+
+use super::{Aggregate, AggregateFunction, ConcatOptions};
+use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::{ColumnType, SqlError, TypeKind, codes};
+
+/// Digits that SUM adds for the number of rows.
+const SUM_DIGITS: u32 = 22;
+
+impl Builder<'_> {
+    /// An aggregate function. COUNT without arguments is COUNT(*).
+    pub fn aggregate(
+        &self,
+        function: AggregateFunction,
+        distinct: bool,
+        arguments: Vec<Expr>,
+        concat: ConcatOptions,
+    ) -> Result<Aggregate, SqlError> {
+        let mut arguments = arguments;
+        for argument in &arguments {
+            crate::builder::one_column(argument)?;
+        }
+        let several = matches!(function, AggregateFunction::Count | AggregateFunction::GroupConcat);
+        let count_fits = match function {
+            AggregateFunction::CountRows => arguments.is_empty(),
+            _ if several => !arguments.is_empty(),
+            _ => arguments.len() == 1,
+        };
+        if !count_fits {
+            return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"aggregate"]));
+        }
+        let result = self.aggregate_result(function, &mut arguments)?;
+        Ok(Aggregate { function, distinct, arguments, concat, result })
+    }
+
+    fn aggregate_result(
+        &self,
+        function: AggregateFunction,
+        arguments: &mut [Expr],
+    ) -> Result<ResultType, SqlError> {
+        use AggregateFunction as F;
+        let argument = arguments.first().map(|argument| argument.result);
+        let argument = argument.unwrap_or_else(ResultType::null);
+        Ok(match function {
+            F::CountRows | F::Count => {
+                let mut result = ResultType::bigint(false, false);
+                result.column_type.length = 21;
+                result
+            }
+            F::Sum => match Domain::of(&argument) {
+                Domain::Double => {
+                    let mut result = ResultType::double(true);
+                    if argument.column_type.kind.is_floating() {
+                        result.column_type.scale = argument.column_type.scale;
+                        if argument.column_type.scale < 31 {
+                            result.column_type.length = 17 + u32::from(argument.column_type.scale);
+                        }
+                    }
+                    result
+                }
+                _ => {
+                    let precision = argument.decimal_precision() + SUM_DIGITS;
+                    ResultType::decimal(precision, argument.decimal_scale().into(), false, true)
+                }
+            },
+            F::Average => match Domain::of(&argument) {
+                Domain::Double => ResultType::double(true),
+                _ => {
+                    let increment = u32::from(self.settings().div_precision_increment);
+                    let scale = u32::from(argument.decimal_scale()) + increment;
+                    let precision = argument.decimal_precision() + increment;
+                    ResultType::decimal(precision, scale, false, true)
+                }
+            },
+            F::Minimum | F::Maximum => argument.with_nullable(true),
+            F::BitAnd | F::BitOr | F::BitXor => {
+                let mut result = ResultType::bigint(true, false);
+                result.column_type.length = 21;
+                result
+            }
+            F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance => {
+                let mut column_type = ColumnType::double();
+                column_type.length = 23;
+                let exact = Domain::of(&argument) != Domain::Double;
+                if exact {
+                    let increment = self.settings().div_precision_increment;
+                    column_type.scale = argument.decimal_scale() + increment;
+                    column_type.length = 17 + u32::from(column_type.scale);
+                }
+                ResultType::of(column_type, true)
+            }
+            F::GroupConcat => {
+                let (collation, coercibility, ascii) =
+                    aggregate_collations(self, "group_concat", arguments, CollationUse::Join)?;
+                let length = self.settings().group_concat_max_len as u64;
+                let characters = length / u64::from(collation.charset().max_bytes());
+                let mut result =
+                    ResultType::string(characters, collation, coercibility, ascii, true);
+                if length > 512 {
+                    let binary = collation == types::CollationId::BINARY;
+                    result.column_type.kind =
+                        if binary { TypeKind::MediumBlob } else { TypeKind::MediumText };
+                }
+                result
+            }
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! `+ - * / DIV %` on integers, DECIMAL and DOUBLE.
+
+use crate::builder::Domain;
+use crate::coerce;
+use crate::context::{Columns, EvalContext};
+use crate::expression::{ArithmeticOperator, Expr};
+use types::{Decimal, SqlError, SqlMode, ValueRef, codes};
+
+/// 1690 with the expression's text.
+pub(crate) fn out_of_range(kind: &str, expr: &Expr) -> SqlError {
+    SqlError::new(&codes::DATA_OUT_OF_RANGE, &[&kind, &expr.to_string()])
+}
+
+fn bigint_out_of_range(expr: &Expr) -> SqlError {
+    let unsigned = expr.result.column_type.unsigned;
+    out_of_range(if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" }, expr)
+}
+
+/// An integer result in the type of the expression.
+pub(crate) fn integer_result<'a>(expr: &Expr, value: i128) -> Result<ValueRef<'a>, SqlError> {
+    if expr.result.column_type.unsigned {
+        u64::try_from(value).map(ValueRef::UInt).map_err(|_| bigint_out_of_range(expr))
+    } else {
+        i64::try_from(value).map(ValueRef::Int).map_err(|_| bigint_out_of_range(expr))
+    }
+}
+
+/// Warns of a division by zero and gives NULL.
+pub(crate) fn division_by_zero<'a>(context: &EvalContext) -> Result<ValueRef<'a>, SqlError> {
+    if context.settings.sql_mode.contains(SqlMode::ERROR_FOR_DIVISION_BY_ZERO) {
+        context.warn(&codes::DIVISION_BY_ZERO, &[])?;
+    }
+    Ok(ValueRef::Null)
+}
+
+/// Evaluates an arithmetic expression.
+pub(crate) fn eval<'a>(
+    expr: &'a Expr,
+    operator: ArithmeticOperator,
+    left: &'a Expr,
+    right: &'a Expr,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    let a = left.eval(context, row)?;
+    if a.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let b = right.eval(context, row)?;
+    if b.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    if operator == ArithmeticOperator::IntegerDivide {
+        return integer_divide(expr, (a, left), (b, right), context);
+    }
+    match Domain::of(&expr.result) {
+        Domain::Integer => {
+            if let (ValueRef::Int(x), ValueRef::Int(y)) = (a, b)
+                && !expr.result.column_type.unsigned
+            {
+                return signed(expr, operator, x, y, context);
+            }
+            let x = coerce::to_integer(context, a, &left.result)?;
+            let y = coerce::to_integer(context, b, &right.result)?;
+            wide(expr, operator, x, y, context)
+        }
+        Domain::Decimal => {
+            let x = coerce::to_decimal(context, a, &left.result)?;
+            let y = coerce::to_decimal(context, b, &right.result)?;
+            decimal(expr, operator, &x, &y, context)
+        }
+        Domain::Double => {
+            let x = coerce::to_double(context, a, &left.result)?;
+            let y = coerce::to_double(context, b, &right.result)?;
+            double(expr, operator, x, y, context)
+        }
+    }
+}
+
+fn signed<'a>(
+    expr: &Expr,
+    operator: ArithmeticOperator,
+    a: i64,
+    b: i64,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let result = match operator {
+        ArithmeticOperator::Add => a.checked_add(b),
+        ArithmeticOperator::Subtract => a.checked_sub(b),
+        ArithmeticOperator::Multiply => a.checked_mul(b),
+        _ if b == 0 => return division_by_zero(context),
+        _ => Some(a.wrapping_rem(b)),
+    };
+    result.map(ValueRef::Int).ok_or_else(|| bigint_out_of_range(expr))
+}
+
+fn wide<'a>(
+    expr: &Expr,
+    operator: ArithmeticOperator,
+    a: i128,
+    b: i128,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let result = match operator {
+        ArithmeticOperator::Add => a + b,
+        ArithmeticOperator::Subtract => a - b,
+        ArithmeticOperator::Multiply => {
+            a.checked_mul(b).ok_or_else(|| bigint_out_of_range(expr))?
+        }
+        _ if b == 0 => return division_by_zero(context),
+        _ => a % b,
+    };
+    integer_result(expr, result)
+}
+
+fn decimal<'a>(
+    expr: &Expr,
+    operator: ArithmeticOperator,
+    a: &Decimal,
+    b: &Decimal,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let increment = context.settings.div_precision_increment;
+    let result = match operator {
+        ArithmeticOperator::Add => a.add(b).map(Some),
+        ArithmeticOperator::Subtract => a.subtract(b).map(Some),
+        ArithmeticOperator::Multiply => a.multiply(b).map(Some),
+        ArithmeticOperator::Divide | ArithmeticOperator::IntegerDivide => a.divide(b, increment),
+        ArithmeticOperator::Modulo => a.remainder(b),
+    };
+    match result {
+        Ok(Some(value)) => Ok(ValueRef::Decimal(value)),
+        Ok(None) => division_by_zero(context),
+        Err(_) => Err(out_of_range("DECIMAL", expr)),
+    }
+}
+
+fn double<'a>(
+    expr: &Expr,
+    operator: ArithmeticOperator,
+    a: f64,
+    b: f64,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let result = match operator {
+        ArithmeticOperator::Add => a + b,
+        ArithmeticOperator::Subtract => a - b,
+        ArithmeticOperator::Multiply => a * b,
+        _ if b == 0.0 => return division_by_zero(context),
+        ArithmeticOperator::Modulo => a % b,
+        _ => a / b,
+    };
+    double_result(expr, result)
+}
+
+/// A double that must be finite.
+pub(crate) fn double_result<'a>(expr: &Expr, value: f64) -> Result<ValueRef<'a>, SqlError> {
+    if value.is_finite() { Ok(ValueRef::Double(value)) } else { Err(out_of_range("DOUBLE", expr)) }
+}
+
+/// DIV: integers divide as such, everything else as DECIMAL, cut to a whole number.
+fn integer_divide<'a>(
+    expr: &'a Expr,
+    (a, left): (ValueRef<'a>, &'a Expr),
+    (b, right): (ValueRef<'a>, &'a Expr),
+    context: &'a EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let integers = Domain::of(&left.result).join(Domain::of(&right.result)) == Domain::Integer;
+    if integers {
+        let x = coerce::to_integer(context, a, &left.result)?;
+        let y = coerce::to_integer(context, b, &right.result)?;
+        if y == 0 {
+            return division_by_zero(context);
+        }
+        return integer_result(expr, x / y);
+    }
+    let x = coerce::to_decimal(context, a, &left.result)?;
+    let y = coerce::to_decimal(context, b, &right.result)?;
+    match x.divide(&y, 0) {
+        Ok(None) => division_by_zero(context),
+        Ok(Some(quotient)) => {
+            let whole = quotient.truncated(0).mantissa();
+            integer_result(expr, whole.ok_or_else(|| bigint_out_of_range(expr))?)
+        }
+        Err(_) => Err(bigint_out_of_range(expr)),
+    }
+}

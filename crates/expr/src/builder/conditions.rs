@@ -1,0 +1,268 @@
+//! Comparisons and logic.
+
+use super::collations::{CollationUse, aggregate_collations};
+use super::{Builder, one_column, scalar};
+use crate::compare::CompareRule;
+use crate::expression::{CompareOperator, Expr, ExprKind, Test};
+use crate::functions::control;
+use crate::result_type::ResultType;
+use types::{SqlError, Value, codes};
+
+impl Builder<'_> {
+    /// `NOT operand`. A comparison is turned round instead.
+    pub fn not(&self, operand: Expr) -> Result<Expr, SqlError> {
+        let operand = scalar(operand)?;
+        let result = ResultType::boolean(operand.result.nullable);
+        Ok(Expr { kind: ExprKind::Not(Box::new(operand)), result })
+    }
+
+    /// `left AND right`; nested conjunctions become one list.
+    pub fn and(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        let mut list = Vec::new();
+        for side in [scalar(left)?, scalar(right)?] {
+            match side.kind {
+                ExprKind::And(inner) => list.extend(inner),
+                _ => list.push(side),
+            }
+        }
+        let nullable = list.iter().any(|e| e.result.nullable);
+        Ok(Expr { kind: ExprKind::And(list), result: ResultType::boolean(nullable) })
+    }
+
+    /// `left OR right`; nested disjunctions become one list.
+    pub fn or(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        let mut list = Vec::new();
+        for side in [scalar(left)?, scalar(right)?] {
+            match side.kind {
+                ExprKind::Or(inner) => list.extend(inner),
+                _ => list.push(side),
+            }
+        }
+        let nullable = list.iter().any(|e| e.result.nullable);
+        Ok(Expr { kind: ExprKind::Or(list), result: ResultType::boolean(nullable) })
+    }
+
+    /// `left XOR right`.
+    pub fn xor(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        let (left, right) = (scalar(left)?, scalar(right)?);
+        let result = ResultType::boolean(left.result.nullable || right.result.nullable);
+        Ok(Expr { kind: ExprKind::Xor(Box::new(left), Box::new(right)), result })
+    }
+
+    /// `operand IS [NOT] NULL | TRUE | FALSE`.
+    pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
+        let operand = Box::new(scalar(operand)?);
+        let result = ResultType::boolean(false);
+        Ok(Expr { kind: ExprKind::Is { operand, test, negated }, result })
+    }
+
+    /// `left operator right`, scalars or rows of the same width (1241 otherwise).
+    pub fn compare(
+        &self,
+        operator: CompareOperator,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Expr, SqlError> {
+        let nullable = operator != CompareOperator::NullSafeEqual
+            && (left.result.nullable || right.result.nullable);
+        let result = ResultType::boolean(nullable);
+        let (mut left, mut right) = (left, right);
+        if let Some(rules) = self.row_rules(operator.symbol(), &mut left, &mut right)? {
+            let (left, right) = (Box::new(left), Box::new(right));
+            let kind = ExprKind::CompareRows { operator, rules, left, right };
+            return Ok(Expr { kind, result });
+        }
+        let rule = self.pair_rule(operator.symbol(), &mut left, &mut right)?;
+        let kind =
+            ExprKind::Compare { operator, rule, left: Box::new(left), right: Box::new(right) };
+        Ok(Expr { kind, result })
+    }
+
+    /// The rule for two scalars, which may come back converted.
+    fn pair_rule(
+        &self,
+        operation: &str,
+        left: &mut Expr,
+        right: &mut Expr,
+    ) -> Result<CompareRule, SqlError> {
+        let rule = CompareRule::of_pair(left, right);
+        let mut pair = [take(left), take(right)];
+        let decided = self.decide(operation, rule, &mut pair);
+        let [first, second] = pair;
+        (*left, *right) = (first, second);
+        decided
+    }
+
+    /// Fills in the collation of a text rule and converts constants to what they are
+    /// compared as.
+    fn decide(
+        &self,
+        operation: &str,
+        rule: CompareRule,
+        operands: &mut [Expr],
+    ) -> Result<CompareRule, SqlError> {
+        if matches!(rule, CompareRule::Text(_)) {
+            let (collation, ..) =
+                aggregate_collations(self, operation, operands, CollationUse::Compare)?;
+            return Ok(CompareRule::Text(collation));
+        }
+        for operand in operands.iter_mut() {
+            let taken = take(operand);
+            *operand = rule.prepare_constant(self, taken);
+        }
+        Ok(rule)
+    }
+
+    /// Rules for two rows, `None` for two scalars.
+    fn row_rules(
+        &self,
+        operation: &str,
+        left: &mut Expr,
+        right: &mut Expr,
+    ) -> Result<Option<Vec<CompareRule>>, SqlError> {
+        let width = |expr: &Expr| match &expr.kind {
+            ExprKind::Row(elements) => elements.len(),
+            _ => 1,
+        };
+        let (width_left, width_right) = (width(left), width(right));
+        let (ExprKind::Row(a), ExprKind::Row(b)) = (&mut left.kind, &mut right.kind) else {
+            return match (width_left, width_right) {
+                (1, 1) => Ok(None),
+                _ => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&width_left])),
+            };
+        };
+        if a.len() != b.len() {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&a.len()]));
+        }
+        let mut rules = Vec::with_capacity(a.len());
+        for (x, y) in a.iter_mut().zip(b) {
+            one_column(x)?;
+            one_column(y)?;
+            rules.push(self.pair_rule(operation, x, y)?);
+        }
+        Ok(Some(rules))
+    }
+
+    /// `operand [NOT] BETWEEN low AND high`.
+    pub fn between(
+        &self,
+        operand: Expr,
+        low: Expr,
+        high: Expr,
+        negated: bool,
+    ) -> Result<Expr, SqlError> {
+        let mut operands = [scalar(operand)?, scalar(low)?, scalar(high)?];
+        let nullable = operands.iter().any(|e| e.result.nullable);
+        let rule = CompareRule::of_list(&operands);
+        let rule = self.decide("between", rule, &mut operands)?;
+        let [operand, low, high] = operands.map(Box::new);
+        let kind = ExprKind::Between { operand, low, high, rule, negated };
+        Ok(Expr { kind, result: ResultType::boolean(nullable) })
+    }
+
+    /// `operand [NOT] IN (list)`.
+    pub fn in_list(&self, operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
+        let mut operand = operand;
+        let nullable =
+            operand.result.nullable || list.iter().any(|candidate| candidate.result.nullable);
+        let mut candidates = Vec::with_capacity(list.len());
+        for mut candidate in list {
+            let rules = match self.row_rules("in", &mut operand, &mut candidate)? {
+                Some(rules) => rules,
+                None => vec![self.candidate_rule(&operand, &mut candidate)?],
+            };
+            candidates.push((candidate, rules));
+        }
+        let kind = ExprKind::In { operand: Box::new(operand), list: candidates, negated };
+        Ok(Expr { kind, result: ResultType::boolean(nullable) })
+    }
+
+    /// The rule for an operand that is compared with several candidates: only the candidate
+    /// is converted.
+    fn candidate_rule(
+        &self,
+        operand: &Expr,
+        candidate: &mut Expr,
+    ) -> Result<CompareRule, SqlError> {
+        let rule = CompareRule::of_pair(operand, candidate);
+        let mut pair = [operand.clone(), take(candidate)];
+        let rule = self.decide("in", rule, &mut pair);
+        let [_, second] = pair;
+        *candidate = second;
+        rule
+    }
+
+    /// `operand [NOT] LIKE pattern ESCAPE escape`; the escape is `\` if `None` (or nothing
+    /// under NO_BACKSLASH_ESCAPES), 1210 if it is no constant single character.
+    pub fn like(
+        &self,
+        operand: Expr,
+        pattern: Expr,
+        escape: Option<Expr>,
+        negated: bool,
+    ) -> Result<Expr, SqlError> {
+        let mut operands = [scalar(operand)?, scalar(pattern)?];
+        let nullable = operands.iter().any(|e| e.result.nullable);
+        let (collation, ..) =
+            aggregate_collations(self, "like", &mut operands, CollationUse::Compare)?;
+        let default = if self.settings.sql_mode.contains(types::SqlMode::NO_BACKSLASH_ESCAPES) {
+            None
+        } else {
+            Some(u32::from('\\'))
+        };
+        let escape = match escape.as_ref().map(|e| (e, e.literal())) {
+            None | Some((_, Some(Value::Null))) => default,
+            Some((expr, Some(Value::Bytes(text)))) => {
+                let charset = expr.result.collation().charset();
+                match charset.character_count(text) {
+                    0 => None,
+                    1 => charset.decode(text).map(|(code_point, _)| code_point),
+                    _ => return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"ESCAPE"])),
+                }
+            }
+            _ => return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"ESCAPE"])),
+        };
+        let [operand, pattern] = operands.map(Box::new);
+        let kind = ExprKind::Like { operand, pattern, escape, collation, negated };
+        Ok(Expr { kind, result: ResultType::boolean(nullable) })
+    }
+
+    /// CASE.
+    pub fn case(
+        &self,
+        operand: Option<Expr>,
+        branches: Vec<(Expr, Expr)>,
+        otherwise: Option<Expr>,
+    ) -> Result<Expr, SqlError> {
+        let (mut whens, mut values): (Vec<_>, Vec<_>) = branches.into_iter().unzip();
+        let has_else = otherwise.is_some();
+        values.extend(otherwise);
+        for value in &values {
+            one_column(value)?;
+        }
+        let mut result = control::common_result(self, "case", &mut values)?;
+        result.nullable |= !has_else;
+        let otherwise = if has_else { values.pop().map(Box::new) } else { None };
+        let operand = match operand {
+            None => None,
+            Some(operand) => {
+                let mut rules = Vec::with_capacity(whens.len());
+                for when in &mut whens {
+                    rules.push(self.candidate_rule(&operand, when)?);
+                }
+                Some((Box::new(operand), rules))
+            }
+        };
+        let branches = whens.into_iter().zip(values).collect();
+        Ok(Expr { kind: ExprKind::Case { operand, branches, otherwise }, result })
+    }
+}
+
+/// Takes an expression out, leaving NULL.
+fn take(expr: &mut Expr) -> Expr {
+    let literal = crate::expression::Literal {
+        value: Value::Null,
+        form: crate::expression::LiteralForm::Plain,
+    };
+    std::mem::replace(expr, Expr { kind: ExprKind::Literal(literal), result: ResultType::null() })
+}

@@ -1,0 +1,134 @@
+//! Builds expressions: decides types, conversions and collations.
+//!
+//! Operands are moved in; where the operation compares or joins text of different character
+//! sets, operands come back wrapped in conversions.
+
+mod cast;
+mod collations;
+mod conditions;
+mod literals;
+mod operators;
+
+pub use cast::CastTarget;
+pub(crate) use collations::{CollationUse, aggregate_collations};
+pub(crate) use operators::{Domain, number_of_hex};
+
+use crate::context::Settings;
+use crate::expression::{Expr, ExprKind};
+use crate::functions;
+use crate::result_type::{Coercibility, ResultType};
+use std::sync::Arc;
+use types::temporal::IntervalUnit;
+use types::{CollationId, SqlError, codes};
+
+/// Builds expressions under the settings of a session.
+#[derive(Clone, Copy, Debug)]
+pub struct Builder<'a> {
+    settings: &'a Settings,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder for a session.
+    pub fn new(settings: &'a Settings) -> Self {
+        Self { settings }
+    }
+
+    /// The session's settings.
+    pub fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
+    /// Collation of literals and of numbers used as text.
+    pub fn connection_collation(&self) -> CollationId {
+        self.settings.collation
+    }
+
+    /// A column of the row. `name` is its printed form for messages, e.g. `` `d`.`t`.`c` ``.
+    pub fn column(&self, position: usize, result: ResultType, name: impl Into<Arc<str>>) -> Expr {
+        Expr { kind: ExprKind::Column { position, name: name.into() }, result }
+    }
+
+    /// A parameter of the prepared statement. `result` is the type of the value bound to it;
+    /// bind again when a later execution brings another type.
+    pub fn parameter(&self, index: usize, result: ResultType) -> Expr {
+        let mut result = result;
+        if result.is_string() {
+            result.coercibility = Coercibility::Coercible;
+        }
+        Expr { kind: ExprKind::Parameter(index), result }
+    }
+
+    /// `@name`, with the type it has now (`None`: it is not set).
+    pub fn user_variable(&self, name: &str, result: Option<ResultType>) -> Expr {
+        let result = result.unwrap_or_else(|| {
+            let mut unset = ResultType::string(
+                16_777_216,
+                CollationId::BINARY,
+                Coercibility::Implicit,
+                false,
+                true,
+            );
+            unset.column_type.kind = types::TypeKind::LongBlob;
+            unset
+        });
+        let mut result = result.with_nullable(true);
+        if result.is_string() {
+            result.coercibility = Coercibility::Implicit;
+        }
+        Expr { kind: ExprKind::UserVariable(name.to_lowercase()), result }
+    }
+
+    /// `@name := value`.
+    pub fn assign(&self, name: &str, value: Expr) -> Result<Expr, SqlError> {
+        let value = scalar(value)?;
+        let result = value.result;
+        Ok(Expr { kind: ExprKind::Assign(name.to_lowercase(), Box::new(value)), result })
+    }
+
+    /// `(a, b, ...)`.
+    pub fn row(&self, elements: Vec<Expr>) -> Expr {
+        let nullable = elements.iter().any(|element| element.result.nullable);
+        Expr { kind: ExprKind::Row(elements), result: ResultType::boolean(nullable) }
+    }
+
+    /// A call by name, as written. 1305 for an unknown name, 1582 for a wrong number of
+    /// arguments.
+    pub fn call(&self, name: &str, arguments: Vec<Expr>) -> Result<Expr, SqlError> {
+        let Some(function) = functions::find(name) else {
+            return Err(SqlError::new(&codes::SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]));
+        };
+        if !function.accepts(arguments.len()) {
+            return Err(SqlError::new(&codes::WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
+        }
+        let mut arguments = arguments;
+        for argument in &arguments {
+            one_column(argument)?;
+        }
+        let result = function.resolve(self, &mut arguments)?;
+        Ok(Expr { kind: ExprKind::Call { function, arguments }, result })
+    }
+
+    /// A call of a function whose first argument is a unit: `extract`, `timestampdiff`,
+    /// `timestampadd`.
+    pub fn unit_call(
+        &self,
+        name: &str,
+        unit: IntervalUnit,
+        arguments: Vec<Expr>,
+    ) -> Result<Expr, SqlError> {
+        functions::temporal_units::build(self, name, unit, arguments)
+    }
+}
+
+/// 1241 unless the expression is a scalar.
+pub(crate) fn one_column(expr: &Expr) -> Result<(), SqlError> {
+    match &expr.kind {
+        ExprKind::Row(_) => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1])),
+        _ => Ok(()),
+    }
+}
+
+fn scalar(expr: Expr) -> Result<Expr, SqlError> {
+    one_column(&expr)?;
+    Ok(expr)
+}

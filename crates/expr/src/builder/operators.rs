@@ -1,0 +1,273 @@
+//! Arithmetic and bit operators: their result types.
+
+use super::{Builder, scalar};
+use crate::expression::{ArithmeticOperator, BitOperator, Expr, ExprKind, Literal, LiteralForm};
+use crate::functions;
+use crate::result_type::ResultType;
+use types::temporal::IntervalUnit;
+use types::{ColumnType, SqlError, SqlMode, TypeKind, Value};
+
+/// As what an arithmetic operation computes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Domain {
+    /// 64 bit integers.
+    Integer,
+    /// DECIMAL.
+    Decimal,
+    /// DOUBLE.
+    Double,
+}
+
+impl Domain {
+    /// The domain that an operand brings.
+    pub(crate) fn of(result: &ResultType) -> Self {
+        let column_type = &result.column_type;
+        match column_type.kind {
+            kind if kind.is_integer() || kind == TypeKind::Year => Domain::Integer,
+            TypeKind::Decimal => Domain::Decimal,
+            kind if kind.is_temporal() && column_type.scale > 0 => Domain::Decimal,
+            kind if kind.is_temporal() => Domain::Integer,
+            TypeKind::Null => Domain::Integer,
+            _ => Domain::Double,
+        }
+    }
+
+    /// The domain of an expression; hexadecimal literals count as integers.
+    pub(crate) fn of_expr(expr: &Expr) -> Self {
+        if expr.is_hex_literal() { Domain::Integer } else { Self::of(&expr.result) }
+    }
+
+    /// The wider of two.
+    pub(crate) fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (Domain::Double, _) | (_, Domain::Double) => Domain::Double,
+            (Domain::Decimal, _) | (_, Domain::Decimal) => Domain::Decimal,
+            _ => Domain::Integer,
+        }
+    }
+}
+
+/// The type of an integer result of so many digits.
+fn integer_result(precision: u32, unsigned: bool, nullable: bool) -> ResultType {
+    let length = precision + u32::from(!unsigned);
+    let kind = if length > 10 { TypeKind::BigInt } else { TypeKind::Int };
+    let mut column_type = ColumnType::integer(kind, unsigned);
+    column_type.length = length;
+    column_type.precision = precision.min(20) as u8;
+    ResultType::of(column_type, nullable)
+}
+
+impl Builder<'_> {
+    /// `left operator right`.
+    pub fn arithmetic(
+        &self,
+        operator: ArithmeticOperator,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Expr, SqlError> {
+        let (left, right) = (scalar(left)?, scalar(right)?);
+        let (left, right) = (number_of_hex(left), number_of_hex(right));
+        let mut domain = Domain::of_expr(&left).join(Domain::of_expr(&right));
+        match operator {
+            ArithmeticOperator::Divide if domain == Domain::Integer => domain = Domain::Decimal,
+            ArithmeticOperator::IntegerDivide => domain = Domain::Integer,
+            _ => {}
+        }
+        let result = self.arithmetic_type(operator, domain, &left.result, &right.result);
+        let kind = ExprKind::Arithmetic { operator, left: Box::new(left), right: Box::new(right) };
+        Ok(Expr { kind, result })
+    }
+
+    fn arithmetic_type(
+        &self,
+        operator: ArithmeticOperator,
+        domain: Domain,
+        left: &ResultType,
+        right: &ResultType,
+    ) -> ResultType {
+        use ArithmeticOperator::{Add, Divide, IntegerDivide, Modulo, Multiply, Subtract};
+        let dividing = matches!(operator, Divide | IntegerDivide | Modulo);
+        let nullable = left.nullable || right.nullable || dividing;
+        let (precision_l, precision_r) = (left.decimal_precision(), right.decimal_precision());
+        let (scale_l, scale_r) =
+            (u32::from(left.decimal_scale()), u32::from(right.decimal_scale()));
+        let (unsigned_l, unsigned_r) = (left.column_type.unsigned, right.column_type.unsigned);
+        let integer_digits = left.integer_digits().max(right.integer_digits());
+        match (domain, operator) {
+            (Domain::Double, _) => double_type(operator, left, right, nullable),
+            (_, IntegerDivide) => {
+                let unsigned = unsigned_l || unsigned_r;
+                let length = left.integer_digits().max(1) + u32::from(scale_l > 0);
+                let mut result = ResultType::integer_of_length(length, unsigned, nullable);
+                result.column_type.precision = length.min(20) as u8;
+                result
+            }
+            (Domain::Integer, Add | Subtract) => {
+                let no_unsigned = operator == Subtract
+                    && self.settings.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION);
+                let unsigned = (unsigned_l || unsigned_r) && !no_unsigned;
+                integer_result(integer_digits + 1, unsigned, nullable)
+            }
+            (Domain::Integer, Multiply) => {
+                integer_result(precision_l + precision_r, unsigned_l || unsigned_r, nullable)
+            }
+            (Domain::Integer, _) => {
+                let precision = precision_l.max(precision_r);
+                integer_result(precision, unsigned_l, nullable)
+            }
+            (Domain::Decimal, Add | Subtract) => {
+                let scale = scale_l.max(scale_r);
+                let unsigned = unsigned_l && unsigned_r;
+                ResultType::decimal(integer_digits + 1 + scale, scale, unsigned, nullable)
+            }
+            (Domain::Decimal, Multiply) => ResultType::decimal(
+                precision_l + precision_r,
+                scale_l + scale_r,
+                unsigned_l && unsigned_r,
+                nullable,
+            ),
+            (Domain::Decimal, Divide) => {
+                let increment = u32::from(self.settings.div_precision_increment);
+                let scale = (scale_l + increment).min(u32::from(types::decimal::SCALE_MAX));
+                let precision = precision_l + scale_r + increment;
+                ResultType::decimal(precision, scale, unsigned_l && unsigned_r, nullable)
+            }
+            (Domain::Decimal, _) => {
+                let scale = scale_l.max(scale_r);
+                let precision = precision_l.max(precision_r);
+                ResultType::decimal(precision, scale, unsigned_l, nullable)
+            }
+        }
+    }
+
+    /// `-operand`.
+    pub fn negate(&self, operand: Expr) -> Result<Expr, SqlError> {
+        let operand = number_of_hex(scalar(operand)?);
+        if let Some(folded) = negated_literal(&operand) {
+            return Ok(folded);
+        }
+        let mut expr = self.call_internal(&functions::NEGATE, vec![operand])?;
+        expr.result.column_type.unsigned = false;
+        Ok(expr)
+    }
+
+    /// `~operand`.
+    pub fn bit_not(&self, operand: Expr) -> Result<Expr, SqlError> {
+        self.call_internal(&functions::BIT_NOT, vec![number_of_hex(scalar(operand)?)])
+    }
+
+    /// `left operator right` on bits.
+    pub fn bit(&self, operator: BitOperator, left: Expr, right: Expr) -> Result<Expr, SqlError> {
+        let function = match operator {
+            BitOperator::Or => &functions::BIT_OR,
+            BitOperator::And => &functions::BIT_AND,
+            BitOperator::Xor => &functions::BIT_XOR,
+            BitOperator::ShiftLeft => &functions::SHIFT_LEFT,
+            BitOperator::ShiftRight => &functions::SHIFT_RIGHT,
+        };
+        let operands = vec![number_of_hex(scalar(left)?), number_of_hex(scalar(right)?)];
+        self.call_internal(function, operands)
+    }
+
+    /// `base ± INTERVAL amount unit`.
+    pub fn date_arithmetic(
+        &self,
+        base: Expr,
+        amount: Expr,
+        unit: IntervalUnit,
+        subtract: bool,
+    ) -> Result<Expr, SqlError> {
+        let (base, amount) = (scalar(base)?, scalar(amount)?);
+        let result = functions::temporal_units::interval_result(self, &base, &amount, unit);
+        let kind = ExprKind::DateArithmetic {
+            base: Box::new(base),
+            amount: Box::new(amount),
+            unit,
+            subtract,
+        };
+        Ok(Expr { kind, result })
+    }
+
+    /// A call of a function that has no name in SQL.
+    pub(crate) fn call_internal(
+        &self,
+        function: &'static functions::Function,
+        mut arguments: Vec<Expr>,
+    ) -> Result<Expr, SqlError> {
+        let result = function.resolve(self, &mut arguments)?;
+        Ok(Expr { kind: ExprKind::Call { function, arguments }, result })
+    }
+}
+
+/// Type of a DOUBLE result: digits after the point are kept where both sides have them fixed.
+fn double_type(
+    operator: ArithmeticOperator,
+    left: &ResultType,
+    right: &ResultType,
+    nullable: bool,
+) -> ResultType {
+    use types::column_type::SCALE_NOT_FIXED;
+    let mut result = ResultType::double(nullable);
+    let places = |side: &ResultType| match side.column_type.kind {
+        kind if kind.is_number() || kind.is_temporal() => side.column_type.scale,
+        _ => SCALE_NOT_FIXED,
+    };
+    if matches!(operator, ArithmeticOperator::Divide | ArithmeticOperator::IntegerDivide) {
+        return result;
+    }
+    let (a, b) = (places(left), places(right));
+    let scale = match operator {
+        ArithmeticOperator::Multiply if a < SCALE_NOT_FIXED && b < SCALE_NOT_FIXED => a + b,
+        _ => a.max(b),
+    };
+    if scale < SCALE_NOT_FIXED
+        && (left.column_type.kind.is_floating() || right.column_type.kind.is_floating())
+    {
+        result.column_type.scale = scale;
+        result.column_type.length = 17 + u32::from(scale);
+    }
+    result
+}
+
+/// A hexadecimal literal in numeric context is an unsigned integer.
+pub(crate) fn number_of_hex(expr: Expr) -> Expr {
+    match &expr.kind {
+        ExprKind::Literal(Literal { value: Value::Bytes(bytes), form: LiteralForm::Hex }) => {
+            let tail = &bytes[bytes.len().saturating_sub(8)..];
+            let value = tail.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+            let length = (bytes.len() as u32 * 3).max(1);
+            let mut result = ResultType::integer_of_length(length, true, false);
+            result.column_type.precision = length.min(20) as u8;
+            let literal = Literal { value: Value::UInt(value), form: LiteralForm::Plain };
+            Expr { kind: ExprKind::Literal(literal), result }
+        }
+        _ => expr,
+    }
+}
+
+/// A literal number with its sign changed, or `None`.
+fn negated_literal(operand: &Expr) -> Option<Expr> {
+    let ExprKind::Literal(Literal { value, form: LiteralForm::Plain }) = &operand.kind else {
+        return None;
+    };
+    let mut result = operand.result;
+    let value = match value {
+        Value::Int(v) if *v > 0 => {
+            result.column_type.length += 1;
+            Value::Int(-v)
+        }
+        Value::UInt(v) if *v == 1 << 63 => {
+            result.column_type.unsigned = false;
+            result.column_type.length += 1;
+            Value::Int(i64::MIN)
+        }
+        Value::Decimal(v) if !v.is_zero() && !v.is_negative() => Value::Decimal(v.negated()),
+        Value::Double(v) => {
+            result.column_type.length += 1;
+            Value::Double(-v)
+        }
+        _ => return None,
+    };
+    let literal = Literal { value, form: LiteralForm::Plain };
+    Some(Expr { kind: ExprKind::Literal(literal), result })
+}

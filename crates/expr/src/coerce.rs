@@ -1,0 +1,414 @@
+//! Implicit conversions of values in expressions, with their warnings. NULL is the caller's.
+
+use crate::context::EvalContext;
+use crate::result_type::ResultType;
+use types::number::{SignedMagnitude, parse_double};
+use types::temporal::{
+    DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime, parse_time,
+    time_from_number,
+};
+use types::{DateTime, Decimal, SqlError, Time, ValueRef, Warning, codes, text};
+
+/// Text as messages show it: bytes that are not printable as `\xHH`.
+pub(crate) fn printable(bytes: &[u8]) -> String {
+    let mut shown = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            if character < ' ' {
+                shown.push_str(&format!("\\x{:02X}", u32::from(character)));
+            } else {
+                shown.push(character);
+            }
+        }
+        for byte in chunk.invalid() {
+            shown.push_str(&format!("\\x{byte:02X}"));
+        }
+    }
+    shown
+}
+
+/// Warns that `bytes` is not wholly a number: a note if only blanks follow.
+fn warn_truncated(
+    context: &EvalContext,
+    kind: &str,
+    bytes: &[u8],
+    length: usize,
+) -> Result<(), SqlError> {
+    let shown = printable(bytes);
+    if length > 0 && bytes[length..].iter().all(u8::is_ascii_whitespace) {
+        context.note(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
+        return Ok(());
+    }
+    context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown])
+}
+
+/// The bytes of a text that is read as a number: ASCII compatible in all our sets.
+fn starts_plainly(bytes: &[u8]) -> bool {
+    !bytes.first().is_some_and(u8::is_ascii_whitespace)
+}
+
+/// As DOUBLE.
+pub(crate) fn to_double(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<f64, SqlError> {
+    Ok(match value {
+        ValueRef::Null => 0.0,
+        ValueRef::Int(v) => v as f64,
+        ValueRef::UInt(v) => v as f64,
+        ValueRef::Float(v) => f64::from(v),
+        ValueRef::Double(v) => v,
+        ValueRef::Decimal(v) => v.to_f64(),
+        ValueRef::Bytes(bytes) => {
+            let parsed = parse_double(bytes);
+            if parsed.length != bytes.len() || bytes.is_empty() || parsed.overflow {
+                warn_truncated(context, "DOUBLE", bytes, parsed.length)?;
+            }
+            parsed.value
+        }
+        ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
+            temporal_decimal(context, value, result).to_f64()
+        }
+    })
+}
+
+/// As DECIMAL.
+pub(crate) fn to_decimal(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<Decimal, SqlError> {
+    Ok(match value {
+        ValueRef::Null => Decimal::ZERO,
+        ValueRef::Int(v) => Decimal::from(v),
+        ValueRef::UInt(v) => Decimal::from(v),
+        ValueRef::Float(v) => double_to_decimal(f64::from(v)),
+        ValueRef::Double(v) => double_to_decimal(v),
+        ValueRef::Decimal(v) => v,
+        ValueRef::Bytes(bytes) => {
+            let parsed = Decimal::parse(bytes);
+            if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
+                warn_truncated(context, "DECIMAL", bytes, parsed.length)?;
+            } else if !starts_plainly(bytes) {
+                warn_truncated(context, "DECIMAL", bytes, parsed.length)?;
+            }
+            parsed.value
+        }
+        ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
+            temporal_decimal(context, value, result)
+        }
+    })
+}
+
+fn double_to_decimal(value: f64) -> Decimal {
+    Decimal::from_f64(value).map_or(Decimal::ZERO, |parsed| parsed.value)
+}
+
+/// A date or time as the number it prints as without punctuation.
+fn temporal_decimal(context: &EvalContext, value: ValueRef<'_>, result: &ResultType) -> Decimal {
+    let scale = result.column_type.scale.min(6);
+    let (number, micros) = match value {
+        ValueRef::Date(v) => (i128::from(v.to_number()), 0),
+        ValueRef::DateTime(v) => (i128::from(v.to_number()), v.micros()),
+        ValueRef::Timestamp(v) => {
+            let local = context.settings.time_zone.to_local(v);
+            (i128::from(local.to_number()), local.micros())
+        }
+        ValueRef::Time(v) => (i128::from(v.to_number()), v.micros()),
+        _ => (0, 0),
+    };
+    let negative = matches!(value, ValueRef::Time(v) if v.is_negative());
+    let micros = if negative { -i128::from(micros) } else { i128::from(micros) };
+    Decimal::new(number * 1_000_000 + micros, 6).truncated(scale)
+}
+
+/// As an integer, rounded; wide enough for both 64 bit types.
+pub(crate) fn to_integer(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<i128, SqlError> {
+    Ok(match value {
+        ValueRef::Null => 0,
+        ValueRef::Int(v) => i128::from(v),
+        ValueRef::UInt(v) => i128::from(v),
+        ValueRef::Float(v) => f64::from(v).round_ties_even() as i128,
+        ValueRef::Double(v) => {
+            (v.round_ties_even() as i128).clamp(i128::from(i64::MIN), i128::from(u64::MAX))
+        }
+        ValueRef::Decimal(v) => decimal_to_integer(&v),
+        ValueRef::Bytes(bytes) => {
+            let parsed = types::number::parse_integer(bytes);
+            if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
+                warn_truncated(context, "INTEGER", bytes, parsed.length)?;
+            }
+            magnitude(parsed.value)
+        }
+        ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
+            decimal_to_integer(&temporal_decimal(context, value, result))
+        }
+    })
+}
+
+fn magnitude(value: SignedMagnitude) -> i128 {
+    let magnitude = i128::from(value.magnitude);
+    if value.negative { -magnitude } else { magnitude }
+}
+
+/// Rounded to a whole number within what 64 bits of either type hold.
+fn decimal_to_integer(value: &Decimal) -> i128 {
+    let bound = || if value.is_negative() { i128::from(i64::MIN) } else { i128::from(u64::MAX) };
+    value
+        .with_scale(0)
+        .mantissa()
+        .map_or_else(bound, |v| v.clamp(i128::from(i64::MIN), i128::from(u64::MAX)))
+}
+
+/// As a 64 bit pattern for bit operators: text counts as a DECIMAL.
+pub(crate) fn to_bits(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<u64, SqlError> {
+    let wide = match value {
+        ValueRef::Bytes(_) => decimal_to_integer(&to_decimal(context, value, result)?),
+        _ => to_integer(context, value, result)?,
+    };
+    Ok(wide as u64)
+}
+
+/// As a truth value.
+pub(crate) fn to_truth(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<bool, SqlError> {
+    Ok(match value {
+        ValueRef::Int(v) => v != 0,
+        ValueRef::UInt(v) => v != 0,
+        ValueRef::Decimal(v) => !v.is_zero(),
+        ValueRef::Date(v) => !v.is_zero(),
+        ValueRef::DateTime(v) => v.0 != 0,
+        ValueRef::Time(v) => v.0 != 0,
+        ValueRef::Timestamp(v) => v.0 != 0,
+        ValueRef::Null => false,
+        _ => to_double(context, value, result)? != 0.0,
+    })
+}
+
+/// As text; text stays where it is, other values are printed into the arena.
+pub(crate) fn to_text<'a>(
+    context: &'a EvalContext,
+    value: ValueRef<'a>,
+    result: &ResultType,
+) -> &'a [u8] {
+    if let ValueRef::Bytes(bytes) = value {
+        return bytes;
+    }
+    let mut out = Vec::with_capacity(32);
+    write_text(context, value, result, &mut out);
+    context.keep(&out)
+}
+
+/// Appends a value as text, a DECIMAL with the digits its type fixes.
+pub(crate) fn write_text(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+    out: &mut Vec<u8>,
+) {
+    let value = match value {
+        ValueRef::Decimal(v) => ValueRef::Decimal(v.with_scale(result.column_type.scale)),
+        other => other,
+    };
+    text::write_text(value, &result.column_type, context.settings.time_zone, out);
+}
+
+/// A warning 1292 with the text of another message.
+fn warn_wrong_value(
+    context: &EvalContext,
+    truncated: bool,
+    kind: &str,
+    shown: &str,
+) -> Result<(), SqlError> {
+    if truncated {
+        return context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
+    }
+    let message = codes::WRONG_VALUE.message(&[&kind, &shown]);
+    if context.warnings_are_errors.get() {
+        return Err(SqlError::with_message(&codes::TRUNCATED_WRONG_VALUE, message));
+    }
+    let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
+    warning.message = message;
+    context.push_warning(warning);
+    Ok(())
+}
+
+/// A number split for reading it as a date or time: sign, whole part, microseconds.
+fn split_number(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
+    let decimal = match value {
+        ValueRef::Int(v) => return Some((v < 0, v.unsigned_abs(), 0)),
+        ValueRef::UInt(v) => return Some((false, v, 0)),
+        ValueRef::Decimal(v) => v,
+        ValueRef::Double(v) => Decimal::from_f64(v)?.value,
+        ValueRef::Float(v) => Decimal::from_f64(f64::from(v))?.value,
+        _ => return None,
+    };
+    let mantissa = decimal.truncated(6).with_scale(6).mantissa()?;
+    let magnitude = mantissa.unsigned_abs();
+    let whole = u64::try_from(magnitude / 1_000_000).ok()?;
+    Some((decimal.is_negative(), whole, (magnitude % 1_000_000) as u32))
+}
+
+/// What a value is as a date and time, before any warning.
+fn datetime_of(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    rules: DateRules,
+) -> Option<Parsed<DateTime>> {
+    let plain = |value: DateTime, has_time: bool| {
+        let date = value.date();
+        let allowed = rules.allow(date, value.0 == 0);
+        allowed.then_some(Parsed {
+            value,
+            has_time,
+            digits: 0,
+            truncated: false,
+            out_of_range: false,
+            rounds_up: false,
+        })
+    };
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Date(v) => plain(v.at_midnight(), false),
+        ValueRef::DateTime(v) => plain(v, true),
+        ValueRef::Timestamp(v) => plain(context.settings.time_zone.to_local(v), true),
+        ValueRef::Time(v) => plain(time_as_datetime(context, v), true),
+        ValueRef::Bytes(bytes) => parse_datetime(bytes, rules),
+        number => {
+            let (negative, whole, micros) = split_number(number)?;
+            if negative {
+                return None;
+            }
+            datetime_from_number(whole, micros, rules)
+        }
+    }
+}
+
+/// A duration counted from the day of the statement.
+pub(crate) fn time_as_datetime(context: &EvalContext, time: Time) -> DateTime {
+    let today = context.local_now().date().at_midnight();
+    DateTime::from_epoch_micros(today.to_epoch_micros() + time.0).unwrap_or_default()
+}
+
+/// As a date and time; `None` with a warning if it is none.
+pub(crate) fn to_datetime(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+    rules: DateRules,
+) -> Result<Option<DateTime>, SqlError> {
+    let found = datetime_of(context, value, rules);
+    match found {
+        Some(parsed) if !parsed.truncated => return Ok(Some(parsed.value)),
+        None if value.is_null() => return Ok(None),
+        _ => {}
+    }
+    let shown = printable(to_text(context, value, result));
+    match found {
+        Some(parsed) => {
+            let kind = if parsed.has_time { "datetime" } else { "date" };
+            warn_wrong_value(context, true, kind, &shown)?;
+            Ok(Some(parsed.value))
+        }
+        None => {
+            warn_wrong_value(context, false, "datetime", &shown)?;
+            Ok(None)
+        }
+    }
+}
+
+/// The rules of the session.
+pub(crate) fn session_rules(context: &EvalContext) -> DateRules {
+    DateRules::of(context.settings.sql_mode)
+}
+
+/// As a date and time to compare with one: what is none counts as zero, with a warning.
+pub(crate) fn to_datetime_for_compare(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<DateTime, SqlError> {
+    match datetime_of(context, value, session_rules(context)) {
+        Some(parsed) if !parsed.truncated => Ok(parsed.value),
+        found => {
+            let shown = printable(to_text(context, value, result));
+            context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"datetime", &shown])?;
+            Ok(found.map(|parsed| parsed.value).unwrap_or_default())
+        }
+    }
+}
+
+/// What a value is as a duration, before any warning.
+fn time_of(context: &EvalContext, value: ValueRef<'_>) -> Option<Parsed<TimeOrDateTime>> {
+    let plain = |value: TimeOrDateTime| {
+        Some(Parsed {
+            value,
+            has_time: true,
+            digits: 0,
+            truncated: false,
+            out_of_range: false,
+            rounds_up: false,
+        })
+    };
+    match value {
+        ValueRef::Null => None,
+        ValueRef::Time(v) => plain(TimeOrDateTime::Time(v)),
+        ValueRef::Date(v) => plain(TimeOrDateTime::DateTime(v.at_midnight())),
+        ValueRef::DateTime(v) => plain(TimeOrDateTime::DateTime(v)),
+        ValueRef::Timestamp(v) => {
+            plain(TimeOrDateTime::DateTime(context.settings.time_zone.to_local(v)))
+        }
+        ValueRef::Bytes(bytes) => parse_time(bytes, DateRules::default()),
+        number => {
+            let (negative, whole, micros) = split_number(number)?;
+            time_from_number(negative, whole, micros, DateRules::default())
+        }
+    }
+}
+
+/// As a duration; `None` with a warning if it is none. A date and time gives its time of day.
+pub(crate) fn to_time(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<Option<Time>, SqlError> {
+    let found = time_of(context, value);
+    let clean = found.is_some_and(|parsed| !parsed.truncated && !parsed.out_of_range);
+    if !clean && !value.is_null() {
+        let shown = printable(to_text(context, value, result));
+        warn_wrong_value(context, found.is_some(), "time", &shown)?;
+    }
+    Ok(found.map(|parsed| match parsed.value {
+        TimeOrDateTime::Time(time) => time,
+        TimeOrDateTime::DateTime(datetime) => datetime.time(),
+    }))
+}
+
+/// As a duration to compare with one: what is none counts as zero, with a warning.
+pub(crate) fn to_time_for_compare(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    result: &ResultType,
+) -> Result<Time, SqlError> {
+    let found = time_of(context, value);
+    if !found.is_some_and(|parsed| !parsed.truncated) {
+        let shown = printable(to_text(context, value, result));
+        context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
+    }
+    Ok(found.map_or(Time(0), |parsed| match parsed.value {
+        TimeOrDateTime::Time(time) => time,
+        TimeOrDateTime::DateTime(datetime) => datetime.time(),
+    }))
+}

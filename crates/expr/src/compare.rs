@@ -1,0 +1,274 @@
+//! As what values are compared, and the comparison itself.
+
+use crate::builder::Builder;
+use crate::coerce;
+use crate::context::EvalContext;
+use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
+use crate::result_type::ResultType;
+use std::cmp::Ordering;
+use types::temporal::{DateRules, TimeOrDateTime, parse_datetime, parse_time};
+use types::{CollationId, Decimal, SqlError, TypeKind, Value, ValueRef};
+
+/// As what two values are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompareRule {
+    /// 64 bit integers, signed and unsigned mixed.
+    Integer,
+    /// DECIMAL.
+    Decimal,
+    /// DOUBLE.
+    Double,
+    /// Text under a collation.
+    Text(CollationId),
+    /// Date and time.
+    DateTime,
+    /// Duration.
+    Time,
+}
+
+/// What a side of a comparison brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Class {
+    Null,
+    Integer,
+    Decimal,
+    Double,
+    Text,
+    DateTime,
+    Time,
+}
+
+impl Class {
+    fn of(result: &ResultType) -> Self {
+        match result.column_type.kind {
+            TypeKind::Null => Class::Null,
+            TypeKind::Decimal => Class::Decimal,
+            TypeKind::Float | TypeKind::Double => Class::Double,
+            TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => Class::DateTime,
+            TypeKind::Time => Class::Time,
+            kind if kind.is_integer() || kind == TypeKind::Year => Class::Integer,
+            _ => Class::Text,
+        }
+    }
+
+    /// The rule for two classes; the collation of a text rule is filled in later.
+    fn rule(self, other: Self) -> CompareRule {
+        use Class::{DateTime, Decimal, Double, Integer, Null, Text, Time};
+        match (self, other) {
+            (Time, Time | Null | Text | Integer | Decimal | Double)
+            | (Null | Text | Integer | Decimal | Double, Time) => CompareRule::Time,
+            (DateTime | Time, _) | (_, DateTime) => CompareRule::DateTime,
+            (Text, Text | Null) | (Null, Text | Null) => CompareRule::Text(CollationId::BINARY),
+            (Integer, Integer | Null) | (Null, Integer) => CompareRule::Integer,
+            (Integer, Text) | (Text, Integer) => CompareRule::Decimal,
+            (Integer | Decimal | Null, Integer | Decimal | Null) => CompareRule::Decimal,
+            _ => CompareRule::Double,
+        }
+    }
+}
+
+fn class_of(expr: &Expr, other: &Expr) -> Class {
+    let own = Class::of(&expr.result);
+    if expr.is_hex_literal() && !matches!(Class::of(&other.result), Class::Text | Class::Null) {
+        return Class::Integer;
+    }
+    own
+}
+
+impl CompareRule {
+    /// The rule for two expressions, before collations are decided.
+    pub(crate) fn of_pair(left: &Expr, right: &Expr) -> Self {
+        let decimal_column = |column: &Expr, constant: &Expr| {
+            column.result.column_type.kind == TypeKind::Decimal
+                && matches!(column.kind, ExprKind::Column { .. })
+                && constant.result.is_string()
+                && constant.is_constant()
+        };
+        if decimal_column(left, right) || decimal_column(right, left) {
+            return CompareRule::Decimal;
+        }
+        class_of(left, right).rule(class_of(right, left))
+    }
+
+    /// The rule for two values of one type.
+    pub fn of_type(result: &ResultType) -> Self {
+        match Class::of(result).rule(Class::of(result)) {
+            CompareRule::Text(_) => CompareRule::Text(result.collation()),
+            rule => rule,
+        }
+    }
+
+    /// The rule for several operands that are compared with each other.
+    pub(crate) fn of_list(operands: &[Expr]) -> Self {
+        let classes: Vec<_> = operands.iter().map(|e| Class::of(&e.result)).collect();
+        let has = |class: Class| classes.contains(&class);
+        if has(Class::DateTime) {
+            CompareRule::DateTime
+        } else if has(Class::Time) {
+            CompareRule::Time
+        } else if classes.iter().all(|c| matches!(c, Class::Text | Class::Null)) {
+            CompareRule::Text(CollationId::BINARY)
+        } else if classes.iter().all(|c| matches!(c, Class::Integer | Class::Null)) {
+            CompareRule::Integer
+        } else if has(Class::Double) || (has(Class::Decimal) && has(Class::Text)) {
+            CompareRule::Double
+        } else {
+            CompareRule::Decimal
+        }
+    }
+
+    /// A constant converted to what it is compared as, if that loses nothing and warns of
+    /// nothing.
+    pub(crate) fn prepare_constant(self, builder: &Builder<'_>, expr: Expr) -> Expr {
+        let ExprKind::Literal(Literal { value, form }) = &expr.kind else { return expr };
+        let prepared = match (self, value) {
+            (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
+            (_, Value::Bytes(_)) if *form == LiteralForm::Hex => {
+                return crate::builder::number_of_hex(expr);
+            }
+            (CompareRule::Integer, _) => return expr,
+            (CompareRule::Decimal, Value::Int(v)) => Value::Decimal(Decimal::from(*v)),
+            (CompareRule::Decimal, Value::UInt(v)) => Value::Decimal(Decimal::from(*v)),
+            (CompareRule::Decimal, Value::Bytes(text)) => {
+                let parsed = Decimal::parse(text);
+                if parsed.length != text.len() || parsed.length == 0 || parsed.overflow {
+                    return expr;
+                }
+                Value::Decimal(parsed.value)
+            }
+            (CompareRule::Double, Value::Int(v)) => Value::Double(*v as f64),
+            (CompareRule::Double, Value::UInt(v)) => Value::Double(*v as f64),
+            (CompareRule::Double, Value::Decimal(v)) => Value::Double(v.to_f64()),
+            (CompareRule::Double, Value::Bytes(text)) => {
+                let parsed = types::number::parse_double(text);
+                if parsed.length != text.len() || parsed.length == 0 || parsed.overflow {
+                    return expr;
+                }
+                Value::Double(parsed.value)
+            }
+            (CompareRule::DateTime, Value::Bytes(text)) => {
+                match parse_datetime(text, DateRules::of(builder.settings().sql_mode)) {
+                    Some(parsed) if !parsed.truncated => Value::DateTime(parsed.value),
+                    _ => return expr,
+                }
+            }
+            (CompareRule::DateTime, Value::Date(date)) => Value::DateTime(date.at_midnight()),
+            (CompareRule::Time, Value::Bytes(text)) => {
+                match parse_time(text, DateRules::default()) {
+                    Some(parsed) if !parsed.truncated && !parsed.out_of_range => {
+                        match parsed.value {
+                            TimeOrDateTime::Time(time) => Value::Time(time),
+                            TimeOrDateTime::DateTime(_) => return expr,
+                        }
+                    }
+                    _ => return expr,
+                }
+            }
+            _ => return expr,
+        };
+        let column_type = match &prepared {
+            Value::Decimal(v) => {
+                let precision = v.precision().max(v.integer_digits() + u32::from(v.scale()));
+                ResultType::decimal(precision, u32::from(v.scale()), false, false).column_type
+            }
+            Value::Double(_) => types::ColumnType::double(),
+            Value::DateTime(_) => types::ColumnType::temporal(TypeKind::DateTime, 6),
+            _ => types::ColumnType::temporal(TypeKind::Time, 6),
+        };
+        let result = ResultType::of(column_type, false);
+        let literal = Literal { value: prepared, form: LiteralForm::Computed };
+        Expr { kind: ExprKind::Literal(literal), result }
+    }
+}
+
+/// Compares integers of either sign type.
+#[inline]
+pub(crate) fn compare_integers(a: ValueRef<'_>, b: ValueRef<'_>) -> Option<Ordering> {
+    Some(match (a, b) {
+        (ValueRef::Int(a), ValueRef::Int(b)) => a.cmp(&b),
+        (ValueRef::UInt(a), ValueRef::UInt(b)) => a.cmp(&b),
+        (ValueRef::Int(a), ValueRef::UInt(b)) => {
+            u64::try_from(a).map_or(Ordering::Less, |a| a.cmp(&b))
+        }
+        (ValueRef::UInt(a), ValueRef::Int(b)) => {
+            u64::try_from(b).map_or(Ordering::Greater, |b| a.cmp(&b))
+        }
+        _ => return None,
+    })
+}
+
+/// Compares two values of known types by a rule; `None` if one is NULL (or text that is no
+/// date where dates are compared and it counts as NULL).
+pub fn compare_values(
+    context: &EvalContext,
+    rule: CompareRule,
+    left: (ValueRef<'_>, &ResultType),
+    right: (ValueRef<'_>, &ResultType),
+) -> Result<Option<Ordering>, SqlError> {
+    let (a, b) = (left.0, right.0);
+    if a.is_null() || b.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(match (rule, a, b) {
+        (CompareRule::Integer, ..) if let Some(order) = compare_integers(a, b) => order,
+        (CompareRule::Text(collation), ValueRef::Bytes(a), ValueRef::Bytes(b)) => {
+            collation.info().compare(a, b)
+        }
+        (CompareRule::DateTime, ValueRef::DateTime(a), ValueRef::DateTime(b)) => a.cmp(&b),
+        (CompareRule::DateTime, ValueRef::Date(a), ValueRef::Date(b)) => a.cmp(&b),
+        (CompareRule::DateTime, ValueRef::Date(a), ValueRef::DateTime(b)) => {
+            a.at_midnight().cmp(&b)
+        }
+        (CompareRule::DateTime, ValueRef::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
+        (CompareRule::Time, ValueRef::Time(a), ValueRef::Time(b)) => a.cmp(&b),
+        (CompareRule::Decimal, ValueRef::Decimal(a), ValueRef::Decimal(b)) => a.cmp(&b),
+        (CompareRule::Double, ValueRef::Double(a), ValueRef::Double(b)) => order_doubles(a, b),
+        _ => return compare_converted(context, rule, left, right),
+    }))
+}
+
+/// Doubles in numeric order; NaN does not occur.
+#[inline]
+pub(crate) fn order_doubles(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or(Ordering::Equal)
+}
+
+fn compare_converted(
+    context: &EvalContext,
+    rule: CompareRule,
+    left: (ValueRef<'_>, &ResultType),
+    right: (ValueRef<'_>, &ResultType),
+) -> Result<Option<Ordering>, SqlError> {
+    Ok(Some(match rule {
+        CompareRule::Integer => {
+            let a = coerce::to_integer(context, left.0, left.1)?;
+            let b = coerce::to_integer(context, right.0, right.1)?;
+            a.cmp(&b)
+        }
+        CompareRule::Decimal => {
+            let a = coerce::to_decimal(context, left.0, left.1)?;
+            let b = coerce::to_decimal(context, right.0, right.1)?;
+            a.cmp(&b)
+        }
+        CompareRule::Double => {
+            let a = coerce::to_double(context, left.0, left.1)?;
+            let b = coerce::to_double(context, right.0, right.1)?;
+            order_doubles(a, b)
+        }
+        CompareRule::Text(collation) => {
+            let a = coerce::to_text(context, left.0, left.1);
+            let b = coerce::to_text(context, right.0, right.1);
+            collation.info().compare(a, b)
+        }
+        CompareRule::DateTime => {
+            let a = coerce::to_datetime_for_compare(context, left.0, left.1)?;
+            let b = coerce::to_datetime_for_compare(context, right.0, right.1)?;
+            a.cmp(&b)
+        }
+        CompareRule::Time => {
+            let a = coerce::to_time_for_compare(context, left.0, left.1)?;
+            let b = coerce::to_time_for_compare(context, right.0, right.1)?;
+            a.cmp(&b)
+        }
+    }))
+}

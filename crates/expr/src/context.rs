@@ -1,0 +1,260 @@
+//! What an evaluation needs besides the expression and the row.
+
+use bumpalo::Bump;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::fmt::Display;
+use types::error::ErrorCode;
+use types::row::RowView;
+use types::{CollationId, Level, SqlError, SqlMode, TimeZone, Timestamp, Value, ValueRef, Warning};
+
+/// A row as expressions see it: values by position.
+pub trait Columns {
+    /// The value of a column; NULL for a position that does not exist.
+    fn column(&self, position: usize) -> ValueRef<'_>;
+}
+
+impl Columns for RowView<'_> {
+    #[inline]
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.get(position)
+    }
+}
+
+impl Columns for [ValueRef<'_>] {
+    #[inline]
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.get(position).copied().unwrap_or(ValueRef::Null)
+    }
+}
+
+impl Columns for Vec<ValueRef<'_>> {
+    #[inline]
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.as_slice().column(position)
+    }
+}
+
+impl Columns for [Value] {
+    #[inline]
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.get(position).map_or(ValueRef::Null, Value::as_ref)
+    }
+}
+
+impl Columns for Vec<Value> {
+    #[inline]
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.as_slice().column(position)
+    }
+}
+
+/// A row without columns, for constant expressions.
+#[derive(Clone, Copy, Debug)]
+pub struct NoColumns;
+
+impl Columns for NoColumns {
+    fn column(&self, _position: usize) -> ValueRef<'_> {
+        ValueRef::Null
+    }
+}
+
+/// Settings of the session that expressions depend on.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// sql_mode.
+    pub sql_mode: SqlMode,
+    /// collation_connection.
+    pub collation: CollationId,
+    /// time_zone.
+    pub time_zone: TimeZone,
+    /// div_precision_increment.
+    pub div_precision_increment: u8,
+    /// default_week_format.
+    pub default_week_format: u32,
+    /// group_concat_max_len, bytes.
+    pub group_concat_max_len: usize,
+    /// max_allowed_packet, bytes: longest string a function may make.
+    pub max_allowed_packet: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            sql_mode: SqlMode::DEFAULT,
+            collation: CollationId::UTF8MB4_GENERAL_CI,
+            time_zone: TimeZone::System,
+            div_precision_increment: 4,
+            default_week_format: 0,
+            group_concat_max_len: 1 << 20,
+            max_allowed_packet: 16 << 20,
+        }
+    }
+}
+
+/// What the information functions answer.
+#[derive(Clone, Debug, Default)]
+pub struct SessionFacts {
+    /// CONNECTION_ID().
+    pub connection_id: u64,
+    /// DATABASE().
+    pub database: Option<String>,
+    /// USER().
+    pub user: String,
+    /// CURRENT_USER().
+    pub current_user: String,
+    /// VERSION().
+    pub version: String,
+    /// LAST_INSERT_ID() of the previous statement.
+    pub last_insert_id: u64,
+    /// FOUND_ROWS().
+    pub found_rows: u64,
+    /// ROW_COUNT().
+    pub row_count: i64,
+}
+
+/// A user variable: its value and the type it was assigned with.
+#[derive(Clone, Debug)]
+pub struct UserVariable {
+    /// Value.
+    pub value: Value,
+    /// Type.
+    pub result: crate::ResultType,
+}
+
+/// Everything an evaluation reads and writes besides the row. One for each session, kept over
+/// its statements; not shared between threads.
+///
+/// Text that functions make lives in `arena` until [`EvalContext::reset_arena`], which the
+/// executor calls between rows.
+#[derive(Debug, Default)]
+pub struct EvalContext {
+    /// Settings of the session.
+    pub settings: Settings,
+    /// Answers of information functions.
+    pub facts: SessionFacts,
+    /// Start of the statement, what NOW() says.
+    pub now: Timestamp,
+    /// Parameters of the prepared statement.
+    pub parameters: Vec<Value>,
+    /// User variables by lower-case name.
+    pub variables: RefCell<HashMap<String, UserVariable>>,
+    /// Memory for text made during evaluation.
+    pub arena: Bump,
+    /// LAST_INSERT_ID(value) called in this statement.
+    pub assigned_insert_id: Cell<Option<u64>>,
+    /// Raises warnings to errors: a strict INSERT, UPDATE or DELETE.
+    pub warnings_are_errors: Cell<bool>,
+    /// Row number for messages, from 1.
+    pub row_number: Cell<u64>,
+    /// Source of random numbers for RAND() and UUID().
+    pub random: RefCell<RandomState>,
+    warnings: RefCell<Warnings>,
+}
+
+/// State of the random functions: two numbers as the server's generator keeps them.
+#[derive(Clone, Debug, Default)]
+pub struct RandomState {
+    /// Generator of RAND() without argument.
+    pub session: crate::functions::RandomGenerator,
+    /// Generators of `RAND(n)` with a constant seed, by the address of the call.
+    pub seeded: HashMap<usize, crate::functions::RandomGenerator>,
+    /// Counter and node for UUID().
+    pub uuid_sequence: u64,
+}
+
+#[derive(Debug, Default)]
+struct Warnings {
+    kept: Vec<Warning>,
+    count: u64,
+    errors: u64,
+}
+
+/// Most warnings that are kept (max_error_count).
+const WARNINGS_KEPT: usize = 64;
+
+impl EvalContext {
+    /// A context with default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Begins a statement at `now`: forgets warnings, seeds and arena.
+    pub fn begin_statement(&mut self, now: Timestamp) {
+        self.now = now;
+        self.assigned_insert_id.set(None);
+        self.warnings_are_errors.set(false);
+        self.row_number.set(0);
+        self.random.get_mut().seeded.clear();
+        self.clear_warnings();
+        self.reset_arena();
+    }
+
+    /// Gives back the memory of text made so far.
+    pub fn reset_arena(&mut self) {
+        self.arena.reset();
+    }
+
+    /// Copies bytes into the arena.
+    pub fn keep(&self, bytes: &[u8]) -> &[u8] {
+        self.arena.alloc_slice_copy(bytes)
+    }
+
+    /// Forgets all warnings.
+    pub fn clear_warnings(&self) {
+        *self.warnings.borrow_mut() = Warnings::default();
+    }
+
+    /// Warns, or fails where warnings are errors.
+    pub fn warn(&self, code: &ErrorCode, arguments: &[&dyn Display]) -> Result<(), SqlError> {
+        if self.warnings_are_errors.get() {
+            return Err(SqlError::new(code, arguments));
+        }
+        self.push_warning(Warning::new(code, arguments));
+        Ok(())
+    }
+
+    /// Adds a note, never an error.
+    pub fn note(&self, code: &ErrorCode, arguments: &[&dyn Display]) {
+        self.push_warning(Warning::note(code, arguments));
+    }
+
+    /// Adds a warning made elsewhere.
+    pub fn push_warning(&self, warning: Warning) {
+        let mut warnings = self.warnings.borrow_mut();
+        warnings.count += 1;
+        warnings.errors += u64::from(warning.level == Level::Error);
+        if warnings.kept.len() < WARNINGS_KEPT {
+            warnings.kept.push(warning);
+        }
+    }
+
+    /// Forgets the warnings after the first `count`.
+    pub(crate) fn drop_warnings_after(&self, count: u64) {
+        let mut warnings = self.warnings.borrow_mut();
+        warnings.count = count;
+        let kept = warnings.kept.len().min(count as usize);
+        warnings.kept.truncate(kept);
+        warnings.errors = warnings.kept.iter().filter(|w| w.level == Level::Error).count() as u64;
+    }
+
+    /// The warnings kept, in order.
+    pub fn warnings(&self) -> Vec<Warning> {
+        self.warnings.borrow().kept.clone()
+    }
+
+    /// Number of warnings, those not kept included (@@warning_count).
+    pub fn warning_count(&self) -> u64 {
+        self.warnings.borrow().count
+    }
+
+    /// Number of errors among them (@@error_count).
+    pub fn error_count(&self) -> u64 {
+        self.warnings.borrow().errors
+    }
+
+    /// The statement's start on the session's clock.
+    pub fn local_now(&self) -> types::DateTime {
+        self.settings.time_zone.to_local(self.now)
+    }
+}

@@ -1,0 +1,150 @@
+//! Bit operators and the sign.
+
+use super::{Frame, Function, any_nullable};
+use crate::arithmetic::out_of_range;
+use crate::builder::{Builder, Domain};
+use crate::coerce;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::{Decimal, SqlError, TypeKind, ValueRef};
+
+pub(crate) static NEGATE: Function = Function::new("-", 1, 1, resolve_negate, negate);
+pub(crate) static BIT_NOT: Function = Function::new("~", 1, 1, resolve_bits, bit_not);
+pub(crate) static BIT_AND: Function = Function::new("&", 2, 2, resolve_bits, bit_and);
+pub(crate) static BIT_OR: Function = Function::new("|", 2, 2, resolve_bits, bit_or);
+pub(crate) static BIT_XOR: Function = Function::new("^", 2, 2, resolve_bits, bit_xor);
+pub(crate) static SHIFT_LEFT: Function = Function::new("<<", 2, 2, resolve_bits, shift_left);
+pub(crate) static SHIFT_RIGHT: Function = Function::new(">>", 2, 2, resolve_bits, shift_right);
+
+fn resolve_bits(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    let mut result = ResultType::bigint(true, any_nullable(arguments));
+    result.column_type.length = 21;
+    Ok(result)
+}
+
+fn pair(frame: &Frame<'_>) -> Result<Option<(u64, u64)>, SqlError> {
+    let a = frame.value(0)?;
+    if a.is_null() {
+        return Ok(None);
+    }
+    let a = coerce::to_bits(frame.context, a, frame.result(0))?;
+    let b = frame.value(1)?;
+    if b.is_null() {
+        return Ok(None);
+    }
+    Ok(Some((a, coerce::to_bits(frame.context, b, frame.result(1))?)))
+}
+
+fn with_pair<'a>(
+    frame: &Frame<'a>,
+    operation: fn(u64, u64) -> u64,
+) -> Result<ValueRef<'a>, SqlError> {
+    let bits = pair(frame)?.map(|(a, b)| operation(a, b));
+    Ok(bits.map_or(ValueRef::Null, ValueRef::UInt))
+}
+
+fn bit_and(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    with_pair(&frame, |a, b| a & b)
+}
+
+fn bit_or(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    with_pair(&frame, |a, b| a | b)
+}
+
+fn bit_xor(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    with_pair(&frame, |a, b| a ^ b)
+}
+
+fn shift_left(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    with_pair(&frame, |a, b| if b < 64 { a << b } else { 0 })
+}
+
+fn shift_right(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    with_pair(&frame, |a, b| if b < 64 { a >> b } else { 0 })
+}
+
+fn bit_not(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let value = frame.value(0)?;
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let bits = coerce::to_bits(frame.context, value, frame.result(0))?;
+    Ok(ValueRef::UInt(!bits))
+}
+
+fn resolve_negate(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    let operand = &arguments[0].result;
+    let nullable = operand.nullable;
+    Ok(match Domain::of(operand) {
+        Domain::Integer => {
+            // The smallest BIGINT has no opposite; only a constant can be known to be it.
+            if let Some(types::Value::Int(i64::MIN)) = arguments[0].literal() {
+                return Ok(ResultType::decimal(19, 0, false, nullable));
+            }
+            if let Some(types::Value::UInt(v)) = arguments[0].literal()
+                && *v > 1 << 63
+            {
+                return Ok(ResultType::decimal(19, 0, false, nullable));
+            }
+            let length = operand.text_length()
+                + u32::from(operand.column_type.unsigned || arguments[0].literal().is_some());
+            let mut result = ResultType::integer_of_length(length, false, nullable);
+            if operand.column_type.kind == TypeKind::BigInt {
+                result.column_type.kind = TypeKind::BigInt;
+            }
+            result.column_type.length = length;
+            result
+        }
+        Domain::Decimal => {
+            let mut result = *operand;
+            if operand.column_type.kind != TypeKind::Decimal {
+                let (precision, scale) =
+                    (operand.decimal_precision(), u32::from(operand.decimal_scale()));
+                result = ResultType::decimal(precision, scale, false, nullable);
+            }
+            result.column_type.unsigned = false;
+            result
+        }
+        Domain::Double => {
+            let mut result = ResultType::double(nullable);
+            result.column_type.scale = operand.column_type.scale.min(31);
+            if operand.is_string() {
+                result.column_type.scale = 31;
+            }
+            result
+        }
+    })
+}
+
+fn negate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let value = frame.value(0)?;
+    Ok(match (Domain::of(&frame.expr.result), value) {
+        (_, ValueRef::Null) => ValueRef::Null,
+        (Domain::Integer, ValueRef::Int(v)) => match v.checked_neg() {
+            Some(negated) => ValueRef::Int(negated),
+            None => return Err(out_of_range("BIGINT", frame.expr)),
+        },
+        (Domain::Integer, value) => {
+            let wide = -coerce::to_integer(frame.context, value, frame.result(0))?;
+            match i64::try_from(wide) {
+                Ok(negated) => ValueRef::Int(negated),
+                Err(_) => return Err(out_of_range("BIGINT", frame.expr)),
+            }
+        }
+        (Domain::Decimal, value) => {
+            let decimal: Decimal = coerce::to_decimal(frame.context, value, frame.result(0))?;
+            ValueRef::Decimal(decimal.negated())
+        }
+        (Domain::Double, value) => {
+            ValueRef::Double(-coerce::to_double(frame.context, value, frame.result(0))?)
+        }
+    })
+}

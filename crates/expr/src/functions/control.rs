@@ -1,0 +1,293 @@
+//! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, GREATEST, LEAST, ISNULL.
+
+use super::{Frame, Function, MANY, any_nullable};
+use crate::builder::{Builder, CollationUse, aggregate_collations};
+use crate::coerce;
+use crate::compare::{CompareRule, compare_values};
+use crate::context::{Columns, EvalContext};
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::{ColumnType, SqlError, TypeKind, ValueRef};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("if", 3, 3, resolve_if, eval_if),
+    Function::new("ifnull", 2, 2, resolve_ifnull, eval_coalesce),
+    Function::new("nvl", 2, 2, resolve_ifnull, eval_coalesce),
+    Function::new("coalesce", 1, MANY, resolve_coalesce, eval_coalesce),
+    Function::new("nullif", 2, 2, resolve_nullif, eval_nullif),
+    Function::new("isnull", 1, 1, resolve_isnull, eval_isnull),
+    Function::new("greatest", 2, MANY, resolve_extreme, eval_greatest),
+    Function::new("least", 2, MANY, resolve_extreme, eval_least),
+];
+
+/// The common type of several alternatives of one value.
+pub(crate) fn common_result(
+    builder: &Builder<'_>,
+    operation: &str,
+    values: &mut [Expr],
+) -> Result<ResultType, SqlError> {
+    let nullable = any_nullable(values);
+    let typed: Vec<ResultType> = values
+        .iter()
+        .map(|value| value.result)
+        .filter(|result| result.column_type.kind != TypeKind::Null)
+        .collect();
+    let Some(first) = typed.first() else { return Ok(ResultType::null()) };
+    let kinds = |test: fn(TypeKind) -> bool| typed.iter().all(|r| test(r.column_type.kind));
+    let same = typed.iter().all(|r| r.column_type.kind == first.column_type.kind);
+    let length = typed.iter().map(ResultType::text_length).max().unwrap_or(0);
+    let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
+    let mut result = if kinds(|kind| kind.is_integer() || kind == TypeKind::Year) {
+        common_integer(&typed, length)
+    } else if kinds(|kind| kind.is_integer() || matches!(kind, TypeKind::Decimal | TypeKind::Year))
+    {
+        common_decimal(&typed)
+    } else if kinds(TypeKind::is_number) {
+        let mut column_type = ColumnType::double();
+        if typed.iter().all(|r| r.column_type.kind == TypeKind::Float) {
+            column_type = ColumnType::float();
+        }
+        column_type.length = if scale < 31 { 17 + u32::from(scale) } else { length.max(22) };
+        column_type.scale = scale;
+        ResultType::of(column_type, nullable)
+    } else if same && !first.is_string() {
+        let mut result = *first;
+        result.column_type.length = length;
+        result.column_type.scale = scale;
+        result
+    } else if kinds(TypeKind::is_temporal) {
+        let scale = scale.min(6);
+        ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), nullable)
+    } else {
+        return common_string(builder, operation, values, nullable);
+    };
+    result.nullable = nullable;
+    Ok(result)
+}
+
+fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
+    let all_unsigned = typed.iter().all(|r| r.column_type.unsigned);
+    let any_unsigned = typed.iter().any(|r| r.column_type.unsigned);
+    let big = |r: &ResultType| r.column_type.kind == TypeKind::BigInt;
+    let digits = typed.iter().map(ResultType::decimal_precision).max().unwrap_or(1);
+    if any_unsigned && !all_unsigned && typed.iter().any(|r| big(r) && r.column_type.unsigned) {
+        return ResultType::decimal(digits, 0, false, true);
+    }
+    let widest = typed.iter().map(|r| r.column_type.kind.integer_bytes().max(1)).max().unwrap_or(4);
+    let kind = match widest {
+        1 => TypeKind::TinyInt,
+        2 => TypeKind::SmallInt,
+        3 => TypeKind::MediumInt,
+        4 if any_unsigned && !all_unsigned => TypeKind::BigInt,
+        4 => TypeKind::Int,
+        _ => TypeKind::BigInt,
+    };
+    let mut column_type = ColumnType::integer(kind, all_unsigned);
+    // A literal's width has no place for a sign; the common type's has.
+    column_type.length = (digits + u32::from(!all_unsigned)).max(length);
+    column_type.precision = digits.min(20) as u8;
+    ResultType::of(column_type, true)
+}
+
+fn common_decimal(typed: &[ResultType]) -> ResultType {
+    let integer = typed.iter().map(ResultType::integer_digits).max().unwrap_or(0);
+    let scale = typed.iter().map(|r| u32::from(r.decimal_scale())).max().unwrap_or(0);
+    let unsigned = typed.iter().all(|r| r.column_type.unsigned);
+    ResultType::decimal(integer + scale, scale, unsigned, true)
+}
+
+fn common_string(
+    builder: &Builder<'_>,
+    operation: &str,
+    values: &mut [Expr],
+    nullable: bool,
+) -> Result<ResultType, SqlError> {
+    let (collation, coercibility, ascii) =
+        aggregate_collations(builder, operation, values, CollationUse::Join)?;
+    let length = values.iter().map(|v| v.result.text_length()).max().unwrap_or(0);
+    let large = values
+        .iter()
+        .map(|v| v.result.column_type)
+        .filter(|column_type| column_type.kind.is_large())
+        .max_by_key(|column_type| column_type.length);
+    let mut result =
+        ResultType::string(u64::from(length), collation, coercibility, ascii, nullable);
+    if let Some(large) = large {
+        result.column_type.kind = large.kind;
+    }
+    Ok(result)
+}
+
+/// The value of `chosen` as the type of `whole`.
+pub(crate) fn converted<'a>(
+    whole: &'a Expr,
+    chosen: &'a Expr,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    let value = chosen.eval(context, row)?;
+    convert(whole, chosen, value, context)
+}
+
+pub(crate) fn convert<'a>(
+    whole: &'a Expr,
+    chosen: &'a Expr,
+    value: ValueRef<'a>,
+    context: &'a EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let target = &whole.result.column_type;
+    let from = &chosen.result;
+    Ok(match (target.kind, value) {
+        (_, ValueRef::Null) => ValueRef::Null,
+        (TypeKind::Decimal, ValueRef::Decimal(_))
+        | (TypeKind::Double, ValueRef::Double(_))
+        | (TypeKind::Float, ValueRef::Float(_))
+        | (TypeKind::Date, ValueRef::Date(_))
+        | (TypeKind::Time, ValueRef::Time(_))
+        | (TypeKind::Timestamp, ValueRef::Timestamp(_))
+        | (TypeKind::DateTime, ValueRef::DateTime(_)) => value,
+        (TypeKind::Decimal, _) => ValueRef::Decimal(coerce::to_decimal(context, value, from)?),
+        (TypeKind::Double, _) => ValueRef::Double(coerce::to_double(context, value, from)?),
+        (TypeKind::Float, _) => ValueRef::Float(coerce::to_double(context, value, from)? as f32),
+        (kind, ValueRef::Int(v)) if kind.is_integer() || kind == TypeKind::Year => {
+            match u64::try_from(v) {
+                Ok(v) if target.unsigned => ValueRef::UInt(v),
+                _ => value,
+            }
+        }
+        (kind, ValueRef::UInt(v)) if kind.is_integer() || kind == TypeKind::Year => {
+            match i64::try_from(v) {
+                Ok(v) if !target.unsigned => ValueRef::Int(v),
+                _ => value,
+            }
+        }
+        (TypeKind::Date, _) => {
+            let rules = coerce::session_rules(context);
+            let datetime = coerce::to_datetime(context, value, from, rules)?;
+            datetime.map_or(ValueRef::Null, |v| ValueRef::Date(v.date()))
+        }
+        (TypeKind::DateTime | TypeKind::Timestamp, _) => {
+            let rules = coerce::session_rules(context);
+            let datetime = coerce::to_datetime(context, value, from, rules)?;
+            datetime.map_or(ValueRef::Null, ValueRef::DateTime)
+        }
+        (TypeKind::Time, _) => {
+            coerce::to_time(context, value, from)?.map_or(ValueRef::Null, ValueRef::Time)
+        }
+        (kind, _) if kind.is_string() => ValueRef::Bytes(coerce::to_text(context, value, from)),
+        _ => value,
+    })
+}
+
+fn resolve_if(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    common_result(builder, function.name(), &mut arguments[1..])
+}
+
+fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let chosen = if frame.arguments[0].accepts(frame.context, frame.row)? { 1 } else { 2 };
+    converted(frame.expr, &frame.arguments[chosen], frame.context, frame.row)
+}
+
+fn resolve_ifnull(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    let nullable = arguments[1].result.nullable;
+    Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
+}
+
+fn resolve_coalesce(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    let nullable = arguments.iter().all(|argument| argument.result.nullable);
+    Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
+}
+
+fn eval_coalesce(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    for argument in frame.arguments {
+        let value = converted(frame.expr, argument, frame.context, frame.row)?;
+        if !value.is_null() {
+            return Ok(value);
+        }
+    }
+    Ok(ValueRef::Null)
+}
+
+fn resolve_nullif(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
+        aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
+    }
+    Ok(arguments[0].result.with_nullable(true))
+}
+
+fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let (a, b) = (frame.value(0)?, frame.value(1)?);
+    let rule = match CompareRule::of_pair(&frame.arguments[0], &frame.arguments[1]) {
+        CompareRule::Text(_) => CompareRule::Text(frame.result(0).collation()),
+        rule => rule,
+    };
+    let order = compare_values(frame.context, rule, (a, frame.result(0)), (b, frame.result(1)))?;
+    Ok(if order.is_some_and(std::cmp::Ordering::is_eq) { ValueRef::Null } else { a })
+}
+
+fn resolve_isnull(
+    _: &Builder<'_>,
+    _: &'static Function,
+    _: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    Ok(ResultType::boolean(false))
+}
+
+fn eval_isnull(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(ValueRef::Int(frame.value(0)?.is_null().into()))
+}
+
+fn resolve_extreme(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    common_result(builder, function.name(), arguments)
+}
+
+fn eval_greatest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    extreme(&frame, std::cmp::Ordering::Greater)
+}
+
+fn eval_least(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    extreme(&frame, std::cmp::Ordering::Less)
+}
+
+fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef<'a>, SqlError> {
+    let whole = &frame.expr.result;
+    let rule = match CompareRule::of_list(std::slice::from_ref(frame.expr)) {
+        CompareRule::Text(_) => CompareRule::Text(whole.collation()),
+        rule => rule,
+    };
+    let mut best = ValueRef::Null;
+    for argument in frame.arguments {
+        let value = converted(frame.expr, argument, frame.context, frame.row)?;
+        if value.is_null() {
+            return Ok(ValueRef::Null);
+        }
+        let better = match compare_values(frame.context, rule, (value, whole), (best, whole))? {
+            None => true,
+            Some(order) => order == wanted,
+        };
+        if better {
+            best = value;
+        }
+    }
+    Ok(best)
+}

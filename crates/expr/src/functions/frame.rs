@@ -1,0 +1,105 @@
+//! A call in evaluation: its arguments converted on demand.
+
+use crate::coerce;
+use crate::context::{Columns, EvalContext};
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::temporal::DateRules;
+use types::{Collation, DateTime, Decimal, SqlError, Time, ValueRef};
+
+/// A call with what it needs.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    /// The call itself.
+    pub expr: &'a Expr,
+    /// Its arguments.
+    pub arguments: &'a [Expr],
+    /// Session.
+    pub context: &'a EvalContext,
+    /// Row.
+    pub row: &'a dyn Columns,
+}
+
+impl<'a> Frame<'a> {
+    /// Number of arguments.
+    pub fn count(&self) -> usize {
+        self.arguments.len()
+    }
+
+    /// Static type of an argument.
+    pub fn result(&self, index: usize) -> &'a ResultType {
+        &self.arguments[index].result
+    }
+
+    /// Value of an argument.
+    pub fn value(&self, index: usize) -> Result<ValueRef<'a>, SqlError> {
+        self.arguments[index].eval(self.context, self.row)
+    }
+
+    /// Collation of the result.
+    pub fn collation(&self) -> &'static Collation {
+        self.expr.result.collation().info()
+    }
+
+    /// An argument as text.
+    pub fn text(&self, index: usize) -> Result<Option<&'a [u8]>, SqlError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        Ok(Some(coerce::to_text(self.context, value, self.result(index))))
+    }
+
+    /// An argument as a rounded integer.
+    pub fn wide(&self, index: usize) -> Result<Option<i128>, SqlError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_integer(self.context, value, self.result(index)).map(Some)
+    }
+
+    /// An argument as an integer, the nearest bound if out of range.
+    pub fn integer(&self, index: usize) -> Result<Option<i64>, SqlError> {
+        let clamp = |v: i128| v.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        Ok(self.wide(index)?.map(clamp))
+    }
+
+    /// An argument as DOUBLE.
+    pub fn double(&self, index: usize) -> Result<Option<f64>, SqlError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_double(self.context, value, self.result(index)).map(Some)
+    }
+
+    /// An argument as DECIMAL.
+    pub fn decimal(&self, index: usize) -> Result<Option<Decimal>, SqlError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_decimal(self.context, value, self.result(index)).map(Some)
+    }
+
+    /// An argument as a date and time under rules; `None` for NULL and for what is none.
+    pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
+        let value = self.value(index)?;
+        coerce::to_datetime(self.context, value, self.result(index), rules)
+    }
+
+    /// An argument as a duration.
+    pub fn time(&self, index: usize) -> Result<Option<Time>, SqlError> {
+        let value = self.value(index)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        coerce::to_time(self.context, value, self.result(index))
+    }
+
+    /// A text result, kept in the arena.
+    pub fn keep(&self, bytes: &[u8]) -> ValueRef<'a> {
+        ValueRef::Bytes(self.context.keep(bytes))
+    }
+}

@@ -1,0 +1,112 @@
+//! The registry of functions: name, number of arguments, result type, evaluation.
+//!
+//! A family is a file; each declares a table of [`Function`]s. Names are lower case.
+
+pub(crate) mod bits;
+pub(crate) mod cast;
+pub(crate) mod control;
+mod frame;
+mod random;
+pub(crate) mod temporal_units;
+
+pub(crate) use bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, NEGATE, SHIFT_LEFT, SHIFT_RIGHT};
+pub(crate) use frame::Frame;
+pub use random::RandomGenerator;
+
+use crate::builder::Builder;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+use types::{SqlError, ValueRef};
+
+/// Decides the result type; may wrap arguments in conversions.
+pub(crate) type Resolve =
+    fn(&Builder<'_>, &'static Function, &mut Vec<Expr>) -> Result<ResultType, SqlError>;
+/// Computes the value.
+pub(crate) type Eval = for<'a> fn(Frame<'a>) -> Result<ValueRef<'a>, SqlError>;
+
+/// A function.
+pub struct Function {
+    name: &'static str,
+    arguments: (usize, usize),
+    resolve: Resolve,
+    eval: Eval,
+    volatile: bool,
+}
+
+impl Function {
+    /// A function of `least` to `most` arguments.
+    pub(crate) const fn new(
+        name: &'static str,
+        least: usize,
+        most: usize,
+        resolve: Resolve,
+        eval: Eval,
+    ) -> Self {
+        Self { name, arguments: (least, most), resolve, eval, volatile: false }
+    }
+
+    /// The same, with another value each time it is called.
+    pub(crate) const fn volatile(mut self) -> Self {
+        self.volatile = true;
+        self
+    }
+
+    /// Name in lower case.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether it takes so many arguments.
+    pub fn accepts(&self, count: usize) -> bool {
+        (self.arguments.0..=self.arguments.1).contains(&count)
+    }
+
+    /// Whether two calls with the same arguments may differ (RAND, UUID, SLEEP).
+    pub fn is_volatile(&self) -> bool {
+        self.volatile
+    }
+
+    pub(crate) fn resolve(
+        &'static self,
+        builder: &Builder<'_>,
+        arguments: &mut Vec<Expr>,
+    ) -> Result<ResultType, SqlError> {
+        (self.resolve)(builder, self, arguments)
+    }
+
+    pub(crate) fn eval<'a>(&self, frame: Frame<'a>) -> Result<ValueRef<'a>, SqlError> {
+        (self.eval)(frame)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name)
+    }
+}
+
+/// Any number of arguments.
+pub(crate) const MANY: usize = usize::MAX;
+
+/// The families.
+static FAMILIES: &[&[Function]] = &[control::FUNCTIONS];
+
+/// A function by name, compared without regard to case.
+pub fn find(name: &str) -> Option<&'static Function> {
+    static BY_NAME: OnceLock<HashMap<&'static str, &'static Function>> = OnceLock::new();
+    let by_name = BY_NAME.get_or_init(|| {
+        FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect()
+    });
+    match by_name.get(name) {
+        Some(function) => Some(function),
+        None => by_name.get(name.to_ascii_lowercase().as_str()).copied(),
+    }
+}
+
+/// Whether any argument can be NULL.
+pub(crate) fn any_nullable(arguments: &[Expr]) -> bool {
+    arguments.iter().any(|argument| argument.result.nullable)
+}

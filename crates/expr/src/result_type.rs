@@ -1,0 +1,262 @@
+//! The static type of an expression, and what the protocol says of it.
+
+use types::{CollationId, ColumnType, TypeKind};
+
+/// How strongly an operand insists on its collation; smaller wins.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Coercibility {
+    /// COLLATE was written.
+    Explicit,
+    /// Two different collations met.
+    None,
+    /// A column.
+    Implicit,
+    /// USER(), VERSION().
+    SystemConstant,
+    /// A literal.
+    Coercible,
+    /// A number or date.
+    Numeric,
+    /// NULL.
+    Ignorable,
+}
+
+/// The static type of an expression.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ResultType {
+    /// Type; `length` is the longest text in characters (bytes for binary strings).
+    pub column_type: ColumnType,
+    /// NULL is possible.
+    pub nullable: bool,
+    /// Strength of the collation.
+    pub coercibility: Coercibility,
+    /// Only ASCII characters are possible.
+    pub ascii: bool,
+}
+
+/// What the column definition packet says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Metadata {
+    /// Protocol type code, e.g. 3 for INT.
+    pub type_code: u8,
+    /// Longest text in bytes.
+    pub length: u32,
+    /// Digits after the point, 31 or 39 where that is not fixed.
+    pub decimals: u8,
+    /// Flags that follow from the type (NOT_NULL, UNSIGNED, BINARY, BLOB, ZEROFILL, NUM).
+    pub flags: u16,
+    /// Collation.
+    pub collation: CollationId,
+}
+
+/// Column flags of the protocol.
+#[allow(missing_docs, reason = "the names are the protocol's")]
+pub mod flags {
+    pub const NOT_NULL: u16 = 1;
+    pub const PRIMARY_KEY: u16 = 2;
+    pub const UNIQUE_KEY: u16 = 4;
+    pub const MULTIPLE_KEY: u16 = 8;
+    pub const BLOB: u16 = 16;
+    pub const UNSIGNED: u16 = 32;
+    pub const ZEROFILL: u16 = 64;
+    pub const BINARY: u16 = 128;
+    pub const ENUM: u16 = 256;
+    pub const AUTO_INCREMENT: u16 = 512;
+    pub const TIMESTAMP: u16 = 1024;
+    pub const SET: u16 = 2048;
+    pub const NO_DEFAULT: u16 = 4096;
+    pub const ON_UPDATE_NOW: u16 = 8192;
+    pub const NUM: u16 = 32768;
+}
+
+/// `decimals` of a string expression.
+pub const STRING_DECIMALS: u8 = 39;
+
+impl ResultType {
+    /// A number or date: collation binary, coercibility numeric.
+    pub fn of(column_type: ColumnType, nullable: bool) -> Self {
+        Self { column_type, nullable, coercibility: Coercibility::Numeric, ascii: true }
+    }
+
+    /// A column of a table.
+    pub fn column(column_type: ColumnType, nullable: bool) -> Self {
+        let string = column_type.kind.is_string();
+        let coercibility = if string { Coercibility::Implicit } else { Coercibility::Numeric };
+        Self { column_type, nullable, coercibility, ascii: !string }
+    }
+
+    /// NULL.
+    pub fn null() -> Self {
+        Self {
+            column_type: ColumnType::NULL,
+            nullable: true,
+            coercibility: Coercibility::Ignorable,
+            ascii: true,
+        }
+    }
+
+    /// Result of a comparison or logical operator.
+    pub fn boolean(nullable: bool) -> Self {
+        let mut column_type = ColumnType::integer(TypeKind::Int, false);
+        column_type.length = 1;
+        column_type.precision = 1;
+        Self::of(column_type, nullable)
+    }
+
+    /// BIGINT with its full width.
+    pub fn bigint(unsigned: bool, nullable: bool) -> Self {
+        Self::of(ColumnType::integer(TypeKind::BigInt, unsigned), nullable)
+    }
+
+    /// INT or BIGINT of so many characters, as functions like LENGTH give: BIGINT from 10 up.
+    pub fn integer_of_length(length: u32, unsigned: bool, nullable: bool) -> Self {
+        let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
+        let mut column_type = ColumnType::integer(kind, unsigned);
+        column_type.length = length;
+        column_type.precision = (length - u32::from(!unsigned && length > 1)).min(20) as u8;
+        Self::of(column_type, nullable)
+    }
+
+    /// DECIMAL, digits cut to what is allowed.
+    pub fn decimal(precision: u32, scale: u32, unsigned: bool, nullable: bool) -> Self {
+        let scale = scale.min(u32::from(types::decimal::SCALE_MAX)) as u8;
+        let precision = precision.clamp(1, u32::from(types::decimal::PRECISION_MAX)) as u8;
+        Self::of(ColumnType::decimal(precision.max(scale), scale, unsigned), nullable)
+    }
+
+    /// DOUBLE without fixed digits.
+    pub fn double(nullable: bool) -> Self {
+        let mut column_type = ColumnType::double();
+        column_type.length = 23;
+        Self::of(column_type, nullable)
+    }
+
+    /// A string of so many characters; LONGTEXT beyond what VARCHAR can name.
+    pub fn string(
+        characters: u64,
+        collation: CollationId,
+        coercibility: Coercibility,
+        ascii: bool,
+        nullable: bool,
+    ) -> Self {
+        let binary = collation == CollationId::BINARY;
+        let kind = if binary { TypeKind::VarBinary } else { TypeKind::VarChar };
+        let length = characters.min(u64::from(u32::MAX)) as u32;
+        let column_type = ColumnType::text(kind, length, collation);
+        Self { column_type, nullable, coercibility, ascii }
+    }
+
+    /// Whether values are strings.
+    pub fn is_string(&self) -> bool {
+        self.column_type.kind.is_string()
+    }
+
+    /// Collation when used as text; numbers and dates have none of their own.
+    pub fn collation(&self) -> CollationId {
+        self.column_type.collation
+    }
+
+    /// Digits before the point when used as a DECIMAL.
+    pub fn integer_digits(&self) -> u32 {
+        let scale = u32::from(self.decimal_scale());
+        self.decimal_precision().saturating_sub(scale)
+    }
+
+    /// Digits after the point when used as a DECIMAL.
+    pub fn decimal_scale(&self) -> u8 {
+        match self.column_type.kind {
+            TypeKind::Decimal | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+                self.column_type.scale
+            }
+            kind if kind.is_integer() => 0,
+            TypeKind::Year | TypeKind::Date | TypeKind::Null => 0,
+            TypeKind::Float | TypeKind::Double
+                if self.column_type.scale < types::column_type::SCALE_NOT_FIXED =>
+            {
+                self.column_type.scale
+            }
+            _ => types::decimal::SCALE_MAX,
+        }
+    }
+
+    /// Digits in all when used as a DECIMAL.
+    pub fn decimal_precision(&self) -> u32 {
+        match self.column_type.kind {
+            TypeKind::Decimal | TypeKind::Year => u32::from(self.column_type.precision),
+            kind if kind.is_integer() => u32::from(self.column_type.precision),
+            TypeKind::Date => 8,
+            TypeKind::Time => 7 + u32::from(self.column_type.scale),
+            TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.column_type.scale),
+            TypeKind::Null => 0,
+            _ => u32::from(types::decimal::PRECISION_MAX),
+        }
+    }
+
+    /// Longest text in characters.
+    pub fn text_length(&self) -> u32 {
+        self.column_type.length
+    }
+
+    /// The same type, NULL possible or not.
+    pub fn with_nullable(self, nullable: bool) -> Self {
+        Self { nullable, ..self }
+    }
+
+    /// What the protocol says; strings are sent in `results` (character_set_results'
+    /// collation).
+    pub fn metadata(&self, results: CollationId) -> Metadata {
+        let column_type = &self.column_type;
+        let kind = column_type.kind;
+        let string = kind.is_string();
+        let binary = column_type.collation == CollationId::BINARY;
+        let collation = if string && !binary { results } else { CollationId::BINARY };
+        let (type_code, large) = type_code(column_type);
+        let mut bits = 0;
+        let mut set = |condition: bool, flag: u16| bits |= if condition { flag } else { 0 };
+        set(!self.nullable, flags::NOT_NULL);
+        set(column_type.unsigned, flags::UNSIGNED);
+        set(column_type.zerofill, flags::ZEROFILL);
+        set(binary || column_type.collation.info().compares_code_points(), flags::BINARY);
+        set(large, flags::BLOB);
+        set(kind.is_number() || kind == TypeKind::Null, flags::NUM);
+        let characters = u64::from(column_type.length);
+        let length = match (string, binary) {
+            (true, false) if kind.is_large() => {
+                characters / u64::from(column_type.collation.charset().max_bytes())
+                    * u64::from(results.charset().max_bytes())
+            }
+            (true, false) => characters * u64::from(results.charset().max_bytes()),
+            _ => characters,
+        };
+        let decimals = if kind == TypeKind::VarChar && self.coercibility != Coercibility::Implicit {
+            STRING_DECIMALS
+        } else {
+            column_type.scale
+        };
+        let length = length.min(u64::from(u32::MAX)) as u32;
+        Metadata { type_code, length, decimals, flags: bits, collation }
+    }
+}
+
+/// Protocol type code, and whether the column is flagged BLOB.
+fn type_code(column_type: &ColumnType) -> (u8, bool) {
+    match column_type.kind {
+        TypeKind::Decimal => (246, false),
+        TypeKind::TinyInt => (1, false),
+        TypeKind::SmallInt => (2, false),
+        TypeKind::Int => (3, false),
+        TypeKind::Float => (4, false),
+        TypeKind::Double => (5, false),
+        TypeKind::Null => (6, false),
+        TypeKind::Timestamp => (7, false),
+        TypeKind::BigInt => (8, false),
+        TypeKind::MediumInt => (9, false),
+        TypeKind::Date => (10, false),
+        TypeKind::Time => (11, false),
+        TypeKind::DateTime => (12, false),
+        TypeKind::Year => (13, false),
+        TypeKind::VarChar | TypeKind::VarBinary => (253, false),
+        TypeKind::Char | TypeKind::Binary => (254, false),
+        _ => (252, true),
+    }
+}

@@ -1,0 +1,274 @@
+//! Numbers from and to text, as MariaDB reads and prints them.
+
+/// A number read from the start of a text.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ParsedNumber<T> {
+    /// The number, the nearest in range if it overflowed.
+    pub value: T,
+    /// Bytes that belong to it, blanks before it included; 0 if there is none.
+    pub length: usize,
+    /// It was out of range.
+    pub overflow: bool,
+}
+
+impl<T> ParsedNumber<T> {
+    /// Whether nothing but blanks follows the number.
+    pub fn is_whole(&self, text: &[u8]) -> bool {
+        self.length > 0 && text[self.length..].iter().all(u8::is_ascii_whitespace)
+    }
+}
+
+/// An integer with its sign: more than either 64 bit type can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SignedMagnitude {
+    /// Below zero.
+    pub negative: bool,
+    /// Absolute value.
+    pub magnitude: u64,
+}
+
+impl SignedMagnitude {
+    /// As `i64`, the nearest bound with `false` if out of range.
+    pub fn to_i64(self) -> (i64, bool) {
+        match (self.negative, self.magnitude) {
+            (false, m) => i64::try_from(m).map_or((i64::MAX, false), |v| (v, true)),
+            (true, m) if m <= 1 << 63 => ((m as i64).wrapping_neg(), true),
+            (true, _) => (i64::MIN, false),
+        }
+    }
+
+    /// As `u64`, the nearest bound with `false` if out of range.
+    pub fn to_u64(self) -> (u64, bool) {
+        if self.negative && self.magnitude > 0 { (0, false) } else { (self.magnitude, true) }
+    }
+}
+
+fn blanks(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Position after blanks and sign, and the sign.
+fn sign(text: &[u8]) -> (usize, bool) {
+    let at = blanks(text);
+    match text.get(at) {
+        Some(b'-') => (at + 1, true),
+        Some(b'+') => (at + 1, false),
+        _ => (at, false),
+    }
+}
+
+/// Reads a double: the longest prefix that is one.
+pub fn parse_double(text: &[u8]) -> ParsedNumber<f64> {
+    let (start, negative) = sign(text);
+    let mut end = start + digits(&text[start..]);
+    let mut count = end - start;
+    if text.get(end) == Some(&b'.') {
+        let fraction = digits(&text[end + 1..]);
+        count += fraction;
+        if count > 0 {
+            end += 1 + fraction;
+        }
+    }
+    if count == 0 {
+        return ParsedNumber { value: 0.0, length: 0, overflow: false };
+    }
+    if matches!(text.get(end), Some(b'e' | b'E')) {
+        let signed = matches!(text.get(end + 1), Some(b'+' | b'-'));
+        let exponent = end + 1 + usize::from(signed);
+        let length = digits(text.get(exponent..).unwrap_or(&[]));
+        if length > 0 {
+            end = exponent + length;
+        }
+    }
+    let number = std::str::from_utf8(&text[start..end]).unwrap_or("0");
+    let value = number.parse::<f64>().unwrap_or(0.0);
+    let overflow = value.is_infinite();
+    let value = if overflow { f64::MAX } else { value };
+    ParsedNumber { value: if negative { -value } else { value }, length: end, overflow }
+}
+
+/// Reads an integer: blanks, sign, digits; a point or exponent ends it.
+pub fn parse_integer(text: &[u8]) -> ParsedNumber<SignedMagnitude> {
+    let (start, negative) = sign(text);
+    let count = digits(&text[start..]);
+    let length = if count == 0 { 0 } else { start + count };
+    let mut magnitude = 0u64;
+    let mut overflow = false;
+    for &digit in &text[start..start + count] {
+        let next =
+            magnitude.checked_mul(10).and_then(|value| value.checked_add(u64::from(digit - b'0')));
+        match next {
+            Some(value) => magnitude = value,
+            None => overflow = true,
+        }
+    }
+    if overflow {
+        magnitude = u64::MAX;
+    }
+    ParsedNumber { value: SignedMagnitude { negative, magnitude }, length, overflow }
+}
+
+/// Reads a number and rounds it to an integer, half away from zero, as storing text into an
+/// integer column does.
+pub fn parse_integer_rounded(text: &[u8]) -> ParsedNumber<SignedMagnitude> {
+    let plain = parse_integer(text);
+    if !matches!(text.get(plain.length.max(sign(text).0)), Some(b'.' | b'e' | b'E')) {
+        return plain;
+    }
+    let parsed = crate::decimal::Decimal::parse(text);
+    if parsed.length == 0 {
+        return plain;
+    }
+    let rounded = parsed.value.with_scale(0);
+    let magnitude = rounded.abs().to_u64();
+    ParsedNumber {
+        value: SignedMagnitude { negative: rounded.is_negative(), magnitude: magnitude.0 },
+        length: parsed.length,
+        overflow: parsed.overflow || !magnitude.1,
+    }
+}
+
+/// Most places before the point, and zeros after it, that are printed without an exponent.
+const PLAIN_PLACES: i32 = 15;
+
+/// Appends significant digits with the point at place `point`.
+fn push_significant(negative: bool, digits: &[u8], point: i32, out: &mut Vec<u8>) {
+    if negative {
+        out.push(b'-');
+    }
+    let count = digits.len() as i32;
+    if !(1 - PLAIN_PLACES..=PLAIN_PLACES).contains(&point) {
+        out.push(digits[0]);
+        if count > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..]);
+        }
+        out.push(b'e');
+        out.extend_from_slice((point - 1).to_string().as_bytes());
+    } else if point <= 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', (-point) as usize));
+        out.extend_from_slice(digits);
+    } else if point >= count {
+        out.extend_from_slice(digits);
+        out.extend(std::iter::repeat_n(b'0', (point - count) as usize));
+    } else {
+        out.extend_from_slice(&digits[..point as usize]);
+        out.push(b'.');
+        out.extend_from_slice(&digits[point as usize..]);
+    }
+}
+
+/// Splits `d.ddde±x` into digits without trailing zeros and the place of the point.
+fn push_scientific(text: &str, out: &mut Vec<u8>) {
+    let (negative, text) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+    while digits.len() > 1 && digits.last() == Some(&b'0') {
+        digits.pop();
+    }
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    push_significant(negative, &digits, exponent + 1, out);
+}
+
+/// Appends a double: the fewest digits that read back the same.
+pub fn write_double(value: f64, out: &mut Vec<u8>) {
+    if value == 0.0 {
+        let zero: &[u8] = if value.is_sign_negative() { b"-0" } else { b"0" };
+        out.extend_from_slice(zero);
+    } else if value.is_finite() {
+        push_scientific(&format!("{value:e}"), out);
+    } else {
+        out.extend_from_slice(value.to_string().to_lowercase().as_bytes());
+    }
+}
+
+/// Appends a FLOAT: six significant digits.
+pub fn write_float(value: f32, out: &mut Vec<u8>) {
+    if value == 0.0 || !value.is_finite() {
+        write_double(f64::from(value), out);
+    } else {
+        push_scientific(&format!("{:.5e}", f64::from(value)), out);
+    }
+}
+
+/// Appends a number with so many digits after the point.
+pub fn write_fixed(value: f64, places: u8, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("{value:.*}", usize::from(places)).as_bytes());
+}
+
+/// Appends an integer.
+pub fn write_unsigned(value: u64, out: &mut Vec<u8>) {
+    let mut buffer = [0u8; 20];
+    let mut at = buffer.len();
+    let mut rest = value;
+    loop {
+        at -= 1;
+        buffer[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&buffer[at..]);
+}
+
+/// Appends an integer with its sign.
+pub fn write_signed(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    write_unsigned(value.unsigned_abs(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(value: f64) -> String {
+        let mut out = Vec::new();
+        write_double(value, &mut out);
+        String::from_utf8(out).expect("digits are ASCII")
+    }
+
+    #[test]
+    fn doubles_print_as_the_server_prints_them() {
+        for (value, text) in [
+            (1e15, "1e15"),
+            (1e14, "100000000000000"),
+            (123456789012345678e0, "1.2345678901234568e17"),
+            (0.00001, "0.00001"),
+            (1.5e-7, "0.00000015"),
+            (1e-15, "0.000000000000001"),
+            (1e-16, "1e-16"),
+            (12345.678, "12345.678"),
+            (1e100, "1e100"),
+            (-0.1, "-0.1"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (f64::MAX, "1.7976931348623157e308"),
+        ] {
+            assert_eq!(printed(value), text);
+        }
+    }
+
+    #[test]
+    fn numbers_are_read_up_to_what_does_not_belong_to_them() {
+        assert_eq!(parse_double(b" 1.5e3x").value, 1500.0);
+        assert_eq!(parse_double(b" 1.5e3x").length, 6);
+        assert_eq!(parse_double(b"1e").length, 1);
+        assert_eq!(parse_double(b".").length, 0);
+        assert!(parse_double(b"1e999").overflow);
+        assert_eq!(parse_integer(b"-12.7").value.to_i64(), (-12, true));
+        assert_eq!(parse_integer_rounded(b"-12.5").value.to_i64(), (-13, true));
+        assert_eq!(parse_integer_rounded(b"1e2").value.to_i64(), (100, true));
+        assert_eq!(parse_integer_rounded(b".5").value.to_i64(), (1, true));
+        assert!(parse_integer(b"99999999999999999999").overflow);
+    }
+}

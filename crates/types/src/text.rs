@@ -1,0 +1,49 @@
+//! Values as text, as the text protocol and string functions show them.
+
+use crate::column_type::{ColumnType, SCALE_NOT_FIXED};
+use crate::number;
+use crate::temporal::TimeZone;
+use crate::value::ValueRef;
+
+/// Appends the text of a value of a static type; nothing for NULL. Numbers get the digits that
+/// the type fixes, ZEROFILL its zeros, a TIMESTAMP the clock of `zone`.
+pub fn write_text(
+    value: ValueRef<'_>,
+    column_type: &ColumnType,
+    zone: TimeZone,
+    out: &mut Vec<u8>,
+) {
+    let start = out.len();
+    let scale = column_type.scale;
+    match value {
+        ValueRef::Null => return,
+        ValueRef::Int(v) => number::write_signed(v, out),
+        ValueRef::UInt(v) => number::write_unsigned(v, out),
+        ValueRef::Double(v) if scale < SCALE_NOT_FIXED && column_type.kind.is_floating() => {
+            number::write_fixed(v, scale, out);
+        }
+        ValueRef::Double(v) => number::write_double(v, out),
+        ValueRef::Float(v) if scale < SCALE_NOT_FIXED && column_type.kind.is_floating() => {
+            number::write_fixed(f64::from(v), scale, out);
+        }
+        ValueRef::Float(v) => number::write_float(v, out),
+        ValueRef::Decimal(v) => v.write_text(out),
+        ValueRef::Bytes(v) => out.extend_from_slice(v),
+        ValueRef::Date(v) => v.write_text(out),
+        ValueRef::DateTime(v) => v.write_text(scale.min(6), out),
+        ValueRef::Timestamp(v) => zone.to_local(v).write_text(scale.min(6), out),
+        ValueRef::Time(v) => v.write_text(scale.min(6), out),
+    }
+    if column_type.zerofill {
+        let width = column_type.length as usize;
+        let missing = width.saturating_sub(out.len() - start);
+        out.splice(start..start, std::iter::repeat_n(b'0', missing));
+    }
+}
+
+/// The text of a value in a string of its own.
+pub fn to_text(value: ValueRef<'_>, column_type: &ColumnType, zone: TimeZone) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_text(value, column_type, zone, &mut out);
+    out
+}
