@@ -1,0 +1,314 @@
+//! The buffer pool's frames: memory, descriptors, size classes, free lists.
+//!
+//! Frame memory is one mapping, cut into chunks; a chunk serves one size class at a time. A frame
+//! is named by its offset in units of 4 KiB, so a frame of 16 KiB uses every fourth number.
+//!
+//! 1. Frame memory is never unmapped or given back while the store lives, so an optimistic reader
+//!    holding a stale frame number still reads mapped memory inside the mapping.
+//! 2. A frame belongs to exactly one of: a free list, a page (descriptor names it and the page's
+//!    place names the frame), or one caller that holds its number between the two.
+//! 3. A frame's class changes only while its whole chunk is free of pages (see `rebalance`).
+
+use crate::error::StoreError;
+use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
+use crate::memory::Region;
+use runtime::sync::Mutex;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Frame numbers count units of this many bytes.
+pub(crate) const UNIT_BYTES: usize = 4096;
+/// Descriptor value for "no page".
+pub(crate) const NO_PAGE: u64 = u64::MAX;
+/// Smallest and largest chunk.
+const CHUNK_BYTES_MIN: usize = 32 << 10;
+const CHUNK_BYTES_MAX: usize = 2 << 20;
+
+/// What the pool knows about a frame beside its bytes. One cache line.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct FrameDescriptor {
+    /// The page in the frame, or [`NO_PAGE`].
+    pub(crate) pid: AtomicU64,
+    /// Location word of the newest copy on disk; 0 none.
+    pub(crate) location: AtomicU64,
+    /// Start of the first record since the last copy was staged for writing; 0 = unchanged.
+    pub(crate) rec_lsn: AtomicU64,
+    /// Ticket of the flush that carries a copy of this page; 0 = none.
+    pub(crate) flush_ticket: AtomicU64,
+    /// Holders of [`crate::Pin`]s; the frame is not evicted while there are any.
+    pub(crate) pins: AtomicU32,
+}
+
+impl FrameDescriptor {
+    fn new() -> FrameDescriptor {
+        FrameDescriptor {
+            pid: AtomicU64::new(NO_PAGE),
+            location: AtomicU64::new(0),
+            rec_lsn: AtomicU64::new(0),
+            flush_ticket: AtomicU64::new(0),
+            pins: AtomicU32::new(0),
+        }
+    }
+
+    /// Whether the page has changes that are not on disk, staged or not.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.rec_lsn.load(Ordering::Relaxed) != 0 || self.flush_ticket.load(Ordering::Relaxed) != 0
+    }
+
+    /// Readies the descriptor for a page; the caller owns the frame (invariant 2). Pins stay:
+    /// their holders count down whatever became of the page.
+    pub(crate) fn adopt(&self, pid: base::PageId, location: u64) {
+        self.location.store(location, Ordering::Relaxed);
+        self.rec_lsn.store(0, Ordering::Relaxed);
+        self.flush_ticket.store(0, Ordering::Relaxed);
+        self.pid.store(pid.get(), Ordering::Release);
+    }
+
+    /// The frame holds no page any more.
+    pub(crate) fn abandon(&self) {
+        self.pid.store(NO_PAGE, Ordering::Release);
+        self.location.store(0, Ordering::Relaxed);
+        self.rec_lsn.store(0, Ordering::Relaxed);
+        self.flush_ticket.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Free frames and chunks of one size class.
+#[derive(Debug, Default)]
+pub(crate) struct ClassFrames {
+    pub(crate) free: Vec<u32>,
+    pub(crate) chunks: Vec<u32>,
+    /// Where the clock hand stands: position in `chunks`, frame within the chunk.
+    pub(crate) hand: (usize, u32),
+}
+
+/// Counters of one size class that are read without its lock.
+#[derive(Debug, Default)]
+pub(crate) struct ClassCounts {
+    /// Length of the free list.
+    pub(crate) free: AtomicUsize,
+    /// Frames in the class's chunks.
+    pub(crate) total: AtomicUsize,
+    /// Frames whose page is dirty.
+    pub(crate) dirty: AtomicUsize,
+    /// Frames freed by the clock since the last look at the balance.
+    pub(crate) evicted: AtomicU64,
+}
+
+const CHUNK_UNASSIGNED: u8 = 0;
+/// Added to the class of a chunk that is being emptied for another class.
+const CHUNK_DRAINING: u8 = 0x80;
+
+/// The pool's memory and who has which part of it.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    memory: Region,
+    descriptors: Box<[FrameDescriptor]>,
+    chunk_units: u32,
+    /// Class of each chunk, with [`CHUNK_DRAINING`], or [`CHUNK_UNASSIGNED`].
+    chunk_class: Box<[AtomicU8]>,
+    unassigned: Mutex<Vec<u32>>,
+    /// Chunks being emptied.
+    pub(crate) draining: Mutex<Vec<u32>>,
+    classes: [Mutex<ClassFrames>; CLASS_COUNT],
+    counts: [ClassCounts; CLASS_COUNT],
+}
+
+impl Frames {
+    /// A pool of `pool_bytes`, rounded down to whole chunks (at least four).
+    pub(crate) fn new(pool_bytes: usize, huge_pages: bool) -> Result<Frames, StoreError> {
+        let chunk_bytes = (pool_bytes / 32)
+            .next_power_of_two()
+            .clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let chunks = (pool_bytes / chunk_bytes).max(4);
+        let bytes = chunks * chunk_bytes;
+        let units = u32::try_from(bytes / UNIT_BYTES)
+            .map_err(|_| StoreError::Incompatible(format!("a pool of {bytes} bytes")))?;
+        let memory = Region::new(bytes, huge_pages)
+            .map_err(|error| StoreError::io("buffer pool", &error))?;
+        Ok(Frames {
+            memory,
+            descriptors: (0..units).map(|_| FrameDescriptor::new()).collect(),
+            chunk_units: (chunk_bytes / UNIT_BYTES) as u32,
+            chunk_class: (0..chunks).map(|_| AtomicU8::new(CHUNK_UNASSIGNED)).collect(),
+            unassigned: Mutex::new((0..chunks as u32).rev().collect()),
+            draining: Mutex::new(Vec::new()),
+            classes: std::array::from_fn(|_| Mutex::new(ClassFrames::default())),
+            counts: std::array::from_fn(|_| ClassCounts::default()),
+        })
+    }
+
+    /// First byte of a frame.
+    #[inline]
+    pub(crate) fn address(&self, frame: u32) -> *mut u8 {
+        debug_assert!((frame as usize) < self.descriptors.len());
+        // SAFETY: frame numbers come from chunks of this mapping, so the offset is inside it.
+        unsafe { self.memory.start().add(frame as usize * UNIT_BYTES) }
+    }
+
+    /// Descriptor of a frame.
+    #[inline]
+    pub(crate) fn descriptor(&self, frame: u32) -> &FrameDescriptor {
+        &self.descriptors[frame as usize]
+    }
+
+    /// Free list, chunks and clock hand of a class.
+    pub(crate) fn class(&self, class: u8) -> &Mutex<ClassFrames> {
+        &self.classes[usize::from(class - CLASS_MIN)]
+    }
+
+    /// Counters of a class.
+    #[inline]
+    pub(crate) fn counts(&self, class: u8) -> &ClassCounts {
+        &self.counts[usize::from(class - CLASS_MIN)]
+    }
+
+    /// Frames of `class` in one chunk, as (first, step, count).
+    fn frames_of(&self, chunk: u32, class: u8) -> impl Iterator<Item = u32> + use<> {
+        let step = (class_bytes(class) / UNIT_BYTES) as u32;
+        let first = chunk * self.chunk_units;
+        (first..first + self.chunk_units).step_by(step as usize)
+    }
+
+    /// How many frames of `class` one chunk holds.
+    pub(crate) fn frames_per_chunk(&self, class: u8) -> u32 {
+        self.chunk_units / (class_bytes(class) / UNIT_BYTES) as u32
+    }
+
+    /// The `index`th frame of `class` in `chunk`.
+    pub(crate) fn frame_at(&self, chunk: u32, class: u8, index: u32) -> u32 {
+        chunk * self.chunk_units + index * (class_bytes(class) / UNIT_BYTES) as u32
+    }
+
+    /// How many chunks the pool has.
+    pub(crate) fn chunk_count(&self) -> usize {
+        self.chunk_class.len()
+    }
+
+    /// Takes a frame from the free list or an unassigned chunk.
+    pub(crate) fn take_free(&self, class: u8) -> Option<u32> {
+        let mut frames = self.class(class).lock();
+        let frame = match frames.free.pop() {
+            Some(frame) => Some(frame),
+            None => {
+                self.assign_chunk(class, &mut frames);
+                frames.free.pop()
+            }
+        };
+        self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        frame
+    }
+
+    /// Gives an unassigned chunk to the class whose lock the caller holds.
+    pub(crate) fn assign_chunk(&self, class: u8, frames: &mut ClassFrames) -> bool {
+        let Some(chunk) = self.unassigned.lock().pop() else { return false };
+        self.chunk_class[chunk as usize].store(class, Ordering::Relaxed);
+        frames.chunks.push(chunk);
+        frames.free.extend(self.frames_of(chunk, class));
+        self.counts(class)
+            .total
+            .fetch_add(self.frames_per_chunk(class) as usize, Ordering::Relaxed);
+        self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        true
+    }
+
+    /// Whether any chunk is still unassigned.
+    pub(crate) fn has_unassigned(&self) -> bool {
+        !self.unassigned.lock().is_empty()
+    }
+
+    /// Gives a frame back to the free list of its class, unless its chunk is being emptied.
+    pub(crate) fn give_back(&self, frame: u32, class: u8) {
+        let mut frames = self.class(class).lock();
+        self.descriptor(frame).abandon();
+        if !self.is_draining(frame) {
+            frames.free.push(frame);
+            self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the frame's chunk is being emptied for another class.
+    pub(crate) fn is_draining(&self, frame: u32) -> bool {
+        let chunk = (frame / self.chunk_units) as usize;
+        self.chunk_class[chunk].load(Ordering::Relaxed) & CHUNK_DRAINING != 0
+    }
+
+    /// Begins to empty one chunk of `class`: its free frames leave the free list. Returns it.
+    pub(crate) fn start_drain(&self, class: u8) -> Option<u32> {
+        let mut frames = self.class(class).lock();
+        if frames.chunks.len() < 2 {
+            return None;
+        }
+        let position = frames.hand.0 % frames.chunks.len();
+        let chunk = frames.chunks.swap_remove(position);
+        frames.hand = (position, 0);
+        self.chunk_class[chunk as usize].store(class | CHUNK_DRAINING, Ordering::Relaxed);
+        let units = chunk * self.chunk_units..(chunk + 1) * self.chunk_units;
+        frames.free.retain(|frame| !units.contains(frame));
+        self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        self.counts(class)
+            .total
+            .fetch_sub(self.frames_per_chunk(class) as usize, Ordering::Relaxed);
+        self.draining.lock().push(chunk);
+        Some(chunk)
+    }
+
+    /// Class that a draining chunk served.
+    pub(crate) fn drained_class(&self, chunk: u32) -> u8 {
+        self.chunk_class[chunk as usize].load(Ordering::Relaxed) & !CHUNK_DRAINING
+    }
+
+    /// Frames of a draining chunk that still hold pages.
+    pub(crate) fn occupied(&self, chunk: u32) -> Vec<u32> {
+        self.frames_of(chunk, self.drained_class(chunk))
+            .filter(|&frame| self.descriptor(frame).pid.load(Ordering::Acquire) != NO_PAGE)
+            .collect()
+    }
+
+    /// A draining chunk is empty: any class may have it.
+    pub(crate) fn finish_drain(&self, chunk: u32) {
+        self.draining.lock().retain(|&other| other != chunk);
+        self.chunk_class[chunk as usize].store(CHUNK_UNASSIGNED, Ordering::Relaxed);
+        self.unassigned.lock().push(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::PageId;
+
+    #[test]
+    fn chunks_go_to_the_class_that_asks() {
+        let frames = Frames::new(128 << 10, false).expect("small pool");
+        assert_eq!(frames.chunk_count(), 4);
+        let small: Vec<u32> = (0..8).map(|_| frames.take_free(13).expect("free")).collect();
+        let big = frames.take_free(15).expect("free");
+        assert!(small.iter().all(|&frame| !(big..big + 8).contains(&frame)));
+        let other = frames.take_free(15).expect("the last chunk");
+        assert!(frames.take_free(15).is_none());
+        assert!(frames.take_free(13).is_none());
+        frames.give_back(other, 15);
+        assert_eq!(frames.take_free(15), Some(other));
+    }
+
+    #[test]
+    fn a_drained_chunk_changes_class() {
+        let frames = Frames::new(128 << 10, false).expect("small pool");
+        let taken: Vec<u32> = (0..16).map(|_| frames.take_free(13).expect("free")).collect();
+        for (number, &frame) in taken.iter().enumerate() {
+            frames.descriptor(frame).adopt(PageId::new(number as u64), 0);
+        }
+        assert!(frames.take_free(15).is_none());
+        let chunk = frames.start_drain(13).expect("four chunks");
+        let occupied = frames.occupied(chunk);
+        assert_eq!(occupied.len(), 4);
+        for frame in occupied {
+            frames.give_back(frame, 13);
+        }
+        assert!(frames.take_free(13).is_none(), "freed frames of the chunk are not handed out");
+        assert!(frames.occupied(chunk).is_empty());
+        frames.finish_drain(chunk);
+        assert!(frames.take_free(15).is_some());
+    }
+}
