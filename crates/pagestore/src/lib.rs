@@ -1,1 +1,27 @@
-//! Gannet: the `pagestore` room.
+//! Gannet: the `pagestore` room. Pages by number, in memory and on flash.
+//!
+//! Pages are never overwritten on disk: flushers compress dirty pages and append them in groups
+//! to segments; the translation array says where each page is. See `docs/file-format.md` for the
+//! bytes and the head of each file for its rules.
+//!
+//! `pagestore` knows no keys and no transactions: a page is a header of 32 bytes ([`header`]) and
+//! a body that belongs to somebody else.
+
+mod array;
+mod counters;
+mod dirty;
+mod error;
+mod frames;
+mod guard;
+pub mod header;
+mod latch;
+mod location;
+mod memory;
+mod store;
+mod sync;
+
+pub use counters::StoreCounters;
+pub use error::{Retry, StoreError};
+pub use guard::{ExclusivePage, OptimisticPage, Pin, SharedPage};
+pub use location::Location;
+pub use store::PageStore;

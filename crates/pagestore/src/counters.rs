@@ -1,0 +1,74 @@
+//! What the store counts, for metrics, tests and `SHOW STATUS`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$meta:meta])* $name:ident),* $(,)?) => {
+        /// Live counters.
+        #[derive(Debug, Default)]
+        pub(crate) struct Counters { $(pub(crate) $name: AtomicU64,)* }
+
+        /// A snapshot of the store's counters.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct StoreCounters { $($(#[$meta])* pub $name: u64,)* }
+
+        impl Counters {
+            pub(crate) fn snapshot(&self) -> StoreCounters {
+                StoreCounters { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+
+        impl StoreCounters {
+            /// Every counter with its name, for `SHOW STATUS` and metrics pages.
+            pub fn named(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($name), self.$name),)*]
+            }
+        }
+    };
+}
+
+counters! {
+    /// Pages read from disk because they were not in memory.
+    misses,
+    /// Bytes read for misses.
+    read_bytes,
+    /// Reads that failed verification and were repeated.
+    read_retries,
+    /// Pages found corrupt after the repeated read.
+    corrupt_pages,
+    /// Copies of pages written, moved copies not counted.
+    flushed_pages,
+    /// Bytes written to segments: groups, headers and footers.
+    written_bytes,
+    /// Bytes of page copies before compression.
+    raw_bytes,
+    /// Groups written.
+    groups,
+    /// Clean pages evicted.
+    evictions,
+    /// Chunks of frames that changed their size class.
+    rebalanced_chunks,
+    /// Segments emptied by moving their live copies.
+    collections,
+    /// Copies moved by collections.
+    moved_pages,
+    /// Bytes moved by collections.
+    moved_bytes,
+    /// Segments opened in space that had held another segment.
+    segment_reuses,
+    /// Segments given back to the file system.
+    segments_released,
+    /// Syncs of the data files.
+    syncs,
+    /// Unfinished groups found at recovery.
+    torn_groups,
+    /// Waits for a free frame.
+    frame_waits,
+    /// Times a write met a full disk.
+    disk_full_waits,
+}
+
+/// Adds to a counter.
+pub(crate) fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
+}
