@@ -1,1 +1,222 @@
-//! Gannet: the `codec` room.
+//! Gannet: the `codec` room. Page compression behind one trait.
+//!
+//! The codec of a page is stored with its bytes, so that changing a tree's codec needs no
+//! rebuild. Codecs know nothing of pages: bytes in, bytes out, the exact length known on both
+//! sides. Decompression never reads or writes outside the slices it is given, whatever they hold.
+
+mod lz4;
+mod zstandard;
+
+use std::fmt;
+
+/// Names a codec on disk. Numbers are never reused.
+///
+/// 3 to 7 are kept for zlib, lzo, lzma, bzip2 and snappy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum CodecId {
+    /// The bytes as they are.
+    None = 0,
+    /// LZ4 block format: a few microseconds a page both ways.
+    Lz4 = 1,
+    /// Zstandard: better ratio, about five times the time of LZ4.
+    Zstd = 2,
+}
+
+impl CodecId {
+    /// The codec with this number on disk.
+    pub fn from_number(number: u8) -> Option<CodecId> {
+        match number {
+            0 => Some(CodecId::None),
+            1 => Some(CodecId::Lz4),
+            2 => Some(CodecId::Zstd),
+            _ => None,
+        }
+    }
+
+    /// The name that options use.
+    pub fn name(self) -> &'static str {
+        match self {
+            CodecId::None => "none",
+            CodecId::Lz4 => "lz4",
+            CodecId::Zstd => "zstd",
+        }
+    }
+
+    /// The codec with this name.
+    pub fn from_name(name: &str) -> Option<CodecId> {
+        [CodecId::None, CodecId::Lz4, CodecId::Zstd]
+            .into_iter()
+            .find(|codec| codec.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl fmt::Display for CodecId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// Compressed bytes that do not give back what was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DecompressError(pub &'static str);
+
+impl fmt::Display for DecompressError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "cannot decompress: {}", self.0)
+    }
+}
+
+impl std::error::Error for DecompressError {}
+
+/// A way to make pages smaller.
+pub trait Codec: Send + Sync + fmt::Debug {
+    /// What stands for it on disk.
+    fn id(&self) -> CodecId;
+
+    /// Compresses `source` into the start of `target` and returns how many bytes that took, or
+    /// `None` if it does not fit: the caller then stores the bytes as they are. A `target`
+    /// shorter than `source` asks for a minimal gain. Never parks.
+    fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize>;
+
+    /// Fills the whole of `target` from `source`, or says why that cannot be. On an error
+    /// `target` holds anything. Never parks, never panics.
+    fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError>;
+}
+
+/// Level of Zstandard unless a tree says otherwise.
+pub const ZSTD_DEFAULT_LEVEL: i32 = 1;
+
+/// The codec with this id. `level` matters to Zstandard only (1 to 19; 0 is the default).
+pub fn codec(id: CodecId, level: i32) -> Box<dyn Codec> {
+    match id {
+        CodecId::None => Box::new(Raw),
+        CodecId::Lz4 => Box::new(lz4::Lz4),
+        CodecId::Zstd => Box::new(zstandard::Zstandard::new(level)),
+    }
+}
+
+/// Decompresses what the codec `id` has made; see [`Codec::decompress`].
+pub fn decompress(id: CodecId, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
+    match id {
+        CodecId::None => Raw.decompress(source, target),
+        CodecId::Lz4 => lz4::Lz4.decompress(source, target),
+        CodecId::Zstd => zstandard::decompress(source, target),
+    }
+}
+
+/// No compression.
+#[derive(Debug)]
+struct Raw;
+
+impl Codec for Raw {
+    fn id(&self) -> CodecId {
+        CodecId::None
+    }
+
+    fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
+        target.get_mut(..source.len())?.copy_from_slice(source);
+        Some(source.len())
+    }
+
+    fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
+        if source.len() != target.len() {
+            return Err(DecompressError("the length differs"));
+        }
+        target.copy_from_slice(source);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    const ALL: [CodecId; 3] = [CodecId::None, CodecId::Lz4, CodecId::Zstd];
+
+    /// Something like a page: runs, text, noise.
+    fn sample(random: &mut Random, length: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let run = 1 + random.below(60) as usize;
+            match random.below(3) {
+                0 => bytes.resize(bytes.len() + run, random.next_u64() as u8),
+                1 => bytes.extend_from_slice(b"customer 0000117 Aroundthecorner street"),
+                _ => (0..run).for_each(|_| bytes.push(random.next_u64() as u8)),
+            }
+        }
+        bytes.truncate(length);
+        bytes
+    }
+
+    #[test]
+    fn round_trip_at_exact_lengths() {
+        let mut random = Random::new(1);
+        for id in ALL {
+            for level in [0, 3] {
+                for length in [1, 64, 4095, 4096, 8192, 32768] {
+                    let codec = codec(id, level);
+                    let page = sample(&mut random, length);
+                    let mut packed = vec![0; length * 2 + 200];
+                    let size = codec.compress(&page, &mut packed).expect("room enough");
+                    let mut back = vec![0xAA; length];
+                    decompress(id, &packed[..size], &mut back).expect("our own bytes");
+                    assert!(back == page, "{id} {length}");
+                    let mut shorter = vec![0; length - 1];
+                    assert!(decompress(id, &packed[..size], &mut shorter).is_err());
+                    let mut longer = vec![0; length + 1];
+                    assert!(decompress(id, &packed[..size], &mut longer).is_err());
+                    assert_eq!(codec.id(), id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let mut random = Random::new(2);
+        let noise: Vec<u8> = (0..8192).map(|_| random.next_u64() as u8).collect();
+        for id in ALL {
+            let mut target = vec![0; 8192 * 9 / 10];
+            assert_eq!(codec(id, 0).compress(&noise, &mut target), None, "{id}");
+        }
+        let zeroes = vec![0; 8192];
+        let mut target = vec![0; 100];
+        assert!(codec(CodecId::Zstd, 0).compress(&zeroes, &mut target).is_some());
+        assert!(codec(CodecId::Lz4, 0).compress(&zeroes, &mut target).is_some());
+    }
+
+    #[test]
+    fn damage_never_panics_and_stays_in_bounds() {
+        let mut random = Random::new(3);
+        for id in ALL {
+            let page = sample(&mut random, 8192);
+            let mut packed = vec![0; 20_000];
+            let size = codec(id, 0).compress(&page, &mut packed).expect("room enough");
+            let mut refused = 0;
+            for _ in 0..3000 {
+                let mut damaged = packed[..size].to_vec();
+                for _ in 0..=random.below(3) {
+                    let place = random.index(damaged.len());
+                    damaged[place] ^= 1 << random.below(8);
+                }
+                if random.one_in(4) {
+                    damaged.truncate(random.index(size));
+                }
+                let mut back = vec![0; 8192];
+                refused += usize::from(decompress(id, &damaged, &mut back).is_err());
+            }
+            assert!(refused > 300, "{id}: {refused}");
+        }
+    }
+
+    #[test]
+    fn names_and_numbers() {
+        for id in ALL {
+            assert_eq!(CodecId::from_number(id as u8), Some(id));
+            assert_eq!(CodecId::from_name(&id.to_string().to_uppercase()), Some(id));
+        }
+        assert_eq!((CodecId::from_number(99), CodecId::from_name("lzw")), (None, None));
+    }
+}

@@ -5,7 +5,7 @@
 //! 2. A taken batch is registered with its lowest LSN in the same critical section that removes
 //!    the entries, so `oldest` never misses a page between queue and disk.
 
-use crate::sync::Mutex;
+use runtime::sync::Mutex;
 use base::{Lsn, PageId};
 use std::collections::BTreeMap;
 

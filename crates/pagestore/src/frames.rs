@@ -12,7 +12,7 @@
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
 use crate::memory::Region;
-use crate::sync::Mutex;
+use runtime::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Frame numbers count units of this many bytes.

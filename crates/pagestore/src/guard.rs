@@ -391,6 +391,7 @@ impl<'a> ExclusivePage<'a> {
     pub fn discard(mut self, record: LsnRange) {
         self.shared.drop_resident(self.pid, self.place, record.end);
         self.entry.set_place(Place::NONE);
+        self.shared.note_discarded(self.pid);
         self.state = Change::Logged;
     }
 
@@ -478,6 +479,11 @@ impl Pin {
     /// Number of the page.
     pub fn pid(&self) -> PageId {
         self.pid
+    }
+
+    /// Leaves the frame pinned for as long as the store lives.
+    pub(crate) fn leave(self) {
+        self.shared.pin_forever(self.frame);
     }
 }
 

@@ -17,11 +17,12 @@ pub mod header;
 mod latch;
 mod location;
 mod memory;
+pub mod space;
 mod store;
-mod sync;
 
 pub use counters::StoreCounters;
 pub use error::{Retry, StoreError};
 pub use guard::{ExclusivePage, OptimisticPage, Pin, SharedPage};
 pub use location::Location;
+pub use space::{MapChange, Reservation, Space};
 pub use store::PageStore;

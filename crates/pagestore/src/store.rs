@@ -8,9 +8,11 @@ use crate::frames::{Frames, NO_PAGE};
 use crate::guard::{ExclusivePage, OptimisticPage, Pin, SharedPage, start_page};
 use crate::header::class_is_valid;
 use crate::location::{Location, Place};
+use crate::space::{MAP_PAGES, SpaceState};
 use base::{Lsn, PageId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use wal::{LsnRange, Permit, RecordBuilder, Wal};
 
 /// The page store; a cheap handle, cloned freely.
 #[derive(Clone)]
@@ -29,17 +31,22 @@ pub(crate) struct Shared {
     pub(crate) array: TranslationArray,
     pub(crate) frames: Frames,
     pub(crate) dirty: DirtyQueue,
+    pub(crate) space: SpaceState,
     pub(crate) counters: Counters,
+    /// Absent in a volatile store.
+    pub(crate) wal: Option<Arc<Wal>>,
 }
 
 impl PageStore {
     /// A store without files: nothing is ever written or evicted. For tests of the rooms above.
     pub fn volatile(pool_bytes: usize, max_pages: u64) -> Result<PageStore, StoreError> {
         let shared = Shared {
-            array: TranslationArray::new(max_pages)?,
+            array: TranslationArray::new(max_pages.next_multiple_of(MAP_PAGES))?,
             frames: Frames::new(pool_bytes, false)?,
             dirty: DirtyQueue::new(),
+            space: SpaceState::default(),
             counters: Counters::default(),
+            wal: None,
         };
         Ok(PageStore { shared: Arc::new(shared) })
     }
@@ -115,7 +122,7 @@ impl PageStore {
     pub fn discard(&self, pid: PageId, freed: Lsn) {
         let Some(entry) = self.shared.array.get(pid) else { return };
         while !entry.latch.exclusive() {
-            std::thread::yield_now();
+            runtime::yield_now();
         }
         let place = entry.place();
         if place.is_resident() {
@@ -125,6 +132,7 @@ impl PageStore {
         }
         entry.set_place(Place::NONE);
         entry.latch.release_exclusive();
+        self.shared.note_discarded(pid);
     }
 
     /// Reads the pages in the background so that they are likely in memory soon. Never parks.
@@ -146,7 +154,7 @@ impl PageStore {
             match operation(tries) {
                 Ok(value) => return Ok(value),
                 Err(Retry::Restart) if tries < 4 => std::hint::spin_loop(),
-                Err(Retry::Restart) => std::thread::yield_now(),
+                Err(Retry::Restart) => runtime::yield_now(),
                 Err(Retry::Miss(pid)) => {
                     if pins.len() == PINS_HELD {
                         pins.remove(0);
@@ -164,6 +172,20 @@ impl PageStore {
 const PINS_HELD: usize = 8;
 
 impl Shared {
+    /// Room in the log for a record of the store's own.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<Option<Permit>, StoreError> {
+        let admitted = self.wal.as_ref().map(|wal| wal.admit(bytes)).transpose();
+        admitted.map_err(|error| StoreError::Poisoned(error.to_string()))
+    }
+
+    /// Appends a record of the store's own; a volatile store has no log and uses LSN 1.
+    pub(crate) fn append(&self, permit: Option<&Permit>, record: &RecordBuilder) -> LsnRange {
+        match (&self.wal, permit) {
+            (Some(wal), Some(permit)) => wal.append(permit, record),
+            _ => LsnRange { start: Lsn::new(1), end: Lsn::new(2) },
+        }
+    }
+
     /// Puts a page among the dirty ones if it was clean. The caller holds its latch exclusively.
     pub(crate) fn note_dirty(&self, pid: PageId, place: Place, record_start: Lsn) {
         let frame = place.frame();
