@@ -5,8 +5,8 @@
 //! 2. A taken batch is registered with its lowest LSN in the same critical section that removes
 //!    the entries, so `oldest` never misses a page between queue and disk.
 
-use runtime::sync::Mutex;
 use base::{Lsn, PageId};
+use runtime::sync::Mutex;
 use std::collections::BTreeMap;
 
 /// One page that was clean and became dirty.

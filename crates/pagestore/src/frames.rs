@@ -117,9 +117,8 @@ pub(crate) struct Frames {
 impl Frames {
     /// A pool of `pool_bytes`, rounded down to whole chunks (at least four).
     pub(crate) fn new(pool_bytes: usize, huge_pages: bool) -> Result<Frames, StoreError> {
-        let chunk_bytes = (pool_bytes / 32)
-            .next_power_of_two()
-            .clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let chunk_bytes =
+            (pool_bytes / 32).next_power_of_two().clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
         let chunks = (pool_bytes / chunk_bytes).max(4);
         let bytes = chunks * chunk_bytes;
         let units = u32::try_from(bytes / UNIT_BYTES)

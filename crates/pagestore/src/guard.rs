@@ -489,8 +489,7 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        let before =
-            self.shared.frames.descriptor(self.frame).pins.fetch_sub(1, Ordering::Release);
+        let before = self.shared.frames.descriptor(self.frame).pins.fetch_sub(1, Ordering::Release);
         debug_assert!(before > 0, "a pin counted twice");
     }
 }

@@ -257,7 +257,6 @@ fn split(pid: PageId) -> (u32, u8) {
     ((pid.get() / EXTENT_PAGES) as u32, (pid.get() % EXTENT_PAGES) as u8)
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

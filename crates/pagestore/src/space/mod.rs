@@ -190,8 +190,7 @@ impl<'a> Space<'a> {
                     let Some((tree, class)) = owner else { continue };
                     let (extent, bit) = map_page::position_of(pid);
                     let assign = MapEntry::Assign { extent, tree, class };
-                    if map_page::owner(page, extent) == TreeId::ZERO && !entries.contains(&assign)
-                    {
+                    if map_page::owner(page, extent) == TreeId::ZERO && !entries.contains(&assign) {
                         entries.push(assign);
                     }
                     entries.push(MapEntry::Set { extent, bit, tree });
