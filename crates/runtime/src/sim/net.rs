@@ -142,15 +142,22 @@ impl SimStream {
     /// Parks until bytes (or the end) can be read; false when the deadline came first.
     pub(crate) fn wait_readable(&self, deadline: Option<Instant>) -> bool {
         loop {
-            let until = match self.look() {
+            let found = self.look();
+            let until = match found {
                 Found::Bytes | Found::End => return true,
                 Found::Later(visible) => Some(deadline.map_or(visible, |it| it.min(visible))),
                 Found::Nothing => deadline,
             };
+            let was_empty = matches!(found, Found::Nothing);
             if deadline.is_some_and(|deadline| deadline <= worker::current().now()) {
                 return false;
             }
-            let seen = || !matches!(self.look(), Found::Nothing | Found::Later(_));
+            let seen = || match self.look() {
+                Found::Bytes | Found::End => true,
+                // Something new that is not visible yet: wait again, until it is.
+                Found::Later(_) => was_empty,
+                Found::Nothing => false,
+            };
             let wake =
                 self.incoming.changed.wait_until_uncancellable(WaitClass::Network, until, seen);
             if wake == Wake::Cancelled {
