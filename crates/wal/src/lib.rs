@@ -20,15 +20,21 @@
 //!
 //! The log knows nothing of pages, trees or transactions beyond the bytes of a record header.
 
+pub mod counters;
+mod files;
+mod format;
 mod reader;
 pub mod record;
 mod ring;
 mod types;
+mod verify;
 mod wal;
+mod writer;
 
-pub use reader::{ReadError, Reader, Record};
+pub use reader::{ReadCounts, ReadError, Reader, Record};
 pub use record::{
     LogicalUndo, PageOpView, RecordBuilder, RecordError, RecordKind, RecordView, UndoKind,
 };
-pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, WalError, WalOptions};
+pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, OnFatal, WalError, WalOptions};
+pub use verify::{Finding, Region, RegionKind, VerifyReport, verify};
 pub use wal::{Permit, Wal};

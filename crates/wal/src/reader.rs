@@ -1,7 +1,30 @@
 //! Reading the log back: recovery, checkpoints, replication.
+//!
+//! The log ends at the first place where no batch continues it: the next batch must carry the
+//! LSN reached, the checksum of the batch before (`chain`), no lower epoch, and intact
+//! checksums. What may stand there instead, and how it is told apart:
+//!
+//! | found behind the last batch | what it is | answer |
+//! |---|---|---|
+//! | zeroes, older log of a recycled file | never written | end |
+//! | half a batch | torn by the crash, never acknowledged | end |
+//! | an intact batch of an earlier epoch or another chain | stale tail of a former run | end |
+//! | damage, but something says that log behind it was durable | rot | [`ReadError::LogRot`] |
+//!
+//! "Something" is every intact batch and file header anywhere behind the end, and the caller's
+//! own knowledge (superblock, page headers). Stale batches cannot accuse falsely: what they say
+//! was durable was found by the recovery that made them stale.
+//!
+//! Invariants:
+//! 1. Nothing behind a gap is ever returned.
+//! 2. The end is only returned when no evidence of durability lies above it.
 
+use crate::files::{self, LogFile, open_file};
+use crate::format::{self, BATCH_HEADER_BYTES, BatchHeader};
 use crate::types::LogEnd;
-use base::Lsn;
+use base::{Lsn, probe};
+use runtime::file::{AlignedBuf, DIRECT_ALIGNMENT, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Why the log cannot be read.
@@ -34,7 +57,10 @@ pub enum ReadError {
         detail: String,
     },
     /// No file holds the position to start from.
-    #[error("the log in {dir} does not reach back to LSN {from} (first: {first:?})", dir = dir.display())]
+    #[error(
+        "the log in {dir} does not reach back to LSN {from} (first: {first:?})",
+        dir = dir.display()
+    )]
     Missing {
         /// The directory.
         dir: PathBuf,
@@ -51,7 +77,7 @@ pub enum ReadError {
         /// On which file.
         file: PathBuf,
         /// The error.
-        source: std::io::Error,
+        source: io::Error,
     },
 }
 
@@ -66,10 +92,106 @@ pub struct Record<'a> {
     pub bytes: &'a [u8],
 }
 
+/// Bytes read ahead from a file.
+const WINDOW_BYTES: usize = 1 << 20;
+
+/// A file with the part of it that is in memory.
+#[derive(Debug)]
+struct Window {
+    log: LogFile,
+    file: File,
+    buffer: AlignedBuf,
+    start: u64,
+    filled: usize,
+}
+
+impl Window {
+    fn open(log: LogFile, buffer: AlignedBuf) -> Result<Window, ReadError> {
+        let file = open_file(&log.path).map_err(|source| io_error("open", &log.path, source))?;
+        Ok(Window { log, file, buffer, start: 0, filled: 0 })
+    }
+
+    /// `len` bytes at `offset`, or `None` where the file does not reach that far.
+    fn bytes(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>, ReadError> {
+        if offset + len as u64 > self.log.len {
+            return Ok(None);
+        }
+        let inside = offset >= self.start && offset + len as u64 <= self.start + self.filled as u64;
+        if !inside {
+            let start = offset - offset % DIRECT_ALIGNMENT as u64;
+            let wanted = (offset - start) as usize + len.max(WINDOW_BYTES);
+            let wanted = wanted.next_multiple_of(DIRECT_ALIGNMENT);
+            let wanted = wanted.min((self.log.len - start) as usize);
+            self.buffer.resize(wanted);
+            self.filled = 0;
+            self.file
+                .read_at(&mut self.buffer[..wanted], start)
+                .map_err(|source| io_error("read", &self.log.path, source))?;
+            (self.start, self.filled) = (start, wanted);
+        }
+        let at = (offset - self.start) as usize;
+        Ok(Some(&self.buffer[at..at + len]))
+    }
+}
+
+fn io_error(action: &'static str, file: &Path, source: io::Error) -> ReadError {
+    ReadError::Io { action, file: file.to_path_buf(), source }
+}
+
+/// Numbers of what was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadCounts {
+    /// Batches, empty ones included.
+    pub batches: u64,
+    /// Bytes of the batches in the files.
+    pub file_bytes: u64,
+}
+
+/// A batch's place, for tools that list what is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchPlace {
+    /// Number of the file.
+    pub(crate) file_sequence: u64,
+    /// Where the batch begins, bytes.
+    pub(crate) offset: u64,
+    /// Bytes of header and records, without padding.
+    pub(crate) len: u64,
+    /// Whether it holds no records.
+    pub(crate) is_note: bool,
+}
+
 /// Reads records in order from a position to the end of the log.
 #[derive(Debug)]
 pub struct Reader {
-    end: LogEnd,
+    dir: PathBuf,
+    database_uuid: [u8; 16],
+    /// All files with a `wal-` name, by sequence.
+    logs: Vec<LogFile>,
+    /// Index in `logs` of the file being read.
+    current: usize,
+    window: Window,
+    block_bytes: usize,
+    /// Offset of the next batch.
+    offset: u64,
+    /// LSN at the end of the batches read.
+    lsn: u64,
+    chain: u32,
+    epoch: u32,
+    from: u64,
+    known_durable: u64,
+    payload: Payload,
+    counts: ReadCounts,
+    /// Places of the batches read, if asked for.
+    places: Option<Vec<BatchPlace>>,
+    end: Option<LogEnd>,
+}
+
+/// The records of one batch that were not returned yet.
+#[derive(Debug, Default)]
+struct Payload {
+    bytes: Vec<u8>,
+    at: usize,
+    start_lsn: u64,
 }
 
 impl Reader {
@@ -79,20 +201,246 @@ impl Reader {
     /// Reading past a log that ends below it is [`ReadError::LogRot`].
     pub fn open(
         dir: &Path,
-        _database_uuid: [u8; 16],
+        database_uuid: [u8; 16],
         from: Lsn,
-        _known_durable: Lsn,
+        known_durable: Lsn,
     ) -> Result<Reader, ReadError> {
-        Err(ReadError::Missing { dir: dir.to_path_buf(), from, first: None })
+        let listing =
+            files::list(dir, &database_uuid).map_err(|source| io_error("list", dir, source))?;
+        let logs = listing.logs;
+        let begun = |log: &LogFile| log.header.map(|header| header.first_lsn);
+        let holds_from = |log: &LogFile| begun(log).is_some_and(|first| first <= from.get());
+        let Some(current) = logs.iter().rposition(holds_from) else {
+            let first = logs.iter().filter_map(begun).min().map(Lsn::new);
+            return Err(ReadError::Missing { dir: dir.to_path_buf(), from, first });
+        };
+        let log = logs[current].clone();
+        let header = log.header.expect("the position was chosen by its header");
+        let window = Window::open(log, AlignedBuf::zeroed(0))?;
+        Ok(Reader {
+            dir: dir.to_path_buf(),
+            database_uuid,
+            logs,
+            current,
+            window,
+            block_bytes: header.block_bytes,
+            offset: header.block_bytes as u64,
+            lsn: header.first_lsn,
+            chain: header.chain,
+            epoch: header.epoch,
+            from: from.get(),
+            known_durable: known_durable.get(),
+            payload: Payload::default(),
+            counts: ReadCounts::default(),
+            places: None,
+            end: None,
+        })
     }
 
     /// The next record, or `None` at the proven end of the log.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        Ok(None)
+        loop {
+            if self.payload.at < self.payload.bytes.len() {
+                let payload = &self.payload;
+                let start = payload.start_lsn + payload.at as u64;
+                let (len, stream_len) = format::split_record(&payload.bytes[payload.at..])
+                    .map_err(|error| self.malformed(start, error.to_string()))?;
+                let at = self.payload.at;
+                self.payload.at += stream_len;
+                let end = start + stream_len as u64;
+                if start < self.from {
+                    if end > self.from {
+                        return Err(self.malformed(start, format!("runs over LSN {}", self.from)));
+                    }
+                    continue;
+                }
+                let bytes = &self.payload.bytes[at..at + len];
+                return Ok(Some(Record { start: Lsn::new(start), end: Lsn::new(end), bytes }));
+            }
+            if self.end.is_some() || !self.next_batch()? {
+                return Ok(None);
+            }
+            runtime::yield_if_due();
+        }
     }
 
     /// Where the log ends: known once [`Reader::next_record`] has returned `None`.
     pub fn end(&self) -> Option<LogEnd> {
-        Some(self.end)
+        self.end
+    }
+
+    /// What was read so far.
+    pub fn counts(&self) -> ReadCounts {
+        self.counts
+    }
+
+    fn malformed(&self, lsn: u64, detail: String) -> ReadError {
+        ReadError::Malformed { file: self.window.log.path.clone(), lsn: Lsn::new(lsn), detail }
+    }
+
+    /// Reads the batch that continues the log; false at the end.
+    fn next_batch(&mut self) -> Result<bool, ReadError> {
+        loop {
+            if let Some(header) = self.continuing_header()? {
+                let len = header.file_bytes(self.block_bytes);
+                let (offset, lsn) = (self.offset, self.lsn);
+                if let Some(batch) = self.window.bytes(offset, len)?
+                    && header.body_is_intact(batch)
+                {
+                    let payload = &batch[BATCH_HEADER_BYTES..][..header.payload_len];
+                    self.payload.bytes.clear();
+                    if header.end_lsn() > self.from {
+                        self.payload.bytes.extend_from_slice(payload);
+                    }
+                    self.payload.at = 0;
+                    self.payload.start_lsn = lsn;
+                    self.offset += len as u64;
+                    self.lsn = header.end_lsn();
+                    self.chain = header.header_crc;
+                    self.epoch = header.epoch;
+                    self.note_place(&header, offset);
+                    self.counts.batches += 1;
+                    self.counts.file_bytes += len as u64;
+                    return Ok(true);
+                }
+                probe!("wal.torn_batch");
+            }
+            // Also behind a torn batch: the run after the crash may have gone on in a new file
+            // instead of in its place.
+            if !self.enter_next_file()? {
+                self.finish()?;
+                return Ok(false);
+            }
+        }
+    }
+
+    fn note_place(&mut self, header: &BatchHeader, offset: u64) {
+        let file_sequence = self.logs[self.current].sequence;
+        if let Some(places) = &mut self.places {
+            places.push(BatchPlace {
+                file_sequence,
+                offset,
+                len: (BATCH_HEADER_BYTES + header.payload_len) as u64,
+                is_note: header.payload_len == 0,
+            });
+        }
+    }
+
+    /// From now on remember the place of every batch.
+    pub(crate) fn keep_places(&mut self) {
+        self.places = Some(Vec::new());
+    }
+
+    /// The places remembered.
+    pub(crate) fn take_places(&mut self) -> Vec<BatchPlace> {
+        self.places.take().unwrap_or_default()
+    }
+
+    /// The header at the present offset, if it continues the log.
+    fn continuing_header(&mut self) -> Result<Option<BatchHeader>, ReadError> {
+        let uuid = self.database_uuid;
+        let Some(bytes) = self.window.bytes(self.offset, BATCH_HEADER_BYTES)? else {
+            return Ok(None);
+        };
+        let Some(header) = BatchHeader::decode(bytes, &uuid) else { return Ok(None) };
+        if header.start_lsn != self.lsn {
+            return Ok(None);
+        }
+        let continues = header.chain == self.chain && header.epoch >= self.epoch;
+        if !continues {
+            probe!("wal.stale_tail");
+            if !base::mutant!("stale_tail_accepted") {
+                return Ok(None);
+            }
+        }
+        Ok(Some(header))
+    }
+
+    /// Goes on in the next file if it continues the log.
+    fn enter_next_file(&mut self) -> Result<bool, ReadError> {
+        let sequence = self.logs[self.current].sequence + 1;
+        let Some(index) = self.logs.iter().position(|log| log.sequence == sequence) else {
+            return Ok(false);
+        };
+        let log = &self.logs[index];
+        let Some(header) = log.header else { return Ok(false) };
+        let continues = header.first_lsn == self.lsn
+            && header.chain == self.chain
+            && header.epoch >= self.epoch;
+        if !continues {
+            return Ok(false);
+        }
+        let buffer = std::mem::replace(&mut self.window.buffer, AlignedBuf::zeroed(0));
+        self.window = Window::open(log.clone(), buffer)?;
+        self.current = index;
+        self.block_bytes = header.block_bytes;
+        self.offset = header.block_bytes as u64;
+        self.epoch = header.epoch;
+        Ok(true)
+    }
+
+    /// Proves that the log ends here (invariant 2).
+    fn finish(&mut self) -> Result<(), ReadError> {
+        let (file, offset) = (self.window.log.path.clone(), self.offset);
+        let durable = self.known_durable.max(self.evidence()?);
+        if self.lsn < self.from.max(durable) {
+            return Err(ReadError::LogRot {
+                file,
+                offset,
+                end: Lsn::new(self.lsn),
+                durable: Lsn::new(self.from.max(durable)),
+            });
+        }
+        self.end = Some(LogEnd {
+            lsn: Lsn::new(self.lsn),
+            file_sequence: self.logs[self.current].sequence,
+            file_offset: offset,
+            epoch: self.epoch,
+            chain: self.chain,
+        });
+        Ok(())
+    }
+
+    /// The highest LSN that anything behind the end says was durable.
+    fn evidence(&mut self) -> Result<u64, ReadError> {
+        let mut durable = self.scan_blocks(self.offset)?;
+        let current = self.logs[self.current].sequence;
+        let later: Vec<LogFile> =
+            self.logs.iter().filter(|log| log.sequence > current).cloned().collect();
+        for log in later {
+            if let Some(header) = log.header {
+                durable = durable.max(header.first_lsn);
+            }
+            let buffer = std::mem::replace(&mut self.window.buffer, AlignedBuf::zeroed(0));
+            let window = Window::open(log, buffer)?;
+            let former = std::mem::replace(&mut self.window, window);
+            let found = self.scan_blocks(0);
+            self.window.filled = 0;
+            let scanned = std::mem::replace(&mut self.window, former);
+            self.window.buffer = scanned.buffer;
+            self.window.filled = 0;
+            durable = durable.max(found?);
+        }
+        Ok(durable)
+    }
+
+    /// The highest durable LSN named by an intact batch header in the present file from `offset`.
+    fn scan_blocks(&mut self, offset: u64) -> Result<u64, ReadError> {
+        let mut durable = 0;
+        let mut offset = offset;
+        let uuid = self.database_uuid;
+        while let Some(bytes) = self.window.bytes(offset, BATCH_HEADER_BYTES)? {
+            if let Some(header) = BatchHeader::decode(bytes, &uuid) {
+                durable = durable.max(header.durable_lsn);
+            }
+            offset += self.block_bytes as u64;
+            runtime::yield_if_due();
+        }
+        Ok(durable)
+    }
+
+    /// The directory read.
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 }

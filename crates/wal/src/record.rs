@@ -177,13 +177,14 @@ impl RecordBuilder {
     }
 
     /// Adds a page op. `prev_lsn` is the page's LSN before the op; `write` appends the payload.
+    /// Returns the payload, so that the caller can apply what redo would apply.
     pub fn page_op(
         &mut self,
         pid: PageId,
         op: u8,
         prev_lsn: Lsn,
         write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    ) -> &[u8] {
         base::invariant!(self.page_op_count < u16::MAX, "at most 65,535 page ops a record");
         self.body.extend_from_slice(&pid.get().to_le_bytes()[..6]);
         self.body.extend_from_slice(&[op, 0]);
@@ -194,6 +195,7 @@ impl RecordBuilder {
         let payload_len = (self.body.len() - length_at - 4) as u32;
         self.body[length_at..length_at + 4].copy_from_slice(&payload_len.to_le_bytes());
         self.page_op_count += 1;
+        &self.body[length_at + 4..]
     }
 
     /// Appends to the logical part.

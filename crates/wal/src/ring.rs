@@ -64,10 +64,11 @@ impl Ring {
 
     /// End of the last reservation.
     pub(crate) fn tail(&self) -> u64 {
-        self.tail.0.load(Ordering::Acquire)
+        self.tail.0.load(Ordering::SeqCst)
     }
 
     /// Bytes that [`Ring::try_promise`] could still give.
+    #[cfg(test)]
     pub(crate) fn available_bytes(&self) -> u64 {
         self.budget.0.load(Ordering::Acquire)
     }
@@ -94,7 +95,7 @@ impl Ring {
     /// `stream_len`. Returns start and end in the stream. Never waits.
     pub(crate) fn append(&self, record: &RecordBuilder) -> (u64, u64) {
         let stream_len = record.stream_len() as u64;
-        let start = self.tail.0.fetch_add(stream_len, Ordering::AcqRel);
+        let start = self.tail.0.fetch_add(stream_len, Ordering::SeqCst);
         self.copy(start, record);
         (start, start + stream_len)
     }

@@ -57,8 +57,8 @@ pub struct WalOptions {
     pub max_file_bytes: u64,
     /// A batch is sealed at this many bytes (or at one record, if that is longer).
     pub max_batch_bytes: usize,
-    /// Batches begin and end at multiples of this; a power of two of at least 512. The sector
-    /// size of the superblock, 4096 unless the device wants more.
+    /// Batches begin and end at multiples of this; a power of two from 4096 to 65,536. The
+    /// sector size of the superblock, 4096 unless the device wants more.
     pub block_bytes: usize,
     /// Recycled files kept for reuse beside the prepared one; more are removed.
     pub spare_files: usize,

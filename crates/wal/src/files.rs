@@ -1,0 +1,423 @@
+//! The files of the log: names, preallocation ahead of need, recycling.
+//!
+//! ```text
+//! wal-0000000007.log    a file of the log, or the prepared next one (its header says which)
+//! spare-0000000003.log  recycled, waits for reuse
+//! new-0000000008.log    being created; removed at the next start
+//! ```
+//!
+//! Invariants:
+//! 1. A file is part of the log exactly if its name and its header give the same sequence. The
+//!    prepared next file has a zero or an older header until its first batch is written, in one
+//!    write together with its header.
+//! 2. A file gets its `wal-` name only when all of it is allocated and written once (zeroes or
+//!    former log), and the directory is synced before its first batch: a commit never waits for
+//!    a file to grow.
+//! 3. Only files wholly below the LSN that `recycle_before` was given leave the log, oldest
+//!    first. A renaming lost in a crash leaves an old file with its old name, which is harmless.
+
+use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
+use crate::format::FileHeader;
+use crate::types::WalOptions;
+use base::probe;
+use runtime::WaitClass;
+use runtime::file::{AlignedBuf, DIRECT_ALIGNMENT, File, OpenOptions};
+use runtime::sync::Mutex;
+use std::collections::VecDeque;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A full disk is asked for space again after this time.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// Opens a log file for direct reading and writing.
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().direct(true).open(path)
+}
+
+pub(crate) fn log_name(sequence: u64) -> String {
+    format!("wal-{sequence:010}.log")
+}
+
+fn parse_name(name: &str, prefix: &str) -> Option<u64> {
+    name.strip_prefix(prefix)?.strip_suffix(".log")?.parse().ok()
+}
+
+/// A file with a `wal-` name.
+#[derive(Debug, Clone)]
+pub(crate) struct LogFile {
+    pub(crate) path: PathBuf,
+    /// The sequence in its name.
+    pub(crate) sequence: u64,
+    pub(crate) len: u64,
+    /// Its header if it is part of the log (invariant 1).
+    pub(crate) header: Option<FileHeader>,
+    /// Whether the header block is neither intact nor all zero.
+    pub(crate) header_unreadable: bool,
+}
+
+/// What is in the directory.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// By sequence.
+    pub(crate) logs: Vec<LogFile>,
+    pub(crate) spares: Vec<(PathBuf, u64)>,
+    pub(crate) unfinished: Vec<PathBuf>,
+    /// Above every number in the name of a spare.
+    pub(crate) next_spare: u64,
+}
+
+/// Reads names and headers of all log files in `dir`.
+pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> {
+    let mut listing = Listing::default();
+    for name in runtime::fs::read_dir(dir)? {
+        let path = dir.join(&name);
+        if let Some(sequence) = parse_name(&name, "wal-") {
+            listing.logs.push(inspect(path, sequence, database_uuid)?);
+        } else if let Some(number) = parse_name(&name, "spare-") {
+            listing.next_spare = listing.next_spare.max(number + 1);
+            let len = open_file(&path)?.len()?;
+            listing.spares.push((path, len));
+        } else if parse_name(&name, "new-").is_some() {
+            listing.unfinished.push(path);
+        }
+    }
+    listing.logs.sort_by_key(|file| file.sequence);
+    Ok(listing)
+}
+
+fn inspect(path: PathBuf, sequence: u64, database_uuid: &[u8; 16]) -> io::Result<LogFile> {
+    let file = open_file(&path)?;
+    let len = file.len()?;
+    let wanted = len.min(65536) / DIRECT_ALIGNMENT as u64 * DIRECT_ALIGNMENT as u64;
+    let mut block = AlignedBuf::zeroed(wanted as usize);
+    file.read_at(&mut block, 0)?;
+    let header = FileHeader::decode(&block, database_uuid);
+    let first_block = &block[..block.len().min(4096)];
+    let header_unreadable = header.is_none() && first_block.iter().any(|&byte| byte != 0);
+    let header = header.filter(|header| header.sequence == sequence);
+    Ok(LogFile { path, sequence, len, header, header_unreadable })
+}
+
+/// A file ready to become the next one.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
+    pub(crate) sequence: u64,
+    pub(crate) len: u64,
+}
+
+#[derive(Debug)]
+enum Next {
+    None,
+    Preparing(Vec<runtime::Unparker>),
+    Ready(Prepared),
+}
+
+#[derive(Debug, Clone)]
+struct LiveFile {
+    path: PathBuf,
+    sequence: u64,
+    first_lsn: u64,
+    len: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Oldest first; the last one is being written.
+    live: VecDeque<LiveFile>,
+    spares: Vec<(PathBuf, u64)>,
+    next: Next,
+}
+
+/// The directory of an open log.
+#[derive(Debug)]
+pub(crate) struct LogFiles {
+    dir: PathBuf,
+    block_bytes: u64,
+    max_file_bytes: u64,
+    first_file_bytes: u64,
+    spare_files: usize,
+    state: Mutex<State>,
+    /// The last preparation failed for lack of space.
+    out_of_space: AtomicBool,
+    retry_at_nanos: AtomicU64,
+    /// Numbers of spares are never reused within a life: a name belongs to one file.
+    next_spare: AtomicU64,
+}
+
+/// Whether this failure means that the device is full.
+pub(crate) fn is_out_of_space(error: &io::Error) -> bool {
+    // ENOSPC, EDQUOT
+    matches!(error.raw_os_error(), Some(28 | 122))
+}
+
+impl LogFiles {
+    pub(crate) fn new(dir: &Path, options: &WalOptions) -> LogFiles {
+        LogFiles {
+            dir: dir.to_path_buf(),
+            block_bytes: options.block_bytes as u64,
+            max_file_bytes: options.max_file_bytes,
+            first_file_bytes: options.first_file_bytes,
+            spare_files: options.spare_files,
+            state: Mutex::new(State {
+                live: VecDeque::new(),
+                spares: Vec::new(),
+                next: Next::None,
+            }),
+            out_of_space: AtomicBool::new(false),
+            retry_at_nanos: AtomicU64::new(0),
+            next_spare: AtomicU64::new(1),
+        }
+    }
+
+    /// Takes over what a former run left: `listing` with the end of the log in file `current`.
+    /// Files before a gap are spares (invariant 3), so are prepared files.
+    pub(crate) fn adopt(&self, listing: Listing, current: u64) -> io::Result<()> {
+        for path in &listing.unfinished {
+            runtime::fs::remove_file(path)?;
+        }
+        self.next_spare.fetch_max(listing.next_spare, Ordering::Relaxed);
+        let mut live: VecDeque<LiveFile> = VecDeque::new();
+        let mut spares = listing.spares;
+        for log in listing.logs.iter().rev() {
+            let wanted = live.front().map_or(current, |next| next.sequence - 1);
+            match &log.header {
+                Some(header) if log.sequence == wanted => live.push_front(LiveFile {
+                    path: log.path.clone(),
+                    sequence: log.sequence,
+                    first_lsn: header.first_lsn,
+                    len: log.len,
+                }),
+                _ => spares.push(self.demote(log)?),
+            }
+        }
+        runtime::fs::sync_dir(&self.dir)?;
+        let mut state = self.state.lock();
+        state.live = live;
+        state.spares = spares;
+        Ok(())
+    }
+
+    /// Gives a file that is not part of the log the name of a spare.
+    fn demote(&self, log: &LogFile) -> io::Result<(PathBuf, u64)> {
+        let path = self.spare_path();
+        runtime::fs::rename(&log.path, &path)?;
+        Ok((path, log.len))
+    }
+
+    /// A name for a spare that no file has.
+    fn spare_path(&self) -> PathBuf {
+        let number = self.next_spare.fetch_add(1, Ordering::Relaxed);
+        self.dir.join(format!("spare-{number:010}.log"))
+    }
+
+    /// The current file has become the newest of the log.
+    pub(crate) fn began(&self, sequence: u64, first_lsn: u64, len: u64) {
+        let path = self.dir.join(log_name(sequence));
+        let mut state = self.state.lock();
+        state.live.push_back(LiveFile { path, sequence, first_lsn, len });
+    }
+
+    /// Bytes of the files that hold the log.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.state.lock().live.iter().map(|file| file.len).sum()
+    }
+
+    /// First LSN the files still hold.
+    pub(crate) fn first_lsn(&self) -> u64 {
+        self.state.lock().live.front().map_or(0, |file| file.first_lsn)
+    }
+
+    /// The directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Whether the next file could not be prepared for lack of space.
+    pub(crate) fn out_of_space(&self) -> bool {
+        self.out_of_space.load(Ordering::Relaxed)
+    }
+
+    /// Tries again to prepare the next file, not more often than every [`RETRY_PERIOD`].
+    pub(crate) fn retry_next(&self) {
+        let now = runtime::now().as_nanos();
+        let due = self.retry_at_nanos.load(Ordering::Relaxed);
+        let next = now + RETRY_PERIOD.as_nanos() as u64;
+        let ours =
+            self.retry_at_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
+        if now >= due && ours.is_ok() {
+            self.prepare_next();
+        }
+    }
+
+    /// Whether the next file should be prepared now.
+    pub(crate) fn wants_next(&self) -> bool {
+        matches!(self.state.lock().next, Next::None)
+    }
+
+    /// Makes the next file ready unless it is; one fiber does it, others return at once.
+    /// A full disk is remembered, other failures are left to [`LogFiles::take_next`].
+    pub(crate) fn prepare_next(&self) {
+        if self.begin_preparing() {
+            let made = self.make_next(0);
+            self.end_preparing(made).ok();
+        }
+    }
+
+    fn begin_preparing(&self) -> bool {
+        let mut state = self.state.lock();
+        let begins = matches!(state.next, Next::None);
+        if begins {
+            state.next = Next::Preparing(Vec::new());
+        }
+        begins
+    }
+
+    fn end_preparing(&self, made: io::Result<Prepared>) -> io::Result<()> {
+        self.out_of_space.store(made.as_ref().is_err_and(is_out_of_space), Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let (next, result) = match made {
+            Ok(prepared) => (Next::Ready(prepared), Ok(())),
+            Err(error) => (Next::None, Err(error)),
+        };
+        let former = std::mem::replace(&mut state.next, next);
+        drop(state);
+        if let Next::Preparing(waiters) = former {
+            waiters.iter().for_each(runtime::Unparker::unpark);
+        }
+        result
+    }
+
+    /// The next file, with room for at least `need_bytes`; waits for it or makes it.
+    pub(crate) fn take_next(&self, need_bytes: u64) -> io::Result<Prepared> {
+        loop {
+            let mut state = self.state.lock();
+            match std::mem::replace(&mut state.next, Next::None) {
+                Next::Ready(prepared) if prepared.len >= need_bytes => return Ok(prepared),
+                Next::Ready(prepared) => {
+                    probe!("wal.prepared_file_too_small");
+                    state.next = Next::Preparing(Vec::new());
+                    drop(state);
+                    self.put_aside(prepared)?;
+                    continue;
+                }
+                Next::Preparing(mut waiters) => {
+                    probe!("wal.waited_for_next_file");
+                    waiters.push(runtime::current_unparker());
+                    state.next = Next::Preparing(waiters);
+                    drop(state);
+                    runtime::park_uncancellable(WaitClass::LogSpace, None);
+                    continue;
+                }
+                Next::None => {}
+            }
+            drop(state);
+            if self.begin_preparing() {
+                let made = self.make_next(need_bytes);
+                self.end_preparing(made)?;
+            }
+        }
+    }
+
+    /// Turns a prepared file that is too small into a spare.
+    fn put_aside(&self, prepared: Prepared) -> io::Result<()> {
+        let path = self.spare_path();
+        drop(prepared.file);
+        let renamed = runtime::fs::rename(&prepared.path, &path);
+        let mut state = self.state.lock();
+        state.spares.push((path, prepared.len));
+        let former = std::mem::replace(&mut state.next, Next::None);
+        drop(state);
+        if let Next::Preparing(waiters) = former {
+            waiters.iter().for_each(runtime::Unparker::unpark);
+        }
+        renamed
+    }
+
+    fn make_next(&self, need_bytes: u64) -> io::Result<Prepared> {
+        let (sequence, wanted, spare) = {
+            let mut state = self.state.lock();
+            let current = state.live.back().map_or((0, 0), |file| (file.sequence, file.len));
+            let wanted = match current.1 {
+                0 => self.first_file_bytes,
+                len => (len * 2).min(self.max_file_bytes).max(self.first_file_bytes),
+            };
+            let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
+            let enough = |spare: &(PathBuf, u64)| spare.1 >= need_bytes.max(wanted / 4);
+            let found = state.spares.iter().position(enough);
+            let spare = found.map(|index| state.spares.swap_remove(index));
+            (current.0 + 1, wanted.next_multiple_of(self.block_bytes), spare)
+        };
+        let path = self.dir.join(log_name(sequence));
+        let len = match spare {
+            Some((spare_path, len)) => {
+                probe!("wal.file_reused");
+                if spare_path != path {
+                    runtime::fs::rename(&spare_path, &path)?;
+                }
+                len
+            }
+            None => {
+                self.create_file(&path, sequence, wanted)?;
+                wanted
+            }
+        };
+        runtime::fs::sync_dir(&self.dir)?;
+        let file = open_file(&path)?;
+        Ok(Prepared { file, path, sequence, len })
+    }
+
+    /// Creates the file under another name, allocates all of it, then renames it.
+    fn create_file(&self, path: &Path, sequence: u64, len: u64) -> io::Result<()> {
+        let unfinished = self.dir.join(format!("new-{sequence:010}.log"));
+        let made = (|| {
+            let file =
+                OpenOptions::new().create(true).truncate(true).direct(true).open(&unfinished)?;
+            file.allocate_zeroed(0, len)?;
+            file.sync_data()
+        })();
+        if let Err(error) = made {
+            // The space goes back; if even that fails the next start removes the file.
+            runtime::fs::remove_file(&unfinished).ok();
+            return Err(error);
+        }
+        FILES_CREATED.add(1);
+        runtime::fs::rename(&unfinished, path)
+    }
+
+    /// See [`crate::Wal::recycle_before`].
+    pub(crate) fn recycle_before(&self, lsn: u64) -> io::Result<()> {
+        let mut retired = Vec::new();
+        let mut spares = {
+            let mut state = self.state.lock();
+            while state.live.len() > 1 && state.live[1].first_lsn <= lsn {
+                retired.extend(state.live.pop_front());
+            }
+            state.spares.len()
+        };
+        if retired.is_empty() {
+            return Ok(());
+        }
+        for file in retired {
+            if spares < self.spare_files {
+                let path = self.spare_path();
+                runtime::fs::rename(&file.path, &path)?;
+                self.state.lock().spares.push((path, file.len));
+                spares += 1;
+                FILES_RECYCLED.add(1);
+                probe!("wal.file_recycled");
+            } else {
+                runtime::fs::remove_file(&file.path)?;
+                FILES_REMOVED.add(1);
+                probe!("wal.file_removed");
+            }
+        }
+        runtime::fs::sync_dir(&self.dir)?;
+        self.out_of_space.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+}

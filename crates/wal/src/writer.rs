@@ -1,0 +1,256 @@
+//! The writing end of the log: seals batches and puts them into files. One fiber at a time, the
+//! flush leader, owns the writer.
+//!
+//! Invariants:
+//! 1. A block that is durable is not written again before its file is recycled: every batch
+//!    begins on a block of its own, so a torn write can only hit log that nobody relies on.
+//! 2. Batches are written one after another: a batch is handed to the device only after the
+//!    write before it has completed, and a new file only after the old one is synced.
+//! 3. The durable LSN in a batch was durable when the batch was sealed.
+//! 4. A file counts as part of the log only when its header is durable, whatever the flush
+//!    policy: otherwise the files before it could be recycled and a crash would leave no log.
+
+use crate::counters::{self, FILE_BYTES, FILE_SWITCHES, FLUSHES, RECORD_BYTES, SYNCS};
+use crate::files::{LogFiles, Prepared, is_out_of_space};
+use crate::format::{BATCH_HEADER_BYTES, BatchHeader, FileHeader, round_to_blocks};
+use crate::ring::Ring;
+use crate::types::{LogEnd, WalOptions};
+use base::{buggify, probe};
+use runtime::WaitClass;
+use runtime::file::{AlignedBuf, File};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the leader waits before it asks a full disk for space again.
+const SPACE_RETRY: Duration = Duration::from_millis(100);
+
+/// See the module text.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    files: Arc<LogFiles>,
+    database_uuid: [u8; 16],
+    block_bytes: usize,
+    max_batch_bytes: u64,
+    file: File,
+    sequence: u64,
+    file_len: u64,
+    /// Where the next batch goes.
+    offset: u64,
+    /// The present file has no header yet: it goes out with the first batch.
+    header_pending: bool,
+    epoch: u32,
+    chain: u32,
+    /// Everything below was taken out of the ring.
+    pub(crate) sealed: u64,
+    /// Everything below is durable.
+    pub(crate) durable: u64,
+    /// The durable LSN named by the last batch.
+    pub(crate) noted: u64,
+    /// Something was written since the last sync.
+    unsynced: bool,
+    buffer: AlignedBuf,
+}
+
+impl Writer {
+    /// Continues the log at `end`, whose file is `file`.
+    pub(crate) fn new(
+        files: Arc<LogFiles>,
+        options: &WalOptions,
+        file: File,
+        file_len: u64,
+        end: LogEnd,
+        epoch: u32,
+    ) -> Writer {
+        Writer {
+            files,
+            database_uuid: options.database_uuid,
+            block_bytes: options.block_bytes,
+            max_batch_bytes: options.max_batch_bytes as u64,
+            file,
+            sequence: end.file_sequence,
+            file_len,
+            offset: end.file_offset,
+            header_pending: false,
+            epoch,
+            chain: end.chain,
+            sealed: end.lsn.get(),
+            durable: 0,
+            noted: 0,
+            unsynced: true,
+            buffer: AlignedBuf::zeroed(0),
+        }
+    }
+
+    /// Creates the first file of a new log and its header, durably.
+    pub(crate) fn create(
+        files: Arc<LogFiles>,
+        options: &WalOptions,
+        start: u64,
+        epoch: u32,
+    ) -> io::Result<Writer> {
+        let Prepared { file, sequence, len, .. } = files.take_next(options.block_bytes as u64)?;
+        let header = FileHeader {
+            block_bytes: options.block_bytes,
+            sequence,
+            first_lsn: start,
+            epoch,
+            chain: 0,
+        };
+        let mut block = AlignedBuf::zeroed(options.block_bytes);
+        header.encode(&options.database_uuid, &mut block);
+        file.write_and_sync(&block, 0)?;
+        files.began(sequence, start, len);
+        let end = LogEnd {
+            lsn: base::Lsn::new(start),
+            file_sequence: sequence,
+            file_offset: options.block_bytes as u64,
+            epoch,
+            chain: 0,
+        };
+        Ok(Writer::new(files, options, file, len, end, epoch))
+    }
+
+    /// Writes the published records that are waiting in `ring`, at most one batch of them, and
+    /// with `sync` makes everything written so far durable. `took` is called as soon as the
+    /// ring's room is free again. Writes nothing if nothing is published.
+    pub(crate) fn flush(&mut self, ring: &Ring, sync: bool, took: impl FnOnce()) -> io::Result<()> {
+        let end = ring.published(self.sealed, self.max_batch_bytes);
+        if end == self.sealed {
+            return if sync { self.sync() } else { Ok(()) };
+        }
+        let payload_len = (end - self.sealed) as usize;
+        let body = self.begin_batch(payload_len)?;
+        ring.take(self.sealed, end, &mut self.buffer[body..body + payload_len]);
+        took();
+        RECORD_BYTES.add(payload_len as u64);
+        self.end_batch(body, payload_len, sync)
+    }
+
+    /// Writes and syncs a batch without records, which only says what is durable.
+    pub(crate) fn write_note(&mut self) -> io::Result<()> {
+        self.sync()?;
+        let body = self.begin_batch(0)?;
+        self.end_batch(body, 0, true)
+    }
+
+    /// Makes everything written durable.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if self.unsynced {
+            if !base::mutant!("skip_wal_sync") {
+                self.file.sync_data()?;
+            }
+            SYNCS.add(1);
+            self.unsynced = false;
+        }
+        self.durable = self.sealed;
+        Ok(())
+    }
+
+    /// Finds the place of the next batch and prepares the buffer; returns where the payload goes.
+    fn begin_batch(&mut self, payload_len: usize) -> io::Result<usize> {
+        let len = round_to_blocks(BATCH_HEADER_BYTES + payload_len, self.block_bytes);
+        // Switching early is always allowed; simulations then meet many more file ends.
+        let wants_switch = buggify!() && !self.header_pending;
+        if self.offset + len as u64 > self.file_len || wants_switch {
+            self.switch_file((self.block_bytes + len) as u64)?;
+        }
+        let before = if self.header_pending { self.block_bytes } else { 0 };
+        self.buffer.resize(before + len);
+        if self.header_pending {
+            let header = FileHeader {
+                block_bytes: self.block_bytes,
+                sequence: self.sequence,
+                first_lsn: self.sealed,
+                epoch: self.epoch,
+                chain: self.chain,
+            };
+            header.encode(&self.database_uuid, &mut self.buffer[..before]);
+        }
+        let body = before + BATCH_HEADER_BYTES;
+        self.buffer[body + payload_len..].fill(0);
+        Ok(body)
+    }
+
+    /// Seals the batch in the buffer and writes it.
+    fn end_batch(&mut self, body: usize, payload_len: usize, sync: bool) -> io::Result<()> {
+        let header = BatchHeader {
+            epoch: self.epoch,
+            chain: self.chain,
+            start_lsn: self.sealed,
+            durable_lsn: self.durable,
+            payload_len,
+            body_crc: 0,
+            header_crc: 0,
+        };
+        let batch = body - BATCH_HEADER_BYTES;
+        let chain = header.seal(&self.database_uuid, &mut self.buffer[batch..]);
+        let offset = self.offset - batch as u64;
+        // Invariant 4: the header of a new file goes out with this batch.
+        let sync = sync || self.header_pending;
+        if sync && !base::mutant!("skip_wal_sync") {
+            self.file.write_and_sync(&self.buffer, offset)?;
+        } else {
+            self.file.write_at(&self.buffer, offset)?;
+        }
+        FLUSHES.add(1);
+        FILE_BYTES.add(self.buffer.len() as u64);
+        if self.header_pending {
+            self.header_pending = false;
+            self.files.began(self.sequence, self.sealed, self.file_len);
+            counters::LIVE_FILE_BYTES.set(self.files.live_bytes() as i64);
+        }
+        self.offset = offset + self.buffer.len() as u64;
+        self.chain = chain;
+        self.noted = self.durable;
+        self.sealed += payload_len as u64;
+        self.unsynced = !sync;
+        if sync {
+            SYNCS.add(1);
+            self.durable = self.sealed;
+        }
+        self.prepare_ahead();
+        Ok(())
+    }
+
+    /// Has the next file prepared when half of the present one is used.
+    fn prepare_ahead(&self) {
+        if self.offset > self.file_len / 2 && self.files.wants_next() {
+            let files = self.files.clone();
+            drop(runtime::spawn("wal-prepare", move || files.prepare_next()));
+        }
+    }
+
+    /// Goes on in the next file. Waits for space if the disk is full: what is in the ring was
+    /// promised to be written.
+    fn switch_file(&mut self, need_bytes: u64) -> io::Result<()> {
+        // Invariant 2.
+        self.sync()?;
+        let next = loop {
+            match self.files.take_next(need_bytes) {
+                Ok(next) => break next,
+                Err(error) if is_out_of_space(&error) => {
+                    probe!("wal.leader_waits_for_space");
+                    let until = runtime::now() + SPACE_RETRY;
+                    while runtime::now() < until {
+                        runtime::park_uncancellable(WaitClass::LogSpace, Some(until));
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        FILE_SWITCHES.add(1);
+        probe!("wal.file_switched");
+        self.file = next.file;
+        self.sequence = next.sequence;
+        self.file_len = next.len;
+        self.offset = self.block_bytes as u64;
+        self.header_pending = true;
+        Ok(())
+    }
+
+    /// Bytes left in the present file.
+    pub(crate) fn remaining_file_bytes(&self) -> u64 {
+        self.file_len.saturating_sub(self.offset)
+    }
+}

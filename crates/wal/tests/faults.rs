@@ -1,0 +1,159 @@
+//! Failing devices: a failed write or sync poisons the log, a full disk is a clear error that
+//! goes away when space returns.
+
+use base::{Lsn, TrxId};
+use runtime::sim::{CrashKind, DiskConfig, Operation, SimConfig, Simulation};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use wal::{FIRST_LSN, Reader, RecordBuilder, RecordKind, Wal, WalError, WalOptions};
+
+const UUID: [u8; 16] = *b"simulated log 02";
+const EIO: i32 = 5;
+
+fn dir() -> &'static Path {
+    Path::new("/log")
+}
+
+fn small() -> WalOptions {
+    WalOptions {
+        ring_bytes: 16384,
+        first_file_bytes: 32768,
+        max_file_bytes: 32768,
+        max_batch_bytes: 8192,
+        ..WalOptions::new(UUID)
+    }
+}
+
+fn record(number: u64, bytes: usize) -> RecordBuilder {
+    let mut builder = RecordBuilder::new(RecordKind::Commit, TrxId::new(number));
+    builder.logical(&vec![number as u8; bytes]);
+    builder
+}
+
+fn commit(wal: &Arc<Wal>, number: u64, bytes: usize) -> Result<Lsn, WalError> {
+    let record = record(number, bytes);
+    let permit = wal.admit(record.stream_len())?;
+    let end = wal.append(&permit, &record).end;
+    drop(permit);
+    wal.wait_durable(end)?;
+    Ok(end)
+}
+
+/// Fails the `skip`-th write or sync under ten fibers; then recovers.
+fn poison_run(operation: Operation, skip: u64) {
+    let mut simulation = Simulation::new(SimConfig::new(skip));
+    let disk = simulation.disk();
+    let acknowledged = Arc::new(Mutex::new(Vec::new()));
+    let fatal = Arc::new(AtomicU64::new(0));
+    let (acks, calls) = (acknowledged.clone(), fatal.clone());
+    simulation
+        .run(move || {
+            let options = WalOptions {
+                on_fatal: Arc::new(move |_| {
+                    calls.fetch_add(1, Ordering::SeqCst);
+                }),
+                ..small()
+            };
+            let wal = Wal::create(dir(), options, 1).expect("no fault yet");
+            disk.fail_once(operation, "wal-", skip, EIO);
+            let fibers: Vec<_> = (0..10u64)
+                .map(|fiber| {
+                    let (wal, acks) = (wal.clone(), acks.clone());
+                    runtime::spawn("committer", move || {
+                        for number in 0..50 {
+                            let Ok(end) = commit(&wal, fiber * 100 + number, 40) else {
+                                return false;
+                            };
+                            acks.lock().expect("not poisoned").push(end);
+                        }
+                        true
+                    })
+                })
+                .collect();
+            let all_failed = fibers
+                .into_iter()
+                .all(|fiber| !fiber.join().unwrap_or_else(|panic| panic.resume()));
+            assert!(all_failed, "every fiber hears of the failure");
+            let after = commit(&wal, 1, 40);
+            assert!(matches!(after, Err(WalError::Poisoned { .. })), "{after:?}");
+            assert!(wal.close().is_err());
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+    assert_eq!(fatal.load(Ordering::SeqCst), 1, "the callback is called once");
+    let highest = acknowledged.lock().expect("not poisoned").iter().copied().max();
+    let disk = simulation.crash(CrashKind::Power);
+    let mut simulation = Simulation::with_disk(SimConfig::new(skip), disk);
+    simulation
+        .run(move || {
+            let known = highest.unwrap_or(FIRST_LSN);
+            let mut reader = Reader::open(dir(), UUID, FIRST_LSN, known).expect("a log is there");
+            while reader.next_record().expect("no rot").is_some() {}
+            assert!(reader.end().expect("read to the end").lsn >= known);
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}
+
+#[test]
+fn a_failed_write_or_sync_poisons_the_log_and_loses_nothing_acknowledged() {
+    for skip in 0..25 {
+        poison_run(Operation::Write, skip);
+        poison_run(Operation::Sync, skip);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_new_work_and_resumes_when_space_returns() {
+    let config = SimConfig {
+        disk: DiskConfig { quota_bytes: Some(160 * 1024), ..DiskConfig::default() },
+        ..SimConfig::new(3)
+    };
+    let mut simulation = Simulation::new(config);
+    let disk = simulation.disk();
+    simulation
+        .run(move || {
+            let wal = Wal::create(dir(), small(), 1).expect("space for the first files");
+            let mut number = 0;
+            let refused = loop {
+                match commit(&wal, number, 1500) {
+                    Ok(_) => number += 1,
+                    Err(error) => break error,
+                }
+                assert!(number < 1000, "160 KiB cannot hold this");
+            };
+            assert!(matches!(refused, WalError::DiskFull), "{refused}");
+            assert!(number > 20);
+            // Work that must go on is still taken while the promised file space lasts.
+            let permit = wal.admit_internal(64).expect("not poisoned");
+            wal.append(&permit, &record(1, 40));
+            drop(permit);
+            disk.set_quota(None);
+            runtime::sleep(Duration::from_secs(1));
+            for again in 0..100 {
+                commit(&wal, again, 1500).expect("there is space again");
+            }
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}
+
+#[test]
+fn recycling_makes_room_on_a_full_disk() {
+    let config = SimConfig {
+        disk: DiskConfig { quota_bytes: Some(160 * 1024), ..DiskConfig::default() },
+        ..SimConfig::new(4)
+    };
+    let mut simulation = Simulation::new(config);
+    simulation
+        .run(move || {
+            let wal = Wal::create(dir(), small(), 1).expect("space for the first files");
+            for number in 0..300 {
+                let end = commit(&wal, number, 1500).expect("checkpoints keep up");
+                if number % 10 == 9 {
+                    wal.recycle_before(end).expect("no faults");
+                }
+            }
+            assert!(wal.live_file_bytes() <= 3 * 32768);
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}

@@ -1,0 +1,176 @@
+//! Where the log ends: stale tails of former runs are not replayed, rot is not taken for a torn
+//! tail, and what is shown to be durable elsewhere is believed.
+
+use base::{Lsn, TrxId};
+use runtime::sim::{CrashKind, Disk, SimConfig, Simulation};
+use std::path::Path;
+use std::sync::Arc;
+use wal::{
+    FIRST_LSN, FlushPolicy, LogEnd, ReadError, Reader, RecordBuilder, RecordKind, Wal, WalError,
+    WalOptions,
+};
+
+const UUID: [u8; 16] = *b"simulated log 03";
+const BLOCK: u64 = 4096;
+const FIRST_FILE: &str = "/log/wal-0000000001.log";
+
+fn dir() -> &'static Path {
+    Path::new("/log")
+}
+
+fn small(policy: FlushPolicy) -> WalOptions {
+    WalOptions {
+        ring_bytes: 16384,
+        first_file_bytes: 65536,
+        max_file_bytes: 65536,
+        policy,
+        ..WalOptions::new(UUID)
+    }
+}
+
+/// A record of 64 bytes.
+fn append(wal: &Arc<Wal>, number: u64) -> Lsn {
+    let mut record = RecordBuilder::new(RecordKind::Change, TrxId::new(number));
+    record.logical(&[number as u8; 48]);
+    let permit = wal.admit(record.stream_len()).expect("no faults");
+    wal.append(&permit, &record).end
+}
+
+fn commit(wal: &Arc<Wal>, number: u64) -> Lsn {
+    let end = append(wal, number);
+    wal.wait_commit(end).expect("no faults");
+    end
+}
+
+/// Runs `f` on the disk (or an empty one), then lets the process die.
+fn on<T: 'static>(disk: Option<Disk>, f: impl FnOnce() -> T + 'static) -> (T, Disk) {
+    let config = SimConfig { buggify: false, ..SimConfig::new(1) };
+    let mut simulation = match disk {
+        None => Simulation::new(config),
+        Some(disk) => Simulation::with_disk(config, disk),
+    };
+    let result = simulation.run(f).unwrap_or_else(|end| panic!("{end}"));
+    (result, simulation.crash(CrashKind::Process))
+}
+
+/// Transactions of all records and the end.
+fn read(known_durable: u64) -> Result<(Vec<u64>, LogEnd), ReadError> {
+    let mut reader = Reader::open(dir(), UUID, FIRST_LSN, Lsn::new(known_durable))?;
+    let mut trxs = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        trxs.push(u64::from(record.bytes[8]));
+    }
+    Ok((trxs, reader.end().expect("read to the end")))
+}
+
+/// A log of three batches of one record each, written but not synced one by one.
+fn three_batches(policy: FlushPolicy) -> Disk {
+    let ((), disk) = on(None, move || {
+        let wal = Wal::create(dir(), small(policy), 1).expect("no faults");
+        for number in 1..=3 {
+            commit(&wal, number);
+        }
+    });
+    disk
+}
+
+#[test]
+fn a_stale_tail_is_not_replayed() {
+    let disk = three_batches(FlushPolicy::WriteEveryCommit);
+    // The note of the start is at block 1; the first record's batch is lost, its successors not.
+    assert!(disk.overwrite(FIRST_FILE, 2 * BLOCK, &[0; 4096]));
+    let (end, disk) = on(Some(disk), || {
+        let (trxs, end) = read(0).expect("nothing was durable");
+        assert_eq!((trxs, end.lsn), (vec![], FIRST_LSN));
+        let wal = Wal::open(dir(), small(FlushPolicy::EveryCommit), 2, end).expect("no faults");
+        // Both in one batch, so that it ends where the old third batch begins.
+        append(&wal, 8);
+        commit(&wal, 9)
+    });
+    let (trxs, _) = on(Some(disk.clone()), move || {
+        let (trxs, found) = read(end.get()).expect("intact");
+        assert_eq!(found.lsn, end);
+        trxs
+    });
+    assert_eq!(trxs, [8, 9]);
+    // The proof that the scene is right: a reader that trusts positions alone replays it.
+    base::mutant::switch(Some("stale_tail_accepted"));
+    let (trxs, _) = on(Some(disk), || read(0).expect("intact by itself").0);
+    base::mutant::switch(None);
+    assert_eq!(trxs, [8, 9, 3]);
+}
+
+#[test]
+fn damage_below_durable_log_is_rot_and_damage_above_is_a_torn_tail() {
+    let disk = three_batches(FlushPolicy::EveryCommit);
+    let flip = |block: u64| assert!(disk.flip_bit(FIRST_FILE, block * BLOCK + 70, 3));
+    for block in 2..=4 {
+        flip(block);
+        let (result, _) = on(Some(disk.clone()), || read(0));
+        match (block, result) {
+            // Nothing after the last batch says that it was durable: it could be torn.
+            (4, Ok((trxs, _))) => assert_eq!(trxs, [1, 2]),
+            (2 | 3, Err(ReadError::LogRot { offset, .. })) => assert_eq!(offset, block * BLOCK),
+            other => panic!("{other:?}"),
+        }
+        flip(block);
+    }
+    flip(4);
+    let durable = FIRST_LSN.get() + 3 * 64;
+    let (result, _) = on(Some(disk.clone()), move || read(durable));
+    let error = result.expect_err("the superblock knows better");
+    assert!(error.to_string().contains("wal-0000000001.log at offset 16384"), "{error}");
+}
+
+#[test]
+fn the_last_batch_is_protected_by_a_note_soon_after() {
+    let ((), disk) = on(None, || {
+        let wal = Wal::create(dir(), small(FlushPolicy::EveryCommit), 1).expect("no faults");
+        commit(&wal, 1);
+        runtime::sleep(std::time::Duration::from_secs(3));
+    });
+    assert!(disk.flip_bit(FIRST_FILE, 2 * BLOCK + 70, 3));
+    let (result, _) = on(Some(disk), || read(0));
+    assert!(matches!(result, Err(ReadError::LogRot { .. })), "{result:?}");
+}
+
+#[test]
+fn a_missing_or_damaged_file_in_the_middle_is_rot() {
+    let (names, disk) = on(None, || {
+        let wal = Wal::create(dir(), small(FlushPolicy::EveryCommit), 1).expect("no faults");
+        for number in 0..60 {
+            commit(&wal, number);
+        }
+        runtime::fs::read_dir(dir()).expect("no faults")
+    });
+    assert!(names.len() >= 4, "{names:?}");
+    let second = "/log/wal-0000000002.log";
+    assert!(disk.flip_bit(second, 40, 0), "its header");
+    let (result, _) = on(Some(disk.clone()), || read(0));
+    assert!(matches!(result, Err(ReadError::LogRot { .. })), "{result:?}");
+    let (report, _) = on(Some(disk.clone()), || {
+        wal::verify(dir(), UUID, FIRST_LSN, FIRST_LSN).expect("readable")
+    });
+    assert!(!report.findings.is_empty());
+    assert!(disk.flip_bit(second, 40, 0));
+    let (result, disk) = on(Some(disk), move || {
+        runtime::fs::remove_file(Path::new(second)).expect("no faults");
+        read(0)
+    });
+    assert!(matches!(result, Err(ReadError::LogRot { .. })), "{result:?}");
+    let (result, _) = on(Some(disk), || {
+        runtime::fs::remove_file(Path::new(FIRST_FILE)).expect("no faults");
+        read(0)
+    });
+    assert!(matches!(result, Err(ReadError::Missing { .. })), "{result:?}");
+}
+
+#[test]
+fn the_epoch_must_rise() {
+    let disk = three_batches(FlushPolicy::EveryCommit);
+    let (result, _) = on(Some(disk), || {
+        let (_, end) = read(0).expect("intact");
+        Wal::open(dir(), small(FlushPolicy::EveryCommit), 1, end).map(|_| ())
+    });
+    assert!(matches!(result, Err(WalError::StaleEpoch { given: 1, found: 1 })), "{result:?}");
+}
