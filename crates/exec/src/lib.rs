@@ -1,1 +1,69 @@
-//! Gannet: the `exec` room.
+//! Running plans: operators, changes of rows, definitions.
+//!
+//! Rows are pushed: a block's tables are nested loops that bind one row after the other in a
+//! [`frame::Frame`], and every complete frame goes on to grouping, sorting or straight to the
+//! [`RowSink`], which writes values into the connection's buffer. A point read builds nothing in
+//! between.
+//!
+//! Rules:
+//! 1. An access (index range, hash table) only narrows: the conditions of a step are evaluated
+//!    on every row that it gives.
+//! 2. A statement that fails leaves no change: [`execute`] rolls back to where it began.
+//! 3. Every loop over rows calls [`Exec::tick`]: it lets other fibers run and ends the statement
+//!    when it was killed.
+//! 4. What a statement keeps (sorted rows, groups, hash tables) is charged to its memory account.
+//!
+//! Architecture invariant: this room does not know the wire format.
+
+mod change;
+mod context;
+pub mod ddl;
+mod error;
+mod frame;
+mod key;
+mod order;
+mod query;
+
+pub use context::{Exec, RowSink};
+pub use error::ExecError;
+
+use plan::physical::Plan;
+
+/// What a statement answers when it has no result set, and what is remembered of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Rows changed (or, for a query, found).
+    pub affected_rows: u64,
+    /// Insert id of the answer.
+    pub insert_id: u64,
+    /// What LAST_INSERT_ID() says from now on; none leaves it.
+    pub last_insert_id: Option<u64>,
+    /// `Rows matched: 1  Changed: 1  Warnings: 0` and the like.
+    pub info: String,
+    /// Rows that the query would have had without LIMIT.
+    pub found_rows: u64,
+    /// A result set went to the sink.
+    pub has_rows: bool,
+}
+
+/// Runs a plan. On an error everything that the statement changed is undone; if
+/// [`ExecError::transaction_ended`] the engine has rolled back the whole transaction.
+pub fn execute(
+    exec: &mut Exec<'_>,
+    plan: &Plan,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, ExecError> {
+    let savepoint = exec.transaction.begin_statement();
+    let result = match plan {
+        Plan::Query(query) => query::run_statement(exec, query, sink),
+        Plan::Insert(insert) => change::insert::run(exec, insert, sink),
+        Plan::Update(update) => change::update::run(exec, update),
+        Plan::Delete(delete) => change::delete::run(exec, delete),
+    };
+    if let Err(error) = &result
+        && !error.transaction_ended
+    {
+        exec.transaction.rollback_to(savepoint)?;
+    }
+    result
+}

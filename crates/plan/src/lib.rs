@@ -1,1 +1,3 @@
 //! Gannet: the `plan` room.
+
+pub mod physical;

@@ -15,7 +15,8 @@
 use catalog::TableEntry;
 use catalog::information_schema::VirtualTable;
 use engine_api::{LockMode, LockWait, ScanDirection};
-use expr::{AggregateCall, CompareRule, Expr, ResultType};
+use expr::aggregate::Aggregate;
+use expr::{CompareRule, Expr, ResultType};
 use std::sync::Arc;
 
 /// A statement that reads or changes rows.
@@ -338,7 +339,7 @@ pub struct AggregatePlan {
     /// GROUP BY values; none makes one group of all rows, even of no row.
     pub keys: Vec<Expr>,
     /// Aggregates.
-    pub calls: Vec<AggregateCall>,
+    pub calls: Vec<Aggregate>,
     /// Rows come in the order of the keys: groups are finished one after the other.
     pub sorted: bool,
     /// Positions of the block's frame whose values do not depend on its rows (columns of the

@@ -43,7 +43,8 @@ fn busy_program() -> u64 {
         })
         .collect();
     fibers.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
-    *shared.lock()
+    let result = *shared.lock();
+    result
 }
 
 #[test]

@@ -190,20 +190,17 @@ impl<'a> Scanner<'a> {
 /// Reads a date or a date and time; `None` if the text is neither, or one that the rules
 /// refuse.
 pub fn parse_datetime(text: &[u8], rules: DateRules) -> Option<Parsed<DateTime>> {
-    parse_datetime_with(text, rules, false).ok().flatten()
+    parse_datetime_with(text, rules, false)
 }
-
-/// The text is a date and time, but not one that exists.
-struct NoSuchDate;
 
 fn parse_datetime_with(
     text: &[u8],
     rules: DateRules,
     datetime_only: bool,
-) -> Result<Option<Parsed<DateTime>>, NoSuchDate> {
+) -> Option<Parsed<DateTime>> {
     let mut scanner = Scanner::new(text);
     if !scanner.is_digit_at(0) {
-        return Ok(None);
+        return None;
     }
     let run = scanner.text[scanner.at..]
         .iter()
@@ -221,7 +218,7 @@ fn parse_datetime_with(
         (complete, year_digits)
     };
     if scanner.fields < 3 {
-        return Ok(None);
+        return None;
     }
     let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
     if complete && scanner.peek() == Some(b'.') && scanner.fields >= 6 {
@@ -234,20 +231,20 @@ fn parse_datetime_with(
         year += if year < 70 { 2000 } else { 1900 };
     }
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
-        return Err(NoSuchDate);
+        return None;
     }
     let date = Date::new(year, month, day);
     if !rules.allow(date, is_zero) {
-        return Err(NoSuchDate);
+        return None;
     }
-    Ok(Some(Parsed {
+    Some(Parsed {
         value: DateTime::new(date, hour, minute, second, micros),
         has_time: scanner.fields > 3,
         digits,
         truncated: !complete || !scanner.at_end_after_blanks(),
         out_of_range: false,
         rounds_up,
-    }))
+    })
 }
 
 /// YYYYMMDDhhmmss and its shorter forms.
@@ -296,21 +293,19 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime
     if scanner.remaining() == 0 || (!scanner.is_digit_at(0) && scanner.peek() != Some(b'.')) {
         return None;
     }
-    if !negative && scanner.remaining() >= 12 {
-        match parse_datetime_with(&text[scanner.at..], rules, true) {
-            Ok(Some(found)) if found.has_time => {
-                return Some(Parsed {
-                    value: TimeOrDateTime::DateTime(found.value),
-                    has_time: true,
-                    digits: found.digits,
-                    truncated: found.truncated,
-                    out_of_range: false,
-                    rounds_up: found.rounds_up,
-                });
-            }
-            Err(NoSuchDate) => return None,
-            Ok(_) => {}
-        }
+    if !negative
+        && scanner.remaining() >= 12
+        && let Some(found) = parse_datetime_with(&text[scanner.at..], rules, true)
+        && found.has_time
+    {
+        return Some(Parsed {
+            value: TimeOrDateTime::DateTime(found.value),
+            has_time: true,
+            digits: found.digits,
+            truncated: found.truncated,
+            out_of_range: false,
+            rounds_up: found.rounds_up,
+        });
     }
     let [days, hours, minutes, seconds] = read_duration(&mut scanner);
     let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
@@ -427,7 +422,7 @@ pub fn time_from_number(
         rounds_up: false,
     };
     if number > 9_999_999 {
-        if !negative {
+        if number >= 10_000_000_000 && !negative {
             let found = datetime_from_number(number, micros, rules)?;
             return Some(parsed(TimeOrDateTime::DateTime(found.value), false));
         }

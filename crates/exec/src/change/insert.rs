@@ -1,0 +1,334 @@
+//! INSERT and REPLACE.
+
+use super::row::{RowMaker, zero_generates};
+use super::update::changed_row;
+use crate::context::{Exec, RowSink};
+use crate::error::in_table;
+use crate::query::collect;
+use crate::{ExecError, Outcome};
+use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
+use expr::{Columns, Expr};
+use plan::physical::{InsertPlan, InsertRows, InsertValue, ResultColumn};
+use std::sync::Arc;
+use types::row::RowView;
+use types::{Level, Value, ValueRef, Warning};
+
+/// Runs an INSERT or REPLACE.
+pub fn run(
+    exec: &mut Exec<'_>,
+    plan: &InsertPlan,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, ExecError> {
+    let mut insert = Inserter::new(exec, plan)?;
+    if !plan.returning.is_empty() {
+        sink.begin(&plan.returning_columns)?;
+    }
+    match &plan.source {
+        InsertRows::Values(rows) => {
+            insert.expected = rows.len() as u64;
+            for (number, row) in rows.iter().enumerate() {
+                exec.tick()?;
+                exec.eval.row_number.set(number as u64 + 1);
+                let values = insert.values_of_list(exec, row)?;
+                insert.put(exec, values, sink)?;
+                exec.eval.reset_arena();
+            }
+        }
+        InsertRows::Query(query) => {
+            // The rows are complete before the first is inserted: the query may read the table.
+            let rows = collect(exec, query, &[])?;
+            for (number, row) in rows.into_iter().enumerate() {
+                exec.tick()?;
+                exec.eval.row_number.set(number as u64 + 1);
+                let values = insert.values_of_query(exec, &row, query.columns())?;
+                insert.put(exec, values, sink)?;
+                exec.eval.reset_arena();
+            }
+        }
+    }
+    Ok(insert.outcome(exec))
+}
+
+/// Values of the AUTO_INCREMENT counter that the statement has reserved.
+#[derive(Default)]
+struct Generated {
+    next: u64,
+    left: u64,
+    /// How many the last reservation asked for.
+    asked: u64,
+    /// The first value given by this statement.
+    first: Option<u64>,
+    /// The value of the last inserted row, generated or not.
+    last: u64,
+}
+
+struct Inserter<'p> {
+    plan: &'p InsertPlan,
+    table: Arc<dyn Table>,
+    maker: RowMaker<'p>,
+    row: RowBuffer,
+    /// Rows still to come of a VALUES list, for the first reservation.
+    expected: u64,
+    generated: Generated,
+    records: u64,
+    inserted: u64,
+    /// Rows replaced or updated.
+    replaced: u64,
+    affected: u64,
+}
+
+impl<'p> Inserter<'p> {
+    fn new(exec: &mut Exec<'_>, plan: &'p InsertPlan) -> Result<Self, ExecError> {
+        Ok(Self {
+            plan,
+            table: plan.target.0.handle()?,
+            maker: RowMaker::new(exec, &plan.target.0, plan.ignore)?,
+            row: RowBuffer::default(),
+            expected: 1,
+            generated: Generated::default(),
+            records: 0,
+            inserted: 0,
+            replaced: 0,
+            affected: 0,
+        })
+    }
+
+    /// A row of the defaults; columns that are given are NULL until they are set.
+    fn blank(&self, exec: &Exec<'_>) -> Result<Vec<Value>, ExecError> {
+        let count = self.maker.definition().columns.len();
+        let mut values = Vec::with_capacity(count);
+        for position in 0..count {
+            let given = self.plan.columns.contains(&position);
+            let default =
+                if given { Value::Null } else { self.maker.default_value(exec, position)? };
+            values.push(default);
+        }
+        Ok(values)
+    }
+
+    fn values_of_list(
+        &self,
+        exec: &Exec<'_>,
+        row: &[InsertValue],
+    ) -> Result<Vec<Value>, ExecError> {
+        let mut values = self.blank(exec)?;
+        for (&position, value) in self.plan.columns.iter().zip(row) {
+            values[position] = match value {
+                InsertValue::Default => self.maker.default_value(exec, position)?,
+                InsertValue::Expr(expr) => {
+                    let value = expr.eval(exec.eval, &values)?;
+                    self.maker.store(exec, position, value, &expr.result)?
+                }
+            };
+        }
+        Ok(values)
+    }
+
+    fn values_of_query(
+        &self,
+        exec: &Exec<'_>,
+        row: &[Value],
+        columns: &[ResultColumn],
+    ) -> Result<Vec<Value>, ExecError> {
+        let mut values = self.blank(exec)?;
+        for ((&position, value), column) in self.plan.columns.iter().zip(row).zip(columns) {
+            values[position] = self.maker.store(exec, position, value.as_ref(), &column.result)?;
+        }
+        Ok(values)
+    }
+
+    /// Inserts one row with all that its duplicates ask for.
+    fn put(
+        &mut self,
+        exec: &mut Exec<'_>,
+        mut values: Vec<Value>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ExecError> {
+        self.records += 1;
+        let explicit = self.generate(exec, &mut values)?;
+        self.expected = self.expected.saturating_sub(1);
+        loop {
+            self.maker.encode(&values, &mut self.row)?;
+            let name = &self.maker.definition().name;
+            let inserted = self.table.insert(exec.transaction, &mut self.row);
+            let duplicate = match inserted.map_err(|error| in_table(error, name))? {
+                Ok(()) => break,
+                Err(duplicate) => duplicate,
+            };
+            if self.plan.replace {
+                self.remove(exec, &duplicate)?;
+            } else if !self.plan.on_duplicate.is_empty() {
+                return self.update_existing(exec, &values, &duplicate);
+            } else {
+                let error = self.maker.duplicate(exec, &values, &duplicate);
+                if !self.plan.ignore {
+                    return Err(error.into());
+                }
+                let warning = Warning { level: Level::Warning, ..Warning::from(&error) };
+                exec.eval.push_warning(warning);
+                return Ok(());
+            }
+        }
+        self.inserted += 1;
+        self.affected += 1;
+        if let Some(value) = explicit {
+            self.generated.last = value;
+            self.table.observe_auto_increment(value)?;
+        }
+        self.return_row(exec, &values, sink)
+    }
+
+    fn return_row(
+        &self,
+        exec: &Exec<'_>,
+        values: &Vec<Value>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ExecError> {
+        if self.plan.returning.is_empty() {
+            return Ok(());
+        }
+        let mut row = Vec::with_capacity(self.plan.returning.len());
+        for expr in &self.plan.returning {
+            row.push(expr.eval(exec.eval, values)?);
+        }
+        Ok(sink.row(&row, &self.plan.returning_columns)?)
+    }
+
+    /// Fills in the AUTO_INCREMENT column; returns its value if the statement gave one.
+    fn generate(
+        &mut self,
+        exec: &Exec<'_>,
+        values: &mut [Value],
+    ) -> Result<Option<u64>, ExecError> {
+        let Some(position) = self.maker.definition().auto_increment_column() else {
+            return Ok(None);
+        };
+        let zero = zero_generates(exec.eval.settings.sql_mode);
+        match values[position] {
+            Value::Null => {}
+            Value::Int(0) | Value::UInt(0) if zero => {}
+            Value::Int(value) => return Ok(u64::try_from(value).ok()),
+            Value::UInt(value) => return Ok(Some(value)),
+            _ => return Ok(None),
+        }
+        let value = self.next_generated(exec)?;
+        let column = &self.maker.definition().columns[position];
+        let from = expr::ResultType::bigint(true, false);
+        let stored = ValueRef::UInt(value);
+        values[position] =
+            expr::store(stored, &from, &column.column_type, &column.name, exec.eval)?;
+        self.generated.first.get_or_insert(value);
+        self.generated.last = value;
+        Ok(None)
+    }
+
+    /// The next generated value. A VALUES list reserves one for each of its rows at once; a
+    /// query doubles its reservations, so that rows need few visits to the counter.
+    fn next_generated(&mut self, exec: &Exec<'_>) -> Result<u64, ExecError> {
+        let increment = exec.auto_increment_increment.max(1);
+        let state = &mut self.generated;
+        if state.left == 0 {
+            let first = state.asked == 0;
+            let asked = if first { self.expected.max(1) } else { (state.asked * 2).min(65_535) };
+            let offset = exec.auto_increment_offset;
+            state.next = self.table.reserve_auto_increment(asked, increment, offset)?;
+            (state.left, state.asked) = (asked, asked);
+        }
+        let value = state.next;
+        state.next = value.saturating_add(increment);
+        state.left -= 1;
+        Ok(value)
+    }
+
+    /// Reads the row that stands in the way, locked.
+    fn existing(
+        &self,
+        exec: &mut Exec<'_>,
+        duplicate: &DuplicateKey,
+        row: &mut RowBuffer,
+    ) -> Result<bool, ExecError> {
+        let key = &duplicate.clustered_key;
+        let (lock, wait) = (LockMode::Exclusive, LockWait::Wait);
+        Ok(self.table.get(exec.transaction, key, lock, wait, row)?)
+    }
+
+    fn remove(&mut self, exec: &mut Exec<'_>, duplicate: &DuplicateKey) -> Result<(), ExecError> {
+        let mut row = RowBuffer::default();
+        if self.existing(exec, duplicate, &mut row)? {
+            self.table.delete(exec.transaction, &row)?;
+            self.replaced += 1;
+            self.affected += 1;
+        }
+        Ok(())
+    }
+
+    fn update_existing(
+        &mut self,
+        exec: &mut Exec<'_>,
+        inserted: &[Value],
+        duplicate: &DuplicateKey,
+    ) -> Result<(), ExecError> {
+        let mut old = RowBuffer::default();
+        if !self.existing(exec, duplicate, &mut old)? {
+            return Err(self.maker.duplicate(exec, inserted, duplicate).into());
+        }
+        let view = RowView::new(&self.plan.target.0.layouts().row, &old.key, &old.payload);
+        let present: Vec<Value> = (0..inserted.len()).map(|c| view.get(c).to_owned()).collect();
+        let assignments: Vec<(usize, Option<&Expr>)> =
+            self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
+        let mut frame = TwoRows { first: present, second: inserted };
+        if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
+            self.affected += u64::from(exec.count_matched);
+            return Ok(());
+        }
+        let mut new = RowBuffer::default();
+        self.maker.encode(&frame.first, &mut new)?;
+        if let Err(duplicate) = self.table.update(exec.transaction, &old, &new)? {
+            return Err(self.maker.duplicate(exec, &frame.first, &duplicate).into());
+        }
+        self.replaced += 1;
+        self.affected += 2;
+        Ok(())
+    }
+
+    fn outcome(self, exec: &Exec<'_>) -> Outcome {
+        let is_list = match &self.plan.source {
+            InsertRows::Values(rows) => rows.len() > 1,
+            InsertRows::Query(_) => true,
+        };
+        let duplicates = match self.plan.ignore && !self.plan.replace {
+            true => self.records - self.inserted - self.replaced,
+            false => self.replaced,
+        };
+        let (records, warnings) = (self.records, exec.eval.warning_count());
+        let info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
+        let assigned = exec.eval.assigned_insert_id.get();
+        let explicit = if self.inserted > 0 { self.generated.last } else { 0 };
+        Outcome {
+            affected_rows: self.affected,
+            insert_id: self.generated.first.or(assigned).unwrap_or(explicit),
+            last_insert_id: self.generated.first.or(assigned),
+            info: if is_list { info } else { String::new() },
+            has_rows: !self.plan.returning.is_empty(),
+            ..Outcome::default()
+        }
+    }
+}
+
+/// The frame of ON DUPLICATE KEY UPDATE: the present row, then the one to be inserted.
+pub struct TwoRows<'v> {
+    /// The present row, as changed so far.
+    pub first: Vec<Value>,
+    /// The row to be inserted.
+    pub second: &'v [Value],
+}
+
+impl Columns for TwoRows<'_> {
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        let value = match position.checked_sub(self.first.len()) {
+            None => self.first.get(position),
+            Some(position) => self.second.get(position),
+        };
+        value.map_or(ValueRef::Null, Value::as_ref)
+    }
+}

@@ -1,0 +1,8 @@
+//! Statements that change rows.
+
+pub mod delete;
+pub mod insert;
+mod row;
+pub mod update;
+
+pub use row::column_filler;

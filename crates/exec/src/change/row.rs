@@ -1,0 +1,172 @@
+//! Rows of a table on their way in: defaults, conversion to the columns' types, encoding.
+
+use crate::ExecError;
+use crate::context::Exec;
+use catalog::TableEntry;
+use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
+use expr::{Coercibility, EvalContext, ResultType};
+use types::{
+    CollationId, ColumnType, Date, DateTime, Decimal, SqlError, SqlMode, Time, Timestamp, TypeKind,
+    Value, ValueRef, codes,
+};
+
+/// What a column gets when a statement gives no value.
+#[derive(Clone, Debug)]
+enum Filler {
+    /// A constant, already of the column's type.
+    Value(Value),
+    /// The statement's time.
+    Now,
+    /// Nothing: error 1364 unless the mode allows the type's zero.
+    Missing,
+}
+
+/// Makes and converts rows of one table during one statement.
+pub struct RowMaker<'t> {
+    entry: &'t TableEntry,
+    fillers: Vec<Filler>,
+    /// Bad values are errors rather than warnings.
+    pub strict: bool,
+}
+
+impl<'t> RowMaker<'t> {
+    /// Prepares the defaults. `ignore`: the statement turns errors of rows into warnings.
+    pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Result<Self, ExecError> {
+        let strict = exec.eval.settings.sql_mode.is_strict() && !ignore;
+        exec.eval.warnings_are_errors.set(strict);
+        let columns = &entry.definition().columns;
+        let fillers = columns.iter().map(|column| filler(exec.eval, column));
+        Ok(Self { entry, fillers: fillers.collect::<Result<_, _>>()?, strict })
+    }
+
+    /// The table's definition.
+    pub fn definition(&self) -> &'t TableDefinition {
+        self.entry.definition()
+    }
+
+    /// The default of a column, for DEFAULT and for columns that a statement leaves out.
+    pub fn default_value(&self, exec: &Exec<'_>, position: usize) -> Result<Value, ExecError> {
+        let column = &self.definition().columns[position];
+        match &self.fillers[position] {
+            Filler::Value(value) => Ok(value.clone()),
+            Filler::Now => Ok(now(exec.eval, &column.column_type)),
+            Filler::Missing if column.auto_increment => Ok(Value::Null),
+            Filler::Missing => {
+                exec.eval.warn(&codes::NO_DEFAULT_FOR_FIELD, &[&column.name])?;
+                Ok(zero(&column.column_type))
+            }
+        }
+    }
+
+    /// Converts a value to a column's type.
+    pub fn store(
+        &self,
+        exec: &Exec<'_>,
+        position: usize,
+        value: ValueRef<'_>,
+        from: &ResultType,
+    ) -> Result<Value, ExecError> {
+        let column = &self.definition().columns[position];
+        if value.is_null() {
+            return self.store_null(exec, column);
+        }
+        Ok(expr::store(value, from, &column.column_type, &column.name, exec.eval)?)
+    }
+
+    fn store_null(&self, exec: &Exec<'_>, column: &ColumnDefinition) -> Result<Value, ExecError> {
+        if column.nullable || column.auto_increment {
+            return Ok(Value::Null);
+        }
+        if self.strict {
+            return Err(SqlError::new(&codes::BAD_NULL_ERROR, &[&column.name]).into());
+        }
+        exec.eval.warn(&codes::BAD_NULL_ERROR, &[&column.name])?;
+        Ok(zero(&column.column_type))
+    }
+
+    /// Encodes a row of the columns' values.
+    pub fn encode(&self, values: &[Value], row: &mut RowBuffer) -> Result<(), ExecError> {
+        let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        let layout = &self.entry.layouts().row;
+        Ok(layout.encode(&references, &mut row.key, &mut row.payload)?)
+    }
+
+    /// Error 1062 for the row that was refused.
+    pub fn duplicate(&self, exec: &Exec<'_>, values: &[Value], key: &DuplicateKey) -> SqlError {
+        let definition = self.definition();
+        let index = &definition.indexes[key.index];
+        let mut text = Vec::new();
+        for (number, part) in index.parts.iter().enumerate() {
+            if number > 0 {
+                text.push(b'-');
+            }
+            let column_type = &definition.columns[part.column].column_type;
+            match values[part.column].as_ref() {
+                ValueRef::Null => text.extend_from_slice(b"NULL"),
+                value => {
+                    let zone = exec.eval.settings.time_zone;
+                    types::text::write_text(value, column_type, zone, &mut text);
+                }
+            }
+        }
+        let entry = String::from_utf8_lossy(&text).into_owned();
+        SqlError::new(&codes::DUP_ENTRY_WITH_KEY_NAME, &[&entry, &index.name])
+    }
+}
+
+fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecError> {
+    Ok(match &column.default {
+        ColumnDefault::None if column.nullable => Filler::Value(Value::Null),
+        ColumnDefault::None => Filler::Missing,
+        ColumnDefault::Null => Filler::Value(Value::Null),
+        ColumnDefault::CurrentTimestamp => Filler::Now,
+        ColumnDefault::Constant(text) => {
+            let (length, collation) = (text.len() as u64, CollationId::UTF8MB4_GENERAL_CI);
+            let from = ResultType::string(length, collation, Coercibility::Coercible, false, false);
+            let (column_type, name) = (&column.column_type, &column.name);
+            let value = ValueRef::Bytes(text);
+            Filler::Value(expr::store(value, &from, column_type, name, eval)?)
+        }
+    })
+}
+
+/// What existing rows get in a column that is added: its default, or the zero of its type.
+pub fn column_filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Value, ExecError> {
+    Ok(match filler(eval, column)? {
+        Filler::Value(value) => value,
+        Filler::Now => now(eval, &column.column_type),
+        Filler::Missing => zero(&column.column_type),
+    })
+}
+
+/// The statement's time as a value of a temporal column.
+pub fn now(eval: &EvalContext, column_type: &ColumnType) -> Value {
+    match column_type.kind {
+        TypeKind::Timestamp => Value::Timestamp(eval.now.truncated(column_type.scale)),
+        TypeKind::Date => Value::Date(eval.local_now().date()),
+        _ => Value::DateTime(eval.local_now().truncated(column_type.scale)),
+    }
+}
+
+/// The zero of a type: what non-strict mode puts where a value is missing.
+fn zero(column_type: &ColumnType) -> Value {
+    let kind = column_type.kind;
+    match kind {
+        _ if kind.is_integer() && !column_type.unsigned => Value::Int(0),
+        _ if kind.is_integer() || kind == TypeKind::Year => Value::UInt(0),
+        TypeKind::Decimal => Value::Decimal(Decimal::new(0, column_type.scale)),
+        TypeKind::Float => Value::Float(0.0),
+        TypeKind::Double => Value::Double(0.0),
+        TypeKind::Date => Value::Date(Date(0)),
+        TypeKind::DateTime => Value::DateTime(DateTime(0)),
+        TypeKind::Timestamp => Value::Timestamp(Timestamp(0)),
+        TypeKind::Time => Value::Time(Time(0)),
+        TypeKind::Null => Value::Null,
+        _ => Value::Bytes(Vec::new()),
+    }
+}
+
+/// Whether zero in an AUTO_INCREMENT column asks for a generated value.
+pub fn zero_generates(mode: SqlMode) -> bool {
+    !mode.contains(SqlMode::NO_AUTO_VALUE_ON_ZERO)
+}

@@ -1,0 +1,64 @@
+//! What a running statement has at hand.
+
+use crate::ExecError;
+use base::memory::MemoryAccount;
+use catalog::information_schema::SessionTables;
+use catalog::{Catalog, UserPrivileges};
+use engine_api::Transaction;
+use expr::EvalContext;
+use plan::physical::ResultColumn;
+use runtime::CancelToken;
+use std::sync::Arc;
+use types::{SqlError, ValueRef, codes};
+
+/// Everything that operators share during one statement.
+pub struct Exec<'a> {
+    /// Settings, parameters, warnings, arena.
+    pub eval: &'a mut EvalContext,
+    /// The transaction that reads and changes.
+    pub transaction: &'a mut dyn Transaction,
+    /// Definitions.
+    pub catalog: &'a Arc<Catalog>,
+    /// Who runs it, for information_schema.
+    pub user: &'a UserPrivileges,
+    /// What the sessions know, for information_schema.
+    pub session: &'a dyn SessionTables,
+    /// Memory of the statement.
+    pub memory: &'a Arc<MemoryAccount>,
+    /// Tells that it was killed.
+    pub cancel: &'a CancelToken,
+    /// CLIENT_FOUND_ROWS: matched rather than changed rows are counted.
+    pub count_matched: bool,
+    /// auto_increment_increment.
+    pub auto_increment_increment: u64,
+    /// auto_increment_offset.
+    pub auto_increment_offset: u64,
+    /// sql_select_limit.
+    pub select_limit: u64,
+}
+
+/// Takes the rows of a result.
+pub trait RowSink {
+    /// Called once, before the first row.
+    fn begin(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError>;
+    /// One row; values have the columns' types. May park while the client is slow.
+    fn row(&mut self, values: &[ValueRef<'_>], columns: &[ResultColumn]) -> Result<(), SqlError>;
+}
+
+impl Exec<'_> {
+    /// To be called for every row of a loop.
+    #[inline]
+    pub fn tick(&mut self) -> Result<(), ExecError> {
+        runtime::yield_if_due();
+        if self.cancel.is_cancelled() {
+            return Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]).into());
+        }
+        Ok(())
+    }
+
+    /// Charges memory that the statement keeps; fails the statement, not the server.
+    pub fn charge(&self, bytes: usize) -> Result<(), ExecError> {
+        let charged = self.memory.charge(bytes as u64);
+        charged.map_err(|_| SqlError::new(&codes::OUT_OF_SORTMEMORY, &[]).into())
+    }
+}

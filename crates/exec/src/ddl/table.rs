@@ -1,0 +1,148 @@
+//! CREATE TABLE as written becomes a definition.
+
+use super::{DdlContext, collation_of, column, index, unsupported};
+use crate::ExecError;
+use engine_api::{ColumnDefault, TableDefinition, TableOptions};
+use syntax::ast::{CreateTable, IndexKind, IndexSpecification, OptionValue, TableOption};
+use types::{CollationId, SqlError, codes};
+
+const COLUMNS_MAX: usize = 1017;
+
+/// Options that say nothing to this engine and are kept for SHOW CREATE TABLE.
+const KEPT: [&str; 9] = [
+    "ROW_FORMAT",
+    "KEY_BLOCK_SIZE",
+    "STATS_PERSISTENT",
+    "STATS_AUTO_RECALC",
+    "STATS_SAMPLE_PAGES",
+    "MAX_ROWS",
+    "MIN_ROWS",
+    "AVG_ROW_LENGTH",
+    "PAGE_COMPRESSED",
+];
+
+/// What the options of a table say.
+pub struct Options {
+    /// Default collation.
+    pub collation: CollationId,
+    /// Comment and options to keep.
+    pub kept: TableOptions,
+    /// AUTO_INCREMENT.
+    pub auto_increment: Option<u64>,
+}
+
+fn word(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Number(number) => number.to_string(),
+        OptionValue::Word(word) => word.clone(),
+        OptionValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        OptionValue::Names(_) | OptionValue::Default => String::new(),
+    }
+}
+
+/// Reads the options of CREATE or ALTER TABLE.
+pub fn options(
+    written: &[TableOption],
+    default: CollationId,
+    former: TableOptions,
+) -> Result<Options, ExecError> {
+    let mut options = Options { collation: default, kept: former, auto_increment: None };
+    let find = |name: &str| written.iter().find(|o| o.name == name).map(|o| word(&o.value));
+    let (charset, collate) = (find("CHARSET"), find("COLLATE"));
+    options.collation = collation_of(charset.as_deref(), collate.as_deref(), default)?;
+    for option in written {
+        let value = word(&option.value);
+        match option.name.as_str() {
+            "ENGINE" if !value.eq_ignore_ascii_case("innodb") => {
+                return Err(SqlError::new(&codes::UNKNOWN_STORAGE_ENGINE, &[&value]).into());
+            }
+            "COMMENT" => options.kept.comment = value,
+            "AUTO_INCREMENT" => options.auto_increment = value.parse().ok(),
+            name if KEPT.contains(&name) => {
+                options.kept.other.retain(|(kept, _)| kept != name);
+                options.kept.other.push((name.to_string(), value));
+            }
+            _ => {}
+        }
+    }
+    Ok(options)
+}
+
+/// The definition, and the AUTO_INCREMENT counter's first value if it was given.
+pub fn definition(
+    context: &DdlContext<'_>,
+    create: &CreateTable,
+    schema: &str,
+) -> Result<(TableDefinition, Option<u64>), ExecError> {
+    if !create.foreign_keys.is_empty() || create.columns.iter().any(|c| c.references.is_some()) {
+        return Err(unsupported("foreign keys"));
+    }
+    if !create.checks.is_empty() {
+        return Err(unsupported("CHECK constraints"));
+    }
+    if create.partition_by.is_some() {
+        return Err(unsupported("PARTITION BY"));
+    }
+    let of_schema = context.catalog.schema(schema).map(|schema| schema.options.collation);
+    let default = of_schema.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
+    let options = options(&create.options, default, TableOptions::default())?;
+    let mut table = TableDefinition {
+        id: base::TableId(0),
+        version: 0,
+        schema: schema.to_string(),
+        name: create.name.name.clone(),
+        columns: Vec::new(),
+        indexes: Vec::new(),
+        hidden_row_id: false,
+        collation: options.collation,
+        options: options.kept,
+        created_micros: 0,
+    };
+    if create.columns.is_empty() {
+        return Err(SqlError::new(&codes::TABLE_MUST_HAVE_COLUMNS, &[]).into());
+    }
+    if create.columns.len() > COLUMNS_MAX {
+        return Err(SqlError::new(&codes::TOO_MANY_FIELDS, &[]).into());
+    }
+    for written in &create.columns {
+        if table.column_position(&written.name).is_some() {
+            return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&written.name]).into());
+        }
+        let mut column = column::column(context.eval, written, options.collation)?;
+        column.id = table.columns.len() as u32 + 1;
+        table.columns.push(column);
+    }
+    let mut indexes: Vec<IndexSpecification> =
+        create.columns.iter().flat_map(index::of_column).collect();
+    indexes.extend(create.indexes.iter().cloned());
+    index::add_all(&mut table, &indexes)?;
+    check_auto_increment(&table)?;
+    Ok((table, options.auto_increment))
+}
+
+/// Primary key columns take no NULL, whatever was written.
+pub fn forbid_null(table: &mut TableDefinition, position: usize) {
+    let column = &mut table.columns[position];
+    column.nullable = false;
+    if column.default == ColumnDefault::Null {
+        column.default = ColumnDefault::None;
+    }
+}
+
+/// At most one AUTO_INCREMENT column, and it begins an index.
+pub fn check_auto_increment(table: &TableDefinition) -> Result<(), ExecError> {
+    let mut columns = table.columns.iter().enumerate().filter(|(_, c)| c.auto_increment);
+    let Some((position, _)) = columns.next() else { return Ok(()) };
+    let begins = |index: &engine_api::IndexDefinition| {
+        index.parts.first().is_some_and(|part| part.column == position)
+    };
+    if columns.next().is_some() || !table.indexes.iter().any(begins) {
+        return Err(SqlError::new(&codes::WRONG_AUTO_KEY, &[]).into());
+    }
+    Ok(())
+}
+
+/// Whether a written index is the primary key.
+pub fn is_primary(index: &IndexSpecification) -> bool {
+    index.kind == IndexKind::Primary
+}

@@ -1,0 +1,323 @@
+//! How the rows of one step are found, and bound in the frame one after the other.
+
+use super::block::{BlockRun, FrameTarget, column_count, is_true};
+use super::hash::{HashTable, Kept};
+use super::{Flow, collect};
+use crate::ExecError;
+use crate::context::Exec;
+use crate::error::in_table;
+use crate::key::KeySource;
+use catalog::information_schema::{Scope, VirtualTable};
+use engine_api::{KeyRange, LockMode, RowBuffer, ScanDirection, ScanOptions, Table};
+use expr::Expr;
+use plan::physical::{Access, EntryHandle, RangePlan, TableSource, TableStep};
+use std::sync::Arc;
+use types::{Value, ValueRef};
+
+/// Binds every row of step `depth` in the frame and calls `body`.
+pub fn each_row<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let plan = run.plan;
+    let step = &plan.tables[depth];
+    match (&step.source, &step.access) {
+        (_, Access::Hash { build, build_condition, keys }) => {
+            let hash = match run.steps[depth].hash.clone() {
+                Some(hash) => hash,
+                None => build_hash(exec, run, depth, build, build_condition, keys)?,
+            };
+            probe(exec, run, depth, &hash, keys, body)
+        }
+        (TableSource::Base(entry), access) => base_rows(exec, run, depth, entry, access, body),
+        (TableSource::Virtual { table, schema, name }, _) => {
+            let rows = match run.steps[depth].rows.clone() {
+                Some(rows) => rows,
+                None => Arc::new(virtual_rows(exec, run, table, schema, name)?),
+            };
+            run.steps[depth].rows = Some(rows.clone());
+            value_rows(exec, run, depth, &rows, body)
+        }
+        (TableSource::Derived(query), _) => {
+            let rows = match run.steps[depth].rows.clone() {
+                Some(rows) => rows,
+                None => Arc::new(collect(exec, query, &[])?),
+            };
+            run.steps[depth].rows = Some(rows.clone());
+            value_rows(exec, run, depth, &rows, body)
+        }
+    }
+}
+
+fn value_rows<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    rows: &[Vec<Value>],
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let slot = run.steps[depth].slot;
+    for row in rows {
+        run.frame.set_values(slot, row.clone());
+        if body(exec, run)?.is_break() {
+            return Ok(Flow::Break(()));
+        }
+    }
+    Ok(Flow::Continue(()))
+}
+
+fn virtual_rows(
+    exec: &Exec<'_>,
+    run: &BlockRun<'_>,
+    table: &VirtualTable,
+    schema: &Option<Expr>,
+    name: &Option<Expr>,
+) -> Result<Vec<Vec<Value>>, ExecError> {
+    let text = |expr: &Option<Expr>| -> Result<Option<String>, ExecError> {
+        let Some(expr) = expr else { return Ok(None) };
+        Ok(match expr.eval(exec.eval, &run.frame)? {
+            ValueRef::Bytes(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        })
+    };
+    let (schema, name) = (text(schema)?, text(name)?);
+    let scope = Scope {
+        catalog: exec.catalog,
+        user: exec.user,
+        session: exec.session,
+        schema: schema.as_deref(),
+        table: name.as_deref(),
+    };
+    Ok(table.rows(&scope)?)
+}
+
+fn open(
+    run: &mut BlockRun<'_>,
+    depth: usize,
+    entry: &EntryHandle,
+) -> Result<Arc<dyn Table>, ExecError> {
+    if let Some(table) = &run.steps[depth].table {
+        return Ok(table.clone());
+    }
+    let table = entry.0.handle()?;
+    run.steps[depth].table = Some(table.clone());
+    Ok(table)
+}
+
+fn base_rows<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    entry: &EntryHandle,
+    access: &Access,
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    match access {
+        Access::Point { key } => point_row(exec, run, depth, entry, key, body),
+        Access::Scan { index, direction, covering } => {
+            let scan = IndexScan { index: *index, direction: *direction, covering: *covering };
+            scan_range(exec, run, depth, entry, scan, KeyRange::all(), body)
+        }
+        Access::Ranges { index, ranges, direction, covering } => {
+            let scan = IndexScan { index: *index, direction: *direction, covering: *covering };
+            let mut ranges = key_ranges(exec, run, entry, *index, ranges)?;
+            if *direction == ScanDirection::Backward {
+                ranges.reverse();
+            }
+            for range in ranges {
+                if scan_range(exec, run, depth, entry, scan, range, body)?.is_break() {
+                    return Ok(Flow::Break(()));
+                }
+            }
+            Ok(Flow::Continue(()))
+        }
+        Access::Hash { build, .. } => base_rows(exec, run, depth, entry, build, body),
+    }
+}
+
+fn key_ranges(
+    exec: &Exec<'_>,
+    run: &BlockRun<'_>,
+    entry: &EntryHandle,
+    index: usize,
+    ranges: &[RangePlan],
+) -> Result<Vec<KeyRange>, ExecError> {
+    let layouts = entry.0.layouts();
+    let source = KeySource {
+        eval: exec.eval,
+        row: &run.frame,
+        parts: layouts.indexes[index].parts(),
+        columns: layouts.row.columns(),
+    };
+    source.key_ranges(ranges)
+}
+
+/// How a range of an index is read.
+#[derive(Clone, Copy)]
+struct IndexScan {
+    index: usize,
+    direction: ScanDirection,
+    covering: bool,
+}
+
+fn point_row<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    entry: &EntryHandle,
+    values: &[Expr],
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let layouts = entry.0.layouts();
+    let mut key = std::mem::take(&mut run.steps[depth].key);
+    let source = KeySource {
+        eval: exec.eval,
+        row: &run.frame,
+        parts: layouts.row.clustered_key(),
+        columns: layouts.row.columns(),
+    };
+    let found = source.point(values, &mut key)?;
+    if found == Some(false) {
+        run.steps[depth].key = key;
+        return Ok(Flow::Continue(()));
+    }
+    if found.is_none() {
+        let scan = IndexScan { index: 0, direction: ScanDirection::Forward, covering: false };
+        return scan_range(exec, run, depth, entry, scan, KeyRange::all(), body);
+    }
+    let table = open(run, depth, entry)?;
+    let (lock, wait) = (run.plan.lock, run.plan.lock_wait);
+    let buffer = run.frame.row_buffer(run.steps[depth].slot, &layouts.row);
+    let found = table
+        .get(exec.transaction, &key, lock, wait, buffer)
+        .map_err(|error| in_table(error, &entry.0.definition().name))?;
+    run.steps[depth].key = key;
+    if found { body(exec, run) } else { Ok(Flow::Continue(())) }
+}
+
+fn scan_range<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    entry: &EntryHandle,
+    scan: IndexScan,
+    range: KeyRange,
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let table = open(run, depth, entry)?;
+    let layouts = entry.0.layouts();
+    let failed = |error| in_table(error, &entry.0.definition().name);
+    let options = ScanOptions {
+        index: scan.index,
+        range,
+        direction: scan.direction,
+        lock: run.plan.lock,
+        lock_wait: run.plan.lock_wait,
+        covering: scan.covering,
+    };
+    let slot = run.steps[depth].slot;
+    let mut cursor = table.scan(exec.transaction, options).map_err(failed)?;
+    let mut index_key = RowBuffer::default();
+    loop {
+        if scan.covering {
+            if !cursor.next(exec.transaction, &mut index_key).map_err(failed)? {
+                return Ok(Flow::Continue(()));
+            }
+            let columns = layouts.row.columns().len();
+            let index = &layouts.indexes[scan.index];
+            run.frame.set_index_key(slot, columns, index, &index_key.key)?;
+        } else {
+            let buffer = run.frame.row_buffer(slot, &layouts.row);
+            if !cursor.next(exec.transaction, buffer).map_err(failed)? {
+                return Ok(Flow::Continue(()));
+            }
+        }
+        if body(exec, run)?.is_break() {
+            return Ok(Flow::Break(()));
+        }
+    }
+}
+
+/// The statement does not want the row it has locked: READ COMMITTED gives the lock back.
+pub fn release_row(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, depth: usize) {
+    if run.plan.lock == LockMode::None {
+        return;
+    }
+    let state = &run.steps[depth];
+    if let (Some(table), Some(row)) = (&state.table, run.frame.row(state.slot)) {
+        table.unlock_row(exec.transaction, row);
+    }
+}
+
+fn build_hash(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'_>,
+    depth: usize,
+    build: &Access,
+    condition: &Option<Expr>,
+    keys: &[(Expr, Expr)],
+) -> Result<Arc<HashTable>, ExecError> {
+    let step: &TableStep = &run.plan.tables[depth];
+    let columns = column_count(&step.source);
+    let mut hash = HashTable::new(exec.memory);
+    let mut keep = |exec: &mut Exec<'_>, run: &mut BlockRun<'_>| -> Result<Flow, ExecError> {
+        exec.tick()?;
+        if is_true(condition, exec, &run.frame)? {
+            let inner = keys.iter().map(|(_, inner)| inner);
+            let key = HashTable::key(inner, exec.eval, &run.frame)?;
+            if let Some(key) = key {
+                let kept = match run.frame.row(run.steps[depth].slot) {
+                    Some(row) => Kept::Row(row.clone()),
+                    None => Kept::Values(run.frame.copy_table(step.first_position, columns)),
+                };
+                hash.add(key, kept)?;
+            }
+            exec.eval.reset_arena();
+        }
+        Ok(Flow::Continue(()))
+    };
+    let _ = match &step.source {
+        TableSource::Base(entry) => base_rows(exec, run, depth, entry, build, &mut keep)?,
+        TableSource::Virtual { table, schema, name } => {
+            let rows = virtual_rows(exec, run, table, schema, name)?;
+            value_rows(exec, run, depth, &rows, &mut keep)?
+        }
+        TableSource::Derived(query) => {
+            let rows = collect(exec, query, &[])?;
+            value_rows(exec, run, depth, &rows, &mut keep)?
+        }
+    };
+    let hash = Arc::new(hash);
+    run.steps[depth].hash = Some(hash.clone());
+    Ok(hash)
+}
+
+fn probe<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    hash: &HashTable,
+    keys: &[(Expr, Expr)],
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let outer = keys.iter().map(|(outer, _)| outer);
+    let Some(key) = HashTable::key(outer, exec.eval, &run.frame)? else {
+        return Ok(Flow::Continue(()));
+    };
+    let slot = run.steps[depth].slot;
+    for kept in hash.rows(&key) {
+        match (kept, &run.plan.tables[depth].source) {
+            (Kept::Row(row), TableSource::Base(entry)) => {
+                run.frame.row_buffer(slot, &entry.0.layouts().row).clone_from(row);
+            }
+            (Kept::Row(_), _) => {}
+            (Kept::Values(values), _) => run.frame.set_values(slot, values.clone()),
+        }
+        if body(exec, run)?.is_break() {
+            return Ok(Flow::Break(()));
+        }
+    }
+    Ok(Flow::Continue(()))
+}

@@ -1,0 +1,204 @@
+//! One query block: nested loops over its tables.
+
+use super::aggregate::Groups;
+use super::hash::HashTable;
+use super::output::Output;
+use super::{Flow, Limit, RowTarget, access, apply};
+use crate::ExecError;
+use crate::context::Exec;
+use crate::frame::Frame;
+use engine_api::Table;
+use expr::Expr;
+use plan::physical::{SelectPlan, TableSource, TableStep};
+use std::sync::Arc;
+use types::Value;
+
+/// What one step keeps during an execution of its block.
+pub struct StepState {
+    /// Slot of the table in the frame.
+    pub slot: usize,
+    /// The engine's table, opened at first use.
+    pub table: Option<Arc<dyn Table>>,
+    /// Buffer for keys.
+    pub key: Vec<u8>,
+    /// Rows of a derived or virtual table.
+    pub rows: Option<Arc<Vec<Vec<Value>>>>,
+    /// Hash table of the rows.
+    pub hash: Option<Arc<HashTable>>,
+}
+
+/// An execution of a block.
+pub struct BlockRun<'p> {
+    /// The plan.
+    pub plan: &'p SelectPlan,
+    /// Columns at the moment.
+    pub frame: Frame,
+    /// State of each step.
+    pub steps: Vec<StepState>,
+    /// Results of subqueries that do not depend on the frame, by position.
+    pub once: Vec<(usize, apply::Once)>,
+}
+
+/// What happens with a complete frame.
+pub type FrameTarget<'t, 'p> =
+    dyn FnMut(&mut Exec<'_>, &mut BlockRun<'p>) -> Result<Flow, ExecError> + 't;
+
+/// The truth of a condition: NULL counts as false.
+pub fn is_true(
+    condition: &Option<Expr>,
+    exec: &Exec<'_>,
+    row: &dyn expr::Columns,
+) -> Result<bool, ExecError> {
+    match condition {
+        None => Ok(true),
+        Some(condition) => Ok(condition.eval_bool(exec.eval, row)? == Some(true)),
+    }
+}
+
+impl<'p> BlockRun<'p> {
+    /// Begins an execution with the enclosing block's values.
+    pub fn new(plan: &'p SelectPlan, outer: &[Value]) -> Self {
+        let mut frame = Frame::new(plan.frame_columns);
+        for (position, value) in outer.iter().enumerate().take(plan.outer_columns) {
+            frame.set_value(position, value.clone());
+        }
+        let state = |step: &TableStep| StepState {
+            slot: frame.add_table(step.first_position, column_count(&step.source)),
+            table: None,
+            key: Vec::new(),
+            rows: None,
+            hash: None,
+        };
+        let steps = plan.tables.iter().map(state).collect();
+        Self { plan, frame, steps, once: Vec::new() }
+    }
+
+    /// Runs the loops; `target` is called for every complete frame.
+    pub fn run(
+        &mut self,
+        exec: &mut Exec<'_>,
+        target: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        let plan = self.plan;
+        apply::fill(exec, self, &plan.constant_applies)?;
+        if !is_true(&plan.constant_filter, exec, &self.frame)? {
+            return Ok(Flow::Continue(()));
+        }
+        self.step(exec, 0, target)
+    }
+
+    fn step(
+        &mut self,
+        exec: &mut Exec<'_>,
+        depth: usize,
+        target: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        let plan = self.plan;
+        let Some(step) = plan.tables.get(depth) else {
+            let flow = target(exec, self)?;
+            exec.eval.reset_arena();
+            return Ok(flow);
+        };
+        let mut matched = false;
+        let flow = access::each_row(exec, self, depth, &mut |exec, run| {
+            exec.tick()?;
+            if !is_true(&step.condition, exec, &run.frame)? {
+                access::release_row(exec, run, depth);
+                return Ok(Flow::Continue(()));
+            }
+            matched = true;
+            run.pass(exec, depth, step, target)
+        })?;
+        if flow.is_break() || matched || !step.left_join {
+            return Ok(flow);
+        }
+        self.frame.set_null(self.steps[depth].slot);
+        self.pass(exec, depth, step, target)
+    }
+
+    /// A row of the step passed its condition: subqueries, filter, next table.
+    fn pass(
+        &mut self,
+        exec: &mut Exec<'_>,
+        depth: usize,
+        step: &'p TableStep,
+        target: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        apply::fill(exec, self, &step.applies)?;
+        if !is_true(&step.filter, exec, &self.frame)? {
+            access::release_row(exec, self, depth);
+            return Ok(Flow::Continue(()));
+        }
+        self.step(exec, depth + 1, target)
+    }
+}
+
+/// Number of columns that a source has.
+pub fn column_count(source: &TableSource) -> usize {
+    match source {
+        TableSource::Base(entry) => entry.0.definition().columns.len(),
+        TableSource::Virtual { table, .. } => table.columns.len(),
+        TableSource::Derived(query) => query.columns().len(),
+    }
+}
+
+/// Runs a block whose complete frames are the rows themselves (UPDATE, DELETE): conditions and
+/// LIMIT, but no projection.
+pub fn each_row<'p>(
+    exec: &mut Exec<'_>,
+    plan: &'p SelectPlan,
+    target: &mut FrameTarget<'_, 'p>,
+) -> Result<(), ExecError> {
+    let limit = Limit::of(&plan.limit, exec.eval)?;
+    if limit.count == 0 {
+        return Ok(());
+    }
+    let mut seen = 0;
+    let _ = BlockRun::new(plan, &[]).run(exec, &mut |exec, run| {
+        seen += 1;
+        if target(exec, run)?.is_break() || seen >= limit.count {
+            return Ok(Flow::Break(()));
+        }
+        Ok(Flow::Continue(()))
+    })?;
+    Ok(())
+}
+
+/// Runs a block; returns the number of rows hidden by LIMIT, if counted.
+pub fn run_block(
+    exec: &mut Exec<'_>,
+    plan: &SelectPlan,
+    outer: &[Value],
+    target: &mut RowTarget<'_>,
+) -> Result<u64, ExecError> {
+    let mut limit = Limit::of(&plan.limit, exec.eval)?;
+    if plan.limit.count.is_none() {
+        limit.count = exec.select_limit;
+    }
+    if limit.count == 0 && !plan.calculate_found_rows {
+        return Ok(0);
+    }
+    let mut output = Output::new(plan, limit, exec);
+    let mut run = BlockRun::new(plan, outer);
+    match &plan.aggregate {
+        None => {
+            let _ = run.run(exec, &mut |exec, run| {
+                if !is_true(&plan.having, exec, &run.frame)? {
+                    return Ok(Flow::Continue(()));
+                }
+                output.add(exec, &run.frame, target)
+            })?;
+        }
+        Some(aggregate) => {
+            let mut groups = Groups::new(aggregate);
+            let _ = run.run(exec, &mut |exec, run| groups.add(exec, &run.frame))?;
+            groups.finish(exec, &run.frame, &mut |exec, row| {
+                if !is_true(&plan.having, exec, row)? {
+                    return Ok(Flow::Continue(()));
+                }
+                output.add(exec, row, target)
+            })?;
+        }
+    }
+    output.finish(exec, target)
+}
