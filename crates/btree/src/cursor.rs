@@ -1,0 +1,309 @@
+//! Walking a tree in either direction, a leaf's worth of entries at a time.
+//!
+//! 1. Entries are copied out under one shared latch of one leaf; nothing is held between batches.
+//! 2. The cursor's place is a key, never a page: the next leaf is found by descending with the
+//!    fence of the one before, so splits, merges and evictions in between do no harm.
+//! 3. A batch is one state of one leaf. Entries inserted behind the cursor's place later are
+//!    seen, entries before it are not.
+
+use crate::descent::{Descent, Stop};
+use crate::entry::Batch;
+use crate::error::TreeError;
+use crate::layout::MAX_LEVELS;
+use crate::node::{self, Route};
+use crate::page_read::slice;
+use crate::tree::Tree;
+use base::PageId;
+use pagestore::OptimisticPage;
+use std::ops::Bound;
+
+/// Which way a cursor walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From small keys to great ones.
+    Forward,
+    /// From great keys to small ones.
+    Backward,
+}
+
+/// Where a cursor goes on. The key is in `Cursor::key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// At the tree's first (or, backward, last) entry.
+    Edge,
+    /// At the key, if it exists, or the next one in the direction.
+    At,
+    /// Strictly behind the key in the direction.
+    Behind,
+    /// Nowhere: the walk is over.
+    End,
+}
+
+/// A walk over a tree.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    tree: Tree,
+    direction: Direction,
+    place: Place,
+    key: Vec<u8>,
+    stop: Bound<Vec<u8>>,
+    /// Leaves walked through to their end without a seek: prefetching begins with the second.
+    leaves: usize,
+}
+
+/// Leaves asked for ahead of a cursor.
+const PREFETCH_LEAVES: usize = 8;
+/// Every so many leaves the cursor asks again, so that the requests overlap.
+const PREFETCH_EVERY: usize = 4;
+
+/// What one visit of a leaf left to do.
+struct Visit {
+    place: Place,
+    /// The key of the new place, if it changed.
+    key: Option<Vec<u8>>,
+    /// Whether the leaf has nothing more to give.
+    leaf_done: bool,
+}
+
+impl Tree {
+    /// A cursor before the first entry in its direction.
+    pub fn cursor(&self, direction: Direction) -> Cursor {
+        Cursor {
+            tree: self.clone(),
+            direction,
+            place: Place::Edge,
+            key: Vec::new(),
+            stop: Bound::Unbounded,
+            leaves: 0,
+        }
+    }
+}
+
+impl Cursor {
+    /// Puts the cursor at the bound where its walk begins: a lower bound forward, an upper bound
+    /// backward. Reads nothing yet.
+    pub fn seek(&mut self, start: Bound<&[u8]>) {
+        let (place, key) = match start {
+            Bound::Included(key) => (Place::At, key),
+            Bound::Excluded(key) => (Place::Behind, key),
+            Bound::Unbounded => (Place::Edge, &[][..]),
+        };
+        self.place = place;
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.leaves = 0;
+    }
+
+    /// Sets where the walk ends: an upper bound forward, a lower bound backward.
+    pub fn stop_at(&mut self, stop: Bound<&[u8]>) {
+        self.stop = match stop {
+            Bound::Included(key) => Bound::Included(key.to_vec()),
+            Bound::Excluded(key) => Bound::Excluded(key.to_vec()),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+    }
+
+    /// Which way the cursor walks.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Replaces the content of `batch` by the next entries: at least one, at most `max_entries`,
+    /// and no more once keys and payloads exceed `max_bytes`. `false` at the end, with an empty
+    /// batch. Parks if a page must be read; yields when the fiber's time is up.
+    pub fn next_batch(
+        &mut self,
+        batch: &mut Batch,
+        max_entries: usize,
+        max_bytes: usize,
+    ) -> Result<bool, TreeError> {
+        batch.clear();
+        let mut outdated: Option<Vec<u8>> = None;
+        while self.place != Place::End {
+            runtime::yield_if_due();
+            let tree = &self.tree;
+            let visit = tree.retry(|_| self.visit(batch, max_entries.max(1), max_bytes))?;
+            self.place = visit.place;
+            self.leaves += usize::from(visit.leaf_done);
+            if let Some(key) = visit.key {
+                self.key = key;
+            }
+            self.resolve_values(batch, &mut outdated)?;
+            if !batch.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Copies what one leaf has to give.
+    fn visit(
+        &self,
+        batch: &mut Batch,
+        max_entries: usize,
+        max_bytes: usize,
+    ) -> Result<Visit, Stop> {
+        batch.clear();
+        let found = self.descend()?;
+        let leaf = self.tree.store.shared_page(found.page.pid())?;
+        found.page.validate()?;
+        self.prefetch(&found);
+        let bytes: &[u8] = &leaf;
+        let (range, stops) = self.slots(bytes);
+        let forward = self.direction == Direction::Forward;
+        let prefix = node::prefix(bytes);
+        let total = range.len();
+        for step in 0..total {
+            if batch.len() == max_entries || batch.byte_len() >= max_bytes && !batch.is_empty() {
+                let last = batch.get(batch.len() - 1).key.to_vec();
+                return Ok(Visit { place: Place::Behind, key: Some(last), leaf_done: false });
+            }
+            let index = if forward { range.start + step } else { range.end - 1 - step };
+            let slot = node::slot(bytes, index);
+            let header = node::leaf_header(bytes, slot);
+            let payload = slice(bytes, header.payload_offset, header.payload_len);
+            batch.push([prefix, node::suffix(bytes, slot)], header.flags, header.word, payload);
+        }
+        if stops {
+            return Ok(Visit { place: Place::End, key: None, leaf_done: true });
+        }
+        // The upper fence belongs to the next leaf, the lower fence to this one.
+        let (fence, place) = match self.direction {
+            Direction::Forward => (node::upper_fence(bytes), Place::At),
+            Direction::Backward => (node::lower_fence(bytes), Place::Behind),
+        };
+        Ok(match fence {
+            Some(fence) => Visit { place, key: Some(fence.to_vec()), leaf_done: true },
+            None => Visit { place: Place::End, key: None, leaf_done: true },
+        })
+    }
+
+    fn descend(&self) -> Result<Descent<'_>, Stop> {
+        match (self.place, self.direction) {
+            (Place::Edge, Direction::Forward) => self.tree.descend(&[], Route::Containing, 0),
+            (Place::Edge, Direction::Backward) => self.tree.descend_by(0, |page| node::count(page)),
+            (Place::Behind, Direction::Backward) => self.tree.descend(&self.key, Route::Below, 0),
+            _ => self.tree.descend(&self.key, Route::Containing, 0),
+        }
+    }
+
+    /// Slots of this leaf that belong to the walk, and whether the walk ends in this leaf.
+    fn slots(&self, leaf: &[u8]) -> (std::ops::Range<usize>, bool) {
+        let count = node::count(leaf);
+        // Number of keys below the bound, or up to it with `including`.
+        let below = |key: &[u8], including: bool| {
+            let (index, exact) = node::lower_bound(leaf, key);
+            index + usize::from(exact && including)
+        };
+        let starts_behind = self.place == Place::Behind;
+        // Whether the walk goes on behind this leaf.
+        let beyond = |key: &[u8], including: bool| match self.direction {
+            Direction::Forward => node::upper_fence(leaf)
+                .is_some_and(|fence| key > fence || including && key == fence),
+            Direction::Backward => node::lower_fence(leaf).is_some_and(|fence| key < fence),
+        };
+        let stop = match &self.stop {
+            Bound::Included(key) => Some((key, true)),
+            Bound::Excluded(key) => Some((key, false)),
+            Bound::Unbounded => None,
+        };
+        let stop = stop.filter(|(key, including)| !beyond(key, *including));
+        let mut range = 0..count;
+        match self.direction {
+            Direction::Forward => {
+                if self.place != Place::Edge {
+                    range.start = below(&self.key, starts_behind);
+                }
+                if let Some((key, including)) = stop {
+                    range.end = if self.in_leaf(leaf, key) { below(key, including) } else { 0 };
+                }
+            }
+            Direction::Backward => {
+                if self.place != Place::Edge {
+                    range.end = below(&self.key, !starts_behind);
+                }
+                if let Some((key, including)) = stop {
+                    let first =
+                        if self.in_leaf(leaf, key) { below(key, !including) } else { count };
+                    range.start = first;
+                }
+            }
+        }
+        range.end = range.end.max(range.start);
+        (range, stop.is_some())
+    }
+
+    /// Whether a bound that is not beyond the leaf lies within it (or before it, in the walk's
+    /// direction: then nothing of the leaf belongs to the walk).
+    fn in_leaf(&self, leaf: &[u8], key: &[u8]) -> bool {
+        match self.direction {
+            Direction::Forward => node::lower_fence(leaf).is_none_or(|fence| key >= fence),
+            Direction::Backward => node::upper_fence(leaf).is_none_or(|fence| key <= fence),
+        }
+    }
+
+    /// Asks for the leaves that follow under the same parent.
+    fn prefetch(&self, found: &Descent<'_>) {
+        let Some((parent, index)) = found.parent else { return };
+        if self.leaves != 1 && (self.leaves == 0 || !self.leaves.is_multiple_of(PREFETCH_EVERY)) {
+            return;
+        }
+        let mut pids = [PageId::ZERO; PREFETCH_LEAVES];
+        let count = following(&parent, index, self.direction, &mut pids);
+        if parent.validate().is_ok() {
+            self.tree.store.prefetch(&pids[..count]);
+        }
+    }
+
+    /// Replaces overflow references in the batch by their values. If a value was replaced meanwhile
+    /// the batch ends before it and the cursor stands there again.
+    fn resolve_values(
+        &mut self,
+        batch: &mut Batch,
+        outdated: &mut Option<Vec<u8>>,
+    ) -> Result<(), TreeError> {
+        if batch.unresolved.is_empty() {
+            return Ok(());
+        }
+        let mut value = Vec::new();
+        for index in std::mem::take(&mut batch.unresolved) {
+            let stored = batch.get(index).entry.payload.to_vec();
+            let reference = self.tree.reference(&stored)?;
+            if self.tree.read_value(&reference, &mut value, None)? {
+                batch.set_payload(index, &value);
+                continue;
+            }
+            if outdated.as_ref() == Some(&stored) {
+                let detail = "overflow pages do not hold the value";
+                return Err(self.tree.damaged(reference.root, detail));
+            }
+            *outdated = Some(stored);
+            self.key = batch.get(index).key.to_vec();
+            self.place = Place::At;
+            batch.truncate(index);
+            return Ok(());
+        }
+        Ok(())
+    }
+}
+
+/// Numbers of the children that follow `index` in the direction; returns how many there are.
+fn following(
+    parent: &OptimisticPage<'_>,
+    index: usize,
+    direction: Direction,
+    pids: &mut [PageId],
+) -> usize {
+    let last = node::count(parent);
+    let mut count = 0;
+    for step in 1..=pids.len().min(MAX_LEVELS) {
+        let next = match direction {
+            Direction::Forward => (index + step <= last).then_some(index + step),
+            Direction::Backward => index.checked_sub(step),
+        };
+        let Some(pid) = next.and_then(|at| PageId::checked(node::child(parent, at))) else { break };
+        pids[count] = pid;
+        count += 1;
+    }
+    count
+}

@@ -1,0 +1,125 @@
+//! The way down: optimistic, without latches.
+//!
+//! 1. A child's number counts only after its parent's version was validated; the child's version
+//!    is taken before the parent is validated once more. So the child was the right one at the
+//!    moment its version was taken, and what is read from it counts once *it* validates.
+//! 2. A page that changed means `Restart`, one that is not in memory `Miss`: both start over from
+//!    the root, and nothing is held meanwhile.
+//! 3. A validated child of another tree or level is damage, not a race.
+
+use crate::layout::MAX_LEVELS;
+use crate::node::{self, Route};
+use crate::redo::page_type;
+use crate::tree::Tree;
+use base::PageId;
+use pagestore::{OptimisticPage, Retry, header};
+
+/// Why a step on the tree ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Start over, perhaps after loading a page.
+    Retry(Retry),
+    /// The page is not what it must be.
+    Damaged(PageId, &'static str),
+}
+
+/// The node reached and the way it was reached.
+#[derive(Clone, Copy)]
+pub(crate) struct Descent<'a> {
+    /// The node at the level asked for, or the root if the tree is not that high.
+    pub page: OptimisticPage<'a>,
+    /// Its parent and its position there; `None` for the root.
+    pub parent: Option<(OptimisticPage<'a>, usize)>,
+    /// Level of `page`.
+    pub level: usize,
+}
+
+impl Tree {
+    /// Descends to the node at `target` level on the way to `key`.
+    #[inline]
+    pub(crate) fn descend(
+        &self,
+        key: &[u8],
+        route: Route,
+        target: usize,
+    ) -> Result<Descent<'_>, Stop> {
+        self.descend_by(target, |page| node::child_index(page, key, route))
+    }
+
+    /// Descends to the leaf of `key`; the hot path of lookups and changes.
+    #[inline]
+    pub(crate) fn leaf_of(&self, key: &[u8]) -> Result<OptimisticPage<'_>, Stop> {
+        let mut page = self.store.optimistic(self.root)?;
+        let mut level = node::level(&page);
+        self.check_page_owner(&page, level)?;
+        while level > 0 {
+            let index = node::child_index(&page, key, Route::Containing);
+            page = self.child_of(&page, index)?;
+            level -= 1;
+            self.check_page_owner(&page, level)?;
+        }
+        Ok(page)
+    }
+
+    /// The child at `index` by invariant 1.
+    #[inline(always)]
+    fn child_of(
+        &self,
+        page: &OptimisticPage<'_>,
+        index: usize,
+    ) -> Result<OptimisticPage<'_>, Stop> {
+        let child = node::child(page, index);
+        if base::buggify!() {
+            // Nothing is held here, so other fibers may come in between.
+            runtime::yield_now();
+        }
+        page.validate()?;
+        let Some(child) = PageId::checked(child) else {
+            return Err(Stop::Damaged(page.pid(), "child number above 48 bits"));
+        };
+        let child = self.store.optimistic(child)?;
+        page.validate()?;
+        Ok(child)
+    }
+
+    /// Descends to `target` level, choosing the child at each node.
+    #[inline]
+    pub(crate) fn descend_by(
+        &self,
+        target: usize,
+        mut choose: impl FnMut(&OptimisticPage<'_>) -> usize,
+    ) -> Result<Descent<'_>, Stop> {
+        let mut page = self.store.optimistic(self.root)?;
+        let mut parent = None;
+        let mut level = node::level(&page);
+        self.check_page_owner(&page, level)?;
+        for _ in 0..MAX_LEVELS {
+            if level <= target {
+                return Ok(Descent { page, parent, level });
+            }
+            let index = choose(&page);
+            let next = self.child_of(&page, index)?;
+            level -= 1;
+            self.check_page_owner(&next, level)?;
+            parent = Some((page, index));
+            page = next;
+        }
+        page.validate()?;
+        Err(Stop::Damaged(page.pid(), "more levels than a tree can have"))
+    }
+
+    /// Invariant 3. One load covers tree, type, format and class, since they share a word.
+    #[inline]
+    fn check_page_owner(&self, page: &OptimisticPage<'_>, level: usize) -> Result<(), Stop> {
+        let word = page.u64_at(header::TREE_OFFSET);
+        let kind = if level == 0 { page_type::LEAF } else { page_type::INNER };
+        let matches = word as u32 == self.id.get()
+            && (word >> 32) as u8 == kind
+            && node::level(page) == level;
+        if matches {
+            return Ok(());
+        }
+        page.validate()?;
+        Err(Stop::Damaged(page.pid(), "page of another tree or level"))
+    }
+}

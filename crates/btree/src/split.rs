@@ -1,0 +1,145 @@
+//! Where to split a node.
+//!
+//! Random inserts split in the middle of the bytes, shifted a little towards the shortest
+//! separator, since separators live on in inner nodes. Ascending inserts leave the left half
+//! nearly full, so that a table filled in key order is not half empty.
+
+use crate::layout::*;
+use crate::node;
+use crate::page_read::PageRead;
+
+/// From this many inserts in a row on, each just behind the one before, a node counts as ascending.
+const ASCENDING_INSERTS: u8 = 8;
+/// An ascending split keeps this many sixteenths of the bytes on the left.
+const ASCENDING_KEEP: usize = 15;
+
+/// A split point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitPlan {
+    /// Slots that stay in the left node. In an inner node the key of slot `keep` moves up and its
+    /// child becomes the left node's upper child.
+    pub keep: usize,
+    /// The new upper fence of the left and lower fence of the right node.
+    pub separator: Vec<u8>,
+}
+
+/// The entry that made the split necessary.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'a> {
+    /// Its full key.
+    pub key: &'a [u8],
+    /// Bytes it takes with its slot (for a replaced entry: after the replacement).
+    pub bytes: usize,
+    /// Slot it goes to.
+    pub index: usize,
+    /// Whether it replaces the entry of that slot.
+    pub replaces: bool,
+}
+
+/// The page's entries with the incoming one among them.
+struct Combined<'a> {
+    page: &'a [u8],
+    incoming: Incoming<'a>,
+}
+
+impl Combined<'_> {
+    fn count(&self) -> usize {
+        node::count(self.page) + usize::from(!self.incoming.replaces)
+    }
+
+    /// Slot of a combined position; `None` for the incoming entry itself.
+    fn slot_of(&self, position: usize) -> Option<usize> {
+        match position.cmp(&self.incoming.index) {
+            std::cmp::Ordering::Less => Some(position),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(position - usize::from(!self.incoming.replaces)),
+        }
+    }
+
+    fn bytes(&self, position: usize) -> usize {
+        self.slot_of(position).map_or(self.incoming.bytes, |index| {
+            node::entry_bytes(self.page, node::slot(self.page, index)) + SLOT_BYTES
+        })
+    }
+
+    fn suffix(&self, position: usize) -> &[u8] {
+        match self.slot_of(position) {
+            Some(index) => node::suffix(self.page, node::slot(self.page, index)),
+            None => self.incoming.key.get(node::prefix_len(self.page)..).unwrap_or(&[]),
+        }
+    }
+
+    /// Length of the shortest separator before `position`, without the prefix.
+    fn separator_len(&self, position: usize) -> usize {
+        node::common_prefix(self.suffix(position - 1), self.suffix(position)) + 1
+    }
+}
+
+/// First boundary at which the left part holds at least `share` sixteenths of the bytes.
+fn boundary(count: usize, share: usize, bytes: impl Fn(usize) -> usize) -> usize {
+    let total: usize = (0..count).map(&bytes).sum();
+    let mut left = 0;
+    for position in 0..count {
+        left += bytes(position);
+        if left * 16 >= total * share {
+            return (position + 1).clamp(1, count - 1);
+        }
+    }
+    count - 1
+}
+
+/// The cheapest boundary near `middle`.
+fn best_near(middle: usize, count: usize, cost: impl Fn(usize) -> usize) -> usize {
+    let window = count / 16;
+    let range = middle.saturating_sub(window).max(1)..=(middle + window).min(count - 1);
+    range.min_by_key(|at| (cost(*at), at.abs_diff(middle))).unwrap_or(middle)
+}
+
+/// Plans the split of a leaf that cannot take `incoming`. `None` if there is nothing to split,
+/// that is fewer than two entries with the incoming one.
+pub fn plan_leaf(page: &[u8], incoming: Incoming<'_>) -> Option<SplitPlan> {
+    let combined = Combined { page, incoming };
+    let count = combined.count();
+    if count < 2 {
+        return None;
+    }
+    let ascending = !incoming.replaces
+        && page.u8_at(ASCENDING) >= ASCENDING_INSERTS
+        && usize::from(page.u16_at(LAST_INSERT)) == incoming.index;
+    let at = if ascending && incoming.index + 1 < count {
+        // Inserts climb through the middle: what lies above goes away, they go on in the gap.
+        incoming.index + 1
+    } else if ascending {
+        boundary(count, ASCENDING_KEEP, |position| combined.bytes(position))
+    } else {
+        let middle = boundary(count, 8, |position| combined.bytes(position));
+        best_near(middle, count, |position| combined.separator_len(position))
+    };
+    let mut separator = node::prefix(page).to_vec();
+    separator.extend_from_slice(&combined.suffix(at)[..combined.separator_len(at)]);
+    let keep = if !incoming.replaces && at > incoming.index { at - 1 } else { at };
+    Some(SplitPlan { keep, separator })
+}
+
+/// Plans the split of an inner node. `None` with fewer than two separators.
+pub fn plan_inner(page: &[u8]) -> Option<SplitPlan> {
+    let count = node::count(page);
+    if count < 2 {
+        return None;
+    }
+    let suffix_len = |index| node::slot(page, index).suffix_len;
+    let bytes = |index| suffix_len(index) + CHILD_BYTES + SLOT_BYTES;
+    let ascending = page.u8_at(ASCENDING) >= ASCENDING_INSERTS
+        && usize::from(page.u16_at(LAST_INSERT)) == count;
+    let keep = if ascending {
+        boundary(count, ASCENDING_KEEP, bytes)
+    } else {
+        best_near(boundary(count, 8, bytes), count, suffix_len)
+    };
+    Some(SplitPlan { keep, separator: node::key(page, keep) })
+}
+
+/// The shortest key `s` with `left < s <= right`; `left` must be below `right`.
+pub fn separator<'a>(left: &[u8], right: &'a [u8]) -> &'a [u8] {
+    &right[..(node::common_prefix(left, right) + 1).min(right.len())]
+}
