@@ -7,8 +7,8 @@
 use crate::error::StoreError;
 use crate::latch::Latch;
 use crate::location::Place;
-use crate::memory::Region;
 use base::PageId;
+use runtime::mapping::Mapping;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One page's latch and place, 16 bytes.
@@ -43,7 +43,7 @@ impl PageEntry {
 /// The array over all page numbers.
 #[derive(Debug)]
 pub(crate) struct TranslationArray {
-    region: Region,
+    region: Mapping,
     capacity: u64,
     /// One more than the largest number that ever had a place.
     high_water: AtomicU64,
@@ -54,7 +54,7 @@ impl TranslationArray {
     pub(crate) fn new(capacity: u64) -> Result<TranslationArray, StoreError> {
         let bytes = usize::try_from(capacity * size_of::<PageEntry>() as u64)
             .map_err(|_| StoreError::PagesExhausted(capacity))?;
-        let region = Region::new(bytes, false)
+        let region = Mapping::anonymous(bytes, false)
             .map_err(|error| StoreError::io("translation array", &error))?;
         Ok(TranslationArray { region, capacity, high_water: AtomicU64::new(0) })
     }
@@ -72,7 +72,7 @@ impl TranslationArray {
         // SAFETY: in bounds by the check; the region is zeroed, aligned to a system page, lives
         // as long as self and is only accessed through these entries, whose fields are atomics
         // for which all-zero bytes are valid.
-        unsafe { &*self.region.start().cast::<PageEntry>().add(pid.get() as usize) }
+        unsafe { &*self.region.as_ptr().cast::<PageEntry>().add(pid.get() as usize) }
     }
 
     /// The entry, or `None` beyond the capacity.

@@ -46,12 +46,14 @@ impl DirtyQueue {
         DirtyQueue { queue: Mutex::new(Queue { next_ticket: 1, ..Queue::default() }) }
     }
 
-    /// Adds a page.
-    pub(crate) fn push(&self, frame: u32, pid: PageId, rec_lsn: Lsn) {
+    /// Adds a page. Returns whether the queue was empty before.
+    pub(crate) fn push(&self, frame: u32, pid: PageId, rec_lsn: Lsn) -> bool {
         let mut queue = self.queue.lock();
         queue.length += 1;
+        let is_first = queue.length == 1;
         let bucket = queue.buckets.entry(rec_lsn.get() >> BUCKET_SHIFT).or_default();
         bucket.push(DirtyPage { frame, pid, rec_lsn });
+        is_first
     }
 
     /// Takes up to `count` of the oldest entries with a `rec_lsn` below `below`.

@@ -11,7 +11,7 @@
 
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
-use crate::memory::Region;
+use runtime::mapping::Mapping;
 use runtime::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) const UNIT_BYTES: usize = 4096;
 /// Descriptor value for "no page".
 pub(crate) const NO_PAGE: u64 = u64::MAX;
+/// Descriptor value for "taken by somebody who will put a page in".
+const TAKEN: u64 = u64::MAX - 1;
 /// Smallest and largest chunk.
 const CHUNK_BYTES_MIN: usize = 32 << 10;
 const CHUNK_BYTES_MAX: usize = 2 << 20;
@@ -102,7 +104,7 @@ const CHUNK_DRAINING: u8 = 0x80;
 /// The pool's memory and who has which part of it.
 #[derive(Debug)]
 pub(crate) struct Frames {
-    memory: Region,
+    memory: Mapping,
     descriptors: Box<[FrameDescriptor]>,
     chunk_units: u32,
     /// Class of each chunk, with [`CHUNK_DRAINING`], or [`CHUNK_UNASSIGNED`].
@@ -123,7 +125,7 @@ impl Frames {
         let bytes = chunks * chunk_bytes;
         let units = u32::try_from(bytes / UNIT_BYTES)
             .map_err(|_| StoreError::Incompatible(format!("a pool of {bytes} bytes")))?;
-        let memory = Region::new(bytes, huge_pages)
+        let memory = Mapping::anonymous(bytes, huge_pages)
             .map_err(|error| StoreError::io("buffer pool", &error))?;
         Ok(Frames {
             memory,
@@ -137,12 +139,17 @@ impl Frames {
         })
     }
 
+    /// Size of the pool in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.memory.len()
+    }
+
     /// First byte of a frame.
     #[inline]
     pub(crate) fn address(&self, frame: u32) -> *mut u8 {
         debug_assert!((frame as usize) < self.descriptors.len());
         // SAFETY: frame numbers come from chunks of this mapping, so the offset is inside it.
-        unsafe { self.memory.start().add(frame as usize * UNIT_BYTES) }
+        unsafe { self.memory.as_ptr().add(frame as usize * UNIT_BYTES) }
     }
 
     /// Descriptor of a frame.
@@ -179,11 +186,6 @@ impl Frames {
         chunk * self.chunk_units + index * (class_bytes(class) / UNIT_BYTES) as u32
     }
 
-    /// How many chunks the pool has.
-    pub(crate) fn chunk_count(&self) -> usize {
-        self.chunk_class.len()
-    }
-
     /// Takes a frame from the free list or an unassigned chunk.
     pub(crate) fn take_free(&self, class: u8) -> Option<u32> {
         let mut frames = self.class(class).lock();
@@ -195,6 +197,9 @@ impl Frames {
             }
         };
         self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        if let Some(frame) = frame {
+            self.descriptor(frame).pid.store(TAKEN, Ordering::Relaxed);
+        }
         frame
     }
 
@@ -209,11 +214,6 @@ impl Frames {
             .fetch_add(self.frames_per_chunk(class) as usize, Ordering::Relaxed);
         self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
         true
-    }
-
-    /// Whether any chunk is still unassigned.
-    pub(crate) fn has_unassigned(&self) -> bool {
-        !self.unassigned.lock().is_empty()
     }
 
     /// Gives a frame back to the free list of its class, unless its chunk is being emptied.
@@ -257,7 +257,7 @@ impl Frames {
         self.chunk_class[chunk as usize].load(Ordering::Relaxed) & !CHUNK_DRAINING
     }
 
-    /// Frames of a draining chunk that still hold pages.
+    /// Frames of a draining chunk that still hold pages, or are about to.
     pub(crate) fn occupied(&self, chunk: u32) -> Vec<u32> {
         self.frames_of(chunk, self.drained_class(chunk))
             .filter(|&frame| self.descriptor(frame).pid.load(Ordering::Acquire) != NO_PAGE)
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn chunks_go_to_the_class_that_asks() {
         let frames = Frames::new(128 << 10, false).expect("small pool");
-        assert_eq!(frames.chunk_count(), 4);
+        assert_eq!(frames.chunk_class.len(), 4);
         let small: Vec<u32> = (0..8).map(|_| frames.take_free(13).expect("free")).collect();
         let big = frames.take_free(15).expect("free");
         assert!(small.iter().all(|&frame| !(big..big + 8).contains(&frame)));

@@ -395,6 +395,14 @@ impl<'a> ExclusivePage<'a> {
         self.state = Change::Logged;
     }
 
+    /// Empties the frame, because the page is about to be made anew by redo. What is on disk
+    /// stays its last copy until then.
+    pub(crate) fn vacate(mut self) {
+        let former = self.shared.vacate(self.place);
+        self.entry.set_place(former);
+        self.state = Change::Logged;
+    }
+
     /// Keeps the page in memory beyond this guard.
     pub fn pin(&self, store: &crate::PageStore) -> Pin {
         Pin::new(store.shared().clone(), self.pid, self.place.frame())
@@ -439,7 +447,7 @@ impl Drop for ExclusivePage<'_> {
             Change::None => return self.entry.latch.release_unchanged(),
             Change::Logged => {}
             Change::Fresh => {
-                let former = self.shared.take_back_fresh(self.place);
+                let former = self.shared.vacate(self.place);
                 self.entry.set_place(former);
             }
             Change::Unlogged if std::thread::panicking() => {

@@ -8,21 +8,42 @@
 //! a body that belongs to somebody else.
 
 mod array;
+mod background;
+mod blob;
+mod bytes;
+mod checkpoint;
+mod codecs;
+mod collect;
 mod counters;
 mod dirty;
+mod disk;
 mod error;
+mod evict;
+mod files;
+mod flush;
 mod frames;
+mod group;
 mod guard;
 pub mod header;
 mod latch;
+mod load;
 mod location;
-mod memory;
+mod mapping;
+mod options;
+pub mod redo;
+mod scan;
+mod segment;
+mod segments;
 pub mod space;
 mod store;
+mod superblock;
 
 pub use counters::StoreCounters;
 pub use error::{Retry, StoreError};
 pub use guard::{ExclusivePage, OptimisticPage, Pin, SharedPage};
 pub use location::Location;
+pub use mapping::{Recovered, recover};
+pub use options::{OnFatal, PageCheck, StoreOptions};
 pub use space::{MapChange, Reservation, Space};
 pub use store::PageStore;
+pub use superblock::{ENGINE_BYTES_MAX, SUPERBLOCK_FILE, Superblock};

@@ -1,18 +1,26 @@
 //! The store's handle and what every part shares.
 
 use crate::array::TranslationArray;
-use crate::counters::Counters;
-use crate::dirty::DirtyQueue;
+use crate::background::Background;
+use crate::codecs::Codecs;
+use crate::counters::{Counters, StoreCounters};
+use crate::dirty::{DirtyPage, DirtyQueue};
+use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
-use crate::frames::{Frames, NO_PAGE};
+use crate::frames::Frames;
 use crate::guard::{ExclusivePage, OptimisticPage, Pin, SharedPage, start_page};
 use crate::header::class_is_valid;
+use crate::load::Loads;
 use crate::location::{Location, Place};
+use crate::options::{PageCheck, StoreOptions};
+use crate::segments::Death;
 use crate::space::{MAP_PAGES, SpaceState};
-use base::{Lsn, PageId};
+use base::{Lsn, PageId, TreeId};
+use codec::CodecId;
+use runtime::sync::{Event, Mutex, WaitQueue};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use wal::{LsnRange, Permit, RecordBuilder, Wal};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wal::{LsnRange, Permit, RecordBuilder};
 
 /// The page store; a cheap handle, cloned freely.
 #[derive(Clone)]
@@ -31,24 +39,58 @@ pub(crate) struct Shared {
     pub(crate) array: TranslationArray,
     pub(crate) frames: Frames,
     pub(crate) dirty: DirtyQueue,
+    /// Dirty pages that the clock hand met cold.
+    pub(crate) cold: Mutex<Vec<DirtyPage>>,
     pub(crate) space: SpaceState,
-    pub(crate) counters: Counters,
+    pub(crate) loads: Loads,
+    pub(crate) codecs: Codecs,
+    pub(crate) page_check: Option<PageCheck>,
+    pub(crate) counters: Arc<Counters>,
     /// Absent in a volatile store.
-    pub(crate) wal: Option<Arc<Wal>>,
+    pub(crate) disk: Option<Disk>,
+    pub(crate) background: Background,
+    /// Set when flushers have something to do.
+    pub(crate) flush_work: Event,
+    /// Fibers that wait for a free frame, and how many there are.
+    pub(crate) frame_waiters: WaitQueue,
+    pub(crate) frames_wanted: AtomicUsize,
 }
 
 impl PageStore {
     /// A store without files: nothing is ever written or evicted. For tests of the rooms above.
     pub fn volatile(pool_bytes: usize, max_pages: u64) -> Result<PageStore, StoreError> {
-        let shared = Shared {
-            array: TranslationArray::new(max_pages.next_multiple_of(MAP_PAGES))?,
-            frames: Frames::new(pool_bytes, false)?,
-            dirty: DirtyQueue::new(),
-            space: SpaceState::default(),
-            counters: Counters::default(),
-            wal: None,
+        let options = StoreOptions {
+            pool_bytes,
+            max_pages,
+            huge_pages: false,
+            ..StoreOptions::new(std::path::PathBuf::new())
         };
-        Ok(PageStore { shared: Arc::new(shared) })
+        let array = TranslationArray::new(max_pages.next_multiple_of(MAP_PAGES))?;
+        let counters = Arc::new(Counters::default());
+        Ok(PageStore { shared: Arc::new(Shared::new(&options, array, counters, None)?) })
+    }
+
+    /// The store over what recovery or creation has made ready.
+    pub(crate) fn assemble(
+        options: &StoreOptions,
+        array: TranslationArray,
+        counters: Arc<Counters>,
+        disk: Disk,
+    ) -> Result<PageStore, StoreError> {
+        let shared = Arc::new(Shared::new(options, array, counters, Some(disk))?);
+        crate::background::start(&shared, options);
+        Ok(PageStore { shared })
+    }
+
+    /// What the store has counted since it was opened.
+    pub fn counters(&self) -> StoreCounters {
+        self.shared.counters.snapshot()
+    }
+
+    /// Changes the codec and level of a tree's pages written from now on; `None` for the store's
+    /// default. Pages already on disk keep theirs.
+    pub fn set_codec(&self, tree: TreeId, codec: Option<(CodecId, i32)>) {
+        self.shared.codecs.set(tree, codec);
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -73,21 +115,11 @@ impl PageStore {
         ExclusivePage::new(&self.shared, pid)
     }
 
-    /// Brings the page into memory and keeps it there while the pin lives. Parks.
-    pub fn load(&self, pid: PageId) -> Result<Pin, StoreError> {
-        self.shared.array.get(pid).ok_or(StoreError::NoSuchPage(pid))?;
-        match self.shared_page(pid) {
-            Ok(page) => Ok(page.pin(self)),
-            Err(_) => Err(StoreError::NoSuchPage(pid)),
-        }
-    }
-
     /// Makes sure that `count` frames of the size class are free, so that as many
     /// [`PageStore::new_page`] calls are likely to succeed. Parks; call before latching anything.
     pub fn reserve_frames(&self, class: u8, count: usize) -> Result<(), StoreError> {
         base::invariant!(class_is_valid(class), "page class {class}");
-        let _ = count;
-        Ok(())
+        self.shared.reserve(class, count)
     }
 
     /// A zeroed page of the class under the number, held exclusively. Its header names the page
@@ -135,9 +167,42 @@ impl PageStore {
         self.shared.note_discarded(pid);
     }
 
-    /// Reads the pages in the background so that they are likely in memory soon. Never parks.
-    pub fn prefetch(&self, pids: &[PageId]) {
-        let _ = pids;
+    /// The page for redo, held exclusively: brought into memory, or with `format_class` a zeroed
+    /// page in place of whatever stood under the number. Parks before it latches.
+    pub fn redo_page(
+        &self,
+        pid: PageId,
+        format_class: Option<u8>,
+    ) -> Result<ExclusivePage<'_>, StoreError> {
+        self.shared.array.get(pid).ok_or(StoreError::NoSuchPage(pid))?;
+        let mut pin = None;
+        loop {
+            let attempt = match format_class {
+                Some(class) if class_is_valid(class) => self.format_page(pid, class),
+                Some(class) => {
+                    let detail = format!("format with size class {class}");
+                    return Err(StoreError::Corrupt { pid, detail });
+                }
+                None => self.exclusive(pid),
+            };
+            match attempt {
+                Ok(page) => return Ok(page),
+                Err(Retry::Restart) => runtime::yield_now(),
+                Err(Retry::Frames(class)) => self.reserve_frames(class, 1)?,
+                Err(Retry::Miss(_)) => pin = Some(self.load(pid)?),
+            }
+            let _ = &pin;
+        }
+    }
+
+    /// As [`PageStore::new_page`], replacing a resident page of any class.
+    fn format_page(&self, pid: PageId, class: u8) -> Result<ExclusivePage<'_>, Retry> {
+        match self.exclusive(pid) {
+            Ok(page) => page.vacate(),
+            Err(Retry::Miss(_)) => {}
+            Err(retry) => return Err(retry),
+        }
+        self.new_page(pid, class)
     }
 
     /// Runs an operation until it succeeds: backs off on [`Retry::Restart`], loads on
@@ -172,16 +237,43 @@ impl PageStore {
 const PINS_HELD: usize = 8;
 
 impl Shared {
+    fn new(
+        options: &StoreOptions,
+        array: TranslationArray,
+        counters: Arc<Counters>,
+        disk: Option<Disk>,
+    ) -> Result<Shared, StoreError> {
+        Ok(Shared {
+            array,
+            frames: Frames::new(options.pool_bytes, options.huge_pages)?,
+            dirty: DirtyQueue::new(),
+            cold: Mutex::new(Vec::new()),
+            space: SpaceState::default(),
+            loads: Loads::default(),
+            codecs: Codecs::new(options.codec),
+            page_check: options.page_check,
+            counters,
+            disk,
+            background: Background::default(),
+            flush_work: Event::new(),
+            frame_waiters: WaitQueue::new(),
+            frames_wanted: AtomicUsize::new(0),
+        })
+    }
+
     /// Room in the log for a record of the store's own.
     pub(crate) fn admit(&self, bytes: usize) -> Result<Option<Permit>, StoreError> {
-        let admitted = self.wal.as_ref().map(|wal| wal.admit(bytes)).transpose();
-        admitted.map_err(|error| StoreError::Poisoned(error.to_string()))
+        let admitted = self.disk.as_ref().map(|disk| disk.wal.admit(bytes)).transpose();
+        admitted.map_err(|error| match error {
+            wal::WalError::DiskFull => StoreError::DiskFull,
+            other => StoreError::Poisoned(other.to_string()),
+        })
     }
 
     /// Appends a record of the store's own; a volatile store has no log and uses LSN 1.
     pub(crate) fn append(&self, permit: Option<&Permit>, record: &RecordBuilder) -> LsnRange {
-        match (&self.wal, permit) {
-            (Some(wal), Some(permit)) => wal.append(permit, record),
+        match (&self.disk, permit) {
+            (Some(disk), Some(permit)) => disk.wal.append(permit, record),
             _ => LsnRange { start: Lsn::new(1), end: Lsn::new(2) },
         }
     }
@@ -195,13 +287,10 @@ impl Shared {
                 self.frames.counts(place.class()).dirty.fetch_add(1, Ordering::Relaxed);
             }
             descriptor.rec_lsn.store(record_start.get(), Ordering::Relaxed);
-            self.dirty.push(frame, pid, record_start);
+            if self.dirty.push(frame, pid, record_start) {
+                self.background.wake_controller();
+            }
         }
-    }
-
-    /// A frame from the free list, or one freed by the clock.
-    pub(crate) fn take_frame(&self, class: u8) -> Option<u32> {
-        self.frames.take_free(class)
     }
 
     /// Frees the frame of a page that was freed; its copy on disk is dead. Latch held exclusively.
@@ -218,22 +307,29 @@ impl Shared {
         }
     }
 
-    /// A page was created and dropped before any record named it. Returns its former place.
-    pub(crate) fn take_back_fresh(&self, place: Place) -> Place {
+    /// Empties a frame without touching what is on disk. Returns where that is. The latch is held
+    /// exclusively.
+    pub(crate) fn vacate(&self, place: Place) -> Place {
         let descriptor = self.frames.descriptor(place.frame());
+        if descriptor.is_dirty() {
+            self.frames.counts(place.class()).dirty.fetch_sub(1, Ordering::Relaxed);
+        }
         let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
-        debug_assert_ne!(descriptor.pid.load(Ordering::Relaxed), NO_PAGE);
         self.frames.give_back(place.frame(), place.class());
         Place::on_disk(location)
     }
 
     /// A copy on disk is dead because its page was freed by the record ending at `freed`.
     pub(crate) fn drop_copy(&self, location: Location, freed: Lsn) {
-        let _ = (location, freed);
+        if let Some(disk) = &self.disk {
+            disk.table.lock().die(location, Death::Freed(freed));
+        }
     }
 
     /// Stops the store: something happened after which memory or disk cannot be trusted.
     pub(crate) fn fatal(&self, reason: &str) {
-        let _ = reason;
+        if let Some(disk) = &self.disk {
+            disk.fatal(reason);
+        }
     }
 }

@@ -29,7 +29,7 @@ use base::{Lsn, PageId, TreeId, TrxId};
 pub use map_page::{
     EXTENT_PAGES, MAP_CLASS, MAP_EXTENTS, MAP_PAGES, OP_MAP_CHANGE, OP_MAP_FORMAT, SPACE_TREE,
 };
-pub(crate) use map_page::{MapEntry, apply, check as check_map_page, entries, first_of};
+pub(crate) use map_page::{MapEntry, apply, entries, first_of};
 use mirror::Mirror;
 use runtime::sync::{FiberMutex, Mutex};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,292 @@
+//! Collection: emptying segments that are mostly dead, and giving space back.
+//!
+//! 1. Copies are moved compressed, as they are: verified by checksum, never recompressed.
+//! 2. A moved copy replaces the old one only where the old one still is the page's newest
+//!    (compare and exchange on the location), so a page flushed meanwhile is not set back. Its
+//!    page LSN is unchanged: recovery takes it only if nothing newer exists.
+//! 3. The emptied segment is used again under the rules of segments.rs like any other.
+//! 4. A copy that is damaged stays where it is, and so does its segment: reading it reports the
+//!    damage for that page only.
+//!
+//! Victims are chosen greedily (fewest live bytes) while live bytes fill less than the target
+//! share of the closed segments.
+
+use crate::counters::add;
+use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
+use crate::error::StoreError;
+use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
+use crate::location::{Location, Place};
+use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
+use crate::segment::Found;
+use crate::segments::Death;
+use crate::store::Shared;
+use base::probe;
+use runtime::WaitClass;
+use runtime::file::AlignedBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Between two looks while there are dead bytes.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Fewer closed segments than this are not worth collecting.
+const SEGMENTS_MIN: usize = 3;
+/// A segment fuller than this is no victim.
+const VICTIM_LIVE_MAX: f64 = 0.9;
+/// A sync for the sake of reuse comes at most this often, unless space is short.
+const SYNC_PERIODS: u32 = 10;
+
+/// The fiber that collects, with its writer and buffers.
+pub(crate) struct Collector {
+    target_utilisation: f64,
+    spare_segments: usize,
+    writer: SegmentWriter,
+    group: AlignedBuf,
+    entries: Vec<DirectoryEntry>,
+    /// Where the blobs of `group` come from.
+    origins: Vec<Location>,
+    used: usize,
+    periods_since_sync: u32,
+}
+
+impl Collector {
+    pub(crate) fn new(target_utilisation: f64, spare_segments: usize) -> Collector {
+        Collector {
+            target_utilisation,
+            spare_segments,
+            writer: SegmentWriter::new(Stream::Moved),
+            group: AlignedBuf::zeroed(0),
+            entries: Vec::new(),
+            origins: Vec::new(),
+            used: 0,
+            periods_since_sync: 0,
+        }
+    }
+
+    /// Runs until the store stops.
+    pub(crate) fn run(mut self, shared: &Shared) {
+        let Some(disk) = &shared.disk else { return };
+        while !shared.background.is_stopping() && disk.check_poison().is_ok() {
+            let has_work = disk.table.lock().has_dead_bytes(self.spare_segments);
+            let deadline = has_work.then(|| runtime::now() + PERIOD);
+            shared.background.collector_work.take(WaitClass::Idle, deadline);
+            if shared.background.is_recovered.load(Ordering::Relaxed) {
+                // Poison and a full disk are seen by the loop and at the next look.
+                let _ = self.look(shared, disk);
+            }
+        }
+        let _ = self.writer.close(disk);
+    }
+
+    /// One look: collect, sync if that frees something, give space back.
+    fn look(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
+        while let Some(victim) = self.choose_victim(disk) {
+            let outcome = self.collect(shared, disk, victim);
+            disk.table.lock().segments[victim as usize].is_collected = false;
+            outcome?;
+            if shared.background.is_stopping() {
+                return Ok(());
+            }
+        }
+        self.periods_since_sync += 1;
+        let is_full = disk.is_full.load(Ordering::Relaxed);
+        if (self.periods_since_sync >= SYNC_PERIODS || is_full) && disk.table.lock().wants_sync() {
+            self.periods_since_sync = 0;
+            disk.wal.flush_kick(disk.wal.end());
+            disk.sync_data()?;
+        }
+        let durable = disk.wal.durable();
+        if disk.table.lock().wants_record(self.spare_segments, durable) {
+            disk.write_superblock(|_| {})?;
+        }
+        disk.release(self.spare_segments)?;
+        Ok(())
+    }
+
+    fn choose_victim(&self, disk: &Disk) -> Option<u32> {
+        let mut table = disk.table.lock();
+        let (live, all, count) = table.utilisation();
+        if count < SEGMENTS_MIN || live as f64 >= all as f64 * self.target_utilisation {
+            return None;
+        }
+        let most = (table.segment_bytes as f64 * VICTIM_LIVE_MAX) as u64;
+        let victim = table.victim(most)?;
+        table.segments[victim as usize].is_collected = true;
+        Some(victim)
+    }
+
+    /// Moves every live copy out of a segment.
+    fn collect(&mut self, shared: &Shared, disk: &Disk, victim: u32) -> Result<(), StoreError> {
+        let mut scanner = Scanner::new(&disk.files);
+        let groups = match read_directory(disk, &mut scanner, victim) {
+            Ok(groups) => groups,
+            Err(error) => return leave_alone(disk, victim, error),
+        };
+        self.clear(disk);
+        for scanned in &groups {
+            if !scanned.entries.iter().any(|entry| is_newest(shared, entry, scanned)) {
+                continue;
+            }
+            let bytes = match scanner.read_group(scanned) {
+                Ok(bytes) => bytes,
+                Err(error) => return leave_alone(disk, victim, error),
+            };
+            for entry in &scanned.entries {
+                if !is_newest(shared, entry, scanned) {
+                    continue;
+                }
+                if verify_entry(bytes, entry).is_err() {
+                    disk.table.lock().segments[victim as usize].is_damaged = true;
+                    probe!("pagestore_damaged_copy_not_moved");
+                    continue;
+                }
+                if !self.has_room(disk, entry) {
+                    self.move_group(shared, disk)?;
+                }
+                self.take(bytes, entry, location_of(entry, scanned));
+                runtime::yield_if_due();
+            }
+        }
+        self.move_group(shared, disk)?;
+        add(&shared.counters.collections, 1);
+        probe!("pagestore_collected");
+        Ok(())
+    }
+
+    fn clear(&mut self, disk: &Disk) {
+        self.entries.clear();
+        self.origins.clear();
+        self.group.resize(disk.group_bytes);
+        self.used = group::blobs_offset(most_entries(disk));
+    }
+
+    fn has_room(&self, disk: &Disk, entry: &DirectoryEntry) -> bool {
+        self.entries.len() < most_entries(disk)
+            && self.used + entry.length_bytes as usize <= disk.group_bytes
+    }
+
+    /// Copies one blob into the group.
+    fn take(&mut self, bytes: &[u8], entry: &DirectoryEntry, origin: Location) {
+        let length = entry.length_bytes as usize;
+        let start = entry.offset_bytes as usize;
+        self.group[self.used..self.used + length].copy_from_slice(&bytes[start..start + length]);
+        self.entries.push(DirectoryEntry { offset_bytes: self.used as u32, ..*entry });
+        self.origins.push(origin);
+        self.used += length;
+    }
+
+    /// Writes the gathered copies and makes them the newest of their pages.
+    fn move_group(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
+        if !self.entries.is_empty() {
+            let end = self.used.next_multiple_of(GROUP_ALIGN);
+            self.group[self.used..end].fill(0);
+            self.group.resize(end);
+            let written = self.writer.append(disk, &mut self.group, &self.entries)?;
+            for (entry, &origin) in self.entries.iter().zip(&self.origins) {
+                relocate(shared, disk, entry, origin, written);
+            }
+            add(&shared.counters.moved_pages, self.entries.len() as u64);
+            add(&shared.counters.moved_bytes, end as u64);
+        }
+        self.clear(disk);
+        Ok(())
+    }
+}
+
+/// Entries that fit into a group's directory, bounded so that the directory stays small.
+fn most_entries(disk: &Disk) -> usize {
+    (disk.group_bytes / 1024).max(8)
+}
+
+/// The segment cannot be collected: it is left alone from now on, unless the store is stopping.
+fn leave_alone(disk: &Disk, victim: u32, error: StoreError) -> Result<(), StoreError> {
+    if matches!(error, StoreError::Poisoned(_)) {
+        return Err(error);
+    }
+    disk.table.lock().segments[victim as usize].is_damaged = true;
+    Ok(())
+}
+
+/// The groups of a closed segment.
+fn read_directory(
+    disk: &Disk,
+    scanner: &mut Scanner<'_>,
+    number: u32,
+) -> Result<Vec<ScannedGroup>, StoreError> {
+    let (file, offset) = disk.files.describe(disk.start_of(number));
+    let damaged = |detail: &str| StoreError::Damaged {
+        file: file.clone(),
+        offset,
+        detail: detail.to_owned(),
+    };
+    let seq = disk.table.lock().segments[number as usize].seq;
+    let Found::Good(trailer, _) = scanner.trailer(number)? else {
+        return Err(damaged("the trailer is unreadable"));
+    };
+    if trailer.seq != seq {
+        return Err(damaged("the trailer of another use of the segment"));
+    }
+    scanner.footer(number, &trailer).map_err(|problem| match problem {
+        NoGroup::Store(error) => error,
+        NoGroup::Ends(detail) => damaged(detail),
+    })
+}
+
+fn location_of(entry: &DirectoryEntry, group: &ScannedGroup) -> Location {
+    let offset = group.offset + u64::from(entry.offset_bytes);
+    Location::new(offset, entry.length_bytes, entry.class, entry.crc)
+}
+
+/// Whether the copy is the newest of its page, by a look without the latch: a hint.
+fn is_newest(shared: &Shared, entry: &DirectoryEntry, group: &ScannedGroup) -> bool {
+    let location = location_of(entry, group);
+    let Some(page) = shared.array.get(entry.pid) else { return false };
+    let place = page.place();
+    if place.is_resident() {
+        let descriptor = shared.frames.descriptor(place.frame());
+        descriptor.location.load(Ordering::Relaxed) == location.word()
+    } else {
+        place == Place::on_disk(location)
+    }
+}
+
+/// Points the page to the moved copy if the original still is its newest.
+fn relocate(
+    shared: &Shared,
+    disk: &Disk,
+    entry: &DirectoryEntry,
+    origin: Location,
+    written: WrittenGroup,
+) {
+    let offset = written.offset + u64::from(entry.offset_bytes);
+    let moved = Location::new(offset, entry.length_bytes, entry.class, entry.crc);
+    let page = shared.array.entry(entry.pid);
+    while !page.latch.exclusive() {
+        runtime::yield_now();
+    }
+    let place = page.place();
+    let is_newest = if place.is_resident() {
+        let descriptor = shared.frames.descriptor(place.frame());
+        let word = &descriptor.location;
+        let exchanged = word.compare_exchange(
+            origin.word(),
+            moved.word(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        exchanged.is_ok()
+    } else {
+        let is_there = place == Place::on_disk(origin);
+        if is_there {
+            page.set_place(Place::on_disk(moved));
+        }
+        is_there
+    };
+    if is_newest {
+        let mut table = disk.table.lock();
+        table.born(moved);
+        table.die(origin, Death::Superseded(written.group_seq));
+    } else {
+        probe!("pagestore_page_changed_while_moved");
+    }
+    page.latch.release_unchanged();
+}

@@ -1,0 +1,267 @@
+//! Free frames: the clock over clean pages, waiting for them, and chunks changing their class.
+//!
+//! 1. Only clean, unpinned pages are evicted, under their exclusive latch; nobody who needs a
+//!    frame ever writes a page. Dirty pages the hand meets cold are handed to the flushers.
+//! 2. A page is evicted by making its place its location on disk: readers then miss.
+
+use crate::counters::add;
+use crate::dirty::DirtyPage;
+use crate::error::StoreError;
+use crate::header::{CLASS_MAX, CLASS_MIN, class_bytes};
+use crate::location::{Location, Place};
+use crate::store::Shared;
+use base::{Lsn, PageId, buggify_with, probe};
+use runtime::WaitClass;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Cold dirty pages remembered for the flushers.
+const COLD_MAX: usize = 512;
+/// A frame that cannot be had for this long is an error.
+const FRAME_WAIT_MAX: Duration = Duration::from_secs(30);
+/// Between two looks while waiting for a frame.
+const FRAME_WAIT_STEP: Duration = Duration::from_millis(10);
+/// A class gets chunks of another one that has this many times as many.
+const FAIR_RATIO: usize = 4;
+
+/// What the clock hand found.
+enum Found {
+    Freed,
+    Dirty(DirtyPage),
+    Kept,
+}
+
+impl Shared {
+    /// A frame from the free list, or one freed by the clock. Never parks.
+    pub(crate) fn take_frame(&self, class: u8) -> Option<u32> {
+        if let Some(frame) = self.frames.take_free(class) {
+            return Some(frame);
+        }
+        self.evict(class, 1);
+        self.frames.take_free(class)
+    }
+
+    /// As [`Shared::take_frame`], waiting for one. Parks.
+    pub(crate) fn wait_for_frame(&self, class: u8) -> Result<u32, StoreError> {
+        loop {
+            if let Some(frame) = self.take_frame(class) {
+                return Ok(frame);
+            }
+            self.reserve(class, 1)?;
+        }
+    }
+
+    /// Frees clean frames of a class until `count` are free, or two rounds of the hand are done.
+    pub(crate) fn evict(&self, class: u8, count: usize) {
+        let counts = self.frames.counts(class);
+        let spare = (counts.total.load(Ordering::Relaxed) / 64).clamp(1, 64);
+        let wanted = count.max(spare);
+        let mut cold = Vec::new();
+        let mut frames = self.frames.class(class).lock();
+        let per_chunk = self.frames.frames_per_chunk(class);
+        let mut steps = frames.chunks.len() * per_chunk as usize * 2;
+        let mut freed = 0;
+        while frames.free.len() < wanted && steps > 0 {
+            steps -= 1;
+            let (chunk_at, within) = frames.hand;
+            let chunk_at = chunk_at % frames.chunks.len();
+            let chunk = frames.chunks[chunk_at];
+            let next = within + 1;
+            frames.hand = if next < per_chunk { (chunk_at, next) } else { (chunk_at + 1, 0) };
+            let frame = self.frames.frame_at(chunk, class, within.min(per_chunk - 1));
+            match self.examine(frame, buggify_with!(0.05)) {
+                Found::Freed => {
+                    freed += 1;
+                    frames.free.push(frame);
+                }
+                Found::Dirty(page) => cold.push(page),
+                Found::Kept => {}
+            }
+        }
+        counts.free.store(frames.free.len(), Ordering::Relaxed);
+        drop(frames);
+        if freed > 0 {
+            counts.evicted.fetch_add(freed, Ordering::Relaxed);
+            add(&self.counters.evictions, freed);
+            probe!("pagestore_evicted");
+        }
+        self.hand_to_flushers(cold);
+    }
+
+    fn hand_to_flushers(&self, mut cold: Vec<DirtyPage>) {
+        if !cold.is_empty() {
+            let mut known = self.cold.lock();
+            cold.truncate(COLD_MAX.saturating_sub(known.len()));
+            known.append(&mut cold);
+            drop(known);
+            self.flush_work.set();
+        }
+    }
+
+    /// Evicts the page in a frame if it is clean, unpinned, and not referenced since the hand
+    /// passed last (unless `force`). The freed frame belongs to the caller.
+    fn examine(&self, frame: u32, force: bool) -> Found {
+        let descriptor = self.frames.descriptor(frame);
+        let pid = descriptor.pid.load(Ordering::Acquire);
+        let Some(entry) = PageId::checked(pid).and_then(|pid| self.array.get(pid)) else {
+            return Found::Kept;
+        };
+        let place = entry.place();
+        let is_here = |place: Place| place.is_resident() && place.frame() == frame;
+        if !is_here(place) || descriptor.pins.load(Ordering::Acquire) != 0 {
+            return Found::Kept;
+        }
+        if place.is_referenced() && !force {
+            entry.exchange(place, place.without_reference());
+            return Found::Kept;
+        }
+        if descriptor.is_dirty() {
+            let rec_lsn = descriptor.rec_lsn.load(Ordering::Relaxed);
+            let on_its_way = descriptor.flush_ticket.load(Ordering::Relaxed) != 0;
+            if rec_lsn == 0 || on_its_way {
+                return Found::Kept;
+            }
+            let page = DirtyPage { frame, pid: PageId::new(pid), rec_lsn: Lsn::new(rec_lsn) };
+            return Found::Dirty(page);
+        }
+        if !entry.latch.try_exclusive() {
+            return Found::Kept;
+        }
+        let evictable = is_here(entry.place())
+            && descriptor.pid.load(Ordering::Relaxed) == pid
+            && descriptor.pins.load(Ordering::Acquire) == 0
+            && !descriptor.is_dirty();
+        if !evictable {
+            entry.latch.release_unchanged();
+            return Found::Kept;
+        }
+        let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+        entry.set_place(Place::on_disk(location));
+        descriptor.abandon();
+        entry.latch.release_exclusive();
+        Found::Freed
+    }
+
+    /// Parks until `count` frames of the class are free.
+    pub(crate) fn reserve(&self, class: u8, count: usize) -> Result<(), StoreError> {
+        let free = || self.frames.counts(class).free.load(Ordering::Relaxed);
+        if free() >= count {
+            return Ok(());
+        }
+        self.gather(class, count);
+        if free() >= count {
+            return Ok(());
+        }
+        let Some(disk) = &self.disk else {
+            return Err(StoreError::PoolExhausted(class_bytes(class)));
+        };
+        add(&self.counters.frame_waits, 1);
+        let start = runtime::now();
+        self.frames_wanted.fetch_add(1, Ordering::Relaxed);
+        let outcome = loop {
+            if let Err(error) = disk.check_poison() {
+                break Err(error);
+            }
+            self.flush_work.set();
+            let deadline = Some(runtime::now() + FRAME_WAIT_STEP);
+            self.frame_waiters.wait_until_uncancellable(WaitClass::FreeFrame, deadline, || {
+                self.gather(class, count);
+                free() >= count
+            });
+            if free() >= count {
+                break Ok(());
+            }
+            if disk.is_full.load(Ordering::Relaxed) {
+                break Err(StoreError::DiskFull);
+            }
+            if runtime::now() - start > FRAME_WAIT_MAX {
+                break Err(StoreError::PoolExhausted(class_bytes(class)));
+            }
+        };
+        self.frames_wanted.fetch_sub(1, Ordering::Relaxed);
+        outcome
+    }
+
+    /// One try to have `count` frames of the class free: unused chunks, the clock, other classes.
+    fn gather(&self, class: u8, count: usize) {
+        let free = || self.frames.counts(class).free.load(Ordering::Relaxed);
+        let assign = || {
+            let mut frames = self.frames.class(class).lock();
+            while frames.free.len() < count && self.frames.assign_chunk(class, &mut frames) {}
+        };
+        assign();
+        if free() < count {
+            self.evict(class, count);
+        }
+        if free() < count {
+            self.drain_other_class(class);
+            self.continue_draining();
+            assign();
+        }
+    }
+
+    /// Begins to take a chunk from the class that has many more.
+    fn drain_other_class(&self, class: u8) {
+        if !self.frames.draining.lock().is_empty() {
+            return;
+        }
+        let chunks = |class: u8| self.frames.class(class).lock().chunks.len();
+        let donor = (CLASS_MIN..=CLASS_MAX)
+            .filter(|&other| other != class)
+            .map(|other| (chunks(other), other))
+            .max();
+        if let Some((count, donor)) = donor
+            && count > chunks(class) * FAIR_RATIO
+        {
+            self.frames.start_drain(donor);
+        }
+    }
+
+    /// Moves draining chunks on: evicts what is clean, hands dirty pages to the flushers.
+    pub(crate) fn continue_draining(&self) {
+        let draining = self.frames.draining.lock().clone();
+        for chunk in draining {
+            let mut cold = Vec::new();
+            for frame in self.frames.occupied(chunk) {
+                if let Found::Dirty(page) = self.examine(frame, true) {
+                    cold.push(page);
+                }
+            }
+            self.hand_to_flushers(cold);
+            if self.frames.occupied(chunk).is_empty() {
+                self.frames.finish_drain(chunk);
+                add(&self.counters.rebalanced_chunks, 1);
+                probe!("pagestore_chunk_changed_class");
+            }
+        }
+    }
+
+    /// Gives a chunk of the class whose frames are evicted least to the one evicted most, if they
+    /// differ much. Called now and then.
+    pub(crate) fn balance_classes(&self) {
+        let rate = |class: u8| {
+            let counts = self.frames.counts(class);
+            let total = counts.total.load(Ordering::Relaxed) as u64;
+            let evicted = counts.evicted.swap(0, Ordering::Relaxed);
+            (total > 0).then(|| (evicted * 1000 / total, class))
+        };
+        let rates: Vec<_> = (CLASS_MIN..=CLASS_MAX).filter_map(rate).collect();
+        let (Some(&(low, donor)), Some(&(high, taker))) = (rates.iter().min(), rates.iter().max())
+        else {
+            return;
+        };
+        let differ = high > 50 && high > low * FAIR_RATIO as u64;
+        if differ && donor != taker && self.frames.draining.lock().is_empty() {
+            self.frames.start_drain(donor);
+        }
+    }
+
+    /// Whether more than seven tenths of the pool hold dirty pages.
+    pub(crate) fn is_mostly_dirty(&self) -> bool {
+        let dirty_bytes = |class: u8| {
+            self.frames.counts(class).dirty.load(Ordering::Relaxed) * class_bytes(class)
+        };
+        let dirty: usize = (CLASS_MIN..=CLASS_MAX).map(dirty_bytes).sum();
+        dirty * 10 > self.frames.bytes() * 7
+    }
+}

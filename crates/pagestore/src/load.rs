@@ -1,0 +1,210 @@
+//! Reading pages that are not in memory.
+//!
+//! 1. Nothing is latched while a read is under way; one fiber reads a page, others wait for it.
+//! 2. A page is published only if its location is still the one that was read: what changed
+//!    meanwhile (moved, freed, its segment used again) shows as another place, and the reader
+//!    starts over.
+//! 3. Bytes that fail verification are read once more; then the page is corrupt, which is an
+//!    error of that page only.
+
+use crate::blob;
+use crate::counters::add;
+use crate::error::StoreError;
+use crate::guard::Pin;
+use crate::header::class_bytes;
+use crate::location::{Location, Place};
+use crate::store::{PageStore, Shared};
+use base::{PageId, probe};
+use runtime::file::AlignedBuf;
+use runtime::sync::{Event, Mutex};
+use runtime::{WaitClass, yield_now};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Pages being read, and buffers for that.
+#[derive(Debug, Default)]
+pub(crate) struct Loads {
+    under_way: Mutex<BTreeMap<PageId, Arc<Event>>>,
+    buffers: Mutex<Vec<AlignedBuf>>,
+}
+
+/// Buffers kept for reads.
+const BUFFERS_KEPT: usize = 32;
+/// Prefetches under way at most.
+const PREFETCHES_MAX: usize = 64;
+
+/// Ends a read, whatever happens to its fiber.
+struct UnderWay<'a> {
+    loads: &'a Loads,
+    pid: PageId,
+    done: Arc<Event>,
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.loads.under_way.lock().remove(&self.pid);
+        self.done.set();
+    }
+}
+
+impl Loads {
+    /// Registers the caller as the reader of a page, or returns what to wait for.
+    fn begin(&self, pid: PageId) -> Result<UnderWay<'_>, Arc<Event>> {
+        let mut under_way = self.under_way.lock();
+        if let Some(done) = under_way.get(&pid) {
+            return Err(done.clone());
+        }
+        let done = Arc::new(Event::new());
+        under_way.insert(pid, done.clone());
+        Ok(UnderWay { loads: self, pid, done })
+    }
+}
+
+impl PageStore {
+    /// Brings the page into memory and keeps it there while the pin lives. A page that was freed
+    /// meanwhile is [`StoreError::NoSuchPage`]. Parks.
+    pub fn load(&self, pid: PageId) -> Result<Pin, StoreError> {
+        let entry = self.shared().array.get(pid).ok_or(StoreError::NoSuchPage(pid))?;
+        loop {
+            match self.shared_page(pid) {
+                Ok(page) => return Ok(page.pin(self)),
+                Err(crate::Retry::Miss(_)) => {}
+                Err(_) => {
+                    yield_now();
+                    continue;
+                }
+            }
+            let place = entry.place();
+            if place.is_resident() {
+                continue;
+            }
+            if place == Place::NONE {
+                return Err(self.shared().missing(pid));
+            }
+            match self.shared().loads.begin(pid) {
+                Err(done) => {
+                    done.wait_uncancellable(WaitClass::PageRead, None);
+                }
+                Ok(under_way) => {
+                    let pin = self.read_page(pid, place.location());
+                    drop(under_way);
+                    if let Some(pin) = pin? {
+                        return Ok(pin);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads pages in the background so that they are likely in memory soon. Never parks.
+    pub fn prefetch(&self, pids: &[PageId]) {
+        for &pid in pids {
+            let Some(entry) = self.shared().array.get(pid) else { continue };
+            let place = entry.place();
+            let few = self.shared().loads.under_way.lock().len() < PREFETCHES_MAX;
+            if !place.is_resident() && place != Place::NONE && few {
+                let store = self.clone();
+                // A page that cannot be read is reported to whoever asks for it.
+                drop(runtime::spawn("prefetch", move || drop(store.load(pid))));
+            }
+        }
+    }
+
+    /// Reads the page at `location` and publishes it. `None` if the page is elsewhere by now.
+    fn read_page(&self, pid: PageId, location: Location) -> Result<Option<Pin>, StoreError> {
+        let shared = self.shared();
+        let class = location.class();
+        let frame = shared.wait_for_frame(class)?;
+        // SAFETY: the frame was taken from the free list, so this fiber alone may write it
+        // (frames.rs invariant 2); stale optimistic readers only do atomic loads and fail to
+        // validate, because the page that was here before has another place by now.
+        let page = unsafe {
+            std::slice::from_raw_parts_mut(shared.frames.address(frame), class_bytes(class))
+        };
+        let entry = shared.array.entry(pid);
+        let is_there = || entry.place() == Place::on_disk(location);
+        let mut outcome = shared.read_blob(pid, location, page);
+        if outcome.is_err() && is_there() {
+            add(&shared.counters.read_retries, 1);
+            outcome = shared.read_blob(pid, location, page);
+        }
+        if !is_there() {
+            probe!("pagestore_page_moved_while_read");
+            shared.frames.give_back(frame, class);
+            return Ok(None);
+        }
+        if let Err(error) = outcome {
+            shared.frames.give_back(frame, class);
+            add(&shared.counters.corrupt_pages, 1);
+            return Err(error);
+        }
+        while !entry.latch.exclusive() {
+            yield_now();
+        }
+        if !is_there() {
+            entry.latch.release_unchanged();
+            shared.frames.give_back(frame, class);
+            return Ok(None);
+        }
+        shared.frames.descriptor(frame).adopt(pid, location.word());
+        let pin = Pin::new(shared.clone(), pid, frame);
+        entry.set_place(Place::resident(frame, class));
+        entry.latch.release_exclusive();
+        add(&shared.counters.misses, 1);
+        Ok(Some(pin))
+    }
+}
+
+impl Shared {
+    /// The error for a page without a place.
+    fn missing(&self, pid: PageId) -> StoreError {
+        if self.space.mirror.lock().is_allocated(pid) {
+            let detail = "the page is allocated but no copy of it exists".to_owned();
+            StoreError::Corrupt { pid, detail }
+        } else {
+            StoreError::NoSuchPage(pid)
+        }
+    }
+
+    /// Reads, verifies and decompresses one copy. Parks.
+    fn read_blob(
+        &self,
+        pid: PageId,
+        location: Location,
+        page: &mut [u8],
+    ) -> Result<(), StoreError> {
+        let Some(disk) = &self.disk else { return Err(StoreError::NoSuchPage(pid)) };
+        let length = location.length_bytes() as usize;
+        let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
+        let start = disk.files.read_range(&mut buffer, location.offset_bytes(), length);
+        let outcome = start.and_then(|start| {
+            add(&self.counters.read_bytes, buffer.len() as u64);
+            let bytes = &buffer[start..start + length];
+            self.unpack(pid, location, bytes, page).map_err(|detail| {
+                let (file, offset) = disk.files.describe(location.offset_bytes());
+                let detail = format!("{detail} ({file} at offset {offset})");
+                StoreError::Corrupt { pid, detail }
+            })
+        });
+        let mut buffers = self.loads.buffers.lock();
+        if buffers.len() < BUFFERS_KEPT {
+            buffers.push(buffer);
+        }
+        outcome
+    }
+
+    fn unpack(
+        &self,
+        pid: PageId,
+        location: Location,
+        bytes: &[u8],
+        page: &mut [u8],
+    ) -> Result<(), &'static str> {
+        let blob = blob::verify(bytes)?;
+        if blob.pid != pid || blob.class != location.class() || !location.matches_crc(blob.crc) {
+            return Err("another page's or an older copy stands here");
+        }
+        blob::decode(&blob, bytes, page)?;
+        self.page_check.map_or(Ok(()), |check| check(page))
+    }
+}

@@ -1,0 +1,82 @@
+//! How a store is set up.
+
+use codec::CodecId;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Called once, with a reason, when a write or sync of data failed. The process must stop: what
+/// the device holds is unknown, only a new start can tell.
+pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Verifies the body of a page after it was read: the owner's own rules, beyond checksums. Gets
+/// the whole page and returns what is wrong.
+pub type PageCheck = fn(&[u8]) -> Result<(), &'static str>;
+
+/// Settings of a store. The defaults are for a server; simulations use tiny ones.
+#[derive(Clone)]
+pub struct StoreOptions {
+    /// Directory of superblock and segments (`DIR/data`).
+    pub dir: PathBuf,
+    /// Memory for pages, in bytes.
+    pub pool_bytes: usize,
+    /// Whether the pool asks for huge pages.
+    pub huge_pages: bool,
+    /// How many page numbers there can be; memory is used only for those in use. Rounded up.
+    pub max_pages: u64,
+    /// Size of a segment in bytes, a multiple of 4096; used at creation, later the superblock's.
+    pub segment_bytes: u64,
+    /// Segments in one data file; used at creation.
+    pub segments_per_file: u32,
+    /// Longest group in bytes, at most 4 MiB and a quarter of a segment.
+    pub group_bytes: usize,
+    /// Fibers that write pages.
+    pub flushers: usize,
+    /// Codec of trees without one of their own, and its level (0: the codec's default).
+    pub codec: (CodecId, i32),
+    /// Share of the segment space that live pages should fill: below it, collection begins.
+    pub target_utilisation: f64,
+    /// The log may grow to this many bytes before writers are slowed down.
+    pub log_cap_bytes: u64,
+    /// Free segments kept allocated for reuse rather than given back to the file system.
+    pub spare_segments: usize,
+    /// See [`PageCheck`].
+    pub page_check: Option<PageCheck>,
+    /// See [`OnFatal`].
+    pub on_fatal: OnFatal,
+}
+
+impl StoreOptions {
+    /// Server defaults for this directory.
+    pub fn new(dir: impl Into<PathBuf>) -> StoreOptions {
+        StoreOptions {
+            dir: dir.into(),
+            pool_bytes: 512 << 20,
+            huge_pages: true,
+            max_pages: 1 << 30,
+            segment_bytes: 64 << 20,
+            segments_per_file: 64,
+            group_bytes: 1 << 20,
+            flushers: 2,
+            codec: (CodecId::Lz4, 0),
+            target_utilisation: 0.70,
+            log_cap_bytes: 1 << 30,
+            spare_segments: 4,
+            page_check: None,
+            on_fatal: Arc::new(|_| {}),
+        }
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("StoreOptions")
+            .field("dir", &self.dir)
+            .field("pool_bytes", &self.pool_bytes)
+            .field("segment_bytes", &self.segment_bytes)
+            .field("group_bytes", &self.group_bytes)
+            .field("codec", &self.codec)
+            .finish_non_exhaustive()
+    }
+}

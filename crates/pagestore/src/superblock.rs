@@ -1,0 +1,307 @@
+//! The superblock: where recovery starts.
+//!
+//! File `superblock` has two slots of two copies of 4 KiB. Write number n goes to both copies of
+//! slot n % 2 and is synced before anything relies on it.
+//!
+//! ```text
+//! offset size field
+//!      0    8 magic "GANNSUPR"
+//!      8    4 CRC-32C of bytes 12..4096
+//!     12    4 format version (1)
+//!     16    8 sequence of this write
+//!     24   16 UUID of the database
+//!     40    4 recovery epoch, raised at every start before anything else is written
+//!     44    4 flags (bit 0: clean shutdown)
+//!     48    8 compatible feature bits: unknown ones may be ignored
+//!     56    8 incompatible feature bits: unknown ones forbid opening
+//!     64    8 segment size in bytes
+//!     72    4 segments per data file
+//!     76    4 sector size in bytes that log and groups are padded to (4096)
+//!     80    8 redo LSN of the checkpoint
+//!     88    8 durable LSN when the checkpoint was made
+//!     96    8 first LSN of the oldest active transaction (0: none)
+//!    104    8 next transaction id
+//!    112    8 next tree id
+//!    120    8 undo addresses below this were given out
+//!    128  280 sync record (see segment.rs), then reserved up to 512
+//!    512    4 length of the engine's own bytes
+//!    516      the engine's own bytes, at most 3072; the rest is zero
+//! ```
+//!
+//! 1. At any moment at least one slot holds a complete superblock: a write touches one slot only,
+//!    and the next write, to the other slot, begins after its sync.
+//! 2. The newest readable copy counts. One rotten copy is served by its twin and reported by
+//!    [`crate::check`].
+
+use crate::bytes::{put, u32_at, u64_at, uuid_at};
+use crate::error::StoreError;
+use crate::segment::SyncRecord;
+use base::Lsn;
+use base::checksum::crc32c;
+use runtime::file::{AlignedBuf, OpenOptions};
+use std::path::Path;
+
+/// Name of the file in the data directory.
+pub const SUPERBLOCK_FILE: &str = "superblock";
+/// Bytes of one copy.
+pub const COPY_BYTES: usize = 4096;
+/// Copies in the file: two slots of two.
+pub const COPIES: usize = 4;
+/// Most bytes the engine may keep in the superblock.
+pub const ENGINE_BYTES_MAX: usize = 3072;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"GANNSUPR");
+const FORMAT_VERSION: u32 = 1;
+const FLAG_CLEAN: u32 = 1;
+const SYNC_OFFSET: usize = 128;
+const ENGINE_OFFSET: usize = 512;
+const SLOT_BYTES: usize = 2 * COPY_BYTES;
+
+/// What the superblock says. Change a copy and hand it to [`Superblock::store`] or
+/// [`crate::PageStore::write_superblock`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// Number of the write that this came from; raised by every write.
+    pub sequence: u64,
+    /// Identity of the database.
+    pub uuid: [u8; 16],
+    /// Recovery epoch (amendment 1).
+    pub epoch: u32,
+    /// Whether the last shutdown was clean.
+    pub is_clean: bool,
+    /// Feature bits that older versions may ignore.
+    pub compatible: u64,
+    /// Feature bits that forbid opening when unknown.
+    pub incompatible: u64,
+    /// Size of a segment in bytes.
+    pub segment_bytes: u64,
+    /// Segments in one data file.
+    pub segments_per_file: u32,
+    /// Sector size in bytes.
+    pub sector_bytes: u32,
+    /// Redo starts here.
+    pub redo_lsn: Lsn,
+    /// The log was durable up to here when this was written (amendment 2).
+    pub durable_lsn: Lsn,
+    /// First record of the oldest transaction that was active (amendment 10); zero if none.
+    pub oldest_active_first_lsn: Lsn,
+    /// Transaction ids from here on are unused.
+    pub next_trx: u64,
+    /// Tree ids from here on are unused.
+    pub next_tree: u64,
+    /// Undo addresses from here on are unused (amendment 15).
+    pub next_undo_address: u64,
+    /// The engine's own bytes, at most [`ENGINE_BYTES_MAX`].
+    pub engine: Vec<u8>,
+    pub(crate) sync: SyncRecord,
+}
+
+impl Superblock {
+    /// Incompatible feature bits that this version knows.
+    pub const KNOWN_INCOMPATIBLE: u64 = 0;
+
+    /// The superblock of a new database, not yet written. Epoch 1.
+    pub fn new(uuid: [u8; 16], segment_bytes: u64, segments_per_file: u32) -> Superblock {
+        Superblock {
+            sequence: 0,
+            uuid,
+            epoch: 1,
+            is_clean: false,
+            compatible: 0,
+            incompatible: 0,
+            segment_bytes,
+            segments_per_file,
+            sector_bytes: 4096,
+            redo_lsn: Lsn::ZERO,
+            durable_lsn: Lsn::ZERO,
+            oldest_active_first_lsn: Lsn::ZERO,
+            next_trx: 1,
+            next_tree: 1,
+            next_undo_address: 0,
+            engine: Vec::new(),
+            sync: SyncRecord::default(),
+        }
+    }
+
+    /// Reads the superblock of a data directory; `None` if there is none. Parks.
+    pub fn load(dir: &Path) -> Result<Option<Superblock>, StoreError> {
+        Ok(read_copies(dir)?.map(|copies| newest(&copies)).transpose()?.flatten())
+    }
+
+    /// Writes it durably, raising its sequence. Parks.
+    pub fn store(&mut self, dir: &Path) -> Result<(), StoreError> {
+        let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
+        self.sequence += 1;
+        let mut slot = AlignedBuf::zeroed(SLOT_BYTES);
+        self.encode(&mut slot[..COPY_BYTES])?;
+        let (first, second) = slot.split_at_mut(COPY_BYTES);
+        second.copy_from_slice(first);
+        let path = dir.join(SUPERBLOCK_FILE);
+        let is_new = !runtime::fs::exists(&path).map_err(fail)?;
+        let file = OpenOptions::new().create(true).direct(true).open(&path).map_err(fail)?;
+        file.write_and_sync(&slot, self.sequence % 2 * SLOT_BYTES as u64).map_err(fail)?;
+        if is_new {
+            runtime::fs::sync_dir(dir).map_err(fail)?;
+        }
+        Ok(())
+    }
+
+    fn encode(&self, out: &mut [u8]) -> Result<(), StoreError> {
+        if self.engine.len() > ENGINE_BYTES_MAX {
+            let detail = format!("{} bytes of the engine in the superblock", self.engine.len());
+            return Err(StoreError::Incompatible(detail));
+        }
+        let flags = if self.is_clean { FLAG_CLEAN } else { 0 };
+        put(out, 0, &MAGIC.to_le_bytes());
+        put(out, 12, &FORMAT_VERSION.to_le_bytes());
+        put(out, 16, &self.sequence.to_le_bytes());
+        put(out, 24, &self.uuid);
+        put(out, 40, &self.epoch.to_le_bytes());
+        put(out, 44, &flags.to_le_bytes());
+        put(out, 48, &self.compatible.to_le_bytes());
+        put(out, 56, &self.incompatible.to_le_bytes());
+        put(out, 64, &self.segment_bytes.to_le_bytes());
+        put(out, 72, &self.segments_per_file.to_le_bytes());
+        put(out, 76, &self.sector_bytes.to_le_bytes());
+        put(out, 80, &self.redo_lsn.get().to_le_bytes());
+        put(out, 88, &self.durable_lsn.get().to_le_bytes());
+        put(out, 96, &self.oldest_active_first_lsn.get().to_le_bytes());
+        put(out, 104, &self.next_trx.to_le_bytes());
+        put(out, 112, &self.next_tree.to_le_bytes());
+        put(out, 120, &self.next_undo_address.to_le_bytes());
+        self.sync.encode(&mut out[SYNC_OFFSET..]);
+        put(out, ENGINE_OFFSET, &(self.engine.len() as u32).to_le_bytes());
+        put(out, ENGINE_OFFSET + 4, &self.engine);
+        let crc = crc32c(&out[12..COPY_BYTES]);
+        put(out, 8, &crc.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Superblock> {
+        let intact = bytes.len() == COPY_BYTES
+            && u64_at(bytes, 0) == MAGIC
+            && crc32c(&bytes[12..]) == u32_at(bytes, 8)
+            && u32_at(bytes, 12) == FORMAT_VERSION;
+        let engine_bytes = u32_at(bytes, ENGINE_OFFSET) as usize;
+        if !intact || engine_bytes > ENGINE_BYTES_MAX {
+            return None;
+        }
+        Some(Superblock {
+            sequence: u64_at(bytes, 16),
+            uuid: uuid_at(bytes, 24),
+            epoch: u32_at(bytes, 40),
+            is_clean: u32_at(bytes, 44) & FLAG_CLEAN != 0,
+            compatible: u64_at(bytes, 48),
+            incompatible: u64_at(bytes, 56),
+            segment_bytes: u64_at(bytes, 64),
+            segments_per_file: u32_at(bytes, 72),
+            sector_bytes: u32_at(bytes, 76),
+            redo_lsn: Lsn::new(u64_at(bytes, 80)),
+            durable_lsn: Lsn::new(u64_at(bytes, 88)),
+            oldest_active_first_lsn: Lsn::new(u64_at(bytes, 96)),
+            next_trx: u64_at(bytes, 104),
+            next_tree: u64_at(bytes, 112),
+            next_undo_address: u64_at(bytes, 120),
+            engine: bytes[ENGINE_OFFSET + 4..ENGINE_OFFSET + 4 + engine_bytes].to_vec(),
+            sync: SyncRecord::decode(&bytes[SYNC_OFFSET..])?,
+        })
+    }
+}
+
+/// The four copies as they stand in the file; `None` if there is no file.
+pub(crate) fn read_copies(dir: &Path) -> Result<Option<Vec<CopyState>>, StoreError> {
+    let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
+    let path = dir.join(SUPERBLOCK_FILE);
+    if !runtime::fs::exists(&path).map_err(fail)? {
+        return Ok(None);
+    }
+    let file = OpenOptions::new().direct(true).open(&path).map_err(fail)?;
+    let mut bytes = AlignedBuf::zeroed(COPIES * COPY_BYTES);
+    let length = file.read_up_to(&mut bytes, 0).map_err(fail)?;
+    bytes[length..].fill(0);
+    let states = bytes.chunks_exact(COPY_BYTES).map(|copy| match Superblock::decode(copy) {
+        Some(superblock) => CopyState::Good(Box::new(superblock)),
+        None if copy.iter().all(|&byte| byte == 0) => CopyState::Empty,
+        None => CopyState::Damaged,
+    });
+    Ok(Some(states.collect()))
+}
+
+/// One copy of the superblock.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CopyState {
+    Empty,
+    Damaged,
+    Good(Box<Superblock>),
+}
+
+/// The newest of the copies. Nothing at all is a database whose creation was cut short.
+fn newest(copies: &[CopyState]) -> Result<Option<Superblock>, StoreError> {
+    let good = copies.iter().filter_map(|copy| match copy {
+        CopyState::Good(superblock) => Some(&**superblock),
+        _ => None,
+    });
+    let Some(found) = good.max_by_key(|superblock| superblock.sequence) else {
+        if copies.iter().all(|copy| *copy == CopyState::Empty) {
+            return Ok(None);
+        }
+        return Err(StoreError::Damaged {
+            file: SUPERBLOCK_FILE.to_owned(),
+            offset: 0,
+            detail: "no copy of the superblock is readable".to_owned(),
+        });
+    };
+    let unknown = found.incompatible & !Superblock::KNOWN_INCOMPATIBLE;
+    if unknown != 0 {
+        return Err(StoreError::Incompatible(format!("feature bits {unknown:#x} are not known")));
+    }
+    Ok(Some(found.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> Superblock {
+        let mut superblock = Superblock::new(*b"fedcba9876543210", 1 << 20, 16);
+        superblock.redo_lsn = Lsn::new(123_456);
+        superblock.engine = (0..=255).collect();
+        superblock.sync.synced_group_seq = 9;
+        superblock
+    }
+
+    #[test]
+    fn round_trip_and_every_flipped_byte() {
+        let mut bytes = vec![0; COPY_BYTES];
+        sample().encode(&mut bytes).expect("small enough");
+        assert_eq!(Superblock::decode(&bytes), Some(sample()));
+        for place in 0..COPY_BYTES {
+            bytes[place] ^= 0x40;
+            assert_eq!(Superblock::decode(&bytes), None, "byte {place}");
+            bytes[place] ^= 0x40;
+        }
+        assert_eq!(Superblock::decode(&bytes[..4000]), None);
+    }
+
+    #[test]
+    fn too_much_of_the_engine_is_an_error() {
+        let mut superblock = sample();
+        superblock.engine = vec![1; ENGINE_BYTES_MAX + 1];
+        assert!(superblock.encode(&mut [0; COPY_BYTES]).is_err());
+    }
+
+    #[test]
+    fn the_newest_copy_counts() {
+        let copy = |sequence| CopyState::Good(Box::new(Superblock { sequence, ..sample() }));
+        let empty = || CopyState::Empty;
+        let sequence = |copies: &[CopyState]| newest(copies).map(|it| it.map(|it| it.sequence));
+        assert!(matches!(sequence(&[copy(4), copy(4), copy(5), copy(5)]), Ok(Some(5))));
+        let torn = [copy(4), copy(4), CopyState::Damaged, CopyState::Damaged];
+        assert!(matches!(sequence(&torn), Ok(Some(4))));
+        assert!(matches!(sequence(&[CopyState::Damaged, copy(4), empty(), empty()]), Ok(Some(4))));
+        assert!(matches!(sequence(&[empty(), empty(), empty(), empty()]), Ok(None)));
+        assert!(sequence(&[CopyState::Damaged, empty(), empty(), empty()]).is_err());
+        let foreign = Superblock { incompatible: 1 << 60, ..sample() };
+        assert!(sequence(&[CopyState::Good(Box::new(foreign))]).is_err());
+    }
+}
