@@ -23,6 +23,7 @@ mod frame;
 mod key;
 mod order;
 mod query;
+mod store;
 
 pub use context::{Exec, RowSink};
 pub use error::ExecError;

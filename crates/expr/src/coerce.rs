@@ -2,30 +2,13 @@
 
 use crate::context::EvalContext;
 use crate::result_type::ResultType;
+pub(crate) use types::convert::printable;
 use types::number::{SignedMagnitude, parse_double};
 use types::temporal::{
     DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime, parse_time,
     time_from_number,
 };
 use types::{DateTime, Decimal, SqlError, Time, ValueRef, Warning, codes, text};
-
-/// Text as messages show it: bytes that are not printable as `\xHH`.
-pub(crate) fn printable(bytes: &[u8]) -> String {
-    let mut shown = String::with_capacity(bytes.len());
-    for chunk in bytes.utf8_chunks() {
-        for character in chunk.valid().chars() {
-            if character < ' ' {
-                shown.push_str(&format!("\\x{:02X}", u32::from(character)));
-            } else {
-                shown.push(character);
-            }
-        }
-        for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02X}"));
-        }
-    }
-    shown
-}
 
 /// Warns that `bytes` is not wholly a number: a note if only blanks follow.
 fn warn_truncated(

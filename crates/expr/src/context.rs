@@ -4,6 +4,7 @@ use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Display;
+use types::convert::StoreSettings;
 use types::error::ErrorCode;
 use types::row::RowView;
 use types::{CollationId, Level, SqlError, SqlMode, TimeZone, Timestamp, Value, ValueRef, Warning};
@@ -251,6 +252,15 @@ impl EvalContext {
     /// Number of errors among them (@@error_count).
     pub fn error_count(&self) -> u64 {
         self.warnings.borrow().errors
+    }
+
+    /// What storing into columns depends on.
+    pub fn store_settings(&self) -> StoreSettings {
+        StoreSettings {
+            sql_mode: self.settings.sql_mode,
+            time_zone: self.settings.time_zone,
+            now: self.now,
+        }
     }
 
     /// The statement's start on the session's clock.

@@ -36,14 +36,3 @@ pub use expression::{
 };
 pub use functions::{Function, RandomGenerator, find as find_function};
 pub use result_type::{Coercibility, Metadata, ResultType, flags};
-
-/// Converts a value for a column. Replaced by the real conversion in the next commit of this room.
-pub fn store(
-    _value: types::ValueRef<'_>,
-    _from: &ResultType,
-    _column: &types::ColumnType,
-    _name: &str,
-    _context: &EvalContext,
-) -> Result<types::Value, types::SqlError> {
-    Err(types::SqlError::new(&types::codes::NOT_SUPPORTED_YET, &[&"assignment"]))
-}

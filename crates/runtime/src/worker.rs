@@ -29,6 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) const SLICE_MICROS: u64 = 150;
 
 /// Which twin the worker belongs to.
+#[expect(clippy::large_enum_variant, reason = "one per worker, never moved after the start")]
 pub(crate) enum Twin {
     Real(RealTwin),
     Sim(SimTwin),
@@ -58,6 +59,7 @@ pub(crate) struct Worker {
     pub(crate) timers: RefCell<Timers<TimerTarget>>,
     pub(crate) deferred: Deferred,
     current: Cell<*const FiberSlot>,
+    #[expect(clippy::vec_box, reason = "a slot must not move when the vector grows")]
     slots: RefCell<Vec<Box<FiberSlot>>>,
     free: RefCell<Vec<u32>>,
     ready: RefCell<ReadyQueue>,

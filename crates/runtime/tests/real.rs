@@ -396,11 +396,13 @@ fn deferred_functions_wait_for_all_workers() {
             const ALIVE: u64 = 0x5AFE;
             let cell = Arc::new(Cell(Box::into_raw(Box::new(ALIVE)).into()));
             let freed = Arc::new(AtomicU64::new(0));
+            let running = Arc::new(AtomicU64::new(0));
             let stop = Arc::new(AtomicBool::new(false));
             let readers: Vec<_> = (0..6)
                 .map(|n| {
-                    let (cell, stop) = (cell.clone(), stop.clone());
+                    let (cell, stop, running) = (cell.clone(), stop.clone(), running.clone());
                     runtime::spawn_on(n, "reader", move || {
+                        running.fetch_add(1, Ordering::SeqCst);
                         let mut reads = 0u64;
                         while !stop.load(Ordering::Relaxed) {
                             let pointer = cell.0.load(Ordering::Acquire);
@@ -415,6 +417,9 @@ fn deferred_functions_wait_for_all_workers() {
                     })
                 })
                 .collect();
+            while running.load(Ordering::SeqCst) < 6 {
+                runtime::yield_now();
+            }
             const ROUNDS: u64 = 5_000;
             for _ in 0..ROUNDS {
                 let new = Box::into_raw(Box::new(ALIVE));

@@ -43,8 +43,7 @@ fn busy_program() -> u64 {
         })
         .collect();
     fibers.into_iter().for_each(|fiber| fiber.join().expect("no panic"));
-    let result = *shared.lock();
-    result
+    *shared.lock()
 }
 
 #[test]

@@ -7,6 +7,7 @@
 pub mod charset;
 pub mod collation;
 pub mod column_type;
+pub mod convert;
 pub mod decimal;
 pub mod error;
 pub mod number;

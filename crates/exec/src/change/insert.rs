@@ -212,11 +212,8 @@ impl<'p> Inserter<'p> {
             _ => return Ok(None),
         }
         let value = self.next_generated(exec)?;
-        let column = &self.maker.definition().columns[position];
         let from = expr::ResultType::bigint(true, false);
-        let stored = ValueRef::UInt(value);
-        values[position] =
-            expr::store(stored, &from, &column.column_type, &column.name, exec.eval)?;
+        values[position] = self.maker.store(exec, position, ValueRef::UInt(value), &from)?;
         self.generated.first.get_or_insert(value);
         self.generated.last = value;
         Ok(None)

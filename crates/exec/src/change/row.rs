@@ -2,9 +2,11 @@
 
 use crate::ExecError;
 use crate::context::Exec;
+use crate::store::store;
 use catalog::TableEntry;
 use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
 use expr::{Coercibility, EvalContext, ResultType};
+use types::convert::ColumnPlace;
 use types::{
     CollationId, ColumnType, Date, DateTime, Decimal, SqlError, SqlMode, Time, Timestamp, TypeKind,
     Value, ValueRef, codes,
@@ -70,7 +72,13 @@ impl<'t> RowMaker<'t> {
         if value.is_null() {
             return self.store_null(exec, column);
         }
-        Ok(expr::store(value, from, &column.column_type, &column.name, exec.eval)?)
+        let place = ColumnPlace {
+            schema: &self.definition().schema,
+            table: &self.definition().name,
+            column: &column.name,
+            row: exec.eval.row_number.get(),
+        };
+        Ok(store(value, from, &column.column_type, &place, exec.eval)?)
     }
 
     fn store_null(&self, exec: &Exec<'_>, column: &ColumnDefinition) -> Result<Value, ExecError> {
@@ -123,9 +131,9 @@ fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecE
         ColumnDefault::Constant(text) => {
             let (length, collation) = (text.len() as u64, CollationId::UTF8MB4_GENERAL_CI);
             let from = ResultType::string(length, collation, Coercibility::Coercible, false, false);
-            let (column_type, name) = (&column.column_type, &column.name);
+            let place = ColumnPlace { schema: "", table: "", column: &column.name, row: 1 };
             let value = ValueRef::Bytes(text);
-            Filler::Value(expr::store(value, &from, column_type, name, eval)?)
+            Filler::Value(store(value, &from, &column.column_type, &place, eval)?)
         }
     })
 }

@@ -4,6 +4,7 @@
 use super::column::{self, column};
 use super::table::{check_auto_increment, forbid_null, options};
 use super::{DdlContext, index, unsupported};
+use crate::store::store;
 use crate::{ExecError, Outcome};
 use catalog::CatalogError;
 use engine_api::{
@@ -13,6 +14,7 @@ use engine_api::{
 use expr::{EvalContext, ResultType};
 use std::sync::Arc;
 use syntax::ast::{AlterAction, AlterTable, ColumnPlace, IndexSpecification};
+use types::convert::ColumnPlace as StoredPlace;
 use types::row::RowView;
 use types::{SqlError, Value, ValueRef, codes};
 
@@ -353,7 +355,13 @@ fn converted(
                 }
                 value => {
                     let from = ResultType::column(table.columns[*at].column_type, true);
-                    expr::store(value, &from, &column.column_type, &column.name, eval)?
+                    let place = StoredPlace {
+                        schema: &table.schema,
+                        table: &table.name,
+                        column: &column.name,
+                        row: eval.row_number.get(),
+                    };
+                    store(value, &from, &column.column_type, &place, eval)?
                 }
             },
             None if column.auto_increment => Value::UInt(copied + 1),

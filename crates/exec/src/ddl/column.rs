@@ -2,11 +2,13 @@
 
 use super::{collation_of, unsupported};
 use crate::ExecError;
+use crate::store::store;
 use engine_api::{ColumnDefault, ColumnDefinition};
 use expr::{Coercibility, EvalContext, ResultType};
 use syntax::ast::{
     ColumnSpecification, Expression, Literal, TypeName, TypeNameKind, UnaryOperator,
 };
+use types::convert::ColumnPlace;
 use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef, codes};
 
 const CHAR_CHARACTERS_MAX: u64 = 255;
@@ -248,7 +250,8 @@ pub fn default(
         false,
     );
     let strict = eval.warnings_are_errors.replace(true);
-    let stored = expr::store(ValueRef::Bytes(&text), &from, column_type, name, eval);
+    let place = ColumnPlace { schema: "", table: "", column: name, row: 0 };
+    let stored = store(ValueRef::Bytes(&text), &from, column_type, &place, eval);
     eval.warnings_are_errors.set(strict);
     let stored = stored.map_err(|_| invalid())?;
     let mut shown = Vec::new();

@@ -19,7 +19,7 @@ use crate::functions;
 use crate::result_type::{Coercibility, ResultType};
 use std::sync::Arc;
 use types::temporal::IntervalUnit;
-use types::{CollationId, SqlError, codes};
+use types::{CollationId, ColumnType, SqlError, codes};
 
 /// Builds expressions under the settings of a session.
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +89,12 @@ impl<'a> Builder<'a> {
     pub fn row(&self, elements: Vec<Expr>) -> Expr {
         let nullable = elements.iter().any(|element| element.result.nullable);
         Expr { kind: ExprKind::Row(elements), result: ResultType::boolean(nullable) }
+    }
+
+    /// An expression whose value is to be stored into a column: 0x41 and b'1' count as numbers
+    /// for numeric columns.
+    pub fn for_column(&self, value: Expr, target: &ColumnType) -> Expr {
+        if target.kind.is_number() { number_of_hex(value) } else { value }
     }
 
     /// A call by name, as written. 1305 for an unknown name, 1582 for a wrong number of

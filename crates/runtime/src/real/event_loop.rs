@@ -82,6 +82,7 @@ impl FileOperation {
 }
 
 /// The event loop of one worker.
+#[expect(clippy::large_enum_variant, reason = "one per worker, never moved after the start")]
 pub(crate) enum EventLoop {
     Uring(UringLoop),
     Epoll(EpollLoop),

@@ -160,7 +160,8 @@ impl RealListener {
     pub(crate) fn serve(self, factory: Arc<Factory>) -> Box<dyn Fn() + Send + Sync> {
         let stopping = Arc::new(AtomicBool::new(false));
         let slot = Arc::new(AtomicU32::new(u32::MAX));
-        let (fd, number) = (self.fd.clone(), worker::current().number);
+        // The fiber has the only strong reference: its end closes the socket.
+        let (fd, number) = (Arc::downgrade(&self.fd), worker::current().number);
         let (told, place) = (stopping.clone(), slot.clone());
         crate::spawn("listener", move || {
             place.store(worker::current().current_fiber().slot, Ordering::SeqCst);
@@ -174,6 +175,7 @@ impl RealListener {
                 let worker = worker::current();
                 let slot = slot.load(Ordering::SeqCst);
                 if let Twin::Real(real) = &worker.twin
+                    && let Some(fd) = fd.upgrade()
                     && slot != u32::MAX
                 {
                     let token = Token::Fiber { slot, part: 0 };

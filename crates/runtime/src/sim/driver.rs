@@ -258,7 +258,7 @@ impl fmt::Debug for Simulation {
 impl Simulation {
     /// A computer with an empty disk.
     pub fn new(config: SimConfig) -> Self {
-        let disk = Disk::new(config.disk.clone(), config.seed);
+        let disk = Disk::new(config.disk, config.seed);
         Self::with_disk(config, disk)
     }
 

@@ -62,25 +62,23 @@ impl WaitQueue {
                 return Wake::Unparked;
             }
             let ticket = self.enter();
-            let wake = if condition() {
-                Wake::Unparked
-            } else if cancellable {
-                crate::park(class, deadline)
-            } else {
-                crate::park_uncancellable(class, deadline)
+            // The condition may take what it waits for, so once it held it is not asked again.
+            let holds = condition();
+            let wake = match (holds, cancellable) {
+                (true, _) => Wake::Unparked,
+                (false, true) => crate::park(class, deadline),
+                (false, false) => crate::park_uncancellable(class, deadline),
             };
             let was_woken = !self.leave(ticket);
-            if wake == Wake::Unparked {
+            if !holds && wake == Wake::Unparked {
                 continue;
             }
-            if condition() {
-                return Wake::Unparked;
-            }
+            let holds = holds || condition();
             if was_woken {
-                // The wake-up was meant for somebody who can use it.
+                // The wake-up was perhaps meant for something that somebody else can use.
                 self.wake_one();
             }
-            return wake;
+            return if holds { Wake::Unparked } else { wake };
         }
     }
 

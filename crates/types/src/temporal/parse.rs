@@ -190,17 +190,20 @@ impl<'a> Scanner<'a> {
 /// Reads a date or a date and time; `None` if the text is neither, or one that the rules
 /// refuse.
 pub fn parse_datetime(text: &[u8], rules: DateRules) -> Option<Parsed<DateTime>> {
-    parse_datetime_with(text, rules, false)
+    parse_datetime_with(text, rules, false).ok().flatten()
 }
+
+/// The text is a date and time, but not one that exists.
+struct NoSuchDate;
 
 fn parse_datetime_with(
     text: &[u8],
     rules: DateRules,
     datetime_only: bool,
-) -> Option<Parsed<DateTime>> {
+) -> Result<Option<Parsed<DateTime>>, NoSuchDate> {
     let mut scanner = Scanner::new(text);
     if !scanner.is_digit_at(0) {
-        return None;
+        return Ok(None);
     }
     let run = scanner.text[scanner.at..]
         .iter()
@@ -218,7 +221,7 @@ fn parse_datetime_with(
         (complete, year_digits)
     };
     if scanner.fields < 3 {
-        return None;
+        return Ok(None);
     }
     let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
     if complete && scanner.peek() == Some(b'.') && scanner.fields >= 6 {
@@ -231,20 +234,20 @@ fn parse_datetime_with(
         year += if year < 70 { 2000 } else { 1900 };
     }
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
-        return None;
+        return Err(NoSuchDate);
     }
     let date = Date::new(year, month, day);
     if !rules.allow(date, is_zero) {
-        return None;
+        return Err(NoSuchDate);
     }
-    Some(Parsed {
+    Ok(Some(Parsed {
         value: DateTime::new(date, hour, minute, second, micros),
         has_time: scanner.fields > 3,
         digits,
         truncated: !complete || !scanner.at_end_after_blanks(),
         out_of_range: false,
         rounds_up,
-    })
+    }))
 }
 
 /// YYYYMMDDhhmmss and its shorter forms.
@@ -293,19 +296,21 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime
     if scanner.remaining() == 0 || (!scanner.is_digit_at(0) && scanner.peek() != Some(b'.')) {
         return None;
     }
-    if !negative
-        && scanner.remaining() >= 12
-        && let Some(found) = parse_datetime_with(&text[scanner.at..], rules, true)
-        && found.has_time
-    {
-        return Some(Parsed {
-            value: TimeOrDateTime::DateTime(found.value),
-            has_time: true,
-            digits: found.digits,
-            truncated: found.truncated,
-            out_of_range: false,
-            rounds_up: found.rounds_up,
-        });
+    if !negative && scanner.remaining() >= 12 {
+        match parse_datetime_with(&text[scanner.at..], rules, true) {
+            Ok(Some(found)) if found.has_time => {
+                return Some(Parsed {
+                    value: TimeOrDateTime::DateTime(found.value),
+                    has_time: true,
+                    digits: found.digits,
+                    truncated: found.truncated,
+                    out_of_range: false,
+                    rounds_up: found.rounds_up,
+                });
+            }
+            Err(NoSuchDate) => return None,
+            Ok(_) => {}
+        }
     }
     let [days, hours, minutes, seconds] = read_duration(&mut scanner);
     let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
@@ -422,7 +427,7 @@ pub fn time_from_number(
         rounds_up: false,
     };
     if number > 9_999_999 {
-        if number >= 10_000_000_000 && !negative {
+        if !negative {
             let found = datetime_from_number(number, micros, rules)?;
             return Some(parsed(TimeOrDateTime::DateTime(found.value), false));
         }

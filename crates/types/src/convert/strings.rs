@@ -1,0 +1,130 @@
+//! Storing into character and binary columns.
+
+use super::issue::printable_start;
+use super::{Converted, StoreIssue, StoreSettings, Stored};
+use crate::charset::Charset;
+use crate::column_type::{ColumnType, TypeKind};
+use crate::text::to_text;
+use crate::value::{Value, ValueRef};
+use std::borrow::Cow;
+
+/// CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB types.
+pub(super) fn text<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let (bytes, mut issue) = match value {
+        ValueRef::Bytes(bytes) => in_charset(bytes, source, target),
+        _ => (Cow::Owned(to_text(value, source, settings.time_zone)), None),
+    };
+    let charset = target.collation.charset();
+    let limit = if target.kind.is_large() {
+        cut_at_character(charset, &bytes, target.length as usize)
+    } else {
+        charset.byte_offset(&bytes, target.length as usize)
+    };
+    let mut end = bytes.len();
+    if end > limit {
+        let rest = &bytes[limit..];
+        let blank = charset != Charset::Binary && rest.iter().all(|&byte| byte == b' ');
+        if issue.is_none() {
+            issue = match (blank, target.kind) {
+                (false, _) => Some(StoreIssue::TooLong),
+                (true, TypeKind::Char) => None,
+                (true, _) => Some(StoreIssue::Shortened),
+            };
+        }
+        end = limit;
+    }
+    if target.kind == TypeKind::Char && target.collation.info().pads {
+        while end > 0 && bytes[end - 1] == b' ' {
+            end -= 1;
+        }
+    }
+    let wanted = if target.kind == TypeKind::Binary { target.length as usize } else { end };
+    if wanted > end {
+        let mut padded = bytes[..end].to_vec();
+        padded.resize(wanted, 0);
+        return Stored { value: Converted::New(Value::Bytes(padded)), issue };
+    }
+    let value = match bytes {
+        Cow::Borrowed(bytes) => Converted::Same(ValueRef::Bytes(&bytes[..end])),
+        Cow::Owned(mut bytes) => {
+            bytes.truncate(end);
+            Converted::New(Value::Bytes(bytes))
+        }
+    };
+    Stored { value, issue }
+}
+
+/// The longest prefix of at most `limit` bytes that ends between characters.
+fn cut_at_character(charset: Charset, bytes: &[u8], limit: usize) -> usize {
+    if bytes.len() <= limit {
+        return bytes.len();
+    }
+    charset.valid_prefix(&bytes[..limit])
+}
+
+/// The bytes in the column's character set; what it does not have becomes `?`.
+fn in_charset<'a>(
+    bytes: &'a [u8],
+    source: &ColumnType,
+    target: &ColumnType,
+) -> (Cow<'a, [u8]>, Option<StoreIssue>) {
+    let from = source.collation.charset();
+    let to = target.collation.charset();
+    let incorrect =
+        |at: usize| StoreIssue::Incorrect { kind: "string", shown: printable_start(&bytes[at..]) };
+    if to == Charset::Binary {
+        return (Cow::Borrowed(bytes), None);
+    }
+    if from == to || from == Charset::Binary {
+        let valid = to.valid_prefix(bytes);
+        if valid == bytes.len() {
+            return (Cow::Borrowed(bytes), None);
+        }
+        let mut kept = Vec::with_capacity(bytes.len());
+        replace_invalid(to, bytes, &mut kept);
+        return (Cow::Owned(kept), Some(incorrect(valid)));
+    }
+    if from.is_subset_of(to, bytes) {
+        return (Cow::Borrowed(bytes), None);
+    }
+    let mut converted = Vec::with_capacity(bytes.len());
+    if from.convert(bytes, to, &mut converted) == 0 {
+        return (Cow::Owned(converted), None);
+    }
+    let at = first_lost(from, to, bytes);
+    (Cow::Owned(converted), Some(incorrect(at)))
+}
+
+/// Copies, with `?` for each byte that begins no character.
+fn replace_invalid(charset: Charset, bytes: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while at < bytes.len() {
+        match charset.decode(&bytes[at..]) {
+            Some((_, length)) => {
+                out.extend_from_slice(&bytes[at..at + length]);
+                at += length;
+            }
+            None => {
+                out.push(b'?');
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Where the first character is that the target does not have.
+fn first_lost(from: Charset, to: Charset, bytes: &[u8]) -> usize {
+    let (mut at, mut scratch) = (0, Vec::new());
+    while at < bytes.len() {
+        match from.decode(&bytes[at..]) {
+            Some((code_point, length)) if to.encode(code_point, &mut scratch) => at += length,
+            _ => break,
+        }
+    }
+    at
+}

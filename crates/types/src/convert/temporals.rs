@@ -1,0 +1,205 @@
+//! Storing into DATE, DATETIME, TIMESTAMP and TIME columns.
+
+use super::issue::printable;
+use super::{StoreIssue, StoreSettings, Stored};
+use crate::column_type::{ColumnType, TypeKind};
+use crate::decimal::Decimal;
+use crate::sql_mode::SqlMode;
+use crate::temporal::{
+    DateRules, DateTime, Parsed, Time, TimeOrDateTime, Timestamp, datetime_from_number,
+    fraction_unit, parse_datetime, parse_time, time_from_number,
+};
+use crate::text::to_text;
+use crate::value::{Value, ValueRef};
+
+/// Sign, whole part and microseconds of a number.
+fn split_number(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
+    let decimal = match value {
+        ValueRef::Int(v) => return Some((v < 0, v.unsigned_abs(), 0)),
+        ValueRef::UInt(v) => return Some((false, v, 0)),
+        ValueRef::Decimal(v) => v,
+        ValueRef::Double(v) => Decimal::from_f64(v)?.value,
+        ValueRef::Float(v) => Decimal::from_f64(f64::from(v))?.value,
+        _ => return None,
+    };
+    let magnitude = decimal.truncated(6).with_scale(6).mantissa()?.unsigned_abs();
+    let whole = u64::try_from(magnitude / 1_000_000).ok()?;
+    Some((decimal.is_negative(), whole, (magnitude % 1_000_000) as u32))
+}
+
+fn plain<T>(value: T) -> Parsed<T> {
+    Parsed {
+        value,
+        has_time: true,
+        digits: 0,
+        truncated: false,
+        out_of_range: false,
+        rounds_up: false,
+    }
+}
+
+/// A duration counted from the day of the statement.
+fn time_as_datetime(time: Time, settings: &StoreSettings) -> DateTime {
+    let today = settings.time_zone.to_local(settings.now).date().at_midnight();
+    DateTime::from_epoch_micros(today.to_epoch_micros() + time.0).unwrap_or_default()
+}
+
+fn kind_name(kind: TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Date => "date",
+        TypeKind::Time => "time",
+        _ => "datetime",
+    }
+}
+
+fn incorrect(
+    value: ValueRef<'_>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+    out_of_range: bool,
+) -> StoreIssue {
+    let shown = printable(&to_text(value, source, settings.time_zone));
+    StoreIssue::IncorrectTemporal { kind: kind_name(target.kind), shown, out_of_range }
+}
+
+/// DATE, DATETIME and TIMESTAMP.
+pub(super) fn datetime<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let mut rules = DateRules::of(settings.sql_mode);
+    if target.kind == TypeKind::Timestamp {
+        rules.no_zero_in_date = true;
+        rules.allow_invalid = false;
+    }
+    let is_text = matches!(value, ValueRef::Bytes(_));
+    let allowed = |v: DateTime| rules.allow(v.date(), v.0 == 0).then(|| plain(v));
+    let found = match value {
+        ValueRef::Date(v) => allowed(v.at_midnight()),
+        ValueRef::DateTime(v) => allowed(v),
+        ValueRef::Timestamp(v) if target.kind == TypeKind::Timestamp => {
+            let unit = i64::from(fraction_unit(target.scale));
+            return Stored::new(Value::Timestamp(Timestamp(v.0 - v.0 % unit)), None);
+        }
+        ValueRef::Timestamp(v) => allowed(settings.time_zone.to_local(v)),
+        ValueRef::Time(v) => allowed(time_as_datetime(v, settings)),
+        ValueRef::Bytes(text) => parse_datetime(text, rules),
+        _ => match split_number(value) {
+            Some((false, whole, micros)) => datetime_from_number(whole, micros, rules),
+            _ => None,
+        },
+    };
+    let Some(parsed) = found else {
+        let issue = incorrect(value, source, target, settings, false);
+        return Stored::new(zero(target.kind), Some(issue));
+    };
+    let mut issue = None;
+    if parsed.truncated {
+        issue = Some(if is_text {
+            incorrect(value, source, target, settings, false)
+        } else {
+            StoreIssue::Shortened
+        });
+    } else if parsed.digits > 6 {
+        issue = Some(StoreIssue::Shortened);
+    }
+    let mut moment = parsed.value;
+    if settings.sql_mode.contains(SqlMode::TIME_ROUND_FRACTIONAL) {
+        moment = rounded(moment, target.scale, parsed.rounds_up);
+    }
+    match target.kind {
+        TypeKind::Date => {
+            if moment.time_micros() != 0 && issue.is_none() {
+                issue = Some(StoreIssue::Shortened);
+            }
+            Stored::new(Value::Date(moment.date()), issue)
+        }
+        TypeKind::DateTime => Stored::new(Value::DateTime(moment.truncated(target.scale)), issue),
+        _ => timestamp(moment, value, source, target, settings, issue),
+    }
+}
+
+/// Half up to `scale` fractional digits.
+fn rounded(moment: DateTime, scale: u8, seventh_digit: bool) -> DateTime {
+    if moment.date().month() == 0 || moment.date().day() == 0 {
+        return moment.truncated(scale);
+    }
+    let unit = i64::from(fraction_unit(scale));
+    let micros = moment.to_epoch_micros() + i64::from(seventh_digit && unit == 1);
+    let shifted = micros + unit / 2;
+    DateTime::from_epoch_micros(shifted - shifted.rem_euclid(unit)).unwrap_or(moment)
+}
+
+fn timestamp<'a>(
+    moment: DateTime,
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+    issue: Option<StoreIssue>,
+) -> Stored<'a> {
+    let moment = moment.truncated(target.scale);
+    if moment.0 == 0 {
+        return Stored::new(Value::Timestamp(Timestamp::ZERO), issue);
+    }
+    let instant = settings.time_zone.to_instant(moment);
+    let smallest = crate::temporal::MICROS;
+    if instant.0 < smallest || instant.0 > Timestamp::MAX.0 {
+        let issue = incorrect(value, source, target, settings, true);
+        return Stored::new(zero(target.kind), Some(issue));
+    }
+    Stored::new(Value::Timestamp(instant), issue)
+}
+
+fn zero(kind: TypeKind) -> Value {
+    match kind {
+        TypeKind::Date => Value::Date(Default::default()),
+        TypeKind::DateTime => Value::DateTime(Default::default()),
+        TypeKind::Timestamp => Value::Timestamp(Timestamp::ZERO),
+        _ => Value::Time(Time(0)),
+    }
+}
+
+/// TIME.
+pub(super) fn time<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let rules = DateRules::default();
+    let found = match value {
+        ValueRef::Time(v) => Some(plain(TimeOrDateTime::Time(v))),
+        ValueRef::Date(v) => Some(plain(TimeOrDateTime::DateTime(v.at_midnight()))),
+        ValueRef::DateTime(v) => Some(plain(TimeOrDateTime::DateTime(v))),
+        ValueRef::Timestamp(v) => {
+            Some(plain(TimeOrDateTime::DateTime(settings.time_zone.to_local(v))))
+        }
+        ValueRef::Bytes(text) => parse_time(text, rules),
+        _ => match split_number(value) {
+            Some((negative, whole, micros)) => time_from_number(negative, whole, micros, rules),
+            None => None,
+        },
+    };
+    let Some(parsed) = found else {
+        let issue = incorrect(value, source, target, settings, false);
+        return Stored::new(zero(TypeKind::Time), Some(issue));
+    };
+    let (time, from_datetime) = match parsed.value {
+        TimeOrDateTime::Time(time) => (time, false),
+        TimeOrDateTime::DateTime(moment) => (moment.time(), moment.date() != Default::default()),
+    };
+    let issue = if parsed.out_of_range {
+        Some(incorrect(value, source, target, settings, true))
+    } else if parsed.truncated {
+        Some(incorrect(value, source, target, settings, false))
+    } else if from_datetime || parsed.digits > 6 {
+        Some(StoreIssue::Shortened)
+    } else {
+        None
+    };
+    Stored::new(Value::Time(time.truncated(target.scale)), issue)
+}
