@@ -1,8 +1,46 @@
 //! The storage engine: tables and indexes over pages, log and versions.
 //!
+//! ```text
+//! Engine::open           recovery, or a new database in an empty directory
+//! engine_api::Engine     transactions, tables, dictionary (the border to SQL)
+//! table, read, scan      rows: changes, reads by key, scans
+//! write, rollback        one entry: versions and locks decided under its latch; undoing it
+//! ddl, build, shape      trees of tables; index builds; what the engine knows of tables
+//! purge, checkpoint      background work
+//! recovery               redo, undo of what did not commit, leftovers
+//! ```
+//!
 //! [`memory::MemoryEngine`] is a small engine without a disk that obeys the same border; tests
 //! compare the real one with it.
 
+mod background;
+mod build;
+mod check;
+mod core;
+mod counters;
+mod ddl;
+mod dictionary;
+mod engine;
+mod error;
 mod keys;
 pub mod memory;
+mod options;
+mod purge;
 mod range;
+mod read;
+mod rollback;
+mod scan;
+mod shape;
+mod sort;
+mod statistics;
+mod status;
+mod storage;
+mod table;
+mod transaction;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use crate::engine::Engine;
+pub use options::{EngineOptions, OnFatal};

@@ -4,8 +4,8 @@
 //! 2. Every tree maps a key to its versions, newest last; a version without a commit number
 //!    belongs to an active transaction and is the only one of that transaction it may pop.
 //! 3. A snapshot is the last commit number at the time it was taken.
-//! 4. Row locks are kept to the end of the transaction; a conflict is waited for by looking
-//!    again, and a wait that cannot be granted ends in `LockWaitTimeout`.
+//! 4. Row locks are kept to the end of the transaction. There is no waiting: a conflict is
+//!    `LockWaitTimeout` at once.
 //!
 //! It is the model that simulations compare the real engine with, and what SQL layers run on in
 //! their own tests. Nothing is ever written to a device.

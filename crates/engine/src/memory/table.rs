@@ -1,5 +1,6 @@
 //! Tables and scans of the model.
 
+use crate::counters::first_and_after;
 use crate::keys::TableKeys;
 use crate::memory::state::{Blocked, Shared, State};
 use crate::memory::{MemoryTransaction, own};
@@ -11,7 +12,6 @@ use engine_api::{
 };
 use std::ops::Bound;
 use std::sync::Arc;
-use std::time::Duration;
 
 pub(crate) struct MemoryTable {
     shared: Arc<Shared>,
@@ -21,26 +21,19 @@ pub(crate) struct MemoryTable {
 
 type Nested = Result<std::result::Result<(), DuplicateKey>>;
 
-/// Looks again after this long when an entry is locked by another.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
-
-/// Locks an entry exclusively and runs `f` with the state, waiting for other holders.
+/// Locks an entry exclusively and runs `f` with the state.
 pub(crate) fn lock_and<R>(
     shared: &Shared,
     trx: &mut MemoryTransaction,
     tree: TreeId,
     key: &[u8],
-    mut f: impl FnMut(&mut State, &mut MemoryTransaction) -> Result<R>,
+    f: impl FnOnce(&mut State, &mut MemoryTransaction) -> Result<R>,
 ) -> Result<R> {
-    let mut waited = Duration::ZERO;
-    loop {
-        {
-            let mut state = shared.lock();
-            if lock_row(&mut state, trx, tree, key, true)? {
-                return f(&mut state, trx);
-            }
-        }
-        wait_once(trx, &mut waited)?;
+    let mut state = shared.lock();
+    if lock_row(&mut state, trx, tree, key, true)? {
+        f(&mut state, trx)
+    } else {
+        Err(EngineError::LockWaitTimeout)
     }
 }
 
@@ -60,14 +53,6 @@ fn lock_row(
         Err(Blocked::Held) => Ok(false),
         Err(Blocked::ChangedSince) => Err(trx.conflict(state)),
     }
-}
-
-fn wait_once(trx: &MemoryTransaction, waited: &mut Duration) -> Result<()> {
-    if *waited >= trx.options.lock_wait_timeout {
-        return Err(EngineError::LockWaitTimeout);
-    }
-    *waited = trx.options.lock_wait_timeout.max(LOOK_AGAIN);
-    Ok(())
 }
 
 /// A live row with the same own parts in a unique index; the transaction's and committed ones.
@@ -260,22 +245,20 @@ impl Table for MemoryTable {
         row: &mut RowBuffer,
     ) -> Result<bool> {
         let trx = own(trx);
-        let mut waited = Duration::ZERO;
-        loop {
-            {
-                let mut state = self.shared.lock();
-                match read_row(&mut state, trx, self.tree(0), clustered_key, lock, row)? {
-                    Some(found) => return Ok(found),
-                    None if wait == LockWait::SkipLocked => return Ok(false),
-                    None if wait == LockWait::NoWait => return Err(EngineError::LockNotAvailable),
-                    None => {}
-                }
-            }
-            wait_once(trx, &mut waited)?;
+        let mut state = self.shared.lock();
+        match read_row(&mut state, trx, self.tree(0), clustered_key, lock, row)? {
+            Some(found) => Ok(found),
+            None if wait == LockWait::SkipLocked => Ok(false),
+            None if wait == LockWait::NoWait => Err(EngineError::LockNotAvailable),
+            None => Err(EngineError::LockWaitTimeout),
         }
     }
 
-    fn scan(&self, _trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>> {
+    fn scan(&self, trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>> {
+        let trx = own(trx);
+        if options.lock == LockMode::None && trx.options.isolation != Isolation::Serializable {
+            trx.snapshot(&mut self.shared.lock());
+        }
         let mut interval = Interval::new(&options.range);
         if interval.empty {
             interval.high = Some(Vec::new());
@@ -301,7 +284,7 @@ impl Table for MemoryTable {
     fn reserve_auto_increment(&self, count: u64, increment: u64, offset: u64) -> Result<u64> {
         let mut state = self.shared.lock();
         let next = state.auto_increment.entry(self.definition.id.get()).or_insert(1);
-        let (first, after) = crate::memory::table::reserve(*next, count, increment, offset);
+        let (first, after) = first_and_after(*next, count, increment, offset);
         *next = after;
         Ok(first)
     }
@@ -353,17 +336,6 @@ impl Table for MemoryTable {
     fn check(&self) -> Result<Vec<TableFinding>> {
         Ok(Vec::new())
     }
-}
-
-/// First value `offset + n * increment` at or after `next`, and the counter after `count` values.
-pub(crate) fn reserve(next: u64, count: u64, increment: u64, offset: u64) -> (u64, u64) {
-    let increment = increment.max(1);
-    let first = if next <= offset {
-        offset.max(1)
-    } else {
-        offset.saturating_add((next - offset).div_ceil(increment).saturating_mul(increment))
-    };
-    (first, first.saturating_add(increment.saturating_mul(count.max(1) - 1)).saturating_add(1))
 }
 
 /// Reads one clustered row; `None` when it is locked by another transaction.

@@ -1,0 +1,176 @@
+//! What all parts of a running engine share.
+
+use crate::counters::Counters;
+use crate::error::from_store;
+use crate::options::EngineOptions;
+use crate::purge::Revisits;
+use crate::transaction::Buffers;
+use base::{PageId, TreeId};
+use btree::{DELETED, Tree};
+use engine_api::{EngineError, Result};
+use pagestore::PageStore;
+use runtime::file::File;
+use runtime::sync::{Event, Mutex, RwLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use txn::{TransactionSystem, WordState};
+use wal::Wal;
+
+/// Tree of the dictionary.
+pub(crate) const DICTIONARY_TREE: TreeId = TreeId::new(2);
+/// Tree numbers below are reserved.
+pub(crate) const FIRST_TREE: u32 = 16;
+/// Sets of buffers kept for reuse.
+const BUFFERS_KEPT: usize = 256;
+
+struct OpenTree {
+    tree: Tree,
+    name: String,
+}
+
+/// The running parts of an engine.
+pub(crate) struct Core {
+    pub(crate) options: EngineOptions,
+    pub(crate) wal: Arc<Wal>,
+    pub(crate) store: PageStore,
+    pub(crate) txn: Arc<TransactionSystem>,
+    pub(crate) counters: Counters,
+    pub(crate) revisits: Revisits,
+    /// Told to the background fibers.
+    pub(crate) purge_wanted: Event,
+    pub(crate) checkpoint_wanted: Event,
+    dictionary: Tree,
+    trees: RwLock<BTreeMap<TreeId, OpenTree>>,
+    buffers: Mutex<Vec<Buffers>>,
+    stopping: AtomicBool,
+    /// Keeps a second server out.
+    _lock: Option<File>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        options: EngineOptions,
+        wal: Arc<Wal>,
+        store: PageStore,
+        txn: Arc<TransactionSystem>,
+        counters: Counters,
+        dictionary: Tree,
+        lock: Option<File>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            options,
+            wal,
+            store,
+            txn,
+            counters,
+            revisits: Revisits::default(),
+            purge_wanted: Event::new(),
+            checkpoint_wanted: Event::new(),
+            dictionary,
+            trees: RwLock::new(BTreeMap::new()),
+            buffers: Mutex::new(Vec::new()),
+            stopping: AtomicBool::new(false),
+            _lock: lock,
+        })
+    }
+
+    pub(crate) fn dictionary(&self) -> &Tree {
+        &self.dictionary
+    }
+
+    /// Makes a tree known under a name for messages.
+    pub(crate) fn add_tree(&self, tree: Tree, name: String) {
+        self.trees.write().insert(tree.id(), OpenTree { tree, name });
+    }
+
+    /// The tree with this number.
+    pub(crate) fn tree(&self, id: TreeId) -> Result<Tree> {
+        if id == DICTIONARY_TREE {
+            return Ok(self.dictionary.clone());
+        }
+        let tree = self.trees.read().get(&id).map(|open| open.tree.clone());
+        tree.ok_or_else(|| EngineError::Corrupt {
+            object: format!("tree {id}"),
+            detail: "the tree is not known".to_owned(),
+        })
+    }
+
+    /// The tree of an index as its definition names it.
+    pub(crate) fn open_tree(&self, id: TreeId, root: PageId, class: u8) -> Tree {
+        match self.tree(id) {
+            Ok(tree) => tree,
+            Err(_) => Tree::open(self.store.clone(), self.wal.clone(), id, root, class),
+        }
+    }
+
+    /// Forgets the names of all trees.
+    pub(crate) fn forget_trees(&self) {
+        self.trees.write().clear();
+    }
+
+    /// Numbers of all known trees.
+    pub(crate) fn tree_ids(&self) -> Vec<TreeId> {
+        self.trees.read().keys().copied().collect()
+    }
+
+    /// Name of a tree for messages.
+    pub(crate) fn tree_name(&self, id: TreeId) -> String {
+        if id == DICTIONARY_TREE {
+            return "dictionary".to_owned();
+        }
+        let name = self.trees.read().get(&id).map(|open| open.name.clone());
+        name.unwrap_or_else(|| format!("tree {id}"))
+    }
+
+    /// Gives a tree's pages back. Nobody reads or changes it any more.
+    pub(crate) fn drop_tree(&self, id: TreeId) -> Result<()> {
+        let known = self.trees.write().remove(&id);
+        let name = known.map_or_else(|| format!("tree {id}"), |open| open.name);
+        self.store.space().drop_tree(id).map_err(|error| from_store(&error, || name))
+    }
+
+    /// A reader met a deleted entry: if no queued commit leads to it, purge is told.
+    #[inline]
+    pub(crate) fn visit_deleted(&self, tree: TreeId, key: &[u8], flags: u8, word: u64) {
+        if flags & DELETED != 0 && self.txn.undo().word_state(word, 0) == WordState::Frozen {
+            self.revisit(tree, key, word);
+        }
+    }
+
+    /// Purge shall look at this deleted entry again.
+    #[cold]
+    pub(crate) fn revisit(&self, tree: TreeId, key: &[u8], word: u64) {
+        self.revisits.push(tree, key, word);
+    }
+
+    pub(crate) fn take_buffers(&self) -> Buffers {
+        let kept = self.buffers.lock().pop();
+        kept.unwrap_or_else(Buffers::new)
+    }
+
+    pub(crate) fn give_back_buffers(&self, buffers: Buffers) {
+        let mut kept = self.buffers.lock();
+        if kept.len() < BUFFERS_KEPT && buffers.is_worth_keeping() {
+            kept.push(buffers);
+        }
+    }
+
+    /// The engine is being shut down: no new changes.
+    pub(crate) fn begin_stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+        self.purge_wanted.set();
+        self.checkpoint_wanted.set();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn refuse_when_stopping(&self) -> Result<()> {
+        if self.is_stopping() {
+            return Err(EngineError::Failed("the engine is shutting down".to_owned()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! How an engine is opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use wal::FlushPolicy;
+
+/// Called once with a description when the log or the data could not be made durable. The
+/// process must stop; recovery is the repair.
+pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// Settings. [`EngineOptions::new`] gives those of a server; simulations use tiny ones.
+#[derive(Clone)]
+pub struct EngineOptions {
+    /// Directory of the database: `wal/`, `data/`, `tmp/` are in it. Initialised if empty.
+    pub datadir: PathBuf,
+    /// Memory for pages, bytes.
+    pub buffer_pool_bytes: usize,
+    /// What commits wait for until a transaction says otherwise.
+    pub flush_policy: FlushPolicy,
+    /// Memory for former versions of rows, bytes. A statement that would pass it fails with
+    /// `OutOfMemory`; nothing else is affected.
+    pub undo_budget_bytes: u64,
+    /// Unit of undo memory, bytes; a power of two.
+    pub undo_chunk_bytes: usize,
+    /// Memory an index build sorts in before it spills to `tmp/`, bytes.
+    pub sort_buffer_bytes: usize,
+    /// Ring of the log, bytes; a power of two.
+    pub log_ring_bytes: usize,
+    /// First log file, bytes; later ones double.
+    pub first_log_file_bytes: u64,
+    /// Largest log file, bytes.
+    pub max_log_file_bytes: u64,
+    /// Segment of the page store, bytes.
+    pub segment_bytes: u64,
+    /// Segments in one data file; counts at creation.
+    pub segments_per_file: u32,
+    /// Longest group of pages written at once, bytes.
+    pub group_bytes: usize,
+    /// How many page numbers there can be.
+    pub max_pages: u64,
+    /// Whether the buffer pool asks for huge pages.
+    pub huge_pages: bool,
+    /// Log2 of the page size of trees whose keys and rows do not ask for more.
+    pub page_class: u8,
+    /// Time between checkpoints.
+    pub checkpoint_interval: Duration,
+    /// Time between purge rounds.
+    pub purge_interval: Duration,
+    /// See [`OnFatal`].
+    pub on_fatal: OnFatal,
+}
+
+impl EngineOptions {
+    /// Server defaults.
+    pub fn new(datadir: impl Into<PathBuf>, buffer_pool_bytes: usize) -> Self {
+        Self {
+            datadir: datadir.into(),
+            buffer_pool_bytes,
+            flush_policy: FlushPolicy::EveryCommit,
+            undo_budget_bytes: (buffer_pool_bytes as u64 / 4).max(64 << 20),
+            undo_chunk_bytes: 256 << 10,
+            sort_buffer_bytes: 16 << 20,
+            log_ring_bytes: 16 << 20,
+            first_log_file_bytes: 16 << 20,
+            max_log_file_bytes: 256 << 20,
+            segment_bytes: 64 << 20,
+            segments_per_file: 64,
+            group_bytes: 1 << 20,
+            max_pages: 1 << 30,
+            huge_pages: true,
+            page_class: 13,
+            checkpoint_interval: Duration::from_secs(1),
+            purge_interval: Duration::from_millis(20),
+            on_fatal: Arc::new(|_| {}),
+        }
+    }
+}
+
+impl std::fmt::Debug for EngineOptions {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("EngineOptions")
+            .field("datadir", &self.datadir)
+            .field("buffer_pool_bytes", &self.buffer_pool_bytes)
+            .field("flush_policy", &self.flush_policy)
+            .finish_non_exhaustive()
+    }
+}

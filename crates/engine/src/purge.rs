@@ -1,0 +1,123 @@
+//! Removing rows whose deletion everybody sees, and forgetting undo nobody needs.
+//!
+//! 1. A delete mark is removed when its commit is at or below both the oldest snapshot and the
+//!    durable log, and the entry still carries the word of that deletion.
+//! 2. The queue of commits is lost at a restart: readers that meet a deleted entry whose undo is
+//!    gone queue it again.
+//! 3. A batch's undo is released after its marks were dealt with.
+
+use crate::core::Core;
+use base::{TreeId, TrxId};
+use btree::{Change, DELETED, LogPart};
+use engine_api::Result;
+use runtime::sync::Mutex;
+use std::collections::VecDeque;
+use txn::{PurgeBatch, WordState};
+use wal::{RecordBuilder, RecordKind, UndoKind};
+
+/// Deleted entries remembered at most; further ones wait for the next visitor.
+const REVISITS_MAX: usize = 4096;
+
+static PURGED: base::metrics::Counter =
+    base::metrics::Counter::new("purged_entries", "deleted entries removed from trees");
+
+/// A deleted entry to look at.
+#[derive(Debug)]
+struct Visit {
+    tree: TreeId,
+    key: Vec<u8>,
+    word: u64,
+}
+
+/// Deleted entries that no queued commit leads to.
+#[derive(Debug, Default)]
+pub(crate) struct Revisits(Mutex<VecDeque<Visit>>);
+
+impl Revisits {
+    pub(crate) fn push(&self, tree: TreeId, key: &[u8], word: u64) {
+        let mut queue = self.0.lock();
+        let known = queue.back().is_some_and(|last| last.tree == tree && last.key == key);
+        if queue.len() < REVISITS_MAX && !known {
+            queue.push_back(Visit { tree, key: key.to_vec(), word });
+        }
+    }
+
+    fn pop(&self) -> Option<Visit> {
+        self.0.lock().pop_front()
+    }
+
+    fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+}
+
+/// One round over everything that may be removed now; returns the number of entries removed.
+pub(crate) fn round(core: &Core) -> Result<u64> {
+    let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
+    let mut removed = 0;
+    let limit = core.txn.forget_limit();
+    while let Some(batch) = core.txn.next_purge(limit) {
+        let result = purge_batch(core, &batch, &mut record);
+        core.txn.purged(batch);
+        removed += result?;
+        runtime::yield_if_due();
+    }
+    for _ in 0..core.revisits.len() {
+        let Some(visit) = core.revisits.pop() else { break };
+        if core.txn.undo().word_state(visit.word, 0) == WordState::Frozen {
+            removed += u64::from(remove(core, visit.tree, &visit.key, visit.word, &mut record)?);
+        }
+        runtime::yield_if_due();
+    }
+    core.txn.retire_undo();
+    PURGED.add(removed);
+    Ok(removed)
+}
+
+fn purge_batch(core: &Core, batch: &PurgeBatch, record: &mut RecordBuilder) -> Result<u64> {
+    let (mut word, mut removed) = (batch.last_undo, 0);
+    let mut key = Vec::new();
+    while word != 0 {
+        let step = core.txn.undo().read(word, |undo| {
+            let marks = undo.kind() == UndoKind::DeleteMark;
+            key.clear();
+            if marks {
+                key.extend_from_slice(undo.key());
+            }
+            (marks.then(|| undo.tree()), undo.previous_of_transaction())
+        });
+        let Some((tree, previous)) = step else { break };
+        if let Some(tree) = tree {
+            removed += u64::from(remove(core, tree, &key, word, record)?);
+        }
+        word = previous;
+        runtime::yield_if_due();
+    }
+    Ok(removed)
+}
+
+/// Removes an entry if it is still deleted by the change with this word.
+fn remove(
+    core: &Core,
+    tree: TreeId,
+    key: &[u8],
+    word: u64,
+    record: &mut RecordBuilder,
+) -> Result<bool> {
+    // A tree that is gone took its entries along.
+    let Ok(tree) = core.tree(tree) else { return Ok(false) };
+    let log = LogPart { kind: RecordKind::Structure, trx: TrxId::ZERO, logical: &[] };
+    let removed = tree.modify(key, record, &mut |change: &mut Change<'_>| {
+        let marked =
+            change.entry().is_some_and(|entry| entry.flags & DELETED != 0 && entry.word == word);
+        if marked {
+            change.remove(log);
+        }
+    });
+    match removed {
+        Ok(removed) => Ok(removed.record().is_some()),
+        // Damage of one tree must not stop the purge of the others.
+        Err(btree::TreeError::Damaged { .. }) => Ok(false),
+        Err(error) => Err(crate::error::from_tree(error, || core.tree_name(tree.id()))),
+    }
+}

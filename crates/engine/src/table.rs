@@ -1,0 +1,374 @@
+//! An open table: rows in the clustered tree, one tree a secondary index.
+//!
+//! Order of a change: the clustered entry first (it is the row's lock), then the secondary
+//! entries in order of their indexes. What fails half way is undone to where the call began.
+
+use crate::core::Core;
+use crate::counters::TableCounters;
+use crate::error::from_tree;
+use crate::keys::TableKeys;
+use crate::range::{Interval, after_prefix};
+use crate::scan::EngineCursor;
+use crate::transaction::{EngineTransaction, own};
+use crate::write::{Intent, Written, write_entry};
+use base::TrxId;
+use btree::{Batch, Direction, Tree};
+use engine_api::{
+    Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer,
+    ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
+};
+use std::ops::{Bound, Deref};
+use std::sync::Arc;
+use txn::{LockKind, WordState};
+
+/// What `Table` calls that may meet a duplicate return.
+pub(crate) type Nested = Result<std::result::Result<(), DuplicateKey>>;
+
+/// The parts of an open table, shared with its cursors.
+pub(crate) struct TableParts {
+    pub(crate) core: Arc<Core>,
+    pub(crate) definition: Arc<TableDefinition>,
+    pub(crate) keys: TableKeys,
+    /// By position in the definition; the first is the clustered tree.
+    pub(crate) trees: Vec<Tree>,
+    pub(crate) counters: Arc<TableCounters>,
+}
+
+/// See the head of the file.
+pub(crate) struct EngineTable(Arc<TableParts>);
+
+impl Deref for EngineTable {
+    type Target = Arc<TableParts>;
+
+    fn deref(&self) -> &Arc<TableParts> {
+        &self.0
+    }
+}
+
+impl EngineTable {
+    pub(crate) fn new(core: Arc<Core>, definition: Arc<TableDefinition>) -> Result<Self> {
+        let trees = definition.indexes.iter().map(|index| {
+            let (id, root, class) = (index.tree, index.root, index.page_class);
+            core.open_tree(id, root, class)
+        });
+        let trees: Vec<Tree> = trees.collect();
+        let counters = core.counters.of(definition.id);
+        if definition.hidden_row_id {
+            counters.prepare_row_ids(&core, &trees[0])?;
+        }
+        let keys = TableKeys::new(&definition);
+        Ok(Self(Arc::new(TableParts { core, definition, keys, trees, counters })))
+    }
+}
+
+impl TableParts {
+    /// Name of the table and an index, for messages.
+    pub(crate) fn object(&self, position: usize) -> String {
+        let definition = &self.definition;
+        let index = definition.indexes.get(position).map_or("?", |index| index.name.as_str());
+        format!("{}.{} index {index}", definition.schema, definition.name)
+    }
+
+    pub(crate) fn corrupt(&self, position: usize, detail: impl Into<String>) -> EngineError {
+        EngineError::Corrupt { object: self.object(position), detail: detail.into() }
+    }
+
+    /// Inserts the clustered entry, waiting for whoever has the key.
+    fn insert_clustered(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
+        let snapshot = trx.conflict_snapshot();
+        loop {
+            let intent = Intent::Insert(&row.payload);
+            match write_entry(trx, &self.trees[0], &row.key, intent, snapshot)? {
+                Written::Done => return Ok(Ok(())),
+                Written::Exists => {
+                    return Ok(Err(DuplicateKey { index: 0, clustered_key: row.key.clone() }));
+                }
+                Written::Busy(other) => self.wait_for(trx, other)?,
+                Written::Conflict | Written::Missing => return Err(trx.write_conflict()),
+            }
+        }
+    }
+
+    fn wait_for(&self, trx: &mut EngineTransaction, other: TrxId) -> Result<()> {
+        let rule = trx.wait_rule();
+        let waited = trx.trx.wait_for(other, rule);
+        trx.locked(waited)
+    }
+
+    /// Changes an entry that must be there and that nobody else can have changed.
+    fn change_held(
+        &self,
+        trx: &mut EngineTransaction,
+        position: usize,
+        key: &[u8],
+        intent: Intent<'_>,
+    ) -> Result<()> {
+        loop {
+            match write_entry(trx, &self.trees[position], key, intent, None)? {
+                Written::Done => return Ok(()),
+                Written::Busy(other) => {
+                    base::probe!("engine.change_without_lock");
+                    self.wait_for(trx, other)?;
+                }
+                other => {
+                    let detail = format!("entry to change: {other:?}");
+                    return Err(self.corrupt(position, detail));
+                }
+            }
+        }
+    }
+
+    /// Inserts a secondary entry; for a unique index under the lock of its own parts, so that
+    /// two inserts of the same value cannot both find none.
+    fn insert_secondary(&self, trx: &mut EngineTransaction, position: usize, key: &[u8]) -> Nested {
+        if self.definition.indexes[position].unique {
+            let split = self.keys.split(position, key)?;
+            if !split.has_null {
+                return self.insert_unique(trx, position, key, split.own_bytes);
+            }
+        }
+        self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok)
+    }
+
+    fn insert_unique(
+        &self,
+        trx: &mut EngineTransaction,
+        position: usize,
+        key: &[u8],
+        own_bytes: usize,
+    ) -> Nested {
+        let (tree, value) = (self.trees[position].id(), &key[..own_bytes]);
+        let rule = trx.wait_rule();
+        let locked = trx.trx.lock(tree, value, txn::LockMode::Exclusive, LockKind::Record, rule);
+        trx.locked(locked)?;
+        let result = match self.find_duplicate(trx, position, value) {
+            Ok(Some(found)) => Ok(Err(found)),
+            Ok(None) => self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok),
+            Err(error) => Err(error),
+        };
+        // From here on the uncommitted entry itself keeps others out.
+        trx.trx.unlock(tree, value);
+        result
+    }
+
+    /// A live entry of a unique index with this value.
+    fn find_duplicate(
+        &self,
+        trx: &mut EngineTransaction,
+        position: usize,
+        value: &[u8],
+    ) -> Result<Option<DuplicateKey>> {
+        let tree = &self.trees[position];
+        let mut batch = Batch::new();
+        'again: loop {
+            let mut cursor = tree.cursor(Direction::Forward);
+            cursor.seek(Bound::Included(value));
+            if let Some(end) = after_prefix(value) {
+                cursor.stop_at(Bound::Excluded(&end));
+            }
+            loop {
+                let more = cursor.next_batch(&mut batch, 8, 16 << 10);
+                if !more.map_err(|error| from_tree(error, || self.object(position)))? {
+                    return Ok(None);
+                }
+                for item in batch.iter() {
+                    match trx.trx.word_state(item.entry.word) {
+                        WordState::Active(other) => {
+                            self.wait_for(trx, other)?;
+                            continue 'again;
+                        }
+                        WordState::Stale => {
+                            runtime::yield_now();
+                            continue 'again;
+                        }
+                        _ if item.entry.flags & btree::DELETED != 0 => {}
+                        _ => {
+                            let clustered_key = item.key[value.len()..].to_vec();
+                            return Ok(Some(DuplicateKey { index: position, clustered_key }));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn insert_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
+        if let Err(found) = self.insert_clustered(trx, row)? {
+            return Ok(Err(found));
+        }
+        for position in 1..self.trees.len() {
+            let mut key = std::mem::take(&mut trx.buffers.key);
+            let result = self
+                .keys
+                .secondary_key(position, row, &mut key)
+                .and_then(|()| self.insert_secondary(trx, position, &key));
+            trx.buffers.key = key;
+            if !matches!(result, Ok(Ok(()))) {
+                return result;
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn update_row(&self, trx: &mut EngineTransaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        if old.key == new.key {
+            if old.payload != new.payload {
+                self.change_held(trx, 0, &old.key, Intent::Update(&new.payload))?;
+            }
+        } else {
+            self.change_held(trx, 0, &old.key, Intent::Delete)?;
+            if let Err(found) = self.insert_clustered(trx, new)? {
+                return Ok(Err(found));
+            }
+        }
+        let mut old_key = std::mem::take(&mut trx.buffers.key);
+        let mut new_key = std::mem::take(&mut trx.buffers.other_key);
+        let result = self.update_secondary(trx, (old, &mut old_key), (new, &mut new_key));
+        trx.buffers.key = old_key;
+        trx.buffers.other_key = new_key;
+        result
+    }
+
+    fn update_secondary(
+        &self,
+        trx: &mut EngineTransaction,
+        (old, old_key): (&RowBuffer, &mut Vec<u8>),
+        (new, new_key): (&RowBuffer, &mut Vec<u8>),
+    ) -> Nested {
+        for position in 1..self.trees.len() {
+            self.keys.secondary_key(position, old, old_key)?;
+            self.keys.secondary_key(position, new, new_key)?;
+            if old_key == new_key {
+                continue;
+            }
+            self.change_held(trx, position, old_key, Intent::Delete)?;
+            if let Err(found) = self.insert_secondary(trx, position, new_key)? {
+                return Ok(Err(found));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn delete_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Result<()> {
+        self.change_held(trx, 0, &row.key, Intent::Delete)?;
+        for position in 1..self.trees.len() {
+            let mut key = std::mem::take(&mut trx.buffers.key);
+            let result = self
+                .keys
+                .secondary_key(position, row, &mut key)
+                .and_then(|()| self.change_held(trx, position, &key, Intent::Delete));
+            trx.buffers.key = key;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Runs a change of a row; unless all of it succeeds, nothing of it stays.
+    fn whole<T>(
+        &self,
+        trx: &mut EngineTransaction,
+        change: impl FnOnce(&mut EngineTransaction) -> Result<std::result::Result<T, DuplicateKey>>,
+    ) -> Result<std::result::Result<T, DuplicateKey>> {
+        trx.prepare_write()?;
+        let before = trx.trx.undo_count();
+        let result = change(trx);
+        self.counters.note_change();
+        let rolled_back = matches!(result, Err(EngineError::Deadlock | EngineError::WriteConflict));
+        if !matches!(result, Ok(Ok(_))) && !rolled_back {
+            trx.undo_to(before)?;
+        }
+        result
+    }
+}
+
+impl Table for EngineTable {
+    fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    fn insert(&self, trx: &mut dyn Transaction, row: &mut RowBuffer) -> Nested {
+        if self.definition.hidden_row_id {
+            row.key.clear();
+            row.key.extend_from_slice(&self.counters.next_row_id().to_be_bytes());
+        }
+        let row = &*row;
+        self.whole(own(trx), |trx| self.insert_row(trx, row))
+    }
+
+    fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        self.whole(own(trx), |trx| self.update_row(trx, old, new))
+    }
+
+    fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()> {
+        let deleted = self.whole(own(trx), |trx| self.delete_row(trx, row).map(Ok))?;
+        deleted.map_err(|_| self.corrupt(0, "duplicate met by a delete"))
+    }
+
+    fn get(
+        &self,
+        trx: &mut dyn Transaction,
+        clustered_key: &[u8],
+        lock: LockMode,
+        wait: LockWait,
+        row: &mut RowBuffer,
+    ) -> Result<bool> {
+        let trx = own(trx);
+        let found = match effective_lock(trx, lock) {
+            None => self.read_plain(trx, clustered_key, row)?,
+            Some(mode) => self.read_locked(trx, clustered_key, mode, wait, row)?,
+        };
+        if found {
+            row.key.clear();
+            row.key.extend_from_slice(clustered_key);
+        }
+        Ok(found)
+    }
+
+    fn scan(&self, trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>> {
+        Ok(Box::new(EngineCursor::new(self.0.clone(), own(trx), options)))
+    }
+
+    fn unlock_row(&self, trx: &mut dyn Transaction, row: &RowBuffer) {
+        let trx = own(trx);
+        if std::mem::take(&mut trx.last_lock_is_new) {
+            trx.trx.unlock(self.trees[0].id(), &row.key);
+        }
+    }
+
+    fn reserve_auto_increment(&self, count: u64, increment: u64, offset: u64) -> Result<u64> {
+        self.counters.reserve(&self.core, count, increment, offset)
+    }
+
+    fn observe_auto_increment(&self, value: u64) -> Result<()> {
+        self.counters.observe(&self.core, value)
+    }
+
+    fn next_auto_increment(&self) -> u64 {
+        self.counters.next()
+    }
+
+    fn set_auto_increment(&self, value: u64) -> Result<()> {
+        self.counters.set(&self.core, value)
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.collect_statistics()
+    }
+
+    fn estimate_range(&self, index: usize, range: &KeyRange) -> u64 {
+        self.estimate(index, &Interval::new(range))
+    }
+
+    fn check(&self) -> Result<Vec<TableFinding>> {
+        self.check_table()
+    }
+}
+
+/// The lock that a read takes: SERIALIZABLE turns plain reads into shared locks.
+pub(crate) fn effective_lock(trx: &EngineTransaction, lock: LockMode) -> Option<txn::LockMode> {
+    match lock {
+        LockMode::None if trx.options.isolation != Isolation::Serializable => None,
+        LockMode::None | LockMode::Shared => Some(txn::LockMode::Shared),
+        LockMode::Exclusive => Some(txn::LockMode::Exclusive),
+    }
+}

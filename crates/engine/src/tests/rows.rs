@@ -1,0 +1,227 @@
+//! Rows through the border: versions, locks, indexes, statements that fail.
+
+use super::*;
+use engine_api::EngineError;
+
+#[test]
+fn insert_read_update_delete_commit_rollback() {
+    simulate(1, || {
+        let engine = volatile_engine(64 << 20);
+        let t = Tested::create(&*engine);
+        let mut one = engine.begin(options());
+        assert_eq!(t.insert(&mut *one, &row(1, 10, Some(100), b"a")).unwrap(), Ok(()));
+        assert_eq!(t.insert(&mut *one, &row(2, 10, None, b"b")).unwrap(), Ok(()));
+        let duplicate = t.insert(&mut *one, &row(1, 0, None, b"")).unwrap().unwrap_err();
+        assert_eq!((duplicate.index, duplicate.clustered_key), (0, t.key(1)));
+        let duplicate = t.insert(&mut *one, &row(3, 0, Some(100), b"")).unwrap().unwrap_err();
+        assert_eq!((duplicate.index, duplicate.clustered_key), (2, t.key(1)));
+        let mut two = engine.begin(options());
+        assert_eq!(t.all(&mut *two), vec![]);
+        one.commit().unwrap();
+        assert_eq!(t.all(&mut *two), vec![], "its snapshot is older");
+        two.commit().unwrap();
+
+        let mut three = engine.begin(options());
+        let rows = vec![row(1, 10, Some(100), b"a"), row(2, 10, None, b"b")];
+        assert_eq!(t.all(&mut *three), rows);
+        t.update(&mut *three, 1, |row| row.k = 5).unwrap().unwrap().unwrap();
+        t.update(&mut *three, 2, |row| row.id = 7).unwrap().unwrap().unwrap();
+        let point = three.begin_statement();
+        assert!(t.delete(&mut *three, 1).unwrap());
+        assert_eq!(t.get(&mut *three, 1, LockMode::None).unwrap(), None);
+        three.rollback_to(point).unwrap();
+        let changed = vec![row(1, 5, Some(100), b"a"), row(7, 10, None, b"b")];
+        assert_eq!(t.all(&mut *three), changed);
+        let by_k = t.scan(&mut *three, 1, LockMode::None, ScanDirection::Backward).unwrap();
+        assert_eq!(by_k, changed.iter().rev().cloned().collect::<Vec<_>>());
+        three.rollback().unwrap();
+        t.assert_sound();
+        let mut four = engine.begin(options());
+        assert_eq!(t.all(&mut *four), rows);
+        four.commit().unwrap();
+        engine.stop();
+    });
+}
+
+#[test]
+fn snapshots_stay_and_conflicts_roll_back() {
+    simulate(2, || {
+        let engine = volatile_engine(64 << 20);
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..50 {
+            t.insert(&mut *trx, &row(id, id % 5, Some(id), &vec![id as u8; 3000]))
+                .unwrap()
+                .unwrap();
+        }
+        trx.commit().unwrap();
+        let mut reader = engine.begin(options());
+        reader.open_snapshot();
+        let mut writer = engine.begin(options());
+        for id in 0..50 {
+            match id % 3 {
+                0 => assert!(t.delete(&mut *writer, id).unwrap()),
+                1 => drop(t.update(&mut *writer, id, |row| row.k += 100).unwrap()),
+                _ => drop(t.update(&mut *writer, id, |row| row.c = vec![9; 9000]).unwrap()),
+            }
+        }
+        writer.commit().unwrap();
+        runtime::sleep(Duration::from_millis(200));
+        let before: Vec<_> =
+            (0..50).map(|id| row(id, id % 5, Some(id), &vec![id as u8; 3000])).collect();
+        assert_eq!(t.all(&mut *reader), before);
+        let mut by_k = before.clone();
+        by_k.sort_by_key(|row| (row.k, row.id));
+        let found = t.scan(&mut *reader, 1, LockMode::None, ScanDirection::Forward).unwrap();
+        assert_eq!(found, by_k);
+        // Changed since, deleted since, and by a scan.
+        assert_eq!(t.get(&mut *reader, 1, LockMode::Exclusive), Err(EngineError::WriteConflict));
+        reader.open_snapshot();
+        assert_eq!(t.all(&mut *reader).len(), 33, "a fresh transaction after the rollback");
+        reader.rollback().unwrap();
+        let mut late = engine.begin(options());
+        late.open_snapshot();
+        let mut writer = engine.begin(options());
+        assert!(t.delete(&mut *writer, 1).unwrap());
+        writer.commit().unwrap();
+        let scan = t.scan(&mut *late, 0, LockMode::Shared, ScanDirection::Forward);
+        assert_eq!(scan, Err(EngineError::WriteConflict));
+        late.rollback().unwrap();
+        let mut committed = engine.begin(isolation(Isolation::ReadCommitted));
+        assert_eq!(t.get(&mut *committed, 4, LockMode::Exclusive).unwrap().unwrap().k, 104);
+        committed.commit().unwrap();
+        t.assert_sound();
+        runtime::sleep(Duration::from_millis(200));
+        assert_eq!(engine.core.txn.purge_length(), 0);
+        t.assert_sound();
+        engine.stop();
+    });
+}
+
+#[test]
+fn deadlocks_timeouts_and_skipped_rows() {
+    simulate(3, || {
+        let engine = volatile_engine(64 << 20);
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 1..=3 {
+            t.insert(&mut *trx, &row(id, id, None, b"")).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let mut one = engine.begin(options());
+        t.update(&mut *one, 1, |row| row.k = 50).unwrap();
+        let (other, tested) = (engine.core.clone(), t.clone());
+        let fiber = runtime::spawn("other", move || {
+            let mut two: Box<dyn Transaction> =
+                Box::new(crate::transaction::EngineTransaction::new(other, options()));
+            tested.update(&mut *two, 2, |row| row.k = 60).unwrap();
+            let result = tested.update(&mut *two, 1, |row| row.k = 61);
+            let again = result.is_ok();
+            two.commit().unwrap();
+            again
+        });
+        runtime::sleep(Duration::from_millis(1));
+        let mine = t.update(&mut *one, 2, |row| row.k = 51);
+        let other_done = fiber;
+        let mine_failed = mine == Err(EngineError::Deadlock);
+        one.commit().unwrap();
+        assert_eq!(other_done.join().unwrap(), mine_failed, "exactly one gave up");
+
+        let mut one = engine.begin(options());
+        assert!(t.delete(&mut *one, 3).unwrap());
+        let mut two = engine.begin(options());
+        two.set_lock_wait_timeout(Duration::from_secs(2));
+        let begun = runtime::now();
+        let blocked = t.insert(&mut *two, &row(3, 0, None, b""));
+        assert_eq!(blocked, Err(EngineError::LockWaitTimeout));
+        assert!(begun.elapsed() >= Duration::from_secs(2));
+        let mut buffer = RowBuffer::default();
+        let (lock, key) = (LockMode::Shared, t.key(3));
+        let skipped = t.table.get(&mut *two, &key, lock, LockWait::SkipLocked, &mut buffer);
+        assert_eq!(skipped, Ok(false));
+        let refused = t.table.get(&mut *two, &key, lock, LockWait::NoWait, &mut buffer);
+        assert_eq!(refused, Err(EngineError::LockNotAvailable));
+        one.rollback().unwrap();
+        assert!(t.table.get(&mut *two, &key, lock, LockWait::NoWait, &mut buffer).unwrap());
+        two.commit().unwrap();
+        t.assert_sound();
+        assert!(engine.core.txn.locks().is_empty());
+        engine.stop();
+    });
+}
+
+#[test]
+#[ignore = "the volatile store gives its own records no log positions yet"]
+fn indexes_are_built_and_dropped_and_tables_come_and_go() {
+    simulate(4, || {
+        let engine = volatile_engine(128 << 20);
+        let mut definition = definition();
+        definition.indexes.truncate(1);
+        let mut trx = engine.begin(options());
+        engine.create_table(&mut *trx, &mut definition).unwrap();
+        trx.commit().unwrap();
+        let t = Tested { table: engine.open_table(Arc::new(definition.clone())).unwrap() };
+        let mut trx = engine.begin(options());
+        for id in 0..3000 {
+            let u = (id % 7 != 0).then_some(id / 2 * 2);
+            t.insert(&mut *trx, &row(id, id * 31 % 100, u, b"xyz")).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let mut trx = engine.begin(options());
+        definition.indexes.push(index("k", false, &[1]));
+        engine.build_index(&mut *trx, &mut definition, 1).unwrap().unwrap();
+        trx.commit().unwrap();
+        let with_k = Tested { table: engine.open_table(Arc::new(definition.clone())).unwrap() };
+        with_k.assert_sound();
+        let statistics = with_k.table.statistics();
+        assert!((2500..3500).contains(&statistics.rows), "{statistics:?}");
+        assert!((50..200).contains(&statistics.distinct[1][0]), "{statistics:?}");
+        let mut trx = engine.begin(options());
+        let mut wrong = definition.clone();
+        wrong.indexes.push(index("u", true, &[2]));
+        let duplicate = engine.build_index(&mut *trx, &mut wrong, 2).unwrap().unwrap_err();
+        assert_eq!(duplicate.index, 2);
+        trx.commit().unwrap();
+        let trees = engine.core.tree_ids().len();
+        let mut trx = engine.begin(options());
+        engine.drop_index(&mut *trx, &definition, 1).unwrap();
+        trx.rollback().unwrap();
+        assert_eq!(engine.core.tree_ids().len(), trees);
+        let mut trx = engine.begin(options());
+        engine.drop_table(&mut *trx, &definition).unwrap();
+        trx.commit().unwrap();
+        assert_eq!(engine.core.tree_ids(), vec![]);
+        assert_eq!(crate::dictionary::shapes(&engine.core, false).unwrap(), vec![]);
+        let mut trx = engine.begin(options());
+        let mut definition = super::definition();
+        engine.create_table(&mut *trx, &mut definition).unwrap();
+        trx.rollback().unwrap();
+        assert_eq!(engine.core.tree_ids(), vec![]);
+        engine.stop();
+    });
+}
+
+#[test]
+fn the_dictionary_is_transactional() {
+    simulate(5, || {
+        let engine = volatile_engine(64 << 20);
+        let mut one = engine.begin(options());
+        engine.dictionary_put(&mut *one, b"a/1", b"x").unwrap();
+        engine.dictionary_put(&mut *one, b"a/2", b"y").unwrap();
+        engine.dictionary_put(&mut *one, b"b/1", b"z").unwrap();
+        let mut two = engine.begin(options());
+        assert_eq!(engine.dictionary_get(&mut *two, b"a/1").unwrap(), None);
+        one.commit().unwrap();
+        let value = engine.dictionary_get(&mut *two, b"a/1").unwrap();
+        assert_eq!(value.as_deref(), Some(&b"x"[..]), "the newest committed");
+        engine.dictionary_delete(&mut *two, b"a/1").unwrap();
+        engine.dictionary_put(&mut *two, b"a/2", b"yy").unwrap();
+        let pairs = engine.dictionary_scan(&mut *two, b"a/").unwrap();
+        assert_eq!(pairs, vec![(b"a/2".to_vec(), b"yy".to_vec())]);
+        two.rollback().unwrap();
+        let mut three = engine.begin(options());
+        assert_eq!(engine.dictionary_scan(&mut *three, b"").unwrap().len(), 3);
+        three.commit().unwrap();
+        engine.stop();
+    });
+}

@@ -1,0 +1,304 @@
+//! A transaction of the engine: its versions and locks (`txn`), its buffers, its table changes.
+//!
+//! ```text
+//! begin -> (statements) -> commit: record appended, published, locks gone -> durable -> trees of
+//!                                  dropped tables given back -> Ok
+//!                       -> rollback: changes undone newest first, each with a compensation record
+//! ```
+//!
+//! 1. A deadlock or write conflict rolls the whole transaction back before the error is returned;
+//!    the value can be used on as a fresh transaction with the same options.
+//! 2. Undoing runs under a cancel token of its own: KILL does not leave half a rollback.
+//! 3. Trees created are dropped when their creation is undone; trees dropped go away only after
+//!    the commit is durable.
+
+use crate::core::Core;
+use crate::error::{from_lock, from_txn, from_undo};
+use base::{TableId, TreeId, TrxId};
+use btree::EntryBuffer;
+use engine_api::{
+    EngineError, Isolation, Result, Savepoint, Transaction as ApiTransaction, TransactionOptions,
+};
+use runtime::CancelToken;
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+use txn::{LockError, Reader, Transaction, WaitRule};
+use wal::{FlushPolicy, RecordBuilder, RecordKind};
+
+/// Version of the logical part of commit records:
+/// `version u8 | flags u8 (0) | microseconds since 1970 i64 | extensions (none)`.
+const COMMIT_VERSION: u8 = 1;
+
+/// What a transaction does to trees as wholes.
+pub(crate) enum TreeStep {
+    /// Created at this point; dropped when that is undone.
+    Created { at: u64, tree: TreeId },
+    /// To be dropped after the commit.
+    Dropped { at: u64, tree: TreeId },
+    /// The table's counters go after the commit.
+    Forgotten { at: u64, table: TableId },
+}
+
+impl TreeStep {
+    fn at(&self) -> u64 {
+        match self {
+            Self::Created { at, .. } | Self::Dropped { at, .. } | Self::Forgotten { at, .. } => *at,
+        }
+    }
+}
+
+/// Buffers that grow once and are reused by every row.
+pub(crate) struct Buffers {
+    pub(crate) record: RecordBuilder,
+    pub(crate) logical: Vec<u8>,
+    pub(crate) entry: EntryBuffer,
+    pub(crate) older: Vec<u8>,
+    pub(crate) key: Vec<u8>,
+    pub(crate) other_key: Vec<u8>,
+}
+
+/// See the head of the file.
+pub(crate) struct EngineTransaction {
+    pub(crate) core: Arc<Core>,
+    pub(crate) trx: Transaction,
+    pub(crate) options: TransactionOptions,
+    pub(crate) buffers: Buffers,
+    pub(crate) steps: Vec<TreeStep>,
+    /// The last row lock was new to the transaction: `unlock_row` may give it back.
+    pub(crate) last_lock_is_new: bool,
+    finished: bool,
+}
+
+/// The engine's own type behind the border's trait object.
+pub(crate) fn own(trx: &mut dyn ApiTransaction) -> &mut EngineTransaction {
+    trx.as_any_mut().downcast_mut().expect("an engine is given its own transactions")
+}
+
+impl EngineTransaction {
+    pub(crate) fn new(core: Arc<Core>, options: TransactionOptions) -> Self {
+        let policy = match options.flush_policy {
+            engine_api::FlushPolicy::EverySecond => FlushPolicy::EverySecond,
+            engine_api::FlushPolicy::Synchronous => FlushPolicy::EveryCommit,
+            engine_api::FlushPolicy::WriteOnly => FlushPolicy::WriteEveryCommit,
+        };
+        if core.wal.policy() != policy {
+            core.wal.set_policy(policy);
+        }
+        let trx = core.txn.begin();
+        let buffers = core.take_buffers();
+        Self {
+            core,
+            trx,
+            options,
+            buffers,
+            steps: Vec::new(),
+            last_lock_is_new: false,
+            finished: false,
+        }
+    }
+
+    /// How plain reads read at this isolation level.
+    #[inline]
+    pub(crate) fn reader(&mut self) -> Reader {
+        match self.options.isolation {
+            Isolation::ReadUncommitted => self.trx.newest_reader(true),
+            _ => self.trx.reader(),
+        }
+    }
+
+    /// Until when a lock may be waited for.
+    pub(crate) fn wait_rule(&self) -> WaitRule {
+        WaitRule::Until(runtime::now() + self.options.lock_wait_timeout)
+    }
+
+    /// The snapshot that rows about to be changed must not be newer than, if there is one.
+    pub(crate) fn conflict_snapshot(&self) -> Option<base::Lsn> {
+        let checks =
+            self.options.snapshot_isolation && self.options.isolation == Isolation::RepeatableRead;
+        self.trx.open_snapshot().filter(|_| checks)
+    }
+
+    /// Called before every change.
+    pub(crate) fn prepare_write(&mut self) -> Result<()> {
+        if self.options.read_only {
+            return Err(EngineError::Unsupported("changes in a read only transaction"));
+        }
+        self.core.refuse_when_stopping()?;
+        self.trx.protect_reads();
+        self.trx.prepare_write().map_err(from_undo)
+    }
+
+    /// Passes a lock error on; a deadlock rolls everything back first.
+    pub(crate) fn locked<T>(&mut self, result: std::result::Result<T, LockError>) -> Result<T> {
+        match result {
+            Ok(value) => Ok(value),
+            Err(LockError::Deadlock) => {
+                self.roll_back_all()?;
+                Err(EngineError::Deadlock)
+            }
+            Err(error) => Err(from_lock(error)),
+        }
+    }
+
+    /// The row has changed since the snapshot: rolls everything back and says so.
+    pub(crate) fn write_conflict(&mut self) -> EngineError {
+        base::probe!("engine.write_conflict");
+        match self.roll_back_all() {
+            Ok(()) => EngineError::WriteConflict,
+            Err(error) => error,
+        }
+    }
+
+    /// Undoes changes until `count` are left.
+    pub(crate) fn undo_to(&mut self, count: u64) -> Result<()> {
+        if self.trx.undo_count() > count {
+            let token = CancelToken::new();
+            runtime::with_cancel(&token, || crate::rollback::undo_to(self, count))?;
+        }
+        while self.steps.last().is_some_and(|step| step.at() >= count) {
+            if let Some(TreeStep::Created { tree, .. }) = self.steps.pop() {
+                self.core.drop_tree(tree)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Self::undo_to`], keeping only the first `steps` of those that are left.
+    pub(crate) fn undo_to_step(&mut self, count: u64, steps: usize) -> Result<()> {
+        let kept: Vec<_> = self.steps.drain(..steps.min(self.steps.len())).collect();
+        let undone = self.undo_to(count);
+        self.steps.splice(0..0, kept);
+        undone
+    }
+
+    fn roll_back_all(&mut self) -> Result<()> {
+        // Steps carry the number of changes before them, so zero undoes all of them.
+        self.undo_to(0)?;
+        self.trx.end_rollback(&mut self.buffers.record).map_err(|error| from_txn(&error))
+    }
+
+    fn commit_now(&mut self) -> Result<()> {
+        let record = &mut self.buffers.record;
+        record.reset(RecordKind::Commit, TrxId::ZERO);
+        record.logical(&[COMMIT_VERSION, 0]);
+        record.logical(&runtime::wall_clock_micros().to_le_bytes());
+        match self.trx.commit(record) {
+            Ok(None) => self.trx.wait_met_durable().map_err(|error| from_txn(&error)),
+            Ok(Some(timestamp)) if self.steps.is_empty() => {
+                let waited = self.core.wal.wait_commit(timestamp);
+                waited.map_err(|error| EngineError::Failed(error.to_string()))
+            }
+            Ok(Some(timestamp)) => {
+                let waited = self.core.wal.wait_durable(timestamp);
+                waited.map_err(|error| EngineError::Failed(error.to_string()))?;
+                self.finish_steps();
+                Ok(())
+            }
+            Err(error) => {
+                self.roll_back_all()?;
+                Err(from_txn(&error))
+            }
+        }
+    }
+
+    /// The commit is durable: dropped trees give their space back. What fails here, or is cut
+    /// off by a crash, is found again as an orphan by the next start.
+    fn finish_steps(&mut self) {
+        for step in std::mem::take(&mut self.steps) {
+            match step {
+                TreeStep::Created { .. } => {}
+                TreeStep::Dropped { tree, .. } => {
+                    if self.core.drop_tree(tree).is_err() {
+                        base::probe!("engine.drop_tree_left_to_restart");
+                    }
+                }
+                TreeStep::Forgotten { table, .. } => self.core.counters.forget(table),
+            }
+        }
+    }
+}
+
+impl Drop for EngineTransaction {
+    fn drop(&mut self) {
+        let unwinding = std::thread::panicking();
+        if !self.finished && !unwinding && self.roll_back_all().is_err() {
+            base::probe!("engine.rollback_at_drop_failed");
+        }
+        let buffers = std::mem::replace(&mut self.buffers, Buffers::new());
+        self.core.give_back_buffers(buffers);
+    }
+}
+
+impl Buffers {
+    /// Not grown by an exceptionally large row.
+    pub(crate) fn is_worth_keeping(&self) -> bool {
+        const LIMIT: usize = 64 << 10;
+        self.entry.payload.capacity() < LIMIT
+            && self.older.capacity() < LIMIT
+            && self.logical.capacity() < LIMIT
+    }
+
+    pub(crate) fn new() -> Self {
+        Self {
+            record: RecordBuilder::new(RecordKind::Change, TrxId::ZERO),
+            logical: Vec::new(),
+            entry: EntryBuffer::new(),
+            older: Vec::new(),
+            key: Vec::new(),
+            other_key: Vec::new(),
+        }
+    }
+}
+
+impl ApiTransaction for EngineTransaction {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn id(&self) -> TrxId {
+        if self.trx.header() == 0 { TrxId::ZERO } else { self.trx.id() }
+    }
+
+    fn has_written(&self) -> bool {
+        self.trx.undo_count() > 0 || !self.steps.is_empty()
+    }
+
+    fn open_snapshot(&mut self) {
+        self.trx.snapshot();
+    }
+
+    fn begin_statement(&mut self) -> Savepoint {
+        match self.options.isolation {
+            Isolation::RepeatableRead => self.trx.end_protection(),
+            _ => self.trx.close_snapshot(),
+        }
+        self.savepoint()
+    }
+
+    fn savepoint(&mut self) -> Savepoint {
+        Savepoint(self.trx.undo_count())
+    }
+
+    fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        self.undo_to(savepoint.0)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<()> {
+        self.finished = true;
+        self.commit_now()
+    }
+
+    fn rollback(mut self: Box<Self>) -> Result<()> {
+        self.finished = true;
+        self.roll_back_all()
+    }
+
+    fn wait_read_durable(&mut self) -> Result<()> {
+        self.trx.wait_met_durable().map_err(|error| from_txn(&error))
+    }
+
+    fn set_lock_wait_timeout(&mut self, timeout: Duration) {
+        self.options.lock_wait_timeout = timeout;
+    }
+}
