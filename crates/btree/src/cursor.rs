@@ -7,10 +7,11 @@
 //!    seen, entries before it are not.
 
 use crate::descent::{Descent, Stop};
-use crate::entry::Batch;
+use crate::entry::{Batch, OVERFLOW};
 use crate::error::TreeError;
 use crate::layout::MAX_LEVELS;
 use crate::node::{self, Route};
+use crate::overflow::Reference;
 use crate::page_read::slice;
 use crate::tree::Tree;
 use base::PageId;
@@ -153,8 +154,11 @@ impl Cursor {
         let forward = self.direction == Direction::Forward;
         let prefix = node::prefix(bytes);
         let total = range.len();
+        // Overflow values are read later but count now.
+        let mut value_bytes = 0;
         for step in 0..total {
-            if batch.len() == max_entries || batch.byte_len() >= max_bytes && !batch.is_empty() {
+            let full = batch.byte_len().saturating_add(value_bytes) >= max_bytes;
+            if batch.len() == max_entries || full && !batch.is_empty() {
                 let last = batch.get(batch.len() - 1).key.to_vec();
                 return Ok(Visit { place: Place::Behind, key: Some(last), leaf_done: false });
             }
@@ -163,6 +167,10 @@ impl Cursor {
             let header = node::leaf_header(bytes, slot);
             let payload = slice(bytes, header.payload_offset, header.payload_len);
             batch.push([prefix, node::suffix(bytes, slot)], header.flags, header.word, payload);
+            if header.flags & OVERFLOW != 0 {
+                let length = Reference::decode(payload).map_or(0, |reference| reference.length);
+                value_bytes = value_bytes.saturating_add(length as usize);
+            }
         }
         if stops {
             return Ok(Visit { place: Place::End, key: None, leaf_done: true });

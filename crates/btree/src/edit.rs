@@ -151,6 +151,54 @@ fn update_hints(page: &mut [u8], changed: usize, former_count: usize) {
     }
 }
 
+/// Computes all heads anew, leaving out `skip` bytes, and the hints with them.
+fn set_head_skip(page: &mut [u8], skip: usize) {
+    put_u16(page, HEAD_SKIP, skip);
+    for index in 0..node::count(page) {
+        let slot = node::slot(page, index);
+        let rest = node::suffix(page, slot).get(skip..).unwrap_or(&[]);
+        let head = node::head_of(rest);
+        put_slot(page, index, Slot { head, ..slot });
+    }
+    update_hints(page, 0, 0);
+}
+
+/// Bytes that the suffixes of all slots share: those of the first and the last one.
+fn shared_bytes(page: &[u8]) -> usize {
+    let count = node::count(page);
+    if count < 2 {
+        return 0;
+    }
+    let [first, last] = [0, count - 1].map(|index| node::suffix(page, node::slot(page, index)));
+    node::common_prefix(first, last)
+}
+
+/// Makes sure that a new suffix begins with the bytes heads leave out; returns its head.
+fn admit_suffix(page: &mut [u8], suffix: &[u8]) -> u32 {
+    let skip = node::head_skip(page);
+    if skip > 0 {
+        let shared = match node::count(page) {
+            0 => 0,
+            _ => node::common_prefix(node::suffix(page, node::slot(page, 0)), suffix),
+        };
+        if shared < skip {
+            set_head_skip(page, shared);
+        }
+    }
+    node::head_of(&suffix[node::head_skip(page)..])
+}
+
+/// Looks now and then whether a growing node's suffixes have begun to share bytes.
+fn review_head_skip(page: &mut [u8]) {
+    let count = node::count(page);
+    if count >= 8 && count.is_power_of_two() {
+        let shared = shared_bytes(page);
+        if shared > node::head_skip(page) {
+            set_head_skip(page, shared);
+        }
+    }
+}
+
 fn open_slot(page: &mut [u8], index: usize, slot: Slot) {
     let count = node::count(page);
     let at = SLOTS + SLOT_BYTES * index;
@@ -201,13 +249,15 @@ fn insert_entry(page: &mut [u8], index: usize, suffix: &[u8], tail: [&[u8]; 2]) 
     }
     let length = suffix.len() + tail[0].len() + tail[1].len();
     make_gap(page, length + SLOT_BYTES)?;
+    let head = admit_suffix(page, suffix);
     let offset = take_heap(page, length);
     let (key_part, rest) = page[offset..offset + length].split_at_mut(suffix.len());
     key_part.copy_from_slice(suffix);
     let (first, second) = rest.split_at_mut(tail[0].len());
     first.copy_from_slice(tail[0]);
     second.copy_from_slice(tail[1]);
-    open_slot(page, index, Slot { offset, suffix_len: suffix.len(), head: node::head_of(suffix) });
+    open_slot(page, index, Slot { offset, suffix_len: suffix.len(), head });
+    review_head_skip(page);
     Ok(())
 }
 
@@ -396,7 +446,7 @@ pub fn remove_child(page: &mut [u8], index: usize) -> Result {
 }
 
 /// Appends entries `range` of `source` behind those of `target`, whose fences contain their keys.
-/// Hints are the caller's to [`finish`].
+/// Heads and hints are the caller's to [`finish`].
 pub fn append_entries(target: &mut [u8], source: &[u8], range: Range<usize>) -> Result {
     let (prefix, target_prefix) = (node::prefix(source), node::prefix_len(target));
     for index in range {
@@ -425,9 +475,8 @@ pub fn append_entry(target: &mut [u8], key: [&[u8]; 2], tail: &[u8]) -> Result {
     entry[..key[0].len()].copy_from_slice(key[0]);
     entry[key[0].len()..suffix_len].copy_from_slice(key[1]);
     entry[suffix_len..].copy_from_slice(tail);
-    let head = node::head_of(&target[offset..offset + suffix_len]);
     let count = node::count(target);
-    put_slot(target, count, Slot { offset, suffix_len, head });
+    put_slot(target, count, Slot { offset, suffix_len, head: 0 });
     put_u16(target, COUNT, count + 1);
     Ok(())
 }
@@ -453,7 +502,7 @@ pub fn append_leaf(
     let tail = offset + suffix.len();
     target[tail..tail + LEAF_HEADER_BYTES].copy_from_slice(&header);
     target[tail + LEAF_HEADER_BYTES..offset + length].copy_from_slice(payload);
-    let slot = Slot { offset, suffix_len: suffix.len(), head: node::head_of(suffix) };
+    let slot = Slot { offset, suffix_len: suffix.len(), head: 0 };
     put_slot(target, count, slot);
     put_u16(target, COUNT, count + 1);
     Ok(())
@@ -467,9 +516,9 @@ pub fn append_separator(target: &mut [u8], key: &[u8], child: u64) -> Result {
     append_entry(target, [suffix, &[]], &child_bytes(child))
 }
 
-/// Completes a node built by appending: fills in the hints.
+/// Completes a node built by appending: fills in heads and hints.
 pub fn finish(target: &mut [u8]) {
-    update_hints(target, 0, 0);
+    set_head_skip(target, shared_bytes(target));
 }
 
 /// Rebuilds `page` through a scratch page: `build` gets the old bytes and the new, empty ones.

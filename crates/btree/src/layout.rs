@@ -33,8 +33,10 @@ pub const UPPER_OFFSET: usize = LOWER_LEN + 2;
 pub const UPPER_LEN: usize = UPPER_OFFSET + 2;
 /// Slot of the latest insert, plus one; 0 when there is none. u16.
 pub const LAST_INSERT: usize = UPPER_LEN + 2;
-/// Inner nodes: the child right of the last separator. u64, after two reserved bytes.
-pub const UPPER_CHILD: usize = LAST_INSERT + 4;
+/// Bytes that all suffixes have in common and that heads leave out. u16.
+pub const HEAD_SKIP: usize = LAST_INSERT + 2;
+/// Inner nodes: the child right of the last separator. u64.
+pub const UPPER_CHILD: usize = HEAD_SKIP + 2;
 /// Sixteen heads of evenly spaced slots, u32 each: one cache line that narrows the search.
 pub const HINTS: usize = UPPER_CHILD + 8;
 /// Number of hints.

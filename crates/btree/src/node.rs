@@ -3,8 +3,9 @@
 //! 1. Keys of a node lie in `[lower fence, upper fence)`; a missing fence is infinity.
 //! 2. `prefix` is the common prefix of both fences (empty if one is missing); every key in the
 //!    range begins with it, so slots hold only what follows it (the *suffix*).
-//! 3. A slot's head is the first four bytes of the suffix, big-endian, padded with zeroes; heads
-//!    that differ decide a comparison alone.
+//! 3. All suffixes begin with the same `head_skip` bytes; a slot's head is the four bytes that
+//!    follow, big-endian, padded with zeroes. Heads that differ decide a comparison alone. (Nodes
+//!    at the edges of a tree lack a fence and so a prefix; this is what keeps their heads useful.)
 //! 4. Slots are in strictly ascending key order.
 //! 5. An inner slot holds a separator and the child whose range ends before it; the last child
 //!    is `upper_child`.
@@ -21,7 +22,7 @@ pub struct Slot {
     pub offset: usize,
     /// Length of the key suffix.
     pub suffix_len: usize,
-    /// First four bytes of the suffix, big-endian.
+    /// Four bytes of the suffix, see the head of this file.
     pub head: u32,
 }
 
@@ -43,7 +44,7 @@ impl Slot {
     }
 }
 
-/// Head of a suffix (invariant 3).
+/// Head of what follows the skipped bytes of a suffix (invariant 3).
 #[inline]
 pub fn head_of(suffix: &[u8]) -> u32 {
     match suffix.first_chunk::<4>() {
@@ -86,6 +87,12 @@ pub fn prefix_len<P: PageRead + ?Sized>(page: &P) -> usize {
     usize::from(page.u16_at(PREFIX_LEN))
 }
 
+/// Bytes of every suffix that heads leave out.
+#[inline]
+pub fn head_skip<P: PageRead + ?Sized>(page: &P) -> usize {
+    usize::from(page.u16_at(HEAD_SKIP))
+}
+
 /// Narrows the search range by the hints: the answer for `head` lies in the returned range. The
 /// hints are counted without branches, since which of them is the first is random.
 #[inline]
@@ -119,29 +126,44 @@ fn first_head<P: PageRead + ?Sized>(page: &P, low: usize, high: usize, head: u32
     base + usize::from(length == 1 && slot(page, base).head < head)
 }
 
+/// Compares the key of a slot whose head equals that of `rest`; both without `skip` bytes.
 #[inline]
-fn compare_suffix<P: PageRead + ?Sized>(page: &P, slot: Slot, suffix: &[u8]) -> Ordering {
-    // Equal heads: with four bytes or less on either side the zero padding was compared already,
+fn compare_rest<P: PageRead + ?Sized>(page: &P, slot: Slot, skip: usize, rest: &[u8]) -> Ordering {
+    let length = slot.suffix_len.saturating_sub(skip);
+    // With four bytes or less on either side the zero padding of the heads was compared already,
     // so that only the lengths can differ.
-    if slot.suffix_len <= 4 || suffix.len() <= 4 {
-        return slot.suffix_len.cmp(&suffix.len());
+    if length <= 4 || rest.len() <= 4 {
+        return length.cmp(&rest.len());
     }
-    page.compare(slot.offset + 4, slot.suffix_len - 4, &suffix[4..])
+    page.compare(slot.offset + skip + 4, length - 4, &rest[4..])
 }
 
 /// First slot whose key is not below `key`, and whether it equals `key`. `key` must lie between
 /// the fences (both included), which a correct descent guarantees.
 #[inline]
 pub fn lower_bound<P: PageRead + ?Sized>(page: &P, key: &[u8]) -> (usize, bool) {
-    let suffix = &key[prefix_len(page).min(key.len())..];
-    let head = head_of(suffix);
-    let (low, mut high) = narrow(page, count(page), head);
+    let count = count(page);
+    if count == 0 {
+        return (0, false);
+    }
+    let mut rest = &key[prefix_len(page).min(key.len())..];
+    let skip = head_skip(page);
+    if skip > 0 {
+        let shared = slot(page, 0).offset;
+        match page.compare(shared, skip, &rest[..skip.min(rest.len())]) {
+            Ordering::Less => return (count, false),
+            Ordering::Greater => return (0, false),
+            Ordering::Equal => rest = rest.get(skip..).unwrap_or(&[]),
+        }
+    }
+    let head = head_of(rest);
+    let (low, mut high) = narrow(page, count, head);
     let mut low = first_head(page, low, high, head);
     // Usually one slot at most has this head; several are told apart by their whole keys.
     let mut middle = low;
     while low < high {
         let at = slot(page, middle);
-        let order = at.head.cmp(&head).then_with(|| compare_suffix(page, at, suffix));
+        let order = at.head.cmp(&head).then_with(|| compare_rest(page, at, skip, rest));
         match order {
             Ordering::Less => low = middle + 1,
             Ordering::Greater if middle == low => return (low, false),
@@ -297,20 +319,23 @@ pub fn check(page: &[u8]) -> Result<(), &'static str> {
         }
         used += length;
     }
-    let shared = match (lower_fence(page), upper_fence(page)) {
+    let expected = match (lower_fence(page), upper_fence(page)) {
         (Some(lower), Some(upper)) => common_prefix(lower, upper),
         _ => 0,
     };
-    if prefix_len(page) != shared {
+    if prefix_len(page) != expected {
         return Err("prefix length differs from the fences' common prefix");
     }
+    let skip = head_skip(page);
+    let shared = slice(page, slot(page, 0).offset, skip);
     for index in 0..count(page) {
         let at = slot(page, index);
         let length = entry_bytes(page, at);
         if at.offset < heap || at.offset + length > page.len() {
             return Err("entry outside the heap");
         }
-        if head_of(suffix(page, at)) != at.head {
+        let skipped = suffix(page, at).split_at_checked(skip).filter(|(first, _)| *first == shared);
+        if skipped.is_none_or(|(_, rest)| head_of(rest) != at.head) {
             return Err("slot head differs from its key");
         }
         used += length;

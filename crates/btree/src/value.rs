@@ -53,7 +53,9 @@ impl WrittenValue {
 
 impl Drop for WrittenValue {
     fn drop(&mut self) {
-        if self.reservation.is_some() {
+        // A destructor must not wait while a panic unwinds; the pages are then dropped at the next
+        // start, as after any crash.
+        if self.reservation.is_some() && !std::thread::panicking() {
             base::probe!("btree.overflow_value_dropped");
             for pid in &self.pages[..self.written] {
                 self.tree.store.discard(*pid, self.end);
