@@ -1,0 +1,174 @@
+//! Many seeds, and the sums over them.
+
+use crate::life::{Failure, SeedReport, Subject, run_seed};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+/// Which seeds to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Campaign {
+    /// First seed.
+    pub first: u64,
+    /// How many.
+    pub seeds: u64,
+    /// Operations of each.
+    pub operations: u64,
+    /// Threads; each runs whole simulations of its own.
+    pub threads: u64,
+}
+
+/// Sums over all seeds.
+#[derive(Clone, Debug, Default)]
+pub struct Summary {
+    /// Seeds run.
+    pub seeds: u64,
+    /// Sums of the reports.
+    pub total: SeedReport,
+    /// What the rooms counted, by the names below.
+    pub events: Vec<(&'static str, u64)>,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+}
+
+/// Events that must all have happened in a campaign: printed name, and the metrics or probes
+/// that count it.
+const EVENTS: [(&str, &[&str]); 7] = [
+    ("collections", &["pagestore_collections"]),
+    ("segment reuses", &["pagestore_segment_reuses"]),
+    ("evictions", &["pagestore_evictions"]),
+    ("splits", &["btree_splits"]),
+    ("merges", &["btree_merges"]),
+    ("log wraps", &["wal_files_recycled"]),
+    ("log file switches", &["wal_file_switches"]),
+];
+
+/// Fewer seeds than this need not have met everything.
+const SEEDS_FOR_ALL_EVENTS: u64 = 50;
+
+fn events() -> Vec<(&'static str, u64)> {
+    let probes = base::probe::counts();
+    let value = |name: &str| {
+        let metric = base::metrics::value(name).unwrap_or(0).max(0) as u64;
+        metric + probes.get(name).copied().unwrap_or(0)
+    };
+    let sum = |names: &[&str]| names.iter().map(|name| value(name)).sum();
+    EVENTS.iter().map(|&(event, names)| (event, sum(names))).collect()
+}
+
+/// Runs the seeds; the first failure ends it.
+pub fn run(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Result<Summary, String> {
+    let started = Instant::now();
+    let before = events();
+    let next = AtomicU64::new(campaign.first);
+    let end = campaign.first + campaign.seeds;
+    let total = Mutex::new(Ok(SeedReport::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..campaign.threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        return;
+                    }
+                    let result = run_caught(subject, seed, campaign.operations);
+                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                    match (&mut *total, result) {
+                        (Ok(total), Ok(report)) => total.add(&report),
+                        (Ok(_), Err(failure)) => *total = Err(failure),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let total = total.map_err(|failure| {
+        let operations = campaign.operations;
+        format!("{failure}\nreplay with --seed {} --operations {operations}", failure.seed)
+    })?;
+    let after = events();
+    let events = after.iter().zip(&before).map(|(after, before)| (after.0, after.1 - before.1));
+    let seconds = started.elapsed().as_secs_f64();
+    Ok(Summary { seeds: campaign.seeds, total, events: events.collect(), seconds })
+}
+
+/// A seed that panics outside a fiber has failed, too.
+pub fn run_caught(
+    subject: &Arc<dyn Subject>,
+    seed: u64,
+    operations: u64,
+) -> Result<SeedReport, Failure> {
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        run_seed(subject, seed, operations)
+    }));
+    ran.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Failure { seed, life: 0, message: text.unwrap_or_default() })
+    })
+}
+
+impl SeedReport {
+    /// Adds the numbers of another seed.
+    pub fn add(&mut self, other: &SeedReport) {
+        self.operations += other.operations;
+        self.commits += other.commits;
+        self.definition_changes += other.definition_changes;
+        self.crashes += other.crashes;
+        self.crashes_during_recovery += other.crashes_during_recovery;
+        self.survived += other.survived;
+        self.lost += other.lost;
+        self.undone += other.undone;
+        self.disk.torn_writes += other.disk.torn_writes;
+        self.disk.dropped_sectors += other.disk.dropped_sectors;
+        self.disk.kept_sectors += other.disk.kept_sectors;
+        self.disk.writes += other.disk.writes;
+        self.disk.syncs += other.disk.syncs;
+        self.disk.reads += other.disk.reads;
+        self.trace ^= other.trace;
+    }
+}
+
+impl Summary {
+    /// Everything that must have happened, with how often.
+    fn required(&self) -> Vec<(&'static str, u64)> {
+        let mut required = self.events.clone();
+        required.extend([
+            ("torn writes", self.total.disk.torn_writes),
+            ("crashes during recovery", self.total.crashes_during_recovery),
+        ]);
+        required
+    }
+
+    /// Fails if one of the events that must happen never did.
+    pub fn require(&self, subject: &Arc<dyn Subject>, seeds: u64) -> Result<(), String> {
+        if !subject.is_durable() || seeds < SEEDS_FOR_ALL_EVENTS {
+            return Ok(());
+        }
+        let missing = self.required().into_iter().find(|&(_, count)| count == 0);
+        missing.map_or(Ok(()), |(name, _)| Err(format!("no {name} in {seeds} seeds")))
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SeedReport { operations, commits, definition_changes, crashes, .. } = self.total;
+        let SeedReport { survived, lost, undone, disk, .. } = self.total;
+        let (seeds, seconds) = (self.seeds, self.seconds);
+        writeln!(formatter, "{seeds} seeds, {operations} operations, {seconds:.1} s")?;
+        writeln!(formatter, "  commits {commits}, changes of definitions {definition_changes}")?;
+        writeln!(formatter, "  crashes {crashes}: commits under way that survived {survived},")?;
+        writeln!(formatter, "    that did not {lost}, open transactions undone {undone}")?;
+        writeln!(
+            formatter,
+            "  disk: {} reads, {} writes, {} syncs, sectors dropped {}",
+            disk.reads, disk.writes, disk.syncs, disk.dropped_sectors
+        )?;
+        for (name, count) in self.required() {
+            writeln!(formatter, "  {name}: {count}")?;
+        }
+        write!(formatter, "no violation")
+    }
+}

@@ -1,0 +1,20 @@
+//! Gannet: the whole engine under simulation.
+//!
+//! A seed decides everything: the shapes of the tables, the knobs of the engine, what the clients
+//! do, how the fibers interleave, when the power fails and what the disk keeps. Clients run
+//! transactions through `engine-api` only; [`model`] says what they may see and what a crash may
+//! leave. A failing seed is replayed with `cargo run -p gannet-sim -- --seed N`.
+//!
+//! * [`model`]: the rules, without an engine.
+//! * [`tables`], [`world`], [`client`]: tables, what the fibers of a life share, one client.
+//! * [`life`]: lives and crashes of one seed.
+
+pub mod campaign;
+pub mod client;
+pub mod command;
+pub mod life;
+pub mod model;
+pub mod mutants;
+pub mod subjects;
+pub mod tables;
+pub mod world;

@@ -1,0 +1,287 @@
+//! One seed: several lives of one computer, each ended by a crash but the last.
+
+use crate::client;
+use crate::model::Resolution;
+use crate::world::{Counts, History, Knobs, World};
+use base::Random;
+use engine_api::Engine;
+use runtime::WaitClass;
+use runtime::sim::{CrashKind, Disk, DiskStatistics, SimConfig, SimEnd, Simulation};
+use runtime::sync::Semaphore;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// An engine as the simulation starts and stops it. Called inside a simulation.
+pub trait Subject: Send + Sync {
+    /// Opens the engine on the simulated disk, creating it if there is none. `random` chooses
+    /// its knobs.
+    fn open(&self, random: &mut Random) -> Result<Box<dyn Running>, String>;
+    /// Looks through everything on the disk while the engine is closed; what is wrong.
+    fn check(&self) -> Result<Vec<String>, String>;
+    /// Whether it keeps anything over a crash.
+    fn is_durable(&self) -> bool;
+    /// Whether a unique key that an open transaction has given up stays taken until its end.
+    fn locks_unique_keys(&self) -> bool;
+}
+
+/// An engine that runs.
+pub trait Running: Send {
+    /// Its front.
+    fn engine(&self) -> Arc<dyn Engine>;
+    /// Shuts it down cleanly.
+    fn close(self: Box<Self>) -> Result<(), String>;
+}
+
+/// What a seed did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SeedReport {
+    /// Operations done.
+    pub operations: u64,
+    /// Commits that returned.
+    pub commits: u64,
+    /// Changes of definitions that committed.
+    pub definition_changes: u64,
+    /// Crashes.
+    pub crashes: u64,
+    /// Crashes before recovery had ended.
+    pub crashes_during_recovery: u64,
+    /// Commits under way at a crash that survived it.
+    pub survived: u64,
+    /// Commits under way at a crash that did not.
+    pub lost: u64,
+    /// Transactions open at a crash.
+    pub undone: u64,
+    /// What the disk counted.
+    pub disk: DiskStatistics,
+    /// Equal for two runs of a seed.
+    pub trace: u64,
+}
+
+/// A seed that failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Replay it.
+    pub seed: u64,
+    /// Which life, from 0.
+    pub life: u64,
+    /// What happened.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "seed {} life {}: {}", self.seed, self.life, self.message)
+    }
+}
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Clean,
+    /// At this step, if recovery takes that long; else after an operation.
+    InRecovery(u64),
+    /// After about so many operations.
+    InWork(i64),
+}
+
+struct Seed {
+    subject: Arc<dyn Subject>,
+    number: u64,
+    random: Random,
+    knobs: Knobs,
+    history: Arc<History>,
+    counts: Arc<Counts>,
+    report: SeedReport,
+    life: u64,
+    /// The power has failed since the last recovery that came to its end.
+    power_failed: bool,
+}
+
+/// Runs a seed with about so many operations.
+pub fn run_seed(
+    subject: &Arc<dyn Subject>,
+    number: u64,
+    operations: u64,
+) -> Result<SeedReport, Failure> {
+    let mut random = Random::new(number);
+    let mut knobs = Knobs::new(&mut random);
+    if !subject.locks_unique_keys() {
+        knobs.shapes.iter_mut().for_each(|shape| shape.unique = false);
+    }
+    let mut seed = Seed {
+        subject: subject.clone(),
+        number,
+        random,
+        knobs,
+        history: History::new(operations as i64),
+        counts: Arc::default(),
+        report: SeedReport { operations, ..SeedReport::default() },
+        life: 0,
+        power_failed: false,
+    };
+    let result = seed.run();
+    result.map_err(|message| Failure { seed: number, life: seed.life, message })?;
+    let count = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
+    seed.report.commits = count(&seed.counts.commits);
+    seed.report.definition_changes = count(&seed.counts.definition_changes);
+    Ok(seed.report)
+}
+
+impl Seed {
+    fn run(&mut self) -> Result<(), String> {
+        let mut disk: Option<Disk> = None;
+        loop {
+            let ending = self.choose_ending();
+            let mut simulation = self.simulation(disk.take(), ending);
+            let is_ready = Arc::new(AtomicBool::new(false));
+            let ended = self.one_life(&mut simulation, ending, &is_ready);
+            self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
+            match ended {
+                Ok(()) => {
+                    // A clean end has synced everything: the power may go.
+                    let disk = simulation.crash(CrashKind::Power);
+                    self.report.disk = disk.statistics();
+                    return self.final_check(disk);
+                }
+                Err(SimEnd::Crashed) => {
+                    self.report.crashes += 1;
+                    if !is_ready.load(Ordering::Relaxed) {
+                        self.report.crashes_during_recovery += 1;
+                    }
+                    let kinds = [CrashKind::Power, CrashKind::Power, CrashKind::Process];
+                    let kind = *self.random.pick(&kinds);
+                    // What the death of the process left, a power failure can still lose until
+                    // a recovery has come to its end.
+                    let was_resolved = is_ready.load(Ordering::Relaxed);
+                    self.power_failed =
+                        kind == CrashKind::Power || (self.power_failed && !was_resolved);
+                    disk = Some(simulation.crash(kind));
+                }
+                Err(other) => return Err(other.to_string()),
+            }
+            self.life += 1;
+        }
+    }
+
+    fn choose_ending(&mut self) -> Ending {
+        let left = self.history.operations_left();
+        if !self.subject.is_durable() || left <= 0 {
+            return Ending::Clean;
+        }
+        if self.life > 0 && self.random.one_in(3) {
+            let scale = *self.random.pick(&[50, 500, 5_000]);
+            return Ending::InRecovery(1 + self.random.below(scale));
+        }
+        // Each life takes a share; what is left then goes to the next.
+        let share = (self.report.operations / 3).max(2);
+        Ending::InWork(left - (1 + self.random.below(share) as i64).min(left - 1))
+    }
+
+    fn simulation(&mut self, disk: Option<Disk>, ending: Ending) -> Simulation {
+        let mut config = SimConfig::new(self.number.wrapping_mul(1_000) + self.life);
+        if let Ending::InRecovery(step) = ending {
+            config.crash_at_step = Some(step);
+        }
+        match disk {
+            None => Simulation::new(config),
+            Some(disk) => Simulation::with_disk(config, disk),
+        }
+    }
+
+    fn one_life(
+        &mut self,
+        simulation: &mut Simulation,
+        ending: Ending,
+        is_ready: &Arc<AtomicBool>,
+    ) -> Result<(), SimEnd> {
+        let subject = self.subject.clone();
+        let (history, counts) = (self.history.clone(), self.counts.clone());
+        let (knobs, is_ready) = (self.knobs.clone(), is_ready.clone());
+        let is_power = self.power_failed;
+        let mut random = self.random.fork();
+        let crash = match ending {
+            Ending::InWork(left) => Some((left, Duration::from_micros(random.below(3_000)))),
+            Ending::Clean | Ending::InRecovery(_) => None,
+        };
+        let resolved = Arc::new(Mutex::new(Resolution::default()));
+        let note = resolved.clone();
+        let ended = simulation.run(move || {
+            let running = subject
+                .open(&mut random)
+                .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
+            let (world, resolution) =
+                World::attach(running.engine(), knobs, history, counts, is_power, crash);
+            *note.lock().unwrap_or_else(PoisonError::into_inner) = resolution;
+            is_ready.store(true, Ordering::Relaxed);
+            work(&world, &mut random);
+            if crash.is_some() {
+                runtime::sleep(Duration::from_secs(1));
+            }
+            world.check_all();
+            drop(world);
+            let closed = running.close();
+            closed.unwrap_or_else(|error| panic!("violation: the engine does not close: {error}"));
+        });
+        let resolution = *resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        self.report.survived += resolution.survived;
+        self.report.lost += resolution.lost;
+        self.report.undone += resolution.undone;
+        ended
+    }
+
+    /// After the clean end: nothing is wrong on the disk, and a new start finds everything.
+    fn final_check(&mut self, disk: Disk) -> Result<(), String> {
+        if !self.subject.is_durable() {
+            return Ok(());
+        }
+        self.life += 1;
+        let mut simulation = self.simulation(Some(disk), Ending::Clean);
+        let subject = self.subject.clone();
+        let (history, counts) = (self.history.clone(), self.counts.clone());
+        let (knobs, mut random) = (self.knobs.clone(), self.random.fork());
+        let ended = simulation.run(move || {
+            let findings = subject.check().unwrap_or_else(|error| panic!("violation: {error}"));
+            assert!(findings.is_empty(), "violation: the offline check found {findings:#?}");
+            let running = subject
+                .open(&mut random)
+                .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
+            World::attach(running.engine(), knobs, history, counts, false, None);
+            let closed = running.close();
+            closed.unwrap_or_else(|error| panic!("violation: the engine does not close: {error}"));
+        });
+        self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
+        ended.map_err(|end| end.to_string())
+    }
+}
+
+/// The clients and the changes of definitions, to their end. Nobody joins their fibers, so the
+/// first violation ends the simulation at once.
+fn work(world: &Arc<World>, random: &mut Random) {
+    let finished = Arc::new(Semaphore::new(0, WaitClass::Join));
+    let mut fibers = 0;
+    for _ in 0..world.knobs.clients {
+        let (world, random, finished) = (world.clone(), random.fork(), finished.clone());
+        fibers += 1;
+        drop(runtime::spawn("client", move || {
+            client::run(&world, random);
+            drop(world);
+            finished.release(1);
+        }));
+    }
+    if world.knobs.definition_pauses > 0 {
+        let (world, mut random, finished) = (world.clone(), random.fork(), finished.clone());
+        fibers += 1;
+        drop(runtime::spawn("definitions", move || {
+            while world.take_operation() {
+                let pause = world.knobs.pause(&mut random);
+                runtime::sleep(pause * world.knobs.definition_pauses);
+                world.change_definition(&mut random);
+            }
+            drop(world);
+            finished.release(1);
+        }));
+    }
+    drop(finished.acquire(fibers, None));
+}

@@ -1,0 +1,746 @@
+//! The model: what the engine may answer and what a crash may leave, without a second engine.
+//!
+//! Every key has a chain of versions in the order in which they were written. Because a row stays
+//! locked until its writer's commit record is in the log, the order of a chain is the order of
+//! commits, and only its end can belong to a transaction that is still active. All checks follow
+//! from that:
+//!
+//! 1. A snapshot sees whole transactions: for each other transaction it is "seen" or "unseen" on
+//!    every key alike, never half. A commit that returned before the snapshot was taken is seen,
+//!    one that was called after is not, those in between are found out by what is read.
+//! 2. What is seen is a prefix of the commit order: if V is seen and U had returned before V's
+//!    commit was called, U is seen.
+//! 3. A locking read gives the newest version that is not of another active transaction.
+//! 4. After a crash each transaction is there as a whole or not at all; acknowledged ones (and
+//!    those that somebody saw and was allowed to tell) are there, rolled back ones and those whose
+//!    commit was never called are not, and the survivors are a prefix as in 2.
+//!
+//! Nothing in here knows how the engine works.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A transaction of the present life; 0 stands for everything before.
+pub type Trx = usize;
+/// A moment in the order of events.
+pub type Moment = u64;
+/// A key or a row's bytes.
+pub type Bytes = Arc<[u8]>;
+
+const NEVER: Moment = Moment::MAX;
+
+/// What has become of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Neither commit nor rollback was called.
+    Active,
+    /// Commit was called and has not returned.
+    Committing,
+    /// Commit has returned.
+    Committed,
+    /// Rolled back, or rollback was called.
+    Aborted,
+}
+
+/// What a returned commit promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    /// Survives everything.
+    Power,
+    /// Survives the end of the process.
+    Process,
+    /// Nothing.
+    Nothing,
+}
+
+#[derive(Clone, Debug)]
+struct TrxState {
+    status: Status,
+    promise: Promise,
+    /// A call of the engine is under way for it, in which it may be rolled back.
+    in_call: bool,
+    /// Somebody got past one of its locks: it must turn out to be rolled back.
+    presumed_aborted: bool,
+    /// A reader saw it and was allowed to answer its client.
+    told: bool,
+    called: Moment,
+    returned: Moment,
+    /// Table and key of each version written, in order.
+    writes: Vec<(usize, Bytes)>,
+}
+
+#[derive(Clone, Debug)]
+struct Version {
+    trx: Trx,
+    /// `None`: no row.
+    row: Option<Bytes>,
+    written: Moment,
+}
+
+/// The versions of one key; the first one is of transaction 0.
+#[derive(Clone, Debug)]
+struct Chain {
+    versions: Vec<Version>,
+}
+
+/// A snapshot of one transaction, as far as it is known.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    own: Trx,
+    begin: Moment,
+    end: Moment,
+    seen: BTreeMap<Trx, bool>,
+}
+
+/// What came out of a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resolution {
+    /// Transactions whose commit was called before the crash and that are there.
+    pub survived: u64,
+    /// Transactions whose commit was called and that are gone.
+    pub lost: u64,
+    /// Transactions that were active or being rolled back.
+    pub undone: u64,
+    /// Rows found.
+    pub rows: u64,
+}
+
+/// See the module text.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    tables: Vec<BTreeMap<Bytes, Chain>>,
+    trxs: Vec<TrxState>,
+    moment: Moment,
+}
+
+/// What is wrong, in words.
+pub type Violation = String;
+
+fn show(bytes: Option<&[u8]>) -> String {
+    match bytes {
+        None => "no row".to_owned(),
+        Some(bytes) if bytes.len() <= 40 => format!("{bytes:02x?}"),
+        Some(bytes) => format!("{:02x?}.. ({} bytes)", &bytes[..40], bytes.len()),
+    }
+}
+
+impl Model {
+    /// A model of `tables` empty tables.
+    pub fn new(tables: usize) -> Model {
+        let mut model = Model { tables: vec![BTreeMap::new(); tables], ..Model::default() };
+        model.start_life();
+        model
+    }
+
+    fn start_life(&mut self) {
+        self.moment = 1;
+        self.trxs = vec![TrxState {
+            status: Status::Committed,
+            promise: Promise::Power,
+            in_call: false,
+            presumed_aborted: false,
+            told: true,
+            called: 0,
+            returned: 0,
+            writes: Vec::new(),
+        }];
+    }
+
+    /// The next moment.
+    pub fn tick(&mut self) -> Moment {
+        self.moment += 1;
+        self.moment
+    }
+
+    /// A transaction begins.
+    pub fn begin(&mut self, promise: Promise) -> Trx {
+        self.trxs.push(TrxState {
+            status: Status::Active,
+            promise,
+            in_call: false,
+            presumed_aborted: false,
+            told: false,
+            called: NEVER,
+            returned: NEVER,
+            writes: Vec::new(),
+        });
+        self.trxs.len() - 1
+    }
+
+    /// A call of the engine begins for `trx`.
+    pub fn enter_call(&mut self, trx: Trx) -> Moment {
+        self.trxs[trx].in_call = true;
+        self.tick()
+    }
+
+    /// The call has returned without the transaction being rolled back.
+    pub fn leave_call(&mut self, trx: Trx) -> Result<(), Violation> {
+        self.trxs[trx].in_call = false;
+        if self.trxs[trx].presumed_aborted {
+            return Err(format!("transaction {trx} lives, but a lock it held was passed"));
+        }
+        Ok(())
+    }
+
+    /// `trx` has written a row (or deleted it: `None`).
+    pub fn write(&mut self, trx: Trx, table: usize, key: &[u8], row: Option<&[u8]>) {
+        let written = self.tick();
+        let key: Bytes = key.into();
+        let chain = self.tables[table].entry(key.clone()).or_insert_with(Chain::empty);
+        chain.versions.push(Version { trx, row: row.map(Bytes::from), written });
+        self.trxs[trx].writes.push((table, key));
+    }
+
+    /// A point to roll back to.
+    pub fn savepoint(&self, trx: Trx) -> usize {
+        self.trxs[trx].writes.len()
+    }
+
+    /// Everything written after the savepoint is undone.
+    pub fn rollback_to(&mut self, trx: Trx, savepoint: usize) {
+        for (table, key) in self.trxs[trx].writes.split_off(savepoint).into_iter().rev() {
+            let chain = self.tables[table].get_mut(&key).expect("a written key has a chain");
+            let newest = chain.versions.iter().rposition(|version| version.trx == trx);
+            chain.versions.remove(newest.expect("a write is one version"));
+        }
+    }
+
+    /// Rollback is called, or the engine has rolled the transaction back.
+    pub fn abort(&mut self, trx: Trx) {
+        self.rollback_to(trx, 0);
+        self.trxs[trx].status = Status::Aborted;
+        self.trxs[trx].in_call = false;
+    }
+
+    /// Commit is called.
+    pub fn commit_called(&mut self, trx: Trx) {
+        let moment = self.tick();
+        self.trxs[trx].status = Status::Committing;
+        self.trxs[trx].called = moment;
+    }
+
+    /// Commit has returned well.
+    pub fn commit_returned(&mut self, trx: Trx) {
+        let moment = self.tick();
+        self.trxs[trx].status = Status::Committed;
+        self.trxs[trx].returned = moment;
+    }
+
+    /// Whether anything was written in `trx`.
+    pub fn has_written(&self, trx: Trx) -> bool {
+        !self.trxs[trx].writes.is_empty()
+    }
+
+    /// A snapshot of `trx`, taken between `begin` and now.
+    pub fn snapshot(&mut self, own: Trx, begin: Moment) -> Snapshot {
+        Snapshot { own, begin, end: self.tick(), seen: BTreeMap::new() }
+    }
+
+    /// Whether `snapshot` sees `trx`; `None`: not known (yet).
+    fn sees(&self, snapshot: &Snapshot, trx: Trx) -> Option<bool> {
+        let state = &self.trxs[trx];
+        if trx == 0 {
+            return Some(true);
+        }
+        if let Some(&seen) = snapshot.seen.get(&trx) {
+            return Some(seen);
+        }
+        match state.status {
+            Status::Active | Status::Aborted => Some(false),
+            _ if state.returned < snapshot.begin => Some(true),
+            _ if state.called > snapshot.end => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Indexes of the versions of a chain that the snapshot may see.
+    fn visible(&self, snapshot: &Snapshot, chain: &Chain) -> Vec<usize> {
+        if let Some(own) = chain.versions.iter().rposition(|version| version.trx == snapshot.own) {
+            return vec![own];
+        }
+        let mut indexes = Vec::new();
+        for (index, version) in chain.versions.iter().enumerate() {
+            match self.sees(snapshot, version.trx) {
+                Some(true) => indexes.clear(),
+                Some(false) => continue,
+                None => {}
+            }
+            // Of several versions of one transaction only the last one is ever visible.
+            let next = chain.versions.get(index + 1);
+            if next.is_none_or(|next| next.trx != version.trx) {
+                indexes.push(index);
+            }
+        }
+        indexes
+    }
+
+    /// The snapshot has read `row` under `key`.
+    pub fn observe(
+        &self,
+        snapshot: &mut Snapshot,
+        table: usize,
+        key: &[u8],
+        row: Option<&[u8]>,
+    ) -> Result<(), Violation> {
+        self.observe_if(snapshot, table, key, &show(row), |candidate| candidate == row)
+    }
+
+    /// The snapshot has read `what` under `key`: what it saw is a row that `is_match` accepts.
+    pub fn observe_if(
+        &self,
+        snapshot: &mut Snapshot,
+        table: usize,
+        key: &[u8],
+        what: &str,
+        is_match: impl Fn(Option<&[u8]>) -> bool,
+    ) -> Result<(), Violation> {
+        let Some(chain) = self.tables[table].get(key) else {
+            return if is_match(None) { Ok(()) } else { Err(self.never(table, key, what)) };
+        };
+        let row_at = |index: usize| chain.versions[index].row.as_deref();
+        let candidates = self.visible(snapshot, chain);
+        let mut matching = candidates.iter().copied().filter(|&index| is_match(row_at(index)));
+        let Some(first) = matching.next() else {
+            return Err(format!(
+                "snapshot of transaction {} at {}..{} read {what} in table {table} key {key:02x?}, \
+                 allowed are versions {candidates:?} of {}",
+                snapshot.own,
+                snapshot.begin,
+                snapshot.end,
+                self.describe(chain)
+            ));
+        };
+        let last = matching.last().unwrap_or(first);
+        for (index, version) in chain.versions.iter().enumerate() {
+            let trx = version.trx;
+            let sees = self.sees(snapshot, trx);
+            if trx == 0 || trx == snapshot.own || sees == Some(false) {
+                continue;
+            }
+            if index <= first {
+                snapshot.seen.insert(trx, true);
+            } else if sees.is_none() && index > last && trx != chain.versions[last].trx {
+                snapshot.seen.insert(trx, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn never(&self, table: usize, key: &[u8], what: &str) -> Violation {
+        format!("table {table} key {key:02x?} was never written, but read was {what}")
+    }
+
+    fn describe(&self, chain: &Chain) -> String {
+        let describe = |version: &Version| {
+            let state = &self.trxs[version.trx];
+            let row = show(version.row.as_deref());
+            let (called, returned) = (state.called, state.returned);
+            let status = state.status;
+            let trx = version.trx;
+            format!("\n    trx {trx} {status:?} called {called} returned {returned}: {row}")
+        };
+        chain.versions.iter().map(describe).collect()
+    }
+
+    /// The snapshot will not be read from any more: rule 2.
+    pub fn finish_snapshot(&self, snapshot: &Snapshot) -> Result<(), Violation> {
+        let seen = snapshot.seen.iter().filter(|&(_, &seen)| seen).map(|(&trx, _)| trx);
+        let last_called = seen.map(|trx| (self.trxs[trx].called, trx)).max();
+        let Some((called, later)) = last_called else { return Ok(()) };
+        for (&trx, &seen) in &snapshot.seen {
+            if !seen && self.trxs[trx].returned < called {
+                return Err(format!(
+                    "a snapshot sees transaction {later} but not {trx}, whose commit had returned \
+                     before"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The reader with this snapshot was allowed to answer its client: what it saw is durable.
+    pub fn tell(&mut self, snapshot: &Snapshot) {
+        for (&trx, &seen) in &snapshot.seen {
+            self.trxs[trx].told |= seen;
+        }
+    }
+
+    /// Rule 3: `trx` has read the newest row of a key under a lock, in a call since `begin`
+    /// ([`Moment::MAX`]: nothing may have changed in between). Returns who wrote it.
+    pub fn observe_locked(
+        &mut self,
+        trx: Trx,
+        begin: Moment,
+        table: usize,
+        key: &[u8],
+        row: Option<&[u8]>,
+    ) -> Result<Trx, Violation> {
+        let Some(chain) = self.tables[table].get(key) else {
+            return match row {
+                None => Ok(0),
+                Some(_) => Err(self.never(table, key, &show(row))),
+            };
+        };
+        let mut passed = BTreeSet::new();
+        let mut next_written = NEVER;
+        for version in chain.versions.iter().rev() {
+            let state = &self.trxs[version.trx];
+            let is_other = version.trx != trx && state.status == Status::Active;
+            if !is_other {
+                if version.row.as_deref() == row {
+                    passed.iter().for_each(|&trx: &Trx| self.trxs[trx].presumed_aborted = true);
+                    return Ok(version.trx);
+                }
+                // A row that is not there cannot be locked: it may have appeared since.
+                if row.is_some() || next_written.min(version.written) <= begin {
+                    break;
+                }
+            } else if state.in_call || version.written > begin {
+                passed.insert(version.trx);
+            } else {
+                break;
+            }
+            next_written = version.written;
+        }
+        Err(format!(
+            "transaction {trx} since {begin} read under a lock {} in table {table} key {key:02x?} \
+             of {}",
+            show(row),
+            self.describe(chain)
+        ))
+    }
+
+    /// `trx` was told that the key is taken: a row must have been there since `begin`.
+    pub fn observe_duplicate(
+        &self,
+        begin: Moment,
+        table: usize,
+        key: &[u8],
+        is_match: &dyn Fn(&[u8]) -> bool,
+    ) -> Result<(), Violation> {
+        let Some(chain) = self.tables[table].get(key) else {
+            return Err(format!("duplicate reported for key {key:02x?}, which was never written"));
+        };
+        let mut replaced = NEVER;
+        for version in chain.versions.iter().rev() {
+            if version.row.as_deref().is_some_and(is_match) && replaced > begin {
+                return Ok(());
+            }
+            replaced = version.written;
+        }
+        Err(format!(
+            "duplicate reported since {begin} for table {table} key {key:02x?} of {}",
+            self.describe(chain)
+        ))
+    }
+
+    /// A row of another key that `is_match` accepts and that `trx` could not have passed by:
+    /// committed, or its own.
+    pub fn find_newest(
+        &self,
+        trx: Trx,
+        table: usize,
+        but: &[u8],
+        is_match: &dyn Fn(&[u8]) -> bool,
+    ) -> Option<Bytes> {
+        let is_settled = |version: &&Version| {
+            version.trx == trx || self.trxs[version.trx].status != Status::Active
+        };
+        let mut chains = self.tables[table].iter().filter(|(key, _)| key[..] != *but);
+        let found = chains.find(|(_, chain)| {
+            let newest = chain.versions.iter().rfind(is_settled);
+            newest.and_then(|version| version.row.as_deref()).is_some_and(is_match)
+        });
+        found.map(|(key, _)| key.clone())
+    }
+
+    /// A new, empty table; returns its number.
+    pub fn add_table(&mut self) -> usize {
+        self.tables.push(BTreeMap::new());
+        self.tables.len() - 1
+    }
+
+    /// Number of tables.
+    pub fn table_count(&self) -> usize {
+        self.tables.len()
+    }
+
+    /// Everything committed so far must be there from now on: a clean end loses nothing.
+    pub fn tell_all(&mut self) {
+        for state in &mut self.trxs {
+            state.told |= state.status == Status::Committed;
+        }
+    }
+
+    /// Whoever wrote what was met under a lock is told of, as by [`Model::tell`].
+    pub fn tell_of(&mut self, met: &[Trx]) {
+        for &trx in met {
+            self.trxs[trx].told |= self.trxs[trx].status != Status::Active;
+        }
+    }
+
+    /// Keys of a table that ever had a row in this life, in a range.
+    pub fn keys(&self, table: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<Bytes> {
+        self.tables[table].range::<[u8], _>((lower, upper)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Resolves the crash: `found` has the rows of each table (`None`: the table is not there).
+    /// `is_power` tells a power failure from the end of a process. The model goes on from there.
+    pub fn recovered(
+        &mut self,
+        found: &[Option<BTreeMap<Vec<u8>, Vec<u8>>>],
+        is_power: bool,
+    ) -> Result<Resolution, Violation> {
+        let mut fates = self.known_fates(is_power);
+        let no_row = BTreeMap::new();
+        for (table, rows) in found.iter().enumerate() {
+            let rows = rows.as_ref().unwrap_or(&no_row);
+            let unknown = rows.keys().find(|key| !self.tables[table].contains_key(&key[..]));
+            if let Some(key) = unknown {
+                return Err(format!("table {table} key {key:02x?} was found but never written"));
+            }
+        }
+        loop {
+            let before = fates.iter().filter(|fate| fate.is_none()).count();
+            for (table, rows) in found.iter().enumerate() {
+                let Some(rows) = rows else { continue };
+                for (key, chain) in &self.tables[table] {
+                    let row = rows.get(&key[..]).map(|row| &row[..]);
+                    self.narrow(&mut fates, table, key, chain, row)?;
+                }
+            }
+            if fates.iter().filter(|fate| fate.is_none()).count() == before {
+                break;
+            }
+        }
+        let resolution = self.judge(&fates)?;
+        let mut rows_found = 0;
+        for (table, rows) in found.iter().enumerate() {
+            let rows = rows.as_ref().unwrap_or(&no_row);
+            rows_found += rows.len() as u64;
+            for (key, chain) in &mut self.tables[table] {
+                let row = rows.get(&key[..]).map(|row| Bytes::from(&row[..]));
+                chain.versions = vec![Version { trx: 0, row, written: 0 }];
+            }
+        }
+        self.start_life();
+        Ok(Resolution { rows: rows_found, ..resolution })
+    }
+
+    /// What the crash must have done to each transaction; `None`: either.
+    fn known_fates(&self, is_power: bool) -> Vec<Option<bool>> {
+        let fate = |state: &TrxState| match (state.status, state.promise) {
+            (Status::Active | Status::Aborted, _) => Some(false),
+            _ if state.told => Some(true),
+            (Status::Committed, Promise::Power) => Some(true),
+            (Status::Committed, Promise::Process) if !is_power => Some(true),
+            _ => None,
+        };
+        self.trxs.iter().map(fate).collect()
+    }
+
+    /// Finds out more about who survived from one key.
+    fn narrow(
+        &self,
+        fates: &mut [Option<bool>],
+        table: usize,
+        key: &[u8],
+        chain: &Chain,
+        row: Option<&[u8]>,
+    ) -> Result<(), Violation> {
+        let mut candidates = Vec::new();
+        for (index, version) in chain.versions.iter().enumerate() {
+            match fates[version.trx] {
+                Some(true) => candidates.clear(),
+                Some(false) => continue,
+                None => {}
+            }
+            let next = chain.versions.get(index + 1);
+            if next.is_none_or(|next| next.trx != version.trx) {
+                candidates.push(index);
+            }
+        }
+        candidates.retain(|&index| chain.versions[index].row.as_deref() == row);
+        let (Some(&first), Some(&last)) = (candidates.first(), candidates.last()) else {
+            return Err(format!(
+                "after the crash table {table} key {key:02x?} has {}, of {}\n  fates: {:?}",
+                show(row),
+                self.describe(chain),
+                chain.versions.iter().map(|it| (it.trx, fates[it.trx])).collect::<Vec<_>>(),
+            ));
+        };
+        for (index, version) in chain.versions.iter().enumerate() {
+            let fate = &mut fates[version.trx];
+            if fate.is_none() && index <= first {
+                *fate = Some(true);
+            } else if fate.is_none() && index > last && version.trx != chain.versions[last].trx {
+                *fate = Some(false);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts, and checks that the survivors are a prefix.
+    fn judge(&self, fates: &[Option<bool>]) -> Result<Resolution, Violation> {
+        let mut resolution = Resolution::default();
+        let survivors = || fates.iter().enumerate().filter(|&(_, &fate)| fate == Some(true));
+        let last_called = survivors().map(|(trx, _)| (self.trxs[trx].called, trx)).max();
+        let (called, later) = last_called.unwrap_or((0, 0));
+        for (trx, &fate) in fates.iter().enumerate().skip(1) {
+            let state = &self.trxs[trx];
+            if matches!(state.status, Status::Active | Status::Aborted) {
+                resolution.undone += 1;
+                continue;
+            }
+            match fate {
+                Some(true) => resolution.survived += 1,
+                Some(false) if state.returned < called => {
+                    return Err(format!(
+                        "transaction {later} survived the crash but {trx} did not, whose commit \
+                         had returned before the other's was called"
+                    ));
+                }
+                Some(false) => resolution.lost += 1,
+                None => {}
+            }
+        }
+        Ok(resolution)
+    }
+}
+
+impl Chain {
+    fn empty() -> Chain {
+        Chain { versions: vec![Version { trx: 0, row: None, written: 0 }] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &[u8] = b"k";
+    const OTHER: &[u8] = b"o";
+
+    fn row(text: &str) -> Option<&[u8]> {
+        Some(text.as_bytes())
+    }
+
+    fn committed(model: &mut Model, rows: &[(&[u8], &str)]) -> Trx {
+        let trx = model.begin(Promise::Power);
+        rows.iter().for_each(|(key, text)| model.write(trx, 0, key, row(text)));
+        model.commit_called(trx);
+        model.commit_returned(trx);
+        trx
+    }
+
+    fn found(rows: &[(&[u8], &str)]) -> Vec<Option<BTreeMap<Vec<u8>, Vec<u8>>>> {
+        let rows = rows.iter().map(|(key, text)| (key.to_vec(), text.as_bytes().to_vec()));
+        vec![Some(rows.collect())]
+    }
+
+    #[test]
+    fn a_snapshot_sees_a_transaction_whole() {
+        let mut model = Model::new(1);
+        committed(&mut model, &[(KEY, "1"), (OTHER, "1")]);
+        let reader = model.begin(Promise::Power);
+        let writer = model.begin(Promise::Power);
+        model.write(writer, 0, KEY, row("2"));
+        model.write(writer, 0, OTHER, row("2"));
+        model.commit_called(writer);
+        let begin = model.tick();
+        let mut snapshot = model.snapshot(reader, begin);
+        let mut second = snapshot.clone();
+        model.commit_returned(writer);
+        model.observe(&mut snapshot, 0, KEY, row("2")).expect("may be seen");
+        assert!(model.observe(&mut snapshot, 0, OTHER, row("1")).is_err());
+        model.observe(&mut snapshot, 0, OTHER, row("2")).expect("seen before");
+        model.observe(&mut second, 0, KEY, row("1")).expect("may be unseen");
+        assert!(model.observe(&mut second, 0, OTHER, row("2")).is_err());
+        let mut late = model.snapshot(reader, begin + 10);
+        assert!(model.observe(&mut late, 0, KEY, row("1")).is_err());
+    }
+
+    #[test]
+    fn a_snapshot_never_sees_active_or_later_transactions_but_its_own() {
+        let mut model = Model::new(1);
+        let reader = model.begin(Promise::Power);
+        let begin = model.tick();
+        let mut snapshot = model.snapshot(reader, begin);
+        committed(&mut model, &[(KEY, "1")]);
+        model.observe(&mut snapshot, 0, KEY, None).expect("committed later");
+        assert!(model.observe(&mut snapshot, 0, KEY, row("1")).is_err());
+        model.write(reader, 0, OTHER, row("own"));
+        model.observe(&mut snapshot, 0, OTHER, row("own")).expect("its own");
+        assert!(model.observe(&mut snapshot, 0, OTHER, None).is_err());
+    }
+
+    #[test]
+    fn what_a_snapshot_sees_is_a_prefix() {
+        let mut model = Model::new(1);
+        let reader = model.begin(Promise::Power);
+        let begin = model.tick();
+        committed(&mut model, &[(KEY, "1")]);
+        committed(&mut model, &[(OTHER, "2")]);
+        let mut snapshot = model.snapshot(reader, begin);
+        model.observe(&mut snapshot, 0, OTHER, row("2")).expect("may be seen");
+        model.finish_snapshot(&snapshot).expect("nothing known of the first");
+        model.observe(&mut snapshot, 0, KEY, None).expect("alone it may be unseen");
+        assert!(model.finish_snapshot(&snapshot).is_err());
+    }
+
+    #[test]
+    fn locking_reads_give_the_newest_row_and_wait_for_writers() {
+        let mut model = Model::new(1);
+        committed(&mut model, &[(KEY, "1")]);
+        let writer = model.begin(Promise::Power);
+        model.write(writer, 0, KEY, row("2"));
+        let reader = model.begin(Promise::Power);
+        let begin = model.tick();
+        assert!(model.observe_locked(reader, begin, 0, KEY, row("1")).is_err());
+        assert!(model.observe_locked(reader, begin, 0, KEY, row("2")).is_err());
+        model.enter_call(writer);
+        model.observe_locked(reader, begin, 0, KEY, row("1")).expect("perhaps a victim");
+        assert!(model.leave_call(writer).is_err(), "it was none");
+        model.commit_called(writer);
+        assert!(model.observe_locked(reader, begin, 0, KEY, row("1")).is_err());
+        model.observe_locked(reader, begin, 0, KEY, row("2")).expect("the newest");
+    }
+
+    #[test]
+    fn a_crash_keeps_acknowledged_and_whole_transactions() {
+        let mut base = Model::new(1);
+        committed(&mut base, &[(KEY, "1"), (OTHER, "1")]);
+        let pending = base.begin(Promise::Power);
+        base.write(pending, 0, KEY, row("2"));
+        base.write(pending, 0, OTHER, row("2"));
+        base.commit_called(pending);
+        let active = base.begin(Promise::Power);
+        base.write(active, 0, b"x", row("3"));
+        let after = |rows: &[(&[u8], &str)]| base.clone().recovered(&found(rows), true);
+        let kept = after(&[(KEY, "2"), (OTHER, "2")]).expect("whole");
+        assert_eq!((kept.survived, kept.lost, kept.undone), (2, 0, 1));
+        let lost = after(&[(KEY, "1"), (OTHER, "1")]).expect("not at all");
+        assert_eq!((lost.survived, lost.lost), (1, 1));
+        assert!(after(&[(KEY, "2"), (OTHER, "1")]).is_err(), "half");
+        assert!(after(&[(KEY, "1")]).is_err(), "acknowledged and lost");
+        assert!(after(&[(KEY, "1"), (OTHER, "1"), (b"x", "3")]).is_err(), "never committed");
+        assert!(after(&[(KEY, "1"), (OTHER, "1"), (b"y", "3")]).is_err(), "never written");
+    }
+
+    #[test]
+    fn weak_promises_lose_a_suffix_only() {
+        let mut base = Model::new(1);
+        for (key, text) in [(KEY, "1"), (OTHER, "2")] {
+            let trx = base.begin(Promise::Process);
+            base.write(trx, 0, key, row(text));
+            base.commit_called(trx);
+            base.commit_returned(trx);
+        }
+        let after = |rows: &[(&[u8], &str)], power| base.clone().recovered(&found(rows), power);
+        after(&[], true).expect("nothing promised");
+        after(&[(KEY, "1")], true).expect("a prefix");
+        assert!(after(&[(OTHER, "2")], true).is_err(), "not a prefix");
+        assert!(after(&[(KEY, "1")], false).is_err(), "the process end loses nothing");
+    }
+}

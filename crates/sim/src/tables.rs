@@ -1,0 +1,260 @@
+//! The tables of the simulation and their rows as bytes.
+
+use base::{IndexId, PageId, Random, TableId, TreeId};
+use engine_api::{
+    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, RowBuffer, TableDefinition,
+    TableOptions,
+};
+use types::row::{IndexLayout, KeyPart, LayoutColumn, RowLayout, RowView};
+use types::{CollationId, ColumnType, TypeKind, ValueRef};
+
+/// Columns of every table, in order.
+pub const ID: usize = 0;
+/// A column with few values, indexed, may be NULL.
+pub const GROUP: usize = 1;
+/// A column that is unique where it is indexed as such, may be NULL.
+pub const UNIQUE: usize = 2;
+/// Number of the version: no two writes have the same.
+pub const VERSION: usize = 3;
+/// Bytes of any length.
+pub const BODY: usize = 4;
+
+/// What a table is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableShape {
+    /// Index on GROUP.
+    pub by_group: bool,
+    /// Unique index on UNIQUE.
+    pub unique: bool,
+    /// Largest body in bytes.
+    pub body_bytes: usize,
+    /// Ids are below this.
+    pub ids: u64,
+    /// Compression codec.
+    pub codec: &'static str,
+}
+
+/// A row in the clear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Primary key.
+    pub id: i64,
+    /// See [`GROUP`].
+    pub group: Option<i64>,
+    /// See [`UNIQUE`].
+    pub unique: Option<i64>,
+    /// See [`VERSION`].
+    pub version: i64,
+    /// See [`BODY`].
+    pub body: Vec<u8>,
+}
+
+fn column(id: u32, name: &str, kind: TypeKind, nullable: bool, length: u32) -> ColumnDefinition {
+    ColumnDefinition {
+        id,
+        name: name.to_owned(),
+        column_type: ColumnType {
+            kind,
+            unsigned: false,
+            zerofill: false,
+            length,
+            precision: 0,
+            scale: 0,
+            collation: CollationId::BINARY,
+        },
+        nullable,
+        default: if nullable { ColumnDefault::Null } else { ColumnDefault::None },
+        on_update_now: false,
+        auto_increment: false,
+        comment: String::new(),
+    }
+}
+
+/// The index over one column.
+pub fn index(name: &str, column: usize, unique: bool) -> IndexDefinition {
+    IndexDefinition {
+        id: IndexId::ZERO,
+        name: name.to_owned(),
+        unique,
+        primary: name == "PRIMARY",
+        parts: vec![IndexPart { column, prefix: None, descending: false }],
+        comment: String::new(),
+        tree: TreeId::ZERO,
+        root: PageId::ZERO,
+        page_class: 0,
+        collation_version: 1,
+    }
+}
+
+impl TableShape {
+    /// The definition to create the table with.
+    pub fn definition(&self, name: &str) -> TableDefinition {
+        let mut indexes = vec![index("PRIMARY", ID, true)];
+        if self.by_group {
+            indexes.push(index("by_group", GROUP, false));
+        }
+        if self.unique {
+            indexes.push(index("by_unique", UNIQUE, true));
+        }
+        TableDefinition {
+            id: TableId::ZERO,
+            version: 1,
+            schema: "sim".to_owned(),
+            name: name.to_owned(),
+            columns: vec![
+                column(1, "id", TypeKind::BigInt, false, 20),
+                column(2, "grp", TypeKind::Int, true, 11),
+                column(3, "uni", TypeKind::BigInt, true, 20),
+                column(4, "version", TypeKind::BigInt, false, 20),
+                column(5, "body", TypeKind::VarBinary, false, 32_000),
+            ],
+            indexes,
+            hidden_row_id: false,
+            collation: CollationId::BINARY,
+            options: TableOptions { codec: self.codec.to_owned(), ..TableOptions::default() },
+            created_micros: 0,
+        }
+    }
+
+    /// A random row with this id and version number.
+    pub fn row(&self, random: &mut Random, id: i64, version: i64) -> Row {
+        let len = match random.below(12) {
+            0 => random.index(self.body_bytes + 1),
+            1..4 => random.index(self.body_bytes / 4 + 1),
+            _ => random.index(40),
+        };
+        let mut body = vec![version as u8; len];
+        // Half of a body compresses, half does not.
+        random.fill(&mut body[len / 2..]);
+        let group = (!random.one_in(10)).then(|| random.below(20) as i64);
+        let unique = (!random.one_in(4)).then(|| random.below(self.ids * 2) as i64);
+        Row { id, group, unique, version, body }
+    }
+}
+
+/// How rows and keys of a table are laid out.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    row: RowLayout,
+    indexes: Vec<IndexLayout>,
+}
+
+impl Layout {
+    /// The layout of a definition.
+    pub fn new(definition: &TableDefinition) -> Layout {
+        let columns: Vec<LayoutColumn> = definition
+            .columns
+            .iter()
+            .map(|column| LayoutColumn {
+                column_type: column.column_type,
+                nullable: column.nullable,
+            })
+            .collect();
+        let parts = |index: &IndexDefinition| -> Vec<KeyPart> {
+            index.parts.iter().map(|part| KeyPart::ascending(part.column)).collect()
+        };
+        let row = RowLayout::new(&columns, &parts(&definition.indexes[0]), 0);
+        let secondary = definition.indexes[1..].iter();
+        let indexes = std::iter::once(IndexLayout::clustered(&row))
+            .chain(secondary.map(|index| IndexLayout::new(&row, &parts(index))))
+            .collect();
+        Layout { row, indexes }
+    }
+
+    /// Encodes a row.
+    pub fn encode(&self, row: &Row) -> RowBuffer {
+        let int = |value: Option<i64>| value.map_or(ValueRef::Null, ValueRef::Int);
+        let values = [
+            ValueRef::Int(row.id),
+            int(row.group),
+            int(row.unique),
+            ValueRef::Int(row.version),
+            ValueRef::Bytes(&row.body),
+        ];
+        let mut buffer = RowBuffer::default();
+        self.row
+            .encode(&values, &mut buffer.key, &mut buffer.payload)
+            .expect("the values have the columns' types");
+        buffer
+    }
+
+    /// Decodes a row.
+    pub fn decode(&self, key: &[u8], payload: &[u8]) -> Row {
+        let view = RowView::new(&self.row, key, payload);
+        let int = |column| match view.get(column) {
+            ValueRef::Int(value) => Some(value),
+            _ => None,
+        };
+        Row {
+            id: int(ID).unwrap_or(i64::MIN),
+            group: int(GROUP),
+            unique: int(UNIQUE),
+            version: int(VERSION).unwrap_or(i64::MIN),
+            body: view.get(BODY).bytes().unwrap_or_default().to_vec(),
+        }
+    }
+
+    /// The clustered key of an id.
+    pub fn key(&self, id: i64) -> Vec<u8> {
+        self.index_prefix(0, id)
+    }
+
+    /// The clustered key at the end of a key of index `position`.
+    pub fn clustered_key(&self, position: usize, key: &[u8]) -> Vec<u8> {
+        let found = self.indexes[position].clustered_key(key);
+        found.expect("the engine gives keys of the index").to_vec()
+    }
+
+    /// The UNIQUE column of a row.
+    pub fn unique_of(&self, payload: &[u8]) -> Option<i64> {
+        match RowView::new(&self.row, &[], payload).get(UNIQUE) {
+            ValueRef::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// What keys of index `position` begin with whose first column has this value.
+    pub fn index_prefix(&self, position: usize, value: i64) -> Vec<u8> {
+        let mut key = Vec::new();
+        self.indexes[position]
+            .push_values(&[ValueRef::Int(value)], &mut key)
+            .expect("the value has the column's type");
+        key
+    }
+
+    /// The key of a row in index `position`.
+    pub fn index_key(&self, position: usize, key: &[u8], payload: &[u8]) -> Vec<u8> {
+        if position == 0 {
+            return key.to_vec();
+        }
+        let mut index_key = Vec::new();
+        self.indexes[position]
+            .push_key(&RowView::new(&self.row, key, payload), key, &mut index_key)
+            .expect("the row has the columns' types");
+        index_key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_back() {
+        let shape =
+            TableShape { by_group: true, unique: true, body_bytes: 300, ids: 50, codec: "lz4" };
+        let layout = Layout::new(&shape.definition("t"));
+        let mut random = Random::new(3);
+        for version in 0..200 {
+            let row = shape.row(&mut random, version % 50, version);
+            let buffer = layout.encode(&row);
+            assert_eq!(layout.decode(&buffer.key, &buffer.payload), row);
+            assert_eq!(buffer.key, layout.key(row.id));
+            let by_group = layout.index_key(1, &buffer.key, &buffer.payload);
+            if let Some(group) = row.group {
+                assert!(by_group.starts_with(&layout.index_prefix(1, group)));
+            }
+            assert!(by_group.ends_with(&buffer.key));
+        }
+    }
+}

@@ -1,0 +1,471 @@
+//! What the fibers of one life share: the engine, the model, the open tables; and what outlives
+//! a crash ([`History`]).
+
+use crate::client::{check, promise_of};
+use crate::model::{Model, Promise, Resolution};
+use crate::tables::{GROUP, Layout, TableShape, UNIQUE, index};
+use base::Random;
+use engine_api::{
+    Engine, EngineError, FlushPolicy, Isolation, KeyRange, LockMode, LockWait, RowBuffer,
+    ScanDirection, ScanOptions, Table, TableDefinition, Transaction, TransactionOptions,
+};
+use runtime::WaitClass;
+use runtime::sync::Semaphore;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Table slots; the last one comes and goes.
+pub const SLOTS: usize = 4;
+/// Number of the dictionary among the model's tables.
+const DICTIONARY: usize = 0;
+/// A change of a definition takes all of a slot's permits.
+const ALL_PERMITS: u64 = 1 << 20;
+
+/// What a seed chooses for the workload.
+#[derive(Clone, Debug)]
+pub struct Knobs {
+    /// Fibers that run transactions.
+    pub clients: usize,
+    /// Shapes of the tables.
+    pub shapes: [TableShape; SLOTS],
+    /// Policy of all commits, or `None` for a mixture.
+    pub policy: Option<FlushPolicy>,
+    /// Longest pause between transactions.
+    pub pause_max: Duration,
+    /// Pauses between two changes of definitions; 0: no changes.
+    pub definition_pauses: u32,
+}
+
+impl Knobs {
+    /// The choices of a seed.
+    pub fn new(random: &mut Random) -> Knobs {
+        let policies = [FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
+        let codec = |random: &mut Random| *random.pick(&["none", "lz4", "zstd"]);
+        let shape = |random: &mut Random, by_group, unique, body: &[usize]| TableShape {
+            by_group,
+            unique,
+            body_bytes: *random.pick(body),
+            ids: *random.pick(&[20, 100, 400]),
+            codec: codec(random),
+        };
+        Knobs {
+            clients: 8 + random.index(9),
+            shapes: [
+                shape(random, false, false, &[60, 300]),
+                shape(random, true, false, &[100, 1000]),
+                shape(random, true, true, &[200, 1500, 9000]),
+                shape(random, true, false, &[400]),
+            ],
+            policy: match random.below(10) {
+                0 => None,
+                1 => Some(*random.pick(&policies)),
+                _ => Some(FlushPolicy::Synchronous),
+            },
+            pause_max: Duration::from_micros(*random.pick(&[200, 5_000, 300_000])),
+            definition_pauses: *random.pick(&[0, 3, 10]),
+        }
+    }
+
+    /// A pause between two transactions.
+    pub fn pause(&self, random: &mut Random) -> Duration {
+        Duration::from_nanos(random.below(self.pause_max.as_nanos() as u64 + 1))
+    }
+
+    /// The policy of a commit and what it promises.
+    pub fn policy(&self, random: &mut Random) -> (FlushPolicy, Promise) {
+        let all = [FlushPolicy::Synchronous, FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
+        let policy = self.policy.unwrap_or_else(|| *random.pick(&all));
+        (policy, promise_of(policy))
+    }
+}
+
+/// A version of a table's definition.
+#[derive(Clone, Debug)]
+struct Definition {
+    table: Arc<TableDefinition>,
+    /// Where the model keeps its rows.
+    model_table: usize,
+}
+
+/// What outlives a crash.
+#[derive(Debug)]
+pub struct History {
+    model: Mutex<Model>,
+    /// Every definition ever tried, by the number that the dictionary holds.
+    definitions: Mutex<BTreeMap<i64, Definition>>,
+    next_number: AtomicI64,
+    /// Operations still to be done.
+    operations: AtomicI64,
+}
+
+/// What happened, over all lives.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Commits that returned.
+    pub commits: AtomicU64,
+    /// Changes of definitions that committed.
+    pub definition_changes: AtomicU64,
+}
+
+/// A table as a client uses it.
+#[derive(Clone)]
+pub struct OpenTable {
+    /// The engine's.
+    pub table: Arc<dyn Table>,
+    /// Its shape.
+    pub shape: TableShape,
+    /// Its layout.
+    pub layout: Arc<Layout>,
+    /// Its number in the model.
+    pub model_table: usize,
+}
+
+/// One life of the engine.
+pub struct World {
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    /// The seed's choices.
+    pub knobs: Knobs,
+    /// What happened.
+    pub counts: Arc<Counts>,
+    history: Arc<History>,
+    tables: Mutex<Vec<Option<OpenTable>>>,
+    gates: Vec<Semaphore>,
+    /// The power fails this long after the operation that leaves so many to do.
+    crash: Option<(i64, Duration)>,
+    is_traced: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A violation panics with the model locked; the simulation ends there anyway.
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn slot_key(slot: usize) -> Vec<u8> {
+    format!("slot{slot}").into_bytes()
+}
+
+/// An engine call outside the clients, where nothing may fail.
+fn sure<T>(what: &str, result: engine_api::Result<T>) -> T {
+    result.unwrap_or_else(|error| panic!("violation: {what} failed without a fault: {error}"))
+}
+
+fn options() -> TransactionOptions {
+    TransactionOptions {
+        isolation: Isolation::RepeatableRead,
+        snapshot_isolation: true,
+        read_only: false,
+        lock_wait_timeout: Duration::from_secs(50),
+        flush_policy: FlushPolicy::Synchronous,
+    }
+}
+
+impl History {
+    /// The beginning.
+    pub fn new(operations: i64) -> Arc<History> {
+        Arc::new(History {
+            model: Mutex::new(Model::new(DICTIONARY + 1)),
+            definitions: Mutex::default(),
+            next_number: AtomicI64::new(1),
+            operations: AtomicI64::new(operations),
+        })
+    }
+
+    /// Operations still to be done.
+    pub fn operations_left(&self) -> i64 {
+        self.operations.load(Ordering::Relaxed)
+    }
+}
+
+impl OpenTable {
+    /// A random id of the table.
+    pub fn random_id(&self, random: &mut Random) -> i64 {
+        random.below(self.shape.ids) as i64
+    }
+
+    /// Whether index `position` is over the GROUP column.
+    pub fn is_group_index(&self, position: usize) -> bool {
+        self.table.definition().indexes[position].parts[0].column == GROUP
+    }
+
+    /// Whether the UNIQUE column is unique.
+    pub fn has_unique_index(&self) -> bool {
+        let mut indexes = self.table.definition().indexes.iter();
+        indexes.any(|index| index.unique && index.parts[0].column == UNIQUE)
+    }
+}
+
+impl World {
+    /// Compares a freshly opened engine with the model, which is resolved by it, and opens the
+    /// tables, creating those that are missing.
+    pub fn attach(
+        engine: Arc<dyn Engine>,
+        knobs: Knobs,
+        history: Arc<History>,
+        counts: Arc<Counts>,
+        is_power: bool,
+        crash: Option<(i64, Duration)>,
+    ) -> (Arc<World>, Resolution) {
+        let world = World {
+            engine,
+            knobs,
+            counts,
+            history,
+            tables: Mutex::new(vec![None; SLOTS]),
+            gates: (0..SLOTS)
+                .map(|_| Semaphore::new(ALL_PERMITS, WaitClass::MetadataLock))
+                .collect(),
+            crash,
+            is_traced: std::env::var_os("GANNET_SIM_TRACE").is_some(),
+        };
+        let resolution = world.resolve(is_power);
+        for slot in 0..SLOTS {
+            if world.table(slot).is_none() && slot + 1 < SLOTS {
+                world.create_table(slot, true);
+            }
+        }
+        (Arc::new(world), resolution)
+    }
+
+    /// The model.
+    pub fn model(&self) -> MutexGuard<'_, Model> {
+        lock(&self.history.model)
+    }
+
+    /// Takes one operation from the budget; false when there is none left. At the operation
+    /// planned for it the power fails, a little later.
+    pub fn take_operation(&self) -> bool {
+        let left = self.history.operations.fetch_sub(1, Ordering::Relaxed);
+        if let Some((at, delay)) = self.crash
+            && at == left
+        {
+            drop(runtime::spawn("power-failure", move || {
+                runtime::sleep(delay);
+                runtime::sim::crash_now();
+            }));
+        }
+        left > 0
+    }
+
+    /// A number that no row or definition had before.
+    pub fn next_version(&self) -> i64 {
+        self.history.next_number.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// One or two slots for a transaction, in order.
+    pub fn choose_tables(&self, random: &mut Random) -> Vec<usize> {
+        let mut slots = vec![random.index(SLOTS), random.index(SLOTS)];
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Prints a line if GANNET_SIM_TRACE is set.
+    pub fn trace(&self, line: impl FnOnce() -> String) {
+        if self.is_traced {
+            eprintln!("{:>12} {}", runtime::now().as_nanos(), line());
+        }
+    }
+
+    /// Keeps the definition of a slot as it is.
+    pub fn share(&self, slot: usize) -> runtime::sync::Permits<'_> {
+        self.gates[slot].acquire(1, None).expect("nobody cancels a simulated client")
+    }
+
+    /// The table in a slot.
+    pub fn table(&self, slot: usize) -> Option<OpenTable> {
+        lock(&self.tables)[slot].clone()
+    }
+
+    /// Reads everything, lets the model judge, opens what is there.
+    fn resolve(&self, is_power: bool) -> Resolution {
+        let mut trx = self.engine.begin(options());
+        let mut dictionary = BTreeMap::new();
+        for slot in 0..SLOTS {
+            let key = slot_key(slot);
+            let value = sure("dictionary_get", self.engine.dictionary_get(&mut *trx, &key));
+            if let Some(value) = value {
+                lock(&self.tables)[slot] = Some(self.open(slot, number_of(&value)));
+                dictionary.insert(key, value);
+            }
+        }
+        let mut found = vec![None; self.model().table_count()];
+        found[DICTIONARY] = Some(dictionary);
+        for slot in 0..SLOTS {
+            if let Some(table) = self.table(slot) {
+                found[table.model_table] = Some(read_all(&table, &mut *trx));
+            }
+        }
+        sure("rollback", trx.rollback());
+        let resolution = check(self.model().recovered(&found, is_power));
+        for slot in 0..SLOTS {
+            if let Some(table) = self.table(slot) {
+                check_table(&table);
+            }
+        }
+        resolution
+    }
+
+    fn open(&self, slot: usize, number: i64) -> OpenTable {
+        let definition = lock(&self.history.definitions).get(&number).cloned();
+        let definition = definition.expect("the dictionary holds numbers that were given");
+        self.open_definition(slot, &definition)
+    }
+
+    fn open_definition(&self, slot: usize, definition: &Definition) -> OpenTable {
+        OpenTable {
+            table: sure("open_table", self.engine.open_table(definition.table.clone())),
+            shape: self.knobs.shapes[slot],
+            layout: Arc::new(Layout::new(&definition.table)),
+            model_table: definition.model_table,
+        }
+    }
+
+    /// Writes a definition into the dictionary, within a transaction.
+    fn note_definition(
+        &self,
+        trx: &mut dyn Transaction,
+        number: usize,
+        slot: usize,
+        definition: Option<&Definition>,
+    ) {
+        let key = slot_key(slot);
+        let value = definition.map(|definition| {
+            let number = self.next_version();
+            lock(&self.history.definitions).insert(number, definition.clone());
+            number.to_le_bytes().to_vec()
+        });
+        match &value {
+            Some(value) => sure("dictionary_put", self.engine.dictionary_put(trx, &key, value)),
+            None => {
+                sure("dictionary_delete", self.engine.dictionary_delete(trx, &key));
+            }
+        }
+        self.model().write(number, DICTIONARY, &key, value.as_deref());
+    }
+
+    /// Ends a change of definitions; true if it is committed.
+    fn finish(&self, trx: Box<dyn Transaction>, number: usize, commit: bool) -> bool {
+        if !commit {
+            self.model().abort(number);
+            sure("rollback", trx.rollback());
+            return false;
+        }
+        self.model().commit_called(number);
+        sure("commit", trx.commit());
+        self.model().commit_returned(number);
+        self.counts.definition_changes.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    fn create_table(&self, slot: usize, commit: bool) {
+        let number = self.model().begin(Promise::Power);
+        let mut trx = self.engine.begin(options());
+        let mut table = self.knobs.shapes[slot].definition(&format!("t{slot}"));
+        sure("create_table", self.engine.create_table(&mut *trx, &mut table));
+        let model_table = self.model().add_table();
+        let definition = Definition { table: Arc::new(table), model_table };
+        self.note_definition(&mut *trx, number, slot, Some(&definition));
+        if self.finish(trx, number, commit) {
+            lock(&self.tables)[slot] = Some(self.open_definition(slot, &definition));
+        }
+    }
+
+    fn drop_table(&self, slot: usize, table: &OpenTable, commit: bool) {
+        let number = self.model().begin(Promise::Power);
+        let mut trx = self.engine.begin(options());
+        sure("drop_table", self.engine.drop_table(&mut *trx, table.table.definition()));
+        self.note_definition(&mut *trx, number, slot, None);
+        if self.finish(trx, number, commit) {
+            lock(&self.tables)[slot] = None;
+        }
+    }
+
+    /// Builds or drops an index over GROUP.
+    fn change_index(&self, slot: usize, table: &OpenTable, commit: bool) {
+        let number = self.model().begin(Promise::Power);
+        let mut trx = self.engine.begin(options());
+        let mut changed = TableDefinition::clone(table.table.definition());
+        changed.version += 1;
+        let existing = changed.indexes.iter().position(|index| index.name == "by_group");
+        match existing {
+            Some(position) => {
+                let former = table.table.definition();
+                sure("drop_index", self.engine.drop_index(&mut *trx, former, position));
+                changed.indexes.remove(position);
+            }
+            None => {
+                changed.indexes.push(index("by_group", GROUP, false));
+                let position = changed.indexes.len() - 1;
+                let built = self.engine.build_index(&mut *trx, &mut changed, position);
+                let built = sure("build_index", built);
+                assert!(built.is_ok(), "violation: an index that is not unique has duplicates");
+            }
+        }
+        let definition = Definition { table: Arc::new(changed), model_table: table.model_table };
+        self.note_definition(&mut *trx, number, slot, Some(&definition));
+        if self.finish(trx, number, commit) {
+            let open = self.open_definition(slot, &definition);
+            check_table(&open);
+            lock(&self.tables)[slot] = Some(open);
+        }
+    }
+
+    /// One change of a definition, with everybody else kept out of the slot.
+    pub fn change_definition(&self, random: &mut Random) {
+        let slot = if random.one_in(2) { SLOTS - 1 } else { random.index(SLOTS) };
+        let gate = &self.gates[slot];
+        let permits = gate.acquire(ALL_PERMITS, None).expect("nobody cancels");
+        let commit = !random.one_in(5);
+        match self.table(slot) {
+            None => self.create_table(slot, commit),
+            Some(table) if slot == SLOTS - 1 && random.one_in(2) => {
+                self.drop_table(slot, &table, commit);
+            }
+            Some(table) => self.change_index(slot, &table, commit),
+        }
+        drop(permits);
+    }
+
+    /// At a clean end: everything is as the model says, tables and indexes agree.
+    pub fn check_all(&self) -> Resolution {
+        self.model().tell_all();
+        self.resolve(false)
+    }
+}
+
+fn number_of(value: &[u8]) -> i64 {
+    let bytes = value.try_into().expect("the dictionary holds numbers of 8 bytes");
+    i64::from_le_bytes(bytes)
+}
+
+/// All rows of a table by its clustered index.
+fn read_all(table: &OpenTable, trx: &mut dyn Transaction) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let options = ScanOptions {
+        index: 0,
+        range: KeyRange::all(),
+        direction: ScanDirection::Forward,
+        lock: LockMode::None,
+        lock_wait: LockWait::Wait,
+        covering: false,
+    };
+    let mut cursor = sure("scan", table.table.scan(trx, options));
+    let mut rows = BTreeMap::new();
+    let mut row = RowBuffer::default();
+    while sure("next", cursor.next(trx, &mut row)) {
+        let former = rows.insert(row.key.clone(), row.payload.clone());
+        assert!(former.is_none(), "violation: a scan met a row twice");
+    }
+    rows
+}
+
+/// CHECK TABLE finds nothing.
+fn check_table(table: &OpenTable) {
+    match table.table.check() {
+        Ok(findings) => assert!(findings.is_empty(), "violation: CHECK TABLE: {findings:?}"),
+        Err(EngineError::Unsupported(_)) => {}
+        Err(error) => panic!("violation: CHECK TABLE failed: {error}"),
+    }
+}
