@@ -4,7 +4,7 @@ use crate::{
     Account, Authentication, Catalog, CatalogError, Privilege, PrivilegeSet, Result, UserPrivileges,
 };
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 pub(crate) type Accounts = BTreeMap<Account, Arc<UserPrivileges>>;
 
@@ -32,7 +32,7 @@ impl GrantLevel {
 
 impl Catalog {
     pub(crate) fn load_accounts(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
-        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.write();
         for (key, value) in pairs {
             let user = UserPrivileges::decode(&value).map_err(|error| {
                 let object = format!("user {}", String::from_utf8_lossy(&key[1..]));
@@ -54,7 +54,7 @@ impl Catalog {
         let mut trx = self.begin();
         self.engine().dictionary_put(&mut *trx, &user_key(&user.account), &user.encode())?;
         trx.commit()?;
-        let mut users = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.write();
         users.insert(user.account.clone(), Arc::new(user));
         drop(users);
         self.changed();
@@ -63,20 +63,20 @@ impl Catalog {
 
     /// All accounts in order.
     pub fn users(&self) -> Vec<Arc<UserPrivileges>> {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         users.values().cloned().collect()
     }
 
     /// An account by its exact name.
     pub fn user(&self, account: &Account) -> Option<Arc<UserPrivileges>> {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         users.get(account).cloned()
     }
 
     /// The account that a client logging in as `user` gets: of those whose host matches one of
     /// `hosts` (all names and addresses the client is known by), the most specific.
     pub fn find_user(&self, user: &str, hosts: &[&str]) -> Option<Arc<UserPrivileges>> {
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
+        let users = self.users.read();
         let candidates = users.values().filter(|candidate| candidate.account.user == user);
         let matching = candidates.filter(|candidate| candidate.matches_host(hosts));
         matching.max_by_key(|candidate| candidate.specificity()).cloned()
@@ -113,7 +113,28 @@ impl Catalog {
         let mut trx = self.begin();
         self.engine().dictionary_delete(&mut *trx, &user_key(account))?;
         trx.commit()?;
-        self.users.write().unwrap_or_else(PoisonError::into_inner).remove(account);
+        self.users.write().remove(account);
+        self.changed();
+        Ok(())
+    }
+
+    /// RENAME USER. Fails with 1396 if `from` does not exist or `to` does.
+    pub fn rename_user(&self, from: &Account, to: Account) -> Result<()> {
+        let taken = self.user(&to).is_some() || to.user.is_empty();
+        let (Some(user), false) = (self.user(from), taken) else {
+            let accounts = from.to_string();
+            return Err(CatalogError::CannotUser { operation: "RENAME USER", accounts });
+        };
+        let renamed = UserPrivileges { account: to, ..(*user).clone() };
+        let mut trx = self.begin();
+        self.engine().dictionary_delete(&mut *trx, &user_key(from))?;
+        let (key, record) = (user_key(&renamed.account), renamed.encode());
+        self.engine().dictionary_put(&mut *trx, &key, &record)?;
+        trx.commit()?;
+        let mut users = self.users.write();
+        users.remove(from);
+        users.insert(renamed.account.clone(), Arc::new(renamed));
+        drop(users);
         self.changed();
         Ok(())
     }

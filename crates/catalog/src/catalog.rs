@@ -6,9 +6,10 @@ use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result};
 use engine_api::{
     Engine, FlushPolicy, Isolation, Table, TableDefinition, Transaction, TransactionOptions,
 };
+use runtime::sync::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use types::CollationId;
 use types::row::{IndexLayout, RowLayout};
@@ -70,17 +71,28 @@ pub struct TableEntry {
     layouts: OnceLock<TableLayouts>,
     opened: Mutex<Option<Arc<dyn Table>>>,
     replaced: std::sync::atomic::AtomicBool,
+    lock: Arc<MetadataLock>,
 }
 
 impl TableEntry {
-    fn new(definition: TableDefinition, engine: Arc<dyn Engine>) -> Arc<Self> {
+    fn new(
+        definition: TableDefinition,
+        engine: Arc<dyn Engine>,
+        lock: Arc<MetadataLock>,
+    ) -> Arc<Self> {
         Arc::new(Self {
+            lock,
             definition: Arc::new(definition),
             engine,
             layouts: OnceLock::new(),
             opened: Mutex::new(None),
             replaced: std::sync::atomic::AtomicBool::new(false),
         })
+    }
+
+    /// The metadata lock of its name.
+    pub fn lock(&self) -> &Arc<MetadataLock> {
+        &self.lock
     }
 
     /// The definition.
@@ -100,11 +112,11 @@ impl TableEntry {
 
     /// The engine's table; opened at the first call. Fails if its trees are damaged.
     pub fn handle(&self) -> Result<Arc<dyn Table>> {
-        if let Some(table) = &*self.opened.lock().unwrap_or_else(PoisonError::into_inner) {
+        if let Some(table) = &*self.opened.lock() {
             return Ok(table.clone());
         }
         let table = self.engine.open_table(self.definition.clone())?;
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         Ok(opened.get_or_insert(table).clone())
     }
 
@@ -178,7 +190,7 @@ impl Catalog {
     }
 
     fn load_schemas(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
-        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.schemas.write();
         for (key, value) in pairs {
             let name = String::from_utf8_lossy(&key[1..]).into_owned();
             let options = decode_schema(&value).map_err(|error| CatalogError::Dictionary {
@@ -192,7 +204,7 @@ impl Catalog {
     }
 
     fn load_tables(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
-        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.schemas.write();
         for (key, value) in pairs {
             let unreadable = |error| CatalogError::Dictionary {
                 object: format!("table {}", String::from_utf8_lossy(&key[1..]).replace('\0', ".")),
@@ -202,7 +214,8 @@ impl Catalog {
             let schema = schemas.get_mut(&definition.schema);
             let schema = schema.ok_or_else(|| unreadable(DecodeError::Value("the database")))?;
             let name = definition.name.clone();
-            let entry = TableEntry::new(definition, self.engine.clone());
+            let lock = self.lock(&definition.schema, &name);
+            let entry = TableEntry::new(definition, self.engine.clone(), lock);
             Arc::make_mut(schema).tables.insert(name, entry);
         }
         Ok(())
@@ -224,13 +237,13 @@ impl Catalog {
 
     /// All databases of the engine in order of name (`information_schema` is not among them).
     pub fn schemas(&self) -> Vec<Arc<Schema>> {
-        let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+        let schemas = self.schemas.read();
         schemas.values().cloned().collect()
     }
 
     /// A database by name.
     pub fn schema(&self, name: &str) -> Option<Arc<Schema>> {
-        let schemas = self.schemas.read().unwrap_or_else(PoisonError::into_inner);
+        let schemas = self.schemas.read();
         schemas.get(name).cloned()
     }
 
@@ -265,7 +278,7 @@ impl Catalog {
 
     /// The metadata lock of a table name, or of a schema (empty `table`).
     pub fn lock(&self, schema: &str, table: &str) -> Arc<MetadataLock> {
-        let mut locks = self.locks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locks = self.locks.lock();
         let key = (schema.to_owned(), table.to_owned());
         let lock = locks.entry(key);
         lock.or_insert_with(|| Arc::new(MetadataLock::new(schema, table))).clone()
@@ -300,7 +313,7 @@ impl Catalog {
         }
         self.put_schema(name, &options)?;
         let schema = Schema { name: name.to_owned(), options, tables: BTreeMap::new() };
-        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.schemas.write();
         schemas.insert(name.to_owned(), Arc::new(schema));
         drop(schemas);
         self.changed();
@@ -352,7 +365,7 @@ impl Catalog {
         for entry in schema.tables.values() {
             entry.replaced.store(true, Ordering::Release);
         }
-        self.schemas.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.schemas.write().remove(name);
         self.changed();
         Ok(schema.tables.len())
     }
@@ -395,7 +408,7 @@ impl Catalog {
         let record = encode_table(&definition);
         self.engine.dictionary_put(&mut *trx, &table_key(&schema, &name), &record)?;
         trx.commit()?;
-        let entry = TableEntry::new(definition, self.engine.clone());
+        let entry = self.entry(definition);
         self.publish(&schema, &name, Some(entry.clone()));
         Ok(entry)
     }
@@ -441,7 +454,7 @@ impl Catalog {
         self.engine.dictionary_put(&mut *trx, &table_key(to.0, to.1), &record)?;
         trx.commit()?;
         self.publish(from.0, from.1, None);
-        self.publish(to.0, to.1, Some(TableEntry::new(definition, self.engine.clone())));
+        self.publish(to.0, to.1, Some(self.entry(definition)));
         Ok(())
     }
 
@@ -487,9 +500,14 @@ impl Catalog {
         let stored = self.engine.dictionary_put(&mut *trx, &key, &record);
         stored.map_err(CatalogError::from)?;
         trx.commit().map_err(CatalogError::from)?;
-        let entry = TableEntry::new(definition, self.engine.clone());
+        let entry = self.entry(definition);
         self.publish(schema, name, Some(entry.clone()));
         Ok(entry)
+    }
+
+    fn entry(&self, definition: TableDefinition) -> Arc<TableEntry> {
+        let lock = self.lock(&definition.schema, &definition.name);
+        TableEntry::new(definition, self.engine.clone(), lock)
     }
 
     fn publish(&self, schema: &str, name: &str, entry: Option<Arc<TableEntry>>) {
@@ -505,7 +523,7 @@ impl Catalog {
     }
 
     fn edit_schema(&self, name: &str, edit: impl FnOnce(&mut Schema)) {
-        let mut schemas = self.schemas.write().unwrap_or_else(PoisonError::into_inner);
+        let mut schemas = self.schemas.write();
         if let Some(schema) = schemas.get_mut(name) {
             edit(Arc::make_mut(schema));
         }

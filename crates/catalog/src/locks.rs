@@ -8,9 +8,11 @@
 //! 4. A set holds a lock at most once; dropping the set releases everything.
 
 use crate::{CatalogError, Result};
+use runtime::sync::Mutex;
+use runtime::{Unparker, WaitClass, Wake};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 const EXCLUSIVE: u64 = 1 << 62;
@@ -29,6 +31,7 @@ pub enum LockKind {
 struct Waiter {
     kind: LockKind,
     granted: Arc<AtomicBool>,
+    fiber: Unparker,
 }
 
 /// The lock of one name. It belongs to the name, so it outlives DROP and CREATE.
@@ -37,7 +40,6 @@ pub struct MetadataLock {
     name: String,
     state: AtomicU64,
     queue: Mutex<VecDeque<Waiter>>,
-    changed: Condvar,
 }
 
 impl MetadataLock {
@@ -48,7 +50,6 @@ impl MetadataLock {
             name: name.to_owned(),
             state: AtomicU64::new(0),
             queue: Mutex::new(VecDeque::new()),
-            changed: Condvar::new(),
         }
     }
 
@@ -94,33 +95,40 @@ impl MetadataLock {
             };
             self.state.fetch_add(grant, Ordering::AcqRel);
             first.granted.store(true, Ordering::Release);
+            first.fiber.unpark();
             queue.pop_front();
         }
         if queue.is_empty() {
             self.state.fetch_and(!WAITERS, Ordering::AcqRel);
         }
-        self.changed.notify_all();
     }
 
     fn acquire(&self, kind: LockKind, timeout: Duration) -> Result<()> {
         if self.try_fast(kind) {
             return Ok(());
         }
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let granted = Arc::new(AtomicBool::new(false));
+        let mut queue = self.queue.lock();
         self.state.fetch_or(WAITERS, Ordering::AcqRel);
-        queue.push_back(Waiter { kind, granted: granted.clone() });
+        let fiber = runtime::current_unparker();
+        queue.push_back(Waiter { kind, granted: granted.clone(), fiber });
         self.grant_waiters(&mut queue);
-        let (mut queue, _) = self
-            .changed
-            .wait_timeout_while(queue, timeout, |_| !granted.load(Ordering::Acquire))
-            .unwrap_or_else(PoisonError::into_inner);
+        drop(queue);
+        let deadline = runtime::now() + timeout;
+        let mut wake = Wake::Unparked;
+        while !granted.load(Ordering::Acquire) && wake == Wake::Unparked {
+            wake = runtime::park(WaitClass::MetadataLock, Some(deadline));
+        }
+        let mut queue = self.queue.lock();
         if granted.load(Ordering::Acquire) {
             return Ok(());
         }
-        queue.retain(|w| !Arc::ptr_eq(&w.granted, &granted));
+        queue.retain(|waiter| !Arc::ptr_eq(&waiter.granted, &granted));
         self.grant_waiters(&mut queue);
-        Err(CatalogError::LockWaitTimeout)
+        Err(match wake {
+            Wake::Cancelled => CatalogError::Interrupted,
+            Wake::TimedOut | Wake::Unparked => CatalogError::LockWaitTimeout,
+        })
     }
 
     fn release(&self, kind: LockKind) {
@@ -129,7 +137,7 @@ impl MetadataLock {
             LockKind::Exclusive => EXCLUSIVE,
         };
         if self.state.fetch_sub(held, Ordering::AcqRel) & WAITERS != 0 {
-            let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut queue = self.queue.lock();
             self.grant_waiters(&mut queue);
         }
     }
@@ -215,39 +223,83 @@ impl Drop for MetadataLockSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runtime::sim::{SimConfig, Simulation};
 
     fn lock() -> Arc<MetadataLock> {
         Arc::new(MetadataLock::new("test", "t"))
     }
 
+    fn simulate(seed: u64, test: impl FnOnce() + Send + 'static) {
+        Simulation::new(SimConfig::new(seed)).run(test).expect("the simulation ends by itself");
+    }
+
     #[test]
     fn shared_locks_are_compatible_and_exclusive_is_not() {
-        let lock = lock();
-        let mut a = MetadataLockSet::new(Duration::ZERO);
-        let mut b = MetadataLockSet::new(Duration::ZERO);
-        a.acquire(&lock, LockKind::Shared).unwrap();
-        b.acquire(&lock, LockKind::Shared).unwrap();
-        let mut c = MetadataLockSet::new(Duration::from_millis(1));
-        assert_eq!(c.acquire(&lock, LockKind::Exclusive), Err(CatalogError::LockWaitTimeout));
-        a.release_all();
-        b.release_all();
-        c.acquire(&lock, LockKind::Exclusive).unwrap();
-        assert_eq!(a.acquire(&lock, LockKind::Shared), Err(CatalogError::LockWaitTimeout));
-        c.release_all();
-        a.acquire(&lock, LockKind::Shared).unwrap();
-        assert_eq!(lock.state.load(Ordering::Relaxed), 1);
+        simulate(1, || {
+            let lock = lock();
+            let mut a = MetadataLockSet::new(Duration::ZERO);
+            let mut b = MetadataLockSet::new(Duration::ZERO);
+            a.acquire(&lock, LockKind::Shared).unwrap();
+            b.acquire(&lock, LockKind::Shared).unwrap();
+            let mut c = MetadataLockSet::new(Duration::from_millis(1));
+            let refused = c.acquire(&lock, LockKind::Exclusive);
+            assert_eq!(refused, Err(CatalogError::LockWaitTimeout));
+            a.release_all();
+            b.release_all();
+            c.acquire(&lock, LockKind::Exclusive).unwrap();
+            assert!(a.acquire(&lock, LockKind::Shared).is_err());
+            c.release_all();
+            a.acquire(&lock, LockKind::Shared).unwrap();
+            assert_eq!(lock.state.load(Ordering::Relaxed), 1);
+        });
     }
 
     #[test]
     fn one_set_upgrades_its_own_lock() {
-        let lock = lock();
-        let mut a = MetadataLockSet::new(Duration::ZERO);
-        a.acquire(&lock, LockKind::Shared).unwrap();
-        a.acquire(&lock, LockKind::Shared).unwrap();
-        assert_eq!(a.len(), 1);
-        a.acquire(&lock, LockKind::Exclusive).unwrap();
-        assert_eq!(a.len(), 1);
-        drop(a);
-        assert_eq!(lock.state.load(Ordering::Relaxed), 0);
+        simulate(2, || {
+            let lock = lock();
+            let mut a = MetadataLockSet::new(Duration::ZERO);
+            a.acquire(&lock, LockKind::Shared).unwrap();
+            a.acquire(&lock, LockKind::Shared).unwrap();
+            assert_eq!(a.len(), 1);
+            a.acquire(&lock, LockKind::Exclusive).unwrap();
+            assert_eq!(a.len(), 1);
+            drop(a);
+            assert_eq!(lock.state.load(Ordering::Relaxed), 0);
+        });
+    }
+
+    /// Readers and a writer over many seeds: the writer is alone, nobody waits for ever, and the
+    /// lock is free in the end.
+    #[test]
+    fn an_exclusive_holder_is_alone() {
+        for seed in 0..50 {
+            simulate(seed, || {
+                let lock = lock();
+                let inside = Arc::new(AtomicU64::new(0));
+                let fibers: Vec<_> = (0..6)
+                    .map(|number| {
+                        let (lock, inside) = (lock.clone(), inside.clone());
+                        runtime::spawn("locker", move || {
+                            for round in 0..20 {
+                                let exclusive = (number + round) % 5 == 0;
+                                let (kind, weight) = match exclusive {
+                                    true => (LockKind::Exclusive, 1000),
+                                    false => (LockKind::Shared, 1),
+                                };
+                                let mut set = MetadataLockSet::new(Duration::from_secs(60));
+                                set.acquire(&lock, kind).unwrap();
+                                let before = inside.fetch_add(weight, Ordering::SeqCst);
+                                assert!(before < 1000 && (!exclusive || before == 0));
+                                runtime::sleep(Duration::from_micros(runtime::random_u64() % 50));
+                                inside.fetch_sub(weight, Ordering::SeqCst);
+                            }
+                        })
+                    })
+                    .collect();
+                fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+                assert_eq!(lock.state.load(Ordering::Relaxed), 0);
+            });
+        }
     }
 }

@@ -304,8 +304,7 @@ impl ServeOptions {
         files: &dyn Files,
         depth: usize,
     ) -> Result<(), OptionError> {
-        let unreadable =
-            |problem| OptionError::Read { path: path.to_owned(), problem };
+        let unreadable = |problem| OptionError::Read { path: path.to_owned(), problem };
         if depth > 10 {
             return Err(unreadable("includes are nested too deeply".to_owned()));
         }
@@ -332,7 +331,8 @@ impl ServeOptions {
                 Ok(())
             }
             ("set", Some(pair)) => {
-                let problem = || OptionError::Value(format!("--set needs NAME=VALUE, not '{pair}'"));
+                let problem =
+                    || OptionError::Value(format!("--set needs NAME=VALUE, not '{pair}'"));
                 let (name, value) = pair.split_once('=').ok_or_else(problem)?;
                 self.apply(name.trim(), Some(value.trim()))
             }
@@ -482,14 +482,14 @@ mod tests {
     fn the_documented_options_work() {
         let options = serve(
             "--datadir /d --port 3307 --bind-address 0.0.0.0 --socket /s \
-             --buffer-pool-size 1G --set sql_mode=ANSI --set max_connections=7",
+             --buffer-pool-size 1G --set sql_mode=ANSI --set max_connections=70",
         )
         .unwrap();
         assert_eq!(options.data_directory, "/d");
         assert_eq!((options.port, options.bind_address.as_str()), (3307, "0.0.0.0"));
         assert_eq!(options.socket.as_deref(), Some("/s"));
         assert_eq!(variable(&options, "innodb_buffer_pool_size").unwrap(), "1073741824");
-        assert_eq!(variable(&options, "max_connections").unwrap(), "7");
+        assert_eq!(variable(&options, "max_connections").unwrap(), "70");
         assert!(variable(&options, "sql_mode").unwrap().starts_with("REAL_AS_FLOAT"));
         assert_eq!(options.warnings, [""; 0]);
     }
@@ -499,7 +499,7 @@ mod tests {
         let options = serve(
             "--no-defaults --datadir=/d --innodb-buffer-pool-size=512M \
              --innodb_flush_log_at_trx_commit=2 --skip-networking --transaction-isolation \
-             READ-COMMITTED --max_connections=5 --skip-innodb-doublewrite --user=mysql -P 3310 \
+             READ-COMMITTED --max_connections=50 --skip-innodb-doublewrite --user=mysql -P 3310 \
              --innodb-page-cleaners=4 --loose-nonsense=1 --wsrep_on=0 --skip-name-resolve",
         )
         .unwrap();
@@ -519,10 +519,7 @@ mod tests {
         assert_eq!(serve("--datadir=/d stray"), unknown("stray"));
         assert_eq!(serve("--port=1"), Err(OptionError::NoDataDirectory));
         assert!(matches!(serve("--datadir=/d --port=70000"), Err(OptionError::Value(_)) | Ok(_)));
-        assert!(matches!(
-            serve("--datadir=/d --max-connections=x"),
-            Err(OptionError::Value(_))
-        ));
+        assert!(matches!(serve("--datadir=/d --max-connections=x"), Err(OptionError::Value(_))));
     }
 
     #[test]

@@ -1,1 +1,44 @@
-//! Gannet: the `session` room.
+//! Sessions: connections, variables, transactions and the dispatch of every statement.
+//!
+//! A [`ClientConnection`] is what the runtime drives; once logged in it owns a [`Session`]. The
+//! session parses statements (`syntax`), plans them (`plan`), runs them (`exec`) and writes
+//! answers through `wire` into its output buffer. What all sessions share is [`ServerState`].
+//!
+//! Invariants:
+//! 1. An idle session holds no stack, no latch and, in autocommit mode, no transaction and no
+//!    metadata lock.
+//! 2. Every command gets exactly one answer (those of the protocol that have none, none), in
+//!    order.
+//! 3. The status flags of every OK and EOF say whether a transaction is open after it.
+//! 4. Error numbers, states and texts come from `types::codes`; engine errors are mapped in
+//!    `catalog::engine_error`.
+
+mod accounts;
+mod admin;
+mod answer;
+mod connection;
+mod dispatch;
+mod login;
+mod planned;
+mod prepared;
+mod process;
+mod server_state;
+mod session;
+mod set;
+mod settings;
+mod show;
+mod statement;
+pub mod status;
+mod system_variables;
+mod transaction;
+pub mod variables;
+
+pub use answer::{Outlet, Protocol};
+pub use connection::ClientConnection;
+pub use process::{Process, ProcessInfo, ProcessList};
+pub use server_state::{ServerState, version_text};
+pub use session::{Identity, Session};
+
+pub(crate) use prepared::PreparedStatements;
+pub(crate) use session::Diagnostics;
+pub(crate) use statement::{Failure, parse_error};

@@ -115,7 +115,7 @@ impl Process {
         if !self.running.load(Ordering::Acquire)
             && let Some(handle) = &*self.handle.lock()
         {
-            handle.shutdown();
+            handle.close();
         }
     }
 

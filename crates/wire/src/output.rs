@@ -8,7 +8,19 @@ pub struct OutputBuffer {
     bytes: Vec<u8>,
     /// Where the open packet's header begins.
     packet: usize,
+    /// A packet is open.
+    open: bool,
     sequence: u8,
+    /// How often everything was sent.
+    clears: u64,
+}
+
+/// See [`OutputBuffer::mark`].
+#[derive(Clone, Copy, Debug)]
+pub struct OutputMark {
+    length: usize,
+    sequence: u8,
+    clears: u64,
 }
 
 /// Above this the buffer is not kept between answers.
@@ -33,6 +45,7 @@ impl OutputBuffer {
     /// Opens a packet and returns where its payload is appended.
     pub fn begin(&mut self) -> &mut Vec<u8> {
         self.packet = self.bytes.len();
+        self.open = true;
         self.bytes.extend_from_slice(&[0; PACKET_HEADER_BYTES]);
         &mut self.bytes
     }
@@ -44,6 +57,7 @@ impl OutputBuffer {
 
     /// Closes the open packet, splitting it if it is too long for one.
     pub fn end(&mut self) {
+        self.open = false;
         let body = self.packet + PACKET_HEADER_BYTES;
         let length = self.bytes.len() - body;
         if length < PACKET_PAYLOAD_MAX {
@@ -66,9 +80,27 @@ impl OutputBuffer {
         }
     }
 
+    /// The present end, to come back to with [`OutputBuffer::rewind`].
+    pub fn mark(&self) -> OutputMark {
+        OutputMark { length: self.bytes.len(), sequence: self.sequence, clears: self.clears }
+    }
+
+    /// Forgets what was written since `mark`, unless some of it has been sent already. An open
+    /// packet is forgotten in any case.
+    pub fn rewind(&mut self, mark: OutputMark) {
+        if self.clears == mark.clears {
+            self.bytes.truncate(mark.length);
+            self.sequence = mark.sequence;
+        } else if self.open {
+            self.abandon();
+        }
+        self.open = false;
+    }
+
     /// Forgets the open packet.
     pub fn abandon(&mut self) {
         self.bytes.truncate(self.packet);
+        self.open = false;
     }
 
     fn write_header(&mut self, at: usize, length: usize) {
@@ -97,6 +129,7 @@ impl OutputBuffer {
         self.bytes.clear();
         self.bytes.shrink_to(KEEP_BYTES);
         self.packet = 0;
+        self.clears += 1;
     }
 
     /// Gives all memory back; nothing may wait.

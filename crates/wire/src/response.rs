@@ -115,19 +115,19 @@ fn truncated(message: &str) -> &str {
     &message[..message.floor_char_boundary(511)]
 }
 
-/// A column of a result, as clients see it.
+/// A column of a result, as clients see it; names are in the client's character set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnDescription {
     /// Database of the table, empty for expressions.
-    pub schema: String,
+    pub schema: Vec<u8>,
     /// Alias of the table.
-    pub table: String,
+    pub table: Vec<u8>,
     /// Name of the table.
-    pub org_table: String,
+    pub org_table: Vec<u8>,
     /// Alias of the column.
-    pub name: String,
+    pub name: Vec<u8>,
     /// Name of the column, empty for expressions.
-    pub org_name: String,
+    pub org_name: Vec<u8>,
     /// Collation number: the client's for text, 63 for everything else.
     pub collation: u16,
     /// Longest value in bytes of that character set.
@@ -144,11 +144,11 @@ pub struct ColumnDescription {
 pub fn column(out: &mut OutputBuffer, column: &ColumnDescription, default: Option<Option<&[u8]>>) {
     let payload = out.begin();
     put_bytes(payload, b"def");
-    put_bytes(payload, column.schema.as_bytes());
-    put_bytes(payload, column.table.as_bytes());
-    put_bytes(payload, column.org_table.as_bytes());
-    put_bytes(payload, column.name.as_bytes());
-    put_bytes(payload, column.org_name.as_bytes());
+    put_bytes(payload, &column.schema);
+    put_bytes(payload, &column.table);
+    put_bytes(payload, &column.org_table);
+    put_bytes(payload, &column.name);
+    put_bytes(payload, &column.org_name);
     payload.push(0x0c);
     payload.extend_from_slice(&column.collation.to_le_bytes());
     payload.extend_from_slice(&column.length.to_le_bytes());
@@ -185,6 +185,19 @@ pub fn result_columns(
     for description in columns {
         column(out, description, None);
     }
+    if capabilities & DEPRECATE_EOF == 0 {
+        eof(out, 0, status);
+    }
+}
+
+/// Writes the header of a result whose definitions a client with CACHE_METADATA knows.
+pub fn result_columns_known(
+    out: &mut OutputBuffer,
+    columns: usize,
+    status: u16,
+    capabilities: u64,
+) {
+    result_header(out, columns, false, capabilities);
     if capabilities & DEPRECATE_EOF == 0 {
         eof(out, 0, status);
     }

@@ -172,9 +172,12 @@ mod tests {
         assert!(registry.len() > 400);
         for definition in registry.iter() {
             assert_eq!(registry.find(definition.name).map(|d| d.index), Some(definition.index));
-            assert!(definition.name.bytes().all(|b| b.is_ascii_lowercase()
-                || b.is_ascii_digit()
-                || b == b'_'));
+            assert!(
+                definition
+                    .name
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            );
             if definition.kind == Kind::Enumeration {
                 let default = definition.default.show();
                 assert!(

@@ -28,7 +28,8 @@ impl Definition {
         text: Option<&str>,
         warnings: &mut Vec<Warning>,
     ) -> Result<VariableValue, String> {
-        let unusable = || format!("option '{}' cannot have the value '{}'", self.name, text.unwrap_or(""));
+        let unusable =
+            || format!("option '{}' cannot have the value '{}'", self.name, text.unwrap_or(""));
         let value = match (&self.kind, text) {
             (Kind::Boolean, None | Some("")) => Value::Int(1),
             (Kind::Boolean, Some(text)) => match parse_number(text) {

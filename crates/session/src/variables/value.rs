@@ -1,6 +1,6 @@
 //! Values of variables: checking what SET gives, keeping what was set.
 
-use super::{Definition, Kind, Scope, registry};
+use super::{Definition, Kind, registry};
 use runtime::sync::RwLock;
 use std::sync::Arc;
 use types::error::{SqlError, Warning, codes};
@@ -404,11 +404,6 @@ impl SessionVariables {
     pub fn set_known(&mut self, name: &'static str, value: VariableValue) {
         Arc::make_mut(&mut self.values)[registry().position(name)] = value;
     }
-}
-
-/// Whether a session has its own value.
-pub(crate) fn is_session(definition: &Definition) -> bool {
-    definition.scope != Scope::Global
 }
 
 #[cfg(test)]

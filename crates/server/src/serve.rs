@@ -1,0 +1,205 @@
+//! `gannet serve`: start, wait, stop.
+//!
+//! Order of a start: data directory and its lock, engine (recovery), catalog, listeners, the
+//! ready line. Order of a stop: listeners, connections (running statements are interrupted,
+//! their transactions rolled back), engine. A failure of storage stops the process at once:
+//! recovery is the repair.
+
+use crate::data_directory::{DataDirectory, DirectoryError};
+use crate::log;
+use crate::options::ServeOptions;
+use catalog::{Catalog, CatalogError};
+use runtime::net::{Address, Listener, ServeHandle};
+use runtime::sync::Event;
+use runtime::{WaitClass, fs};
+use session::variables::{GlobalVariables, VariableValue};
+use session::{ClientConnection, ServerState};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The server could not start or did not stop well.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// The data directory.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// The storage engine.
+    #[error("the storage engine cannot start: {0}")]
+    Engine(String),
+    /// The dictionary.
+    #[error("the dictionary cannot be read: {0}")]
+    Catalog(#[from] CatalogError),
+    /// An address that is none.
+    #[error("'{0}' is not an address to listen on")]
+    Address(String),
+    /// A listener.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: Address,
+        /// The system's words.
+        error: io::Error,
+    },
+}
+
+/// Longest path that a UNIX socket can have, in bytes.
+const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// How long connections get to end when the server stops.
+const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
+/// Memory that statements may use in all beside the buffer pool, in bytes.
+const STATEMENT_MEMORY_BYTES: u64 = 4 << 30;
+
+/// Runs the server until it is asked to stop.
+pub fn run(options: &ServeOptions) -> Result<(), ServeError> {
+    for warning in &options.warnings {
+        log::warning(warning);
+    }
+    let directory = DataDirectory::open(&options.data_directory, true)?;
+    let globals = globals(options);
+    let opened = crate::engine_start::open(directory.path(), &globals)?;
+    let catalog = Catalog::open(opened.engine())?;
+    let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
+    let stop = Arc::new(Event::default());
+    let event = stop.clone();
+    state.set_on_shutdown(move || event.set());
+    let listeners = listen(options, &directory, &state)?;
+    if directory.is_new {
+        print_first_login(&listeners);
+    }
+    announce(&listeners);
+    wait_for_the_end(&stop);
+    log::note("shutting down");
+    for listener in &listeners {
+        listener.stop();
+    }
+    close_connections(&state);
+    remove_socket_files(&listeners);
+    opened.close();
+    log::note("shutdown complete");
+    Ok(())
+}
+
+fn globals(options: &ServeOptions) -> GlobalVariables {
+    let globals = GlobalVariables::default();
+    let text = VariableValue::text;
+    for (name, value) in &options.variables {
+        globals.set_known(name, value.clone());
+    }
+    let hostname = fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
+    globals.set_known("hostname", text(String::from_utf8_lossy(&hostname).trim()));
+    globals.set_known("datadir", text(&format!("{}/", options.data_directory)));
+    globals.set_known("port", VariableValue::Unsigned(u64::from(options.port)));
+    globals.set_known("version_compile_machine", text(std::env::consts::ARCH));
+    globals
+}
+
+/// The addresses that `--bind-address` names: a list of addresses, `*`, `localhost`.
+fn tcp_addresses(options: &ServeOptions) -> Result<Vec<SocketAddr>, ServeError> {
+    let parse = |name: &str| match name {
+        "*" | "::" => Ok(IpAddr::V6(Ipv6Addr::UNSPECIFIED)),
+        "localhost" | "" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        other => other.parse().map_err(|_| ServeError::Address(other.to_owned())),
+    };
+    let names = options.bind_address.split(',').map(str::trim);
+    names.map(|name| parse(name).map(|ip| SocketAddr::new(ip, options.port))).collect()
+}
+
+fn listen(
+    options: &ServeOptions,
+    directory: &DataDirectory,
+    state: &Arc<ServerState>,
+) -> Result<Vec<ServeHandle>, ServeError> {
+    let mut addresses = Vec::new();
+    if !options.skip_networking {
+        addresses.extend(tcp_addresses(options)?.into_iter().map(Address::Tcp));
+    }
+    let default = format!("{}/gannet.sock", directory.path());
+    let socket = options.socket.clone().unwrap_or(default);
+    if socket.len() <= SOCKET_PATH_BYTES_MAX {
+        addresses.push(Address::Unix(socket.clone().into()));
+        state.globals.set_known("socket", VariableValue::text(&socket));
+    } else {
+        log::warning(&format!("'{socket}' is too long for a socket; there is none"));
+    }
+    let mut listeners = Vec::new();
+    for address in addresses {
+        let refused = |error| ServeError::Listen { address: address.clone(), error };
+        let listener = Listener::bind(address.clone()).map_err(refused)?;
+        let state = state.clone();
+        listeners.push(runtime::net::serve(listener, move |peer, handle| {
+            Box::new(ClientConnection::new(state.clone(), peer, handle))
+        }));
+    }
+    if let Some(Address::Tcp(address)) = listeners.iter().map(ServeHandle::address).next() {
+        state.globals.set_known("port", VariableValue::Unsigned(u64::from(address.port())));
+    }
+    Ok(listeners)
+}
+
+/// How to log in to a server that was just initialised.
+fn print_first_login(listeners: &[ServeHandle]) {
+    eprintln!("A new server was initialised. Log in as root without a password, from here only:");
+    for listener in listeners {
+        match listener.address() {
+            Address::Tcp(address) => {
+                let host = match address.ip() {
+                    ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+                    ip => ip,
+                };
+                eprintln!("  mariadb -u root -h {host} -P {}", address.port());
+            }
+            Address::Unix(path) => eprintln!("  mariadb -u root -S {}", path.display()),
+        }
+    }
+    eprintln!("Then set one:  ALTER USER root@localhost IDENTIFIED BY '...';");
+}
+
+/// The line that says that clients may come.
+fn announce(listeners: &[ServeHandle]) {
+    let tcp = listeners.iter().find(|l| matches!(l.address(), Address::Tcp(_)));
+    if let Some(listener) = tcp.or(listeners.first()) {
+        println!("ready for connections on {}", listener.address());
+    }
+}
+
+/// SIGTERM, SIGINT or SHUTDOWN.
+fn wait_for_the_end(stop: &Arc<Event>) {
+    let signalled = stop.clone();
+    runtime::spawn("signals", move || {
+        while let Some(signal) = runtime::signal::wait() {
+            match signal {
+                runtime::signal::Signal::HangUp => {}
+                runtime::signal::Signal::Terminate | runtime::signal::Signal::Interrupt => {
+                    signalled.set();
+                }
+            }
+        }
+    });
+    stop.wait(WaitClass::Idle, None);
+}
+
+fn close_connections(state: &ServerState) {
+    state.stop_accepting();
+    state.close_connections();
+    let deadline = runtime::now() + FAREWELL_LIMIT;
+    while state.processes.count() > 0 && runtime::now() < deadline {
+        runtime::sleep(Duration::from_millis(10));
+    }
+    let left = state.processes.count();
+    if left > 0 {
+        log::warning(&format!("{left} connections did not end in time"));
+    }
+}
+
+fn remove_socket_files(listeners: &[ServeHandle]) {
+    for listener in listeners {
+        if let Address::Unix(path) = listener.address()
+            && let Err(error) = fs::remove_file(path)
+        {
+            log::warning(&format!("'{}' cannot be removed: {error}", path.display()));
+        }
+    }
+}

@@ -1,0 +1,510 @@
+//! Accounts and privileges: CREATE USER, GRANT, SHOW GRANTS, and checking what a user may do.
+
+use crate::Session;
+use catalog::information_schema::{self, VirtualType};
+use catalog::show::ShowAnswer;
+use catalog::{
+    Account, Authentication, CatalogError, GrantLevel, Privilege, PrivilegeSet, UserPrivileges,
+};
+use syntax::ast::{
+    self, AccountName, AuthenticationClause, CreateUser, DropUser, Grant, Password, Revoke,
+    SetItem, Statement, TableName,
+};
+use types::error::ErrorCode;
+use types::{SqlError, Value, Warning, codes};
+
+type Done = Result<(), SqlError>;
+
+/// 1524.
+static PLUGIN_IS_NOT_LOADED: ErrorCode = ErrorCode {
+    number: 1524,
+    sqlstate: "HY000",
+    name: "PLUGIN_IS_NOT_LOADED",
+    template: "Plugin '{}' is not loaded",
+};
+
+/// ANY of these lets a user know that a table is there.
+fn denied(command: &str, user: &UserPrivileges, host: &str, schema: &str, table: &str) -> SqlError {
+    let arguments: [&dyn std::fmt::Display; 5] =
+        [&command, &user.account.user, &host, &schema, &table];
+    SqlError::new(&codes::TABLEACCESS_DENIED_ERROR, &arguments)
+}
+
+impl Session {
+    /// Fails with 1227 unless the user holds the privilege globally.
+    pub(crate) fn require_global(&self, privilege: Privilege) -> Done {
+        if self.user.global.has(privilege) {
+            return Ok(());
+        }
+        Err(SqlError::new(&codes::SPECIFIC_ACCESS_DENIED_ERROR, &[&privilege.name()]))
+    }
+
+    /// Fails with 1044 unless the user may know of the database.
+    pub(crate) fn check_sees_schema(&self, schema: &str) -> Done {
+        let virtual_schema = schema.eq_ignore_ascii_case(information_schema::SCHEMA_NAME);
+        if virtual_schema || self.user.sees_schema(schema) {
+            return Ok(());
+        }
+        let account = &self.user.account;
+        let arguments: [&dyn std::fmt::Display; 3] = [&account.user, &account.host.0, &schema];
+        Err(SqlError::new(&codes::DBACCESS_DENIED_ERROR, &arguments))
+    }
+
+    /// Fails with 1142 unless the user may know of the table.
+    pub(crate) fn check_sees_table(&self, schema: &str, table: &str) -> Done {
+        let virtual_schema = schema.eq_ignore_ascii_case(information_schema::SCHEMA_NAME);
+        if virtual_schema || self.user.sees_table(schema, table) {
+            return Ok(());
+        }
+        Err(denied("SELECT", &self.user, &self.identity.host, schema, table))
+    }
+
+    /// Fails with 1142 unless the user holds the privilege on the table.
+    fn require(&self, privilege: Privilege, name: &TableName) -> Done {
+        let schema = match &name.schema {
+            Some(schema) => schema.clone(),
+            None => self.current_database()?,
+        };
+        if self.user.may(privilege, &schema, &name.name) {
+            return Ok(());
+        }
+        Err(denied(privilege.name(), &self.user, &self.identity.host, &schema, &name.name))
+    }
+
+    fn require_on_schema(&self, privilege: Privilege, schema: &str) -> Done {
+        if self.user.on_schema(schema).has(privilege) {
+            return Ok(());
+        }
+        let account = &self.user.account;
+        let arguments: [&dyn std::fmt::Display; 3] = [&account.user, &account.host.0, &schema];
+        Err(SqlError::new(&codes::DBACCESS_DENIED_ERROR, &arguments))
+    }
+
+    /// The privileges that a definition statement needs.
+    pub(crate) fn check_definition_privileges(&self, statement: &Statement) -> Done {
+        use Privilege::{Alter, Create, Drop, Index, Insert};
+        match statement {
+            Statement::CreateTable(create) => self.require(Create, &create.name),
+            Statement::AlterTable(alter) => self.require(Alter, &alter.table),
+            Statement::CreateIndex(create) => self.require(Index, &create.table),
+            Statement::DropIndex(drop) => self.require(Index, &drop.table),
+            Statement::TruncateTable(table) => self.require(Drop, table),
+            Statement::DropTable(drop) => {
+                drop.names.iter().try_for_each(|table| self.require(Drop, table))
+            }
+            Statement::RenameTable(pairs) => pairs.iter().try_for_each(|(from, to)| {
+                self.require(Alter, from)?;
+                self.require(Drop, from)?;
+                self.require(Create, to)?;
+                self.require(Insert, to)
+            }),
+            Statement::CreateDatabase(create) => self.require_on_schema(Create, &create.name),
+            Statement::DropDatabase(drop) => self.require_on_schema(Drop, &drop.name),
+            Statement::AlterDatabase(alter) => match &alter.name {
+                Some(name) => self.require_on_schema(Alter, name),
+                None => self.require_on_schema(Alter, &self.current_database()?),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn account(&self, name: &AccountName) -> Account {
+        if name.current {
+            return self.user.account.clone();
+        }
+        Account::new(&name.user, name.host.as_deref().unwrap_or("%"))
+    }
+
+    /// CREATE, ALTER, DROP and RENAME USER, GRANT, REVOKE.
+    pub(crate) fn change_accounts(&mut self, statement: &Statement) -> Done {
+        match statement {
+            Statement::CreateUser(create) => self.create_users(create),
+            Statement::AlterUser(alter) => self.alter_users(alter),
+            Statement::DropUser(drop) => self.drop_users(drop),
+            Statement::RenameUser(pairs) => self.rename_users(pairs),
+            Statement::Grant(grant) => self.grant(grant),
+            Statement::Revoke(revoke) => self.revoke(revoke),
+            _ => Ok(()),
+        }
+    }
+
+    fn create_users(&mut self, create: &CreateUser) -> Done {
+        self.require_global(Privilege::CreateUser)?;
+        check_options(&create.options)?;
+        let mut failed = Vec::new();
+        for user in &create.users {
+            let account = self.account(&user.account);
+            let authentication = authentication(user.authentication.as_ref())?;
+            let exists = self.server.catalog.user(&account).is_some();
+            match (exists, create.or_replace, create.if_clause) {
+                (true, true, _) => {
+                    self.server.catalog.drop_user(&account)?;
+                    self.server.catalog.create_user(account, authentication)?;
+                }
+                (true, false, true) => {
+                    let message = CatalogError::CannotUser {
+                        operation: "CREATE USER",
+                        accounts: account.to_string(),
+                    };
+                    let mut note = Warning::from(&SqlError::from(message));
+                    note.level = types::Level::Note;
+                    self.eval.push_warning(note);
+                }
+                (true, false, false) => failed.push(account.to_string()),
+                (false, ..) => self.server.catalog.create_user(account, authentication)?,
+            }
+        }
+        cannot("CREATE USER", failed)
+    }
+
+    fn alter_users(&mut self, alter: &CreateUser) -> Done {
+        self.require_global(Privilege::CreateUser)?;
+        let locked = alter.options.iter().any(|o| o.to_uppercase().contains("ACCOUNT LOCK"));
+        let mut failed = Vec::new();
+        for user in &alter.users {
+            let account = self.account(&user.account);
+            if self.server.catalog.user(&account).is_none() {
+                if !alter.if_clause {
+                    failed.push(account.to_string());
+                }
+                continue;
+            }
+            if locked {
+                self.server.catalog.set_authentication(&account, Authentication::Locked)?;
+            } else if user.authentication.is_some() {
+                let new = authentication(user.authentication.as_ref())?;
+                self.server.catalog.set_authentication(&account, new)?;
+            }
+        }
+        cannot("ALTER USER", failed)
+    }
+
+    fn drop_users(&mut self, drop: &DropUser) -> Done {
+        self.require_global(Privilege::CreateUser)?;
+        let mut failed = Vec::new();
+        for name in &drop.accounts {
+            let account = self.account(name);
+            match self.server.catalog.drop_user(&account) {
+                Err(CatalogError::CannotUser { .. }) if drop.if_exists => {
+                    let text = format!("Operation DROP USER failed for {account}");
+                    let error = SqlError::with_message(&codes::CANNOT_USER, text);
+                    let mut note = Warning::from(&error);
+                    note.level = types::Level::Note;
+                    self.eval.push_warning(note);
+                }
+                Err(CatalogError::CannotUser { .. }) => failed.push(account.to_string()),
+                other => other?,
+            }
+        }
+        cannot("DROP USER", failed)
+    }
+
+    fn rename_users(&mut self, pairs: &[(AccountName, AccountName)]) -> Done {
+        self.require_global(Privilege::CreateUser)?;
+        let mut failed = Vec::new();
+        for (from, to) in pairs {
+            let (from, to) = (self.account(from), self.account(to));
+            match self.server.catalog.rename_user(&from, to) {
+                Err(CatalogError::CannotUser { .. }) => failed.push(from.to_string()),
+                other => other?,
+            }
+        }
+        cannot("RENAME USER", failed)
+    }
+
+    /// The level of a GRANT or REVOKE.
+    fn grant_level(&self, level: &ast::GrantLevel) -> Result<GrantLevel, SqlError> {
+        Ok(match level {
+            ast::GrantLevel::Global => GrantLevel::Global,
+            ast::GrantLevel::Schema(Some(schema)) => GrantLevel::Schema(schema.clone()),
+            ast::GrantLevel::Schema(None) => GrantLevel::Schema(self.current_database()?),
+            ast::GrantLevel::Table(table) => {
+                let schema = match &table.schema {
+                    Some(schema) => schema.clone(),
+                    None => self.current_database()?,
+                };
+                GrantLevel::Table(schema, table.name.clone())
+            }
+            ast::GrantLevel::Routine(..) => return Err(unsupported("GRANT ON a routine")),
+        })
+    }
+
+    /// Who gives privileges must hold them with GRANT OPTION.
+    fn check_may_grant(&self, level: &GrantLevel, set: PrivilegeSet) -> Done {
+        let held = match level {
+            GrantLevel::Global => self.user.global,
+            GrantLevel::Schema(schema) => self.user.on_schema(schema),
+            GrantLevel::Table(schema, table) => self.user.on_table(schema, table),
+        };
+        let account = &self.user.account;
+        if held.has(Privilege::GrantOption) && held.contains(set) {
+            return Ok(());
+        }
+        match level {
+            GrantLevel::Global => {
+                let arguments: [&dyn std::fmt::Display; 3] =
+                    [&account.user, &account.host.0, &"YES"];
+                Err(SqlError::new(&codes::ACCESS_DENIED_ERROR, &arguments))
+            }
+            GrantLevel::Schema(schema) => {
+                let arguments: [&dyn std::fmt::Display; 3] =
+                    [&account.user, &account.host.0, schema];
+                Err(SqlError::new(&codes::DBACCESS_DENIED_ERROR, &arguments))
+            }
+            GrantLevel::Table(schema, table) => {
+                Err(denied("GRANT", &self.user, &self.identity.host, schema, table))
+            }
+        }
+    }
+
+    fn grant(&mut self, grant: &Grant) -> Done {
+        let Some(level) = &grant.level else {
+            return Err(unsupported("roles"));
+        };
+        check_options(&grant.options)?;
+        let level = self.grant_level(level)?;
+        let mut set = privilege_set(&grant.privileges, level.bit())?;
+        if grant.grant_option {
+            set = set.with(Privilege::GrantOption);
+        }
+        self.check_may_grant(&level, set)?;
+        for user in &grant.users {
+            let account = self.account(&user.account);
+            let exists = self.server.catalog.user(&account).is_some();
+            match (&user.authentication, exists) {
+                // sql_mode NO_AUTO_CREATE_USER, which is on: no account without a password.
+                (None, false) => {
+                    return Err(SqlError::with_message(
+                        &codes::PASSWORD_NO_MATCH,
+                        "Can't find any matching row in the user table",
+                    ));
+                }
+                (None, true) => {}
+                (Some(clause), false) => {
+                    self.require_global(Privilege::CreateUser)?;
+                    let authentication = authentication(Some(clause))?;
+                    self.server.catalog.create_user(account.clone(), authentication)?;
+                }
+                (Some(clause), true) => {
+                    self.require_global(Privilege::CreateUser)?;
+                    let authentication = authentication(Some(clause))?;
+                    self.server.catalog.set_authentication(&account, authentication)?;
+                }
+            }
+            self.server.catalog.grant(&account, &level, set)?;
+        }
+        Ok(())
+    }
+
+    fn revoke(&mut self, revoke: &Revoke) -> Done {
+        if revoke.all {
+            self.require_global(Privilege::CreateUser)?;
+            for name in &revoke.users {
+                self.server.catalog.revoke_all(&self.account(name))?;
+            }
+            return Ok(());
+        }
+        let Some(level) = &revoke.level else {
+            return Err(unsupported("roles"));
+        };
+        let level = self.grant_level(level)?;
+        let set = privilege_set(&revoke.privileges, level.bit())?;
+        self.check_may_grant(&level, set)?;
+        for name in &revoke.users {
+            self.server.catalog.revoke(&self.account(name), &level, set)?;
+        }
+        Ok(())
+    }
+
+    /// SET PASSWORD.
+    pub(crate) fn set_password(&mut self, item: &SetItem) -> Done {
+        let SetItem::Password { account, password } = item else {
+            return Ok(());
+        };
+        let own = self.user.account.clone();
+        let account = account.as_ref().map_or(own.clone(), |name| self.account(name));
+        if account != own {
+            self.require_global(Privilege::CreateUser)?;
+        }
+        let authentication = match password {
+            Password::Clear(clear) => from_clear(clear),
+            Password::Hash(hash) => from_hash(hash)?,
+        };
+        Ok(self.server.catalog.set_authentication(&account, authentication)?)
+    }
+
+    fn shown_user(
+        &self,
+        name: Option<&AccountName>,
+    ) -> Result<std::sync::Arc<UserPrivileges>, SqlError> {
+        let account = name.map_or(self.user.account.clone(), |name| self.account(name));
+        if account != self.user.account && !self.user.may(Privilege::Select, "mysql", "user") {
+            return Err(denied("SELECT", &self.user, &self.identity.host, "mysql", "user"));
+        }
+        let missing =
+            || CatalogError::NoSuchGrant(account.user.clone(), account.host.0.clone()).into();
+        self.server.catalog.user(&account).ok_or_else(missing)
+    }
+
+    /// SHOW GRANTS.
+    pub(crate) fn show_grants(&self, name: Option<&AccountName>) -> Result<ShowAnswer, SqlError> {
+        let user = self.shown_user(name)?;
+        let to = account_text(&user.account);
+        let identified = match &user.authentication {
+            Authentication::NativePassword(_) => {
+                format!(" IDENTIFIED BY PASSWORD '{}'", user.authentication.hash_text())
+            }
+            Authentication::NoPassword | Authentication::Locked => String::new(),
+        };
+        let option = |set: PrivilegeSet| match set.has(Privilege::GrantOption) {
+            true => " WITH GRANT OPTION",
+            false => "",
+        };
+        let global = user.global;
+        let mut lines = vec![format!(
+            "GRANT {} ON *.* TO {to}{identified}{}",
+            privileges_text(global, 1),
+            option(global)
+        )];
+        for (schema, set) in &user.schemas {
+            let quoted = catalog::describe::quote_name(schema);
+            let text = privileges_text(*set, 2);
+            lines.push(format!("GRANT {text} ON {quoted}.* TO {to}{}", option(*set)));
+        }
+        for (schema, table, set) in &user.tables {
+            let schema = catalog::describe::quote_name(schema);
+            let table = catalog::describe::quote_name(table);
+            let text = privileges_text(*set, 4);
+            lines.push(format!("GRANT {text} ON {schema}.{table} TO {to}{}", option(*set)));
+        }
+        let title = format!("Grants for {}@{}", user.account.user, user.account.host.0);
+        Ok(ShowAnswer {
+            columns: vec![(title, VirtualType::Varchar(1024), false)],
+            rows: lines.into_iter().map(|line| vec![Value::text(line)]).collect(),
+        })
+    }
+
+    /// SHOW CREATE USER.
+    pub(crate) fn show_create_user(
+        &self,
+        name: Option<&AccountName>,
+    ) -> Result<ShowAnswer, SqlError> {
+        let user = self.shown_user(name)?;
+        let tail = match &user.authentication {
+            Authentication::NativePassword(_) => {
+                format!(" IDENTIFIED BY PASSWORD '{}'", user.authentication.hash_text())
+            }
+            Authentication::Locked => " ACCOUNT LOCK".to_owned(),
+            Authentication::NoPassword => String::new(),
+        };
+        let text = format!("CREATE USER {}{tail}", account_text(&user.account));
+        let title = format!("CREATE USER for {}@{}", user.account.user, user.account.host.0);
+        Ok(ShowAnswer {
+            columns: vec![(title, VirtualType::Varchar(1024), false)],
+            rows: vec![vec![Value::text(text)]],
+        })
+    }
+}
+
+fn account_text(account: &Account) -> String {
+    let quote = catalog::describe::quote_name;
+    format!("{}@{}", quote(&account.user), quote(&account.host.0))
+}
+
+fn privileges_text(set: PrivilegeSet, level: u8) -> String {
+    if set.contains(PrivilegeSet::all_at(level)) {
+        return "ALL PRIVILEGES".to_owned();
+    }
+    let named = set.iter().filter(|privilege| *privilege != Privilege::GrantOption);
+    let names: Vec<_> = named.map(Privilege::name).collect();
+    if names.is_empty() { "USAGE".to_owned() } else { names.join(", ") }
+}
+
+fn unsupported(feature: &str) -> SqlError {
+    SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature])
+}
+
+fn cannot(operation: &'static str, failed: Vec<String>) -> Done {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(CatalogError::CannotUser { operation, accounts: failed.join(",") }.into())
+}
+
+/// REQUIRE and limits are refused unless they demand nothing.
+fn check_options(options: &[String]) -> Done {
+    let harmless = |option: &String| {
+        let option = option.to_uppercase();
+        option.contains("REQUIRE NONE")
+            || option.contains("ACCOUNT UNLOCK")
+            || option.ends_with(" 0")
+    };
+    match options.iter().find(|option| !harmless(option)) {
+        Some(option) => Err(unsupported(option)),
+        None => Ok(()),
+    }
+}
+
+fn from_clear(clear: &[u8]) -> Authentication {
+    match clear.is_empty() {
+        true => Authentication::NoPassword,
+        false => Authentication::NativePassword(wire::handshake::native_password_hash(clear)),
+    }
+}
+
+fn from_hash(hash: &[u8]) -> Result<Authentication, SqlError> {
+    let text = String::from_utf8_lossy(hash);
+    let wrong = || {
+        SqlError::with_message(
+            &codes::PASSWD_LENGTH,
+            "Password hash should be a 41-digit hexadecimal number",
+        )
+    };
+    Authentication::from_hash_text(&text).ok_or_else(wrong)
+}
+
+fn authentication(clause: Option<&AuthenticationClause>) -> Result<Authentication, SqlError> {
+    match clause {
+        None => Ok(Authentication::NoPassword),
+        Some(AuthenticationClause::Password(clear)) => Ok(from_clear(clear)),
+        Some(AuthenticationClause::PasswordHash(hash)) => from_hash(hash),
+        Some(AuthenticationClause::Plugin { name, hash, password, .. }) => {
+            if !name.eq_ignore_ascii_case("mysql_native_password") {
+                return Err(SqlError::new(&PLUGIN_IS_NOT_LOADED, &[name]));
+            }
+            match (hash, password) {
+                (Some(hash), _) => from_hash(hash),
+                (None, Some(password)) => Ok(from_clear(password)),
+                (None, None) => Ok(Authentication::NoPassword),
+            }
+        }
+    }
+}
+
+fn privilege_set(names: &[ast::PrivilegeName], level: u8) -> Result<PrivilegeSet, SqlError> {
+    let mut set = PrivilegeSet::NONE;
+    for name in names {
+        if !name.columns.is_empty() {
+            return Err(unsupported("privileges on columns"));
+        }
+        match name.name.as_str() {
+            "ALL" | "ALL PRIVILEGES" => set = set | PrivilegeSet::all_at(level),
+            "USAGE" => {}
+            other => {
+                let privilege = Privilege::parse(other)
+                    .ok_or_else(|| unsupported(&format!("privilege {other}")))?;
+                if privilege.levels() & level == 0 {
+                    let text = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES";
+                    let table = "Illegal GRANT/REVOKE command; please consult the manual to see \
+                                 which privileges can be used";
+                    return Err(match level {
+                        2 => SqlError::with_message(&codes::WRONG_USAGE, text),
+                        _ => SqlError::with_message(&codes::ILLEGAL_GRANT_FOR_TABLE, table),
+                    });
+                }
+                set = set.with(privilege);
+            }
+        }
+    }
+    Ok(set)
+}

@@ -1,0 +1,275 @@
+//! USE, KILL, FLUSH, SHUTDOWN, table upkeep, and the time limit of statements.
+
+use crate::Session;
+use crate::answer::{Outlet, Protocol};
+use crate::statement::{Answer, Failure};
+use catalog::information_schema::{self, VirtualType};
+use catalog::show::ShowAnswer;
+use catalog::{Privilege, TableEntry, TableRef};
+use expr::ResultType;
+use plan::physical::ResultColumn;
+use runtime::{CancelReason, CancelToken};
+use std::sync::Arc;
+use syntax::ast::{Flush, Kill, KillTarget, MaintenanceOperation, TableMaintenance};
+use types::{SqlError, Value, codes};
+
+/// Cancels a statement that runs too long; dropping it calls that off.
+pub(crate) struct StatementTimer {
+    over: Arc<runtime::sync::Event>,
+}
+
+impl Drop for StatementTimer {
+    fn drop(&mut self) {
+        self.over.set();
+    }
+}
+
+impl Session {
+    /// USE. Fails with 1044 and 1049.
+    pub(crate) fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
+        if name.eq_ignore_ascii_case(information_schema::SCHEMA_NAME) {
+            self.set_database(Some(information_schema::SCHEMA_NAME));
+            return Ok(());
+        }
+        self.check_sees_schema(name)?;
+        if self.server.catalog.schema(name).is_none() {
+            return Err(SqlError::new(&codes::BAD_DB_ERROR, &[&name]));
+        }
+        self.set_database(Some(name));
+        Ok(())
+    }
+
+    /// KILL by connection id.
+    pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> Result<(), SqlError> {
+        let found = self.server.processes.find(id);
+        let process = found.ok_or_else(|| SqlError::new(&codes::NO_SUCH_THREAD, &[&id]))?;
+        let own = process.info().user == self.identity.user;
+        let admin = self.user.global.has(Privilege::Super)
+            || self.user.global.has(Privilege::ConnectionAdmin);
+        if !own && !admin {
+            return Err(SqlError::new(&codes::KILL_DENIED_ERROR, &[&id]));
+        }
+        if query_only {
+            process.kill_query();
+        } else {
+            process.kill_connection();
+        }
+        if process.id() == self.process.id() {
+            return Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]));
+        }
+        Ok(())
+    }
+
+    /// KILL.
+    pub(crate) fn kill_statement(&mut self, kill: &Kill) -> Result<(), SqlError> {
+        let number = |value: Value| match value {
+            Value::Int(id) => u64::try_from(id).unwrap_or(0),
+            Value::UInt(id) => id,
+            _ => 0,
+        };
+        match &kill.target {
+            KillTarget::Connection(id) => {
+                let id = number(self.constant(id)?.0);
+                self.kill(id, kill.query)
+            }
+            KillTarget::QueryId(id) => {
+                let wanted = number(self.constant(id)?.0);
+                let all = self.server.processes.all();
+                let running = all
+                    .iter()
+                    .find(|process| process.is_running() && process.info().query_id == wanted);
+                match running {
+                    Some(process) => self.kill(u64::from(process.id()), true),
+                    None => {
+                        let text = format!("Unknown query id: {wanted}");
+                        Err(SqlError::with_message(&codes::NO_SUCH_THREAD, text))
+                    }
+                }
+            }
+            KillTarget::User(account) => {
+                let user = match account.current {
+                    true => self.identity.user.clone(),
+                    false => account.user.clone(),
+                };
+                let own = self.process.id();
+                let all = self.server.processes.all();
+                for process in all.iter().filter(|p| p.id() != own && p.info().user == user) {
+                    self.kill(u64::from(process.id()), kill.query)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// FLUSH: what is flushed here is always up to date; counters are reset.
+    pub(crate) fn flush(&mut self, flush: &Flush) -> Result<(), SqlError> {
+        self.require_global(Privilege::Reload)?;
+        if flush.read_lock || flush.for_export {
+            let feature = "FLUSH TABLES WITH READ LOCK";
+            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));
+        }
+        for item in &flush.items {
+            match item.as_str() {
+                "STATUS" => self.status.reset(),
+                "PRIVILEGES" | "TABLES" | "TABLE" | "HOSTS" | "LOGS" | "ENGINE LOGS"
+                | "ERROR LOGS" | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE"
+                | "USER_RESOURCES" => {}
+                other => {
+                    let feature = format!("FLUSH {other}");
+                    return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// SHUTDOWN: the server stops once this answer is out.
+    pub(crate) fn shutdown(&mut self) -> Result<(), SqlError> {
+        self.require_global(Privilege::Shutdown)?;
+        self.server.request_shutdown();
+        Ok(())
+    }
+
+    /// Starts the clock of max_statement_time, if it is set.
+    pub(crate) fn start_timer(&self) -> Option<StatementTimer> {
+        let limit = self.settings.statement_limit?;
+        let over = Arc::new(runtime::sync::Event::default());
+        let (event, token): (_, CancelToken) = (over.clone(), self.process.cancel_token().clone());
+        runtime::spawn("statement timer", move || {
+            let deadline = runtime::now() + limit;
+            let wake = event.wait_uncancellable(runtime::WaitClass::Sleep, Some(deadline));
+            if wake == runtime::Wake::TimedOut {
+                token.cancel(CancelReason::Timeout);
+            }
+        });
+        Some(StatementTimer { over })
+    }
+
+    /// The columns of a table with their defaults as text, for COM_FIELD_LIST.
+    pub(crate) fn table_columns(
+        &self,
+        schema: &str,
+        table: &str,
+    ) -> Result<Vec<(ResultColumn, Option<Vec<u8>>)>, SqlError> {
+        self.check_sees_table(schema, table)?;
+        let describe = |name: &str, result| ResultColumn {
+            name: name.to_owned(),
+            org_name: name.to_owned(),
+            table: table.to_owned(),
+            org_table: table.to_owned(),
+            schema: schema.to_owned(),
+            result,
+            flags: 0,
+        };
+        Ok(match self.server.catalog.find(schema, table)? {
+            TableRef::Base(entry) => {
+                let columns = entry.definition().columns.iter().map(|column| {
+                    let result = ResultType::column(column.column_type, column.nullable);
+                    let default = catalog::describe::default_text(column);
+                    (describe(&column.name, result), default.map(String::into_bytes))
+                });
+                columns.collect()
+            }
+            TableRef::Virtual(table) => {
+                let columns = table.columns.iter().map(|column| {
+                    let column_type = column.kind.column_type();
+                    let result = ResultType::column(column_type, column.nullable);
+                    (describe(column.name, result), None)
+                });
+                columns.collect()
+            }
+        })
+    }
+
+    /// CHECK TABLE, ANALYZE TABLE and their kin: one line per finding.
+    pub(crate) fn maintain(
+        &mut self,
+        maintenance: &TableMaintenance,
+        protocol: Protocol,
+        outlet: &mut dyn Outlet,
+    ) -> Result<Answer, Failure> {
+        self.commit()?;
+        let mut rows = Vec::new();
+        for name in &maintenance.tables {
+            let schema = match &name.schema {
+                Some(schema) => schema.clone(),
+                None => self.current_database()?,
+            };
+            self.check_sees_table(&schema, &name.name)?;
+            let found = self.server.catalog.open_table(&mut self.locks, &schema, &name.name);
+            let full_name = format!("{schema}.{}", name.name);
+            match found.and_then(TableRef::base) {
+                Ok(entry) => maintain_table(maintenance.operation, &full_name, &entry, &mut rows),
+                Err(error) => {
+                    let message = SqlError::from(error).message;
+                    rows.push((full_name.clone(), "Error", message));
+                    rows.push((full_name, "status", "Operation failed".to_owned()));
+                }
+            }
+        }
+        self.locks.release_all();
+        let operation = match maintenance.operation {
+            MaintenanceOperation::Analyze => "analyze",
+            MaintenanceOperation::Optimize => "optimize",
+            MaintenanceOperation::Check => "check",
+            MaintenanceOperation::Repair => "repair",
+            MaintenanceOperation::Checksum => {
+                return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&"CHECKSUM TABLE"]).into());
+            }
+        };
+        let row = |(table, kind, text): (String, &str, String)| {
+            let values = [table, operation.to_owned(), kind.to_owned(), text];
+            values.into_iter().map(Value::text).collect()
+        };
+        let answer = ShowAnswer {
+            columns: vec![
+                ("Table".into(), VirtualType::Varchar(128), true),
+                ("Op".into(), VirtualType::Varchar(10), true),
+                ("Msg_type".into(), VirtualType::Varchar(10), true),
+                ("Msg_text".into(), VirtualType::LongText, true),
+            ],
+            rows: rows.into_iter().map(row).collect(),
+        };
+        self.send_show(answer, protocol, outlet)
+    }
+}
+
+fn maintain_table(
+    operation: MaintenanceOperation,
+    name: &str,
+    entry: &TableEntry,
+    rows: &mut Vec<(String, &'static str, String)>,
+) {
+    let mut line = |kind, text: &str| rows.push((name.to_owned(), kind, text.to_owned()));
+    match operation {
+        MaintenanceOperation::Check => {
+            let findings = entry.handle().map(|table| table.check());
+            match findings {
+                Ok(Ok(findings)) if findings.is_empty() => line("status", "OK"),
+                Ok(Ok(findings)) => {
+                    for finding in findings {
+                        line("error", &format!("{}: {}", finding.object, finding.detail));
+                    }
+                    line("error", "Corrupt");
+                }
+                Ok(Err(error)) => {
+                    line("error", &error.to_string());
+                    line("error", "Corrupt");
+                }
+                Err(error) => {
+                    line("error", &error.to_string());
+                    line("error", "Corrupt");
+                }
+            }
+        }
+        // Statistics and free space are kept up to date without being asked for.
+        MaintenanceOperation::Analyze => line("status", "OK"),
+        MaintenanceOperation::Optimize => {
+            line("note", "Space is reclaimed continuously; there is nothing to do");
+            line("status", "OK");
+        }
+        MaintenanceOperation::Repair | MaintenanceOperation::Checksum => {
+            line("note", "The storage engine for the table doesn't support repair");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Answers on their way to the client: rows straight into the output buffer.
+
+use exec::RowSink;
+use plan::physical::ResultColumn;
+use std::io;
+use types::{Charset, CollationId, ColumnType, SqlError, TimeZone, ValueRef, codes};
+use wire::binary::BinaryRow;
+use wire::response::{self, ColumnDescription};
+use wire::{OutputBuffer, text};
+
+/// Bytes of rows collected before they are sent.
+const SEND_BYTES: usize = 64 * 1024;
+
+/// Where full buffers go: the connection's socket, or a test's memory.
+pub trait Outlet {
+    /// Sends all bytes; may park while the client is slow.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// The client is gone.
+    fn is_closed(&mut self) -> bool;
+}
+
+/// How values are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// COM_QUERY.
+    Text,
+    /// COM_STMT_EXECUTE.
+    Binary,
+}
+
+/// How results look to this client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ResultFormat {
+    pub(crate) protocol: Protocol,
+    pub(crate) capabilities: u64,
+    /// Collation whose character set text is sent in; none leaves it as it is.
+    pub(crate) results: Option<CollationId>,
+    pub(crate) time_zone: TimeZone,
+    /// Status flags of the EOF behind the column definitions.
+    pub(crate) status: u16,
+    /// The client knows the definitions already (prepared statements with CACHE_METADATA).
+    pub(crate) skip_definitions: bool,
+}
+
+/// How one column's values are written.
+struct ColumnFormat {
+    type_code: u8,
+    column_type: ColumnType,
+    /// Text is converted between these sets.
+    convert: Option<(Charset, Charset)>,
+}
+
+/// The sink of one result.
+pub(crate) struct AnswerSink<'a> {
+    out: &'a mut OutputBuffer,
+    outlet: &'a mut dyn Outlet,
+    format: ResultFormat,
+    columns: Vec<ColumnFormat>,
+    scratch: Vec<u8>,
+    /// Rows written.
+    pub(crate) rows: u64,
+    /// The column definitions are out: an error now ends the rows.
+    pub(crate) begun: bool,
+    /// Bytes sent before the end of the answer.
+    pub(crate) bytes_sent: u64,
+}
+
+/// The client's view of a result column.
+pub(crate) fn describe(column: &ResultColumn, results: Option<CollationId>) -> ColumnDescription {
+    let own = column.result.column_type.collation;
+    let metadata = column.result.metadata(results.unwrap_or(own));
+    let name = |text: &str| match results.map(CollationId::charset) {
+        Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !text.is_ascii() => {
+            let mut converted = Vec::new();
+            Charset::Utf8mb4.convert(text.as_bytes(), charset, &mut converted);
+            converted
+        }
+        _ => text.as_bytes().to_vec(),
+    };
+    ColumnDescription {
+        schema: name(&column.schema),
+        table: name(&column.table),
+        org_table: name(&column.org_table),
+        name: name(&column.name),
+        org_name: name(&column.org_name),
+        collation: metadata.collation.0,
+        length: metadata.length,
+        type_code: metadata.type_code,
+        flags: metadata.flags | column.flags,
+        decimals: metadata.decimals,
+    }
+}
+
+fn column_format(
+    column: &ResultColumn,
+    description: &ColumnDescription,
+    format: &ResultFormat,
+) -> ColumnFormat {
+    let column_type = column.result.column_type;
+    let from = column_type.collation.charset();
+    let to = format.results.map(CollationId::charset);
+    let convert = match to {
+        Some(to) if to != from && from != Charset::Binary && to != Charset::Binary => {
+            (!(from == Charset::Utf8mb3 && to == Charset::Utf8mb4)).then_some((from, to))
+        }
+        _ => None,
+    };
+    ColumnFormat { type_code: description.type_code, column_type, convert }
+}
+
+impl<'a> AnswerSink<'a> {
+    pub(crate) fn new(
+        out: &'a mut OutputBuffer,
+        outlet: &'a mut dyn Outlet,
+        format: ResultFormat,
+    ) -> Self {
+        Self {
+            out,
+            outlet,
+            format,
+            columns: Vec::new(),
+            scratch: Vec::new(),
+            rows: 0,
+            begun: false,
+            bytes_sent: 0,
+        }
+    }
+
+    fn send_if_full(&mut self) -> Result<(), SqlError> {
+        if self.out.len() < SEND_BYTES {
+            return Ok(());
+        }
+        self.bytes_sent += self.out.len() as u64;
+        let sent = self.outlet.send(self.out.bytes());
+        self.out.clear();
+        sent.map_err(|_| SqlError::new(&codes::NET_ERROR_ON_WRITE, &[]))
+    }
+}
+
+impl RowSink for AnswerSink<'_> {
+    fn begin(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
+        let descriptions: Vec<_> =
+            columns.iter().map(|column| describe(column, self.format.results)).collect();
+        let pairs = columns.iter().zip(&descriptions);
+        self.columns = pairs
+            .map(|(column, described)| column_format(column, described, &self.format))
+            .collect();
+        let ResultFormat { status, capabilities, .. } = self.format;
+        if self.format.skip_definitions {
+            response::result_columns_known(self.out, columns.len(), status, capabilities);
+        } else {
+            response::result_columns(self.out, &descriptions, status, capabilities);
+        }
+        self.begun = true;
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[ValueRef<'_>], _: &[ResultColumn]) -> Result<(), SqlError> {
+        let zone = self.format.time_zone;
+        let out = self.out.begin();
+        let mut binary = match self.format.protocol {
+            Protocol::Text => None,
+            Protocol::Binary => Some(BinaryRow::begin(out, values.len())),
+        };
+        for (value, column) in values.iter().zip(&self.columns) {
+            let value = match (value, column.convert) {
+                (ValueRef::Bytes(bytes), Some((from, to))) if !from.is_subset_of(to, bytes) => {
+                    self.scratch.clear();
+                    from.convert(bytes, to, &mut self.scratch);
+                    ValueRef::Bytes(&self.scratch)
+                }
+                (value, _) => *value,
+            };
+            match &mut binary {
+                None => text::put_value(out, value, &column.column_type, zone),
+                Some(row) => row.put(out, value, column.type_code, &column.column_type, zone),
+            }
+        }
+        self.out.end();
+        self.rows += 1;
+        self.send_if_full()
+    }
+}

@@ -1,0 +1,288 @@
+//! The connection object that the runtime drives: greeting, login, commands, farewell.
+//!
+//! States: [`State::New`] → greet → [`State::LoggingIn`] → [`State::Ready`]. Between two calls of
+//! `run` there is no stack; an idle connection holds its session and no buffers.
+//!
+//! Invariants:
+//! 1. All answers to the commands that have arrived are collected and sent in one go, in order.
+//! 2. A packet that cannot be followed is answered with an error and the connection closes;
+//!    nothing of what came before is lost.
+//! 3. However the connection ends, its transaction is rolled back and its locks are given back.
+
+use crate::answer::Outlet;
+use crate::login::{Login, Step};
+use crate::process::Process;
+use crate::status::{ABORTED_CLIENTS, ABORTED_CONNECTS, StatusCounter};
+use crate::{Identity, ServerState, Session};
+use runtime::net::{Connection, Next, Peer, Stream, StreamHandle};
+use runtime::{CancelReason, Instant, catch_panic, with_cancel};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use wire::capability::INTERACTIVE;
+use wire::{InputBuffer, LOGIN_PACKET_BYTES_MAX, OutputBuffer, PacketError, response};
+
+/// Longest time from the connection to the end of the login.
+const LOGIN_LIMIT: Duration = Duration::from_secs(10);
+
+enum State {
+    New,
+    LoggingIn(Login),
+    Ready { session: Box<Session>, login: Login },
+    Closed,
+}
+
+/// A served connection.
+pub struct ClientConnection {
+    server: Arc<ServerState>,
+    process: Arc<Process>,
+    identity: Identity,
+    state: State,
+    input: InputBuffer,
+    /// Sequence number expected of the next packet of a login.
+    sequence: u8,
+    /// Output before there is a session.
+    out: OutputBuffer,
+    connected: Instant,
+    /// There were too many connections when this one came.
+    refused: bool,
+}
+
+impl Outlet for Stream {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.write_all(bytes)
+    }
+
+    fn is_closed(&mut self) -> bool {
+        self.is_peer_closed()
+    }
+}
+
+impl ClientConnection {
+    /// A connection that was just accepted.
+    pub fn new(server: Arc<ServerState>, peer: &Peer, handle: StreamHandle) -> Self {
+        let (process, count) = server.processes.connect(&crate::login::process_host(peer));
+        process.set_handle(handle);
+        let limit = server.globals.value("max_connections").number() as usize;
+        Self {
+            identity: crate::login::identity(peer),
+            state: State::New,
+            input: InputBuffer::new(),
+            sequence: 0,
+            out: OutputBuffer::new(),
+            connected: runtime::now(),
+            refused: count > limit + 1,
+            process,
+            server,
+        }
+    }
+
+    fn greet(&mut self, stream: &mut Stream) -> Next {
+        if self.refused || self.server.is_stopping() {
+            let (code, text) = match self.refused {
+                true => (1040, "Too many connections"),
+                false => (1053, "Server shutdown in progress"),
+            };
+            response::login_error(&mut self.out, code, text);
+            ABORTED_CONNECTS.add(1);
+            // The client may be gone already; it is closed either way.
+            let _sent = stream.write_all(self.out.bytes());
+            return Next::Close;
+        }
+        let login = Login::greet(&self.server, &self.process, &mut self.out);
+        self.sequence = 1;
+        self.state = State::LoggingIn(login);
+        match stream.write_all(self.out.bytes()) {
+            Ok(()) => {
+                self.out.clear();
+                self.wait()
+            }
+            Err(_) => self.farewell(false),
+        }
+    }
+
+    /// Waits for more bytes, with the limit of the present state.
+    fn wait(&mut self) -> Next {
+        let timeout = match &self.state {
+            State::Ready { session, .. } => session.idle_limit(self.input.is_empty()),
+            _ => LOGIN_LIMIT.saturating_sub(self.connected.elapsed()),
+        };
+        Next::WaitReadable { timeout: Some(timeout) }
+    }
+
+    fn farewell(&mut self, polite: bool) -> Next {
+        match std::mem::replace(&mut self.state, State::Closed) {
+            State::Ready { mut session, .. } => {
+                if !polite {
+                    ABORTED_CLIENTS.add(1);
+                }
+                session.close();
+            }
+            State::LoggingIn(_) => ABORTED_CONNECTS.add(1),
+            State::New | State::Closed => {}
+        }
+        Next::Close
+    }
+
+    fn log_in(&mut self, stream: &mut Stream) -> Next {
+        loop {
+            let State::LoggingIn(login) = &mut self.state else {
+                return self.serve(stream);
+            };
+            let packet = self.input.next_packet(&mut self.sequence, LOGIN_PACKET_BYTES_MAX);
+            let step = match packet {
+                Ok(None) => return self.wait(),
+                Ok(Some(payload)) => {
+                    self.out.set_sequence(self.sequence);
+                    let (server, process) = (&self.server, &self.process);
+                    login.step(server, process, &self.identity, payload, &mut self.out)
+                }
+                Err(error) => {
+                    self.out.set_sequence(self.sequence);
+                    response::login_error(&mut self.out, code_of(error), &error.to_string());
+                    Step::Refused
+                }
+            };
+            self.sequence = self.out.sequence();
+            let (next, sent) = match step {
+                Step::Again => (None, stream.write_all(self.out.bytes())),
+                Step::Refused => (Some(false), stream.write_all(self.out.bytes())),
+                Step::Done(mut session) => {
+                    let sent = stream.write_all(session.out.bytes());
+                    session.out.clear();
+                    session.process.end();
+                    if let State::LoggingIn(login) =
+                        std::mem::replace(&mut self.state, State::Closed)
+                    {
+                        self.state = State::Ready { session, login };
+                    }
+                    (None, sent)
+                }
+            };
+            self.out.clear();
+            if sent.is_err() || next.is_some() {
+                return self.farewell(false);
+            }
+        }
+    }
+
+    /// Executes the commands that have arrived.
+    fn serve(&mut self, stream: &mut Stream) -> Next {
+        loop {
+            let State::Ready { session, login } = &mut self.state else {
+                return Next::Close;
+            };
+            let mut sequence = 0;
+            let limit = session.settings.packet_bytes_max;
+            let closing = match self.input.next_packet(&mut sequence, limit) {
+                Ok(None) => {
+                    if let Err(next) = self.send_and_wait(stream) {
+                        return next;
+                    }
+                    return self.wait();
+                }
+                Ok(Some(payload)) => {
+                    session.out.set_sequence(sequence);
+                    session.status.add(StatusCounter::BytesReceived, payload.len() as u64 + 4);
+                    let token = self.process.cancel_token().clone();
+                    let run = || session.command(payload, login.scramble(), stream);
+                    match catch_panic(|| with_cancel(&token, run)) {
+                        Ok(control) => control,
+                        Err(panic) => {
+                            session.panicked(panic.message());
+                            true
+                        }
+                    }
+                }
+                Err(error) => {
+                    session.out.set_sequence(sequence.wrapping_add(1));
+                    let text = error.to_string();
+                    response::error(&mut session.out, code_of(error), "08S01", &text);
+                    true
+                }
+            };
+            let polite = session.closing;
+            let killed = !self.process.cancel_token().rearm();
+            if closing || killed {
+                // Closed either way; the client may be gone.
+                let _sent = stream.write_all(session.out.bytes());
+                return self.farewell(polite);
+            }
+        }
+    }
+
+    fn send_and_wait(&mut self, stream: &mut Stream) -> Result<(), Next> {
+        let State::Ready { session, .. } = &mut self.state else {
+            return Ok(());
+        };
+        if !session.out.is_empty() {
+            session.status.add(StatusCounter::BytesSent, session.out.len() as u64);
+            let sent = stream.write_all(session.out.bytes());
+            session.out.clear();
+            if sent.is_err() {
+                return Err(self.farewell(false));
+            }
+        }
+        session.trim();
+        self.input.trim();
+        Ok(())
+    }
+
+    /// The wait for a command ended without one.
+    fn timed_out(&mut self, stream: &mut Stream) -> Next {
+        if let State::LoggingIn(_) = &self.state {
+            self.out.set_sequence(self.sequence);
+            response::login_error(&mut self.out, 1159, "Got timeout reading communication packets");
+            // Closed either way.
+            let _sent = stream.write_all(self.out.bytes());
+        }
+        self.farewell(false)
+    }
+}
+
+fn code_of(error: PacketError) -> u16 {
+    match error {
+        PacketError::TooLarge => 1153,
+        PacketError::OutOfOrder => 1156,
+    }
+}
+
+impl Connection for ClientConnection {
+    fn run(&mut self, stream: &mut Stream) -> Next {
+        if let State::New = self.state {
+            return self.greet(stream);
+        }
+        if stream.timed_out() {
+            return self.timed_out(stream);
+        }
+        if self.process.cancel_token().reason() == Some(CancelReason::KillConnection) {
+            return self.farewell(false);
+        }
+        match stream.read(self.input.room()) {
+            Ok(0) | Err(_) => return self.farewell(false),
+            Ok(count) => self.input.received(count),
+        }
+        match self.state {
+            State::LoggingIn(_) => self.log_in(stream),
+            _ => self.serve(stream),
+        }
+    }
+}
+
+impl Drop for ClientConnection {
+    fn drop(&mut self) {
+        self.server.processes.disconnect(self.process.id());
+    }
+}
+
+impl Session {
+    /// How long the connection may wait for the next command, or for the rest of one.
+    fn idle_limit(&self, between_commands: bool) -> Duration {
+        let name = match (between_commands, self.capabilities & INTERACTIVE != 0) {
+            (false, _) => "net_read_timeout",
+            (true, true) => "interactive_timeout",
+            (true, false) => "wait_timeout",
+        };
+        Duration::from_secs(self.variables.value(name).number().max(1))
+    }
+}

@@ -1,0 +1,350 @@
+//! Where the session meets the planner: plans, constants, EXPLAIN, definitions.
+
+use crate::Session;
+use crate::answer::{Outlet, Protocol};
+use crate::prepared::PreparedStatement;
+use crate::statement::{Answer, Failure, Run};
+use crate::system_variables::session_view;
+use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
+use expr::{Coercibility, Columns, Expr, NoColumns, ResultType};
+use plan::physical::ResultColumn;
+use plan::{PlanContext, Prepared};
+use std::sync::Arc;
+use std::time::Duration;
+use syntax::ast::{self, Expression, Literal, Statement, UnaryOperator};
+use types::{CollationId, ColumnType, SqlError, SqlMode, TimeZone, TypeKind, Value, codes};
+
+/// Borrows of a session what the planner needs.
+macro_rules! plan_context {
+    ($session:ident, $server:expr, $view:ident, $context:ident, $parameters:expr) => {
+        let $view = session_view!($session, $server);
+        let database = $session.eval.facts.database.clone();
+        let mut $context = PlanContext {
+            catalog: &$server.catalog,
+            locks: &mut $session.locks,
+            user: &$session.user,
+            database: database.as_deref(),
+            eval: &$session.eval,
+            variables: &$view,
+            parameters: $parameters,
+        };
+    };
+}
+
+/// A plan with what it was made for.
+pub(crate) struct SessionPlan {
+    pub(crate) prepared: Prepared,
+    /// Types of the parameters.
+    parameters: Vec<ResultType>,
+    database: Option<String>,
+    conditions: PlanConditions,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct PlanConditions {
+    sql_mode: SqlMode,
+    collation: CollationId,
+    time_zone: TimeZone,
+    div_precision_increment: u8,
+}
+
+/// The type of a bound value. Lengths of text are rounded up, so that a plan serves values of
+/// about the same length.
+fn value_type(value: &Value, collation: CollationId) -> ResultType {
+    let text = |length: usize| {
+        let characters = (length as u64).next_power_of_two().max(256);
+        ResultType::string(characters, collation, Coercibility::Coercible, false, true)
+    };
+    match value {
+        Value::Null => ResultType::null(),
+        Value::Int(_) => ResultType::bigint(false, true),
+        Value::UInt(_) => ResultType::bigint(true, true),
+        Value::Float(_) | Value::Double(_) => ResultType::double(true),
+        Value::Decimal(number) => {
+            let scale = u32::from(number.scale());
+            ResultType::decimal(number.precision().max(scale), scale, false, true)
+        }
+        Value::Bytes(bytes) => text(bytes.len()),
+        Value::Date(_) => temporal(TypeKind::Date, 10, 0),
+        Value::DateTime(_) | Value::Timestamp(_) => temporal(TypeKind::DateTime, 26, 6),
+        Value::Time(_) => temporal(TypeKind::Time, 17, 6),
+    }
+}
+
+fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
+    let column_type = ColumnType {
+        kind,
+        unsigned: false,
+        zerofill: false,
+        length,
+        precision: 0,
+        scale,
+        collation: CollationId::BINARY,
+    };
+    ResultType::of(column_type, true)
+}
+
+impl Session {
+    /// A transaction for a statement that reads no table; nothing remains of it.
+    pub(crate) fn passing_transaction(&self) -> Box<dyn Transaction> {
+        self.server.catalog.engine().begin(TransactionOptions {
+            isolation: Isolation::ReadCommitted,
+            snapshot_isolation: false,
+            read_only: true,
+            lock_wait_timeout: Duration::ZERO,
+            flush_policy: FlushPolicy::Synchronous,
+        })
+    }
+
+    /// Plans a statement now, for the parameters that are bound.
+    fn plan(&mut self, statement: &Statement) -> Result<Arc<SessionPlan>, SqlError> {
+        let parameters = self.parameter_types();
+        let server = self.server.clone();
+        plan_context!(self, &server, view, context, &parameters);
+        let prepared = plan::prepare(statement, &mut context)?;
+        Ok(Arc::new(SessionPlan {
+            prepared,
+            parameters,
+            database: self.eval.facts.database.clone(),
+            conditions: self.plan_conditions(),
+        }))
+    }
+
+    /// Settings that a plan is made for.
+    fn plan_conditions(&self) -> PlanConditions {
+        let settings = &self.eval.settings;
+        PlanConditions {
+            sql_mode: settings.sql_mode,
+            collation: settings.collation,
+            time_zone: settings.time_zone,
+            div_precision_increment: settings.div_precision_increment,
+        }
+    }
+
+    /// Types of the values that are bound to parameters.
+    fn parameter_types(&self) -> Vec<ResultType> {
+        let collation = self.settings.connection;
+        self.eval.parameters.iter().map(|value| value_type(value, collation)).collect()
+    }
+
+    /// The plan to run: `known` if nothing that it is built on has changed, else a new one
+    /// (true). Its tables are locked against changes of their definition.
+    pub(crate) fn current_plan(
+        &mut self,
+        statement: &Statement,
+        known: Option<Arc<SessionPlan>>,
+    ) -> Result<(Arc<SessionPlan>, bool), SqlError> {
+        if let Some(plan) = known {
+            let tables = plan.prepared.tables();
+            for entry in tables {
+                self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
+            }
+            let usable = tables.iter().all(|entry| entry.is_current())
+                && plan.database.as_deref() == self.database()
+                && plan.conditions == self.plan_conditions()
+                && plan.parameters == self.parameter_types();
+            if usable {
+                return Ok((plan, false));
+            }
+        }
+        Ok((self.plan(statement)?, true))
+    }
+
+    /// The plan of a statement that is being prepared; none for statements without one.
+    pub(crate) fn plan_for_prepare(
+        &mut self,
+        statement: &Statement,
+    ) -> Result<Option<Arc<SessionPlan>>, SqlError> {
+        let result = match statement {
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_) => self.plan(statement).map(Some),
+            _ => Ok(None),
+        };
+        if !self.transaction.is_open() {
+            self.locks.release_all();
+        }
+        result
+    }
+
+    /// The value of an expression without tables.
+    pub(crate) fn constant(
+        &mut self,
+        expression: &Expression,
+    ) -> Result<(Value, ResultType), SqlError> {
+        if let Some(number) = literal_number(expression) {
+            return Ok((Value::Int(number), ResultType::bigint(false, false)));
+        }
+        let server = self.server.clone();
+        plan_context!(self, &server, view, context, &[]);
+        let bound = plan::constant(expression, &mut context)?;
+        let value = bound.eval(&self.eval, &NoColumns)?.to_owned();
+        Ok((value, bound.result))
+    }
+
+    /// A condition over the columns of a SHOW.
+    pub(crate) fn bind_filter(
+        &mut self,
+        filter: &Expression,
+        columns: &[ResultColumn],
+    ) -> Result<Expr, SqlError> {
+        let server = self.server.clone();
+        plan_context!(self, &server, view, context, &[]);
+        plan::filter(filter, columns, &mut context)
+    }
+
+    /// Whether a row passes a bound condition.
+    pub(crate) fn passes(&self, filter: &Expr, row: &dyn Columns) -> Result<bool, SqlError> {
+        filter.eval_bool(&self.eval, row).map(|passes| passes == Some(true))
+    }
+
+    /// EXPLAIN.
+    pub(crate) fn explain(
+        &mut self,
+        explain: &ast::Explain,
+        protocol: Protocol,
+        outlet: &mut dyn Outlet,
+    ) -> Result<Answer, Failure> {
+        let unsupported = |what: &str| SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]);
+        if explain.analyze {
+            return Err(unsupported("ANALYZE").into());
+        }
+        if explain.format.as_deref().is_some_and(|format| format != "TRADITIONAL") {
+            return Err(unsupported("EXPLAIN FORMAT").into());
+        }
+        let Some(statement) = &explain.statement else {
+            return Err(unsupported("EXPLAIN FOR CONNECTION").into());
+        };
+        let plan = self.plan(statement)?;
+        let (columns, rows) = plan::explain(&plan.prepared, &self.eval)?;
+        self.send_rows(&columns, rows, protocol, outlet)
+    }
+
+    /// CREATE, ALTER, DROP, RENAME and TRUNCATE: the transaction before is committed.
+    pub(crate) fn define(&mut self, statement: &Statement) -> Result<Answer, Failure> {
+        self.check_may_write()?;
+        self.check_definition_privileges(statement)?;
+        self.commit()?;
+        let server = self.server.clone();
+        let database = self.eval.facts.database.clone();
+        let mut context = exec::ddl::DdlContext {
+            catalog: &server.catalog,
+            locks: &mut self.locks,
+            eval: &mut self.eval,
+            schema: database.as_deref(),
+            memory: &self.memory,
+            cancel: self.process.cancel_token(),
+        };
+        let outcome = exec::ddl::execute(&mut context, statement);
+        self.locks.release_all();
+        let outcome = outcome?.unwrap_or_default();
+        if let (Statement::DropDatabase(drop), Some(current)) = (statement, self.database())
+            && drop.name == current
+        {
+            self.set_database(None);
+        }
+        Ok(Answer::Done(outcome))
+    }
+
+    /// PREPARE, EXECUTE and EXECUTE IMMEDIATE of SQL.
+    pub(crate) fn named_statement(
+        &mut self,
+        statement: &Statement,
+        outlet: &mut dyn Outlet,
+    ) -> Result<Answer, Failure> {
+        match statement {
+            Statement::Prepare(prepare) => {
+                let text = self.statement_source(&prepare.source)?;
+                let server = self.server.clone();
+                self.prepared.remove_named(&server, &prepare.name);
+                let prepared = self.prepare_statement(&text)?;
+                self.prepared.insert_named(&server, &prepare.name, prepared)?;
+                let info = "Statement prepared".to_owned();
+                Ok(Answer::Done(exec::Outcome { info, ..exec::Outcome::default() }))
+            }
+            Statement::Execute(execute) => {
+                let Some(prepared) = self.prepared.get_named(&execute.name) else {
+                    let arguments: [&dyn std::fmt::Display; 2] = [&execute.name, &"EXECUTE"];
+                    return Err(SqlError::new(&codes::UNKNOWN_STMT_HANDLER, &arguments).into());
+                };
+                let (statement, plan) = (prepared.statement.clone(), prepared.plan.clone());
+                let count = prepared.parameters;
+                let (answer, made) =
+                    self.execute_named(&statement, plan, count, &execute.arguments, outlet)?;
+                if let (Some(plan), Some(prepared)) = (made, self.prepared.get_named(&execute.name))
+                {
+                    prepared.plan = Some(plan);
+                }
+                Ok(answer)
+            }
+            Statement::ExecuteImmediate(execute) => {
+                let text = self.statement_source(&execute.source)?;
+                let PreparedStatement { statement, plan, parameters, .. } =
+                    self.prepare_statement(&text)?;
+                let arguments = &execute.arguments;
+                let (answer, _) =
+                    self.execute_named(&statement, plan, parameters, arguments, outlet)?;
+                Ok(answer)
+            }
+            _ => Ok(Answer::ok()),
+        }
+    }
+
+    /// The text of PREPARE's string or variable.
+    fn statement_source(&mut self, source: &Expression) -> Result<Vec<u8>, SqlError> {
+        match self.constant(source)?.0 {
+            Value::Bytes(text) => Ok(text),
+            Value::Null => Ok(b"NULL".to_vec()),
+            other => {
+                let mut text = Vec::new();
+                let column = types::ColumnType::NULL;
+                let zone = self.settings.time_zone;
+                wire::text::push_text(&mut text, other.as_ref(), &column, zone);
+                Ok(text)
+            }
+        }
+    }
+
+    fn execute_named(
+        &mut self,
+        statement: &Statement,
+        plan: Option<Arc<SessionPlan>>,
+        count: usize,
+        arguments: &[Expression],
+        outlet: &mut dyn Outlet,
+    ) -> Result<(Answer, Option<Arc<SessionPlan>>), Failure> {
+        if arguments.len() != count {
+            return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
+        }
+        let values = arguments.iter().map(|argument| self.constant(argument).map(|(v, _)| v));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        let outer = std::mem::replace(&mut self.eval.parameters, values);
+        let run = Run { plan, ..Run::text() };
+        let mut made = None;
+        let result = self.execute_statement(statement, run, outlet, &mut made);
+        self.eval.parameters = outer;
+        result.map(|answer| (answer, made))
+    }
+
+    /// DEALLOCATE PREPARE.
+    pub(crate) fn deallocate(&mut self, name: &str) -> Result<Answer, Failure> {
+        let server = self.server.clone();
+        if self.prepared.remove_named(&server, name) {
+            return Ok(Answer::ok());
+        }
+        let arguments: [&dyn std::fmt::Display; 2] = [&name, &"DEALLOCATE PREPARE"];
+        Err(SqlError::new(&codes::UNKNOWN_STMT_HANDLER, &arguments).into())
+    }
+}
+
+/// A plain integer, as most SET statements have it; saves binding an expression.
+fn literal_number(expression: &Expression) -> Option<i64> {
+    match expression {
+        Expression::Literal(Literal::Integer(number)) => i64::try_from(*number).ok(),
+        Expression::Unary(UnaryOperator::Minus, operand) => {
+            literal_number(operand).and_then(i64::checked_neg)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,154 @@
+//! Prepared statements: of the protocol by number, of SQL by name.
+
+use crate::ServerState;
+use crate::planned::SessionPlan;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use syntax::ast::Statement;
+use types::{SqlError, codes};
+use wire::MalformedPacket;
+use wire::binary::ParameterType;
+
+/// A statement with its plan.
+pub(crate) struct PreparedStatement {
+    /// The tree, to plan again when a definition has changed.
+    pub(crate) statement: Arc<Statement>,
+    /// Statement text, for the process list.
+    pub(crate) text: Arc<[u8]>,
+    /// Number of `?`.
+    pub(crate) parameters: usize,
+    /// The plan, for statements that have one.
+    pub(crate) plan: Option<Arc<SessionPlan>>,
+    /// Types of the last execution's parameters.
+    pub(crate) types: Vec<ParameterType>,
+    /// What COM_STMT_SEND_LONG_DATA gave.
+    pub(crate) long_data: Vec<Option<Vec<u8>>>,
+    /// Long data went over max_allowed_packet: the next execution fails.
+    pub(crate) long_data_too_large: bool,
+    /// The client has the definitions of this plan's columns.
+    pub(crate) definitions_sent: bool,
+}
+
+/// All statements of a session.
+#[derive(Default)]
+pub(crate) struct PreparedStatements {
+    by_id: HashMap<u32, PreparedStatement>,
+    by_name: HashMap<String, PreparedStatement>,
+    last_id: u32,
+}
+
+/// The error for a number that is not a statement's.
+pub(crate) fn unknown_handler(id: u32, command: &str) -> SqlError {
+    SqlError::new(&codes::UNKNOWN_STMT_HANDLER, &[&id, &command])
+}
+
+impl PreparedStatement {
+    /// Reads the parameters that COM_STMT_EXECUTE sent; long data is consumed.
+    pub(crate) fn read_parameters(
+        &mut self,
+        payload: &[u8],
+    ) -> Result<Vec<types::Value>, MalformedPacket> {
+        let count = self.parameters;
+        let values =
+            wire::binary::read_parameters(payload, count, &mut self.types, &self.long_data);
+        self.reset();
+        values
+    }
+
+    /// COM_STMT_RESET.
+    pub(crate) fn reset(&mut self) {
+        self.long_data.clear();
+        self.long_data_too_large = false;
+    }
+
+    /// COM_STMT_SEND_LONG_DATA.
+    pub(crate) fn append_long_data(&mut self, parameter: usize, data: &[u8], limit_bytes: usize) {
+        if parameter >= self.parameters {
+            return;
+        }
+        if self.long_data.len() <= parameter {
+            self.long_data.resize(self.parameters, None);
+        }
+        let held: usize = self.long_data.iter().flatten().map(Vec::len).sum();
+        if held + data.len() > limit_bytes {
+            self.long_data_too_large = true;
+            return;
+        }
+        self.long_data[parameter].get_or_insert_default().extend_from_slice(data);
+    }
+}
+
+impl PreparedStatements {
+    fn count_in(server: &ServerState) -> Result<(), SqlError> {
+        let limit = server.globals.value("max_prepared_stmt_count").number();
+        let before = server.prepared_count.fetch_add(1, Ordering::Relaxed);
+        if before >= limit {
+            server.prepared_count.fetch_sub(1, Ordering::Relaxed);
+            return Err(SqlError::new(&codes::MAX_PREPARED_STMT_COUNT_REACHED, &[&limit]));
+        }
+        Ok(())
+    }
+
+    /// Keeps a statement; its number.
+    pub(crate) fn insert(
+        &mut self,
+        server: &ServerState,
+        statement: PreparedStatement,
+    ) -> Result<u32, SqlError> {
+        Self::count_in(server)?;
+        loop {
+            self.last_id = self.last_id.wrapping_add(1).max(1);
+            if !self.by_id.contains_key(&self.last_id) {
+                break;
+            }
+        }
+        self.by_id.insert(self.last_id, statement);
+        Ok(self.last_id)
+    }
+
+    /// Keeps a statement under a name, in place of one that has it.
+    pub(crate) fn insert_named(
+        &mut self,
+        server: &ServerState,
+        name: &str,
+        statement: PreparedStatement,
+    ) -> Result<(), SqlError> {
+        self.remove_named(server, name);
+        Self::count_in(server)?;
+        self.by_name.insert(name.to_lowercase(), statement);
+        Ok(())
+    }
+
+    /// A statement by number.
+    pub(crate) fn get(&mut self, id: u32) -> Option<&mut PreparedStatement> {
+        self.by_id.get_mut(&id)
+    }
+
+    /// A statement by name.
+    pub(crate) fn get_named(&mut self, name: &str) -> Option<&mut PreparedStatement> {
+        self.by_name.get_mut(&name.to_lowercase())
+    }
+
+    /// Forgets a statement.
+    pub(crate) fn remove(&mut self, server: &ServerState, id: u32) -> bool {
+        let found = self.by_id.remove(&id).is_some();
+        server.prepared_count.fetch_sub(u64::from(found), Ordering::Relaxed);
+        found
+    }
+
+    /// Forgets a statement by name.
+    pub(crate) fn remove_named(&mut self, server: &ServerState, name: &str) -> bool {
+        let found = self.by_name.remove(&name.to_lowercase()).is_some();
+        server.prepared_count.fetch_sub(u64::from(found), Ordering::Relaxed);
+        found
+    }
+
+    /// Forgets all.
+    pub(crate) fn close_all(&mut self, server: &ServerState) {
+        let count = (self.by_id.len() + self.by_name.len()) as u64;
+        server.prepared_count.fetch_sub(count, Ordering::Relaxed);
+        self.by_id.clear();
+        self.by_name.clear();
+    }
+}

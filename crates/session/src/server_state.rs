@@ -1,0 +1,87 @@
+//! What all sessions share.
+
+use crate::process::ProcessList;
+use crate::variables::{GlobalVariables, VariableValue};
+use base::MemoryAccount;
+use catalog::Catalog;
+use runtime::Instant;
+use runtime::sync::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// The server as sessions see it.
+pub struct ServerState {
+    /// Definitions and accounts.
+    pub catalog: Arc<Catalog>,
+    /// Global variables.
+    pub globals: GlobalVariables,
+    /// Connections.
+    pub processes: ProcessList,
+    /// Memory of all statements.
+    pub memory: Arc<MemoryAccount>,
+    /// `10.11.19-MariaDB-gannet-0.1.0`.
+    pub version: String,
+    started: Instant,
+    /// Prepared statements of all sessions.
+    pub(crate) prepared_count: AtomicU64,
+    stopping: AtomicBool,
+    on_shutdown: Mutex<Option<Box<dyn Fn() + Send>>>,
+}
+
+/// The version that VERSION() gives.
+pub fn version_text() -> String {
+    format!("10.11.19-MariaDB-gannet-{}", env!("CARGO_PKG_VERSION"))
+}
+
+impl ServerState {
+    /// A server over an opened catalog. Runs in a fiber.
+    pub fn new(catalog: Arc<Catalog>, globals: GlobalVariables, memory_bytes: u64) -> Arc<Self> {
+        let version = version_text();
+        globals.set_known("version", VariableValue::text(&version));
+        Arc::new(Self {
+            catalog,
+            globals,
+            processes: ProcessList::default(),
+            memory: MemoryAccount::new(memory_bytes),
+            version,
+            started: runtime::now(),
+            prepared_count: AtomicU64::new(0),
+            stopping: AtomicBool::new(false),
+            on_shutdown: Mutex::new(None),
+        })
+    }
+
+    /// Seconds since the start.
+    pub fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+
+    /// What SHUTDOWN calls.
+    pub fn set_on_shutdown(&self, call: impl Fn() + Send + 'static) {
+        *self.on_shutdown.lock() = Some(Box::new(call));
+    }
+
+    /// SHUTDOWN: asks the process to stop.
+    pub fn request_shutdown(&self) {
+        if let Some(call) = &*self.on_shutdown.lock() {
+            call();
+        }
+    }
+
+    /// New connections are refused from now on (1053).
+    pub fn stop_accepting(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether the server is stopping.
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Closes every connection; running statements are interrupted.
+    pub fn close_connections(&self) {
+        for process in self.processes.all() {
+            process.kill_connection();
+        }
+    }
+}

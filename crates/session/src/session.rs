@@ -1,0 +1,238 @@
+//! A session: what a connection is between and during its commands.
+
+use crate::process::Process;
+use crate::settings::Settings;
+use crate::status::SessionStatus;
+use crate::transaction::TransactionState;
+use crate::variables::SessionVariables;
+use crate::{PreparedStatements, ServerState};
+use base::MemoryAccount;
+use catalog::{MetadataLockSet, UserPrivileges};
+use expr::EvalContext;
+use std::sync::Arc;
+use types::{SqlError, Timestamp, Warning};
+use wire::OutputBuffer;
+use wire::capability::{self, status};
+use wire::response::SessionChange;
+
+/// Who is connected, and from where.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// User name as given.
+    pub user: String,
+    /// `localhost` or the address; in USER() and messages.
+    pub host: String,
+    /// Names and addresses that account patterns are compared with.
+    pub hosts: Vec<String>,
+    /// From the loopback or the socket.
+    pub is_local: bool,
+}
+
+/// See the module's documentation.
+pub struct Session {
+    pub(crate) server: Arc<ServerState>,
+    pub(crate) process: Arc<Process>,
+    pub(crate) identity: Identity,
+    pub(crate) user: Arc<UserPrivileges>,
+    /// Version of the catalog at which `user` was looked up.
+    pub(crate) user_version: u64,
+    pub(crate) variables: SessionVariables,
+    pub(crate) settings: Settings,
+    pub(crate) eval: EvalContext,
+    pub(crate) transaction: TransactionState,
+    pub(crate) locks: MetadataLockSet,
+    pub(crate) diagnostics: Diagnostics,
+    pub(crate) prepared: PreparedStatements,
+    pub(crate) status: SessionStatus,
+    pub(crate) memory: Arc<MemoryAccount>,
+    pub(crate) out: OutputBuffer,
+    pub(crate) capabilities: u64,
+    /// Changes of state to be told in the next OK packet.
+    pub(crate) changes: Vec<u8>,
+    /// Another result of the same command follows.
+    pub(crate) more_results: bool,
+    /// `timestamp` was set: NOW() stands still.
+    pub(crate) fixed_time: Option<Timestamp>,
+    /// `insert_id`: the next AUTO_INCREMENT value.
+    pub(crate) insert_id: u64,
+    /// The connection is to be closed after this answer.
+    pub(crate) closing: bool,
+}
+
+/// What SHOW WARNINGS shows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Diagnostics {
+    pub(crate) list: Vec<Warning>,
+    pub(crate) warnings: u64,
+    pub(crate) errors: u64,
+}
+
+impl Session {
+    /// A session for somebody who has logged in.
+    pub fn new(
+        server: Arc<ServerState>,
+        process: Arc<Process>,
+        identity: Identity,
+        user: Arc<UserPrivileges>,
+        capabilities: u64,
+    ) -> Self {
+        let variables = server.globals.session();
+        let settings = Settings::decode(&variables);
+        let memory = server.memory.child(u64::MAX);
+        let mut session = Self {
+            user_version: server.catalog.version(),
+            process,
+            identity,
+            user,
+            variables,
+            eval: EvalContext::new(),
+            transaction: TransactionState::default(),
+            locks: MetadataLockSet::new(settings.metadata_lock_timeout),
+            settings,
+            diagnostics: Diagnostics::default(),
+            prepared: PreparedStatements::default(),
+            status: SessionStatus::default(),
+            memory,
+            out: OutputBuffer::new(),
+            capabilities,
+            changes: Vec::new(),
+            more_results: false,
+            fixed_time: None,
+            insert_id: 0,
+            closing: false,
+            server,
+        };
+        session.init_facts();
+        session
+    }
+
+    fn init_facts(&mut self) {
+        let facts = &mut self.eval.facts;
+        facts.connection_id = u64::from(self.process.id());
+        facts.version = self.server.version.clone();
+        facts.user = format!("{}@{}", self.identity.user, self.identity.host);
+        let account = &self.user.account;
+        facts.current_user = format!("{}@{}", account.user, account.host.0);
+        self.apply_settings();
+    }
+
+    /// The variables have changed: what is derived from them follows.
+    pub(crate) fn apply_settings(&mut self) {
+        self.settings = Settings::decode(&self.variables);
+        self.eval.settings = self.settings.for_expressions(&self.variables);
+        self.locks.set_timeout(self.settings.metadata_lock_timeout);
+        let limit = self.variables.value("max_session_mem_used").number();
+        self.memory.set_limit_bytes(limit);
+        if let Some(open) = self.transaction.engine() {
+            open.set_lock_wait_timeout(self.settings.row_lock_timeout);
+        }
+    }
+
+    /// The collation that a client asked for at login.
+    pub(crate) fn set_login_collation(&mut self, collation: u16) {
+        let id = types::CollationId(collation);
+        if id.is_known() && id != types::CollationId::BINARY {
+            let info = id.info();
+            self.set_names(info.charset, id);
+        }
+    }
+
+    /// Default database.
+    pub fn database(&self) -> Option<&str> {
+        self.eval.facts.database.as_deref()
+    }
+
+    /// Changes the default database without a check.
+    pub(crate) fn set_database(&mut self, name: Option<&str>) {
+        self.eval.facts.database = name.map(str::to_owned);
+        self.process.set_database(name);
+        let collation = name
+            .and_then(|name| self.server.catalog.schema(name))
+            .map_or(types::CollationId::UTF8MB4_GENERAL_CI, |schema| schema.options.collation);
+        let info = collation.info();
+        let text = crate::variables::VariableValue::text;
+        self.variables.set_known("character_set_database", text(info.charset.name()));
+        self.variables.set_known("collation_database", text(info.name));
+        if self.settings.track_schema {
+            self.tell(SessionChange::Schema(name.unwrap_or_default()));
+        }
+    }
+
+    /// A change of state to be told in the next OK packet, if the client listens.
+    pub(crate) fn tell(&mut self, change: SessionChange<'_>) {
+        if self.capabilities & capability::SESSION_TRACK != 0 {
+            change.put(&mut self.changes);
+        }
+    }
+
+    /// Status flags as they are now.
+    pub(crate) fn status_flags(&self) -> u16 {
+        let flag = |on: bool, flag: u16| if on { flag } else { 0 };
+        flag(self.transaction.is_open(), status::IN_TRANS)
+            | flag(self.settings.autocommit, status::AUTOCOMMIT)
+            | flag(self.more_results, status::MORE_RESULTS)
+            | flag(self.transaction.is_read_only(), status::IN_TRANS_READONLY)
+            | flag(self.settings.parse.no_backslash_escapes, status::NO_BACKSLASH_ESCAPES)
+    }
+
+    /// Status flags of the EOF behind column definitions: what the statement will leave is not
+    /// known yet, so an autocommit transaction is not shown.
+    pub(crate) fn status_flags_before_rows(&self) -> u16 {
+        let hidden = if self.settings.autocommit && !self.transaction.is_explicit() {
+            status::IN_TRANS
+        } else {
+            0
+        };
+        self.status_flags() & !hidden
+    }
+
+    /// The account's present privileges; looked up again when a GRANT may have changed them.
+    pub(crate) fn refresh_user(&mut self) {
+        let version = self.server.catalog.version();
+        if version != self.user_version {
+            if let Some(user) = self.server.catalog.user(&self.user.account) {
+                self.user = user;
+            }
+            self.user_version = version;
+        }
+    }
+
+    /// The time that NOW() gives in a statement that begins now.
+    pub(crate) fn statement_time(&self) -> Timestamp {
+        self.fixed_time.unwrap_or_else(|| Timestamp(runtime::wall_clock_micros()))
+    }
+
+    /// The database a name without one belongs to (1046).
+    pub(crate) fn current_database(&self) -> Result<String, SqlError> {
+        let database = self.database().map(str::to_owned);
+        database.ok_or_else(|| SqlError::new(&types::codes::NO_DB_ERROR, &[]))
+    }
+
+    /// COM_RESET_CONNECTION, COM_CHANGE_USER: everything but the connection begins anew.
+    pub(crate) fn reset(&mut self) -> Result<(), SqlError> {
+        let result = self.rollback();
+        self.prepared.close_all(&self.server);
+        self.variables = self.server.globals.session();
+        self.eval = EvalContext::new();
+        self.diagnostics = Diagnostics::default();
+        self.fixed_time = None;
+        self.insert_id = 0;
+        self.changes.clear();
+        self.init_facts();
+        result
+    }
+
+    /// The connection ends: what is open is rolled back, locks and statements are given up.
+    pub fn close(&mut self) {
+        // The client is gone: there is nobody to tell about a failure.
+        let _outcome = self.rollback();
+        self.prepared.close_all(&self.server);
+    }
+
+    /// Memory that a large statement left is given back.
+    pub(crate) fn trim(&mut self) {
+        if self.eval.arena.allocated_bytes() > 16 * 1024 {
+            self.eval.arena = Default::default();
+        }
+    }
+}

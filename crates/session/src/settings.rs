@@ -1,0 +1,139 @@
+//! Variables that statements read on their way, decoded once when they are set.
+
+use crate::variables::{GlobalVariables, SessionVariables};
+use engine_api::{FlushPolicy, Isolation};
+use std::time::Duration;
+use syntax::ParseOptions;
+use types::{Charset, CollationId, SqlMode, TimeZone, collation};
+
+/// Decoded settings of a session.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// autocommit.
+    pub autocommit: bool,
+    /// tx_isolation.
+    pub isolation: Isolation,
+    /// tx_read_only.
+    pub read_only: bool,
+    /// innodb_snapshot_isolation.
+    pub snapshot_isolation: bool,
+    /// innodb_lock_wait_timeout.
+    pub row_lock_timeout: Duration,
+    /// lock_wait_timeout.
+    pub metadata_lock_timeout: Duration,
+    /// sql_mode.
+    pub sql_mode: SqlMode,
+    /// How statements are read.
+    pub parse: ParseOptions,
+    /// character_set_results' collation; none leaves text as it is.
+    pub results: Option<CollationId>,
+    /// collation_connection.
+    pub connection: CollationId,
+    /// time_zone.
+    pub time_zone: TimeZone,
+    /// max_statement_time; none is no limit.
+    pub statement_limit: Option<Duration>,
+    /// sql_select_limit.
+    pub select_limit: u64,
+    /// max_allowed_packet, bytes.
+    pub packet_bytes_max: usize,
+    /// auto_increment_increment.
+    pub auto_increment_increment: u64,
+    /// auto_increment_offset.
+    pub auto_increment_offset: u64,
+    /// session_track_schema.
+    pub track_schema: bool,
+}
+
+impl Settings {
+    /// Decodes a session's variables.
+    pub fn decode(variables: &SessionVariables) -> Self {
+        let text = |name| variables.value(name).show();
+        let number = |name| variables.value(name).number();
+        let on = |name| variables.value(name).is_on();
+        let sql_mode = SqlMode::parse(&text("sql_mode")).unwrap_or(SqlMode::DEFAULT);
+        let client = Charset::by_name(&text("character_set_client")).unwrap_or(Charset::Utf8mb4);
+        let results = Charset::by_name(&text("character_set_results"));
+        let statement_limit = match variables.value("max_statement_time") {
+            crate::variables::VariableValue::Double(seconds) if *seconds > 0.0 => {
+                Some(Duration::from_secs_f64(*seconds))
+            }
+            _ => None,
+        };
+        Self {
+            autocommit: on("autocommit"),
+            isolation: isolation(&text("tx_isolation")),
+            read_only: on("tx_read_only"),
+            snapshot_isolation: on("innodb_snapshot_isolation"),
+            row_lock_timeout: Duration::from_secs(number("innodb_lock_wait_timeout")),
+            metadata_lock_timeout: Duration::from_secs(number("lock_wait_timeout")),
+            sql_mode,
+            parse: parse_options(sql_mode, client),
+            results: results.map(|charset| collation::default_of(charset).id),
+            connection: collation::by_name(&text("collation_connection"))
+                .map_or(CollationId::UTF8MB4_GENERAL_CI, |collation| collation.id),
+            time_zone: TimeZone::parse(&text("time_zone")).unwrap_or_default(),
+            statement_limit,
+            select_limit: number("sql_select_limit"),
+            packet_bytes_max: number("max_allowed_packet") as usize,
+            auto_increment_increment: number("auto_increment_increment").max(1),
+            auto_increment_offset: number("auto_increment_offset").max(1),
+            track_schema: on("session_track_schema"),
+        }
+    }
+
+    /// The same for expressions.
+    pub fn for_expressions(&self, variables: &SessionVariables) -> expr::Settings {
+        let number = |name| variables.value(name).number();
+        expr::Settings {
+            sql_mode: self.sql_mode,
+            collation: self.connection,
+            time_zone: self.time_zone,
+            div_precision_increment: number("div_precision_increment") as u8,
+            default_week_format: number("default_week_format") as u32,
+            group_concat_max_len: number("group_concat_max_len") as usize,
+            max_allowed_packet: self.packet_bytes_max,
+        }
+    }
+}
+
+fn parse_options(mode: SqlMode, client: Charset) -> ParseOptions {
+    ParseOptions {
+        ansi_quotes: mode.contains(SqlMode::ANSI_QUOTES),
+        pipes_as_concat: mode.contains(SqlMode::PIPES_AS_CONCAT),
+        no_backslash_escapes: mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+        high_not_precedence: mode.contains(SqlMode::HIGH_NOT_PRECEDENCE),
+        ignore_space: mode.contains(SqlMode::IGNORE_SPACE),
+        parameters: false,
+        latin1_identifiers: client == Charset::Latin1,
+    }
+}
+
+/// The level that a value of tx_isolation names.
+pub fn isolation(text: &str) -> Isolation {
+    match text {
+        "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+        "READ-COMMITTED" => Isolation::ReadCommitted,
+        "SERIALIZABLE" => Isolation::Serializable,
+        _ => Isolation::RepeatableRead,
+    }
+}
+
+/// The value of tx_isolation for a level.
+pub fn isolation_text(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        Isolation::ReadCommitted => "READ-COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE-READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    }
+}
+
+/// innodb_flush_log_at_trx_commit.
+pub fn flush_policy(globals: &GlobalVariables) -> FlushPolicy {
+    match globals.value("innodb_flush_log_at_trx_commit").number() {
+        0 => FlushPolicy::EverySecond,
+        2 => FlushPolicy::WriteOnly,
+        _ => FlushPolicy::Synchronous,
+    }
+}

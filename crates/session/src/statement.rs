@@ -1,0 +1,384 @@
+//! Statements: from text to an answer.
+//!
+//! A statement goes through [`Session::run_statement`]: warnings of the former one are
+//! forgotten, [`Session::execute_statement`] does what its kind asks, the transaction ends if it
+//! lasts no longer than the statement, and exactly one answer is written.
+
+use crate::Session;
+use crate::answer::{AnswerSink, Outlet, Protocol, ResultFormat};
+use crate::planned::SessionPlan;
+use crate::status::{StatusCounter, statement_counter};
+use crate::system_variables::session_view;
+use exec::{ExecError, Outcome};
+use runtime::CancelReason;
+use std::sync::Arc;
+use syntax::ParseError;
+use syntax::ast::{Completion, Statement};
+use types::{SqlError, codes};
+use wire::capability::MULTI_STATEMENTS;
+use wire::response;
+
+/// Why a statement failed, and whether its transaction is gone.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) sql: SqlError,
+    pub(crate) transaction_ended: bool,
+}
+
+impl From<SqlError> for Failure {
+    fn from(sql: SqlError) -> Self {
+        Self { sql, transaction_ended: false }
+    }
+}
+
+impl From<ExecError> for Failure {
+    fn from(error: ExecError) -> Self {
+        Self { sql: error.sql, transaction_ended: error.transaction_ended }
+    }
+}
+
+impl From<catalog::CatalogError> for Failure {
+    fn from(error: catalog::CatalogError) -> Self {
+        SqlError::from(error).into()
+    }
+}
+
+/// The parser's error as a client sees it.
+pub(crate) fn parse_error(error: ParseError) -> SqlError {
+    let mut sqlstate = *b"42000";
+    if error.sqlstate.len() == sqlstate.len() {
+        sqlstate.copy_from_slice(error.sqlstate.as_bytes());
+    }
+    SqlError { code: error.code, sqlstate, message: error.message }
+}
+
+/// 1064 at what follows a statement where nothing may follow.
+pub(crate) fn rest_is_not_expected(text: &[u8], end: usize) -> SqlError {
+    let rest = &text[end.min(text.len())..];
+    let start = end + rest.len() - rest.trim_ascii_start().len();
+    let line = 1 + text[..start].iter().filter(|byte| **byte == b'\n').count();
+    let near: String = String::from_utf8_lossy(&text[start..]).chars().take(80).collect();
+    SqlError::with_message(
+        &codes::PARSE_ERROR,
+        format!(
+            "You have an error in your SQL syntax; check the manual that corresponds to your \
+             MariaDB server version for the right syntax to use near '{near}' at line {line}"
+        ),
+    )
+}
+
+/// How a statement is run.
+pub(crate) struct Run {
+    /// How rows are written.
+    pub(crate) protocol: Protocol,
+    /// The plan of a prepared statement.
+    pub(crate) plan: Option<Arc<SessionPlan>>,
+    /// The client has the definitions of that plan's columns.
+    pub(crate) definitions_known: bool,
+}
+
+impl Run {
+    /// A statement of COM_QUERY.
+    pub(crate) fn text() -> Self {
+        Self { protocol: Protocol::Text, plan: None, definitions_known: false }
+    }
+}
+
+/// What [`Session::execute_statement`] leaves to be written.
+pub(crate) enum Answer {
+    /// An OK packet.
+    Done(Outcome),
+    /// The end of the rows, which are written.
+    Rows(Outcome),
+}
+
+impl Answer {
+    /// An OK packet that says nothing more.
+    pub(crate) fn ok() -> Self {
+        Self::Done(Outcome::default())
+    }
+}
+
+impl Session {
+    /// COM_QUERY: one statement, or several if the client may send them.
+    pub(crate) fn query(&mut self, text: &[u8], outlet: &mut dyn Outlet) {
+        let mut at = 0;
+        loop {
+            let rest = &text[at..];
+            let parsed = match syntax::parse(rest, &self.settings.parse) {
+                Ok(parsed) => parsed,
+                Err(error) => {
+                    self.eval.begin_statement(self.statement_time());
+                    return self.put_error(&parse_error(error));
+                }
+            };
+            let end = parsed.end.min(rest.len());
+            let more = !rest[end..].trim_ascii().is_empty();
+            if more && self.capabilities & MULTI_STATEMENTS == 0 {
+                self.eval.begin_statement(self.statement_time());
+                return self.put_error(&rest_is_not_expected(rest, end));
+            }
+            self.more_results = more;
+            self.run_statement(&parsed.statement, Run::text(), outlet);
+            if !self.more_results || self.closing {
+                return;
+            }
+            at += end;
+        }
+    }
+
+    /// Runs a statement and writes its answer. Returns the plan if a new one was made.
+    pub(crate) fn run_statement(
+        &mut self,
+        statement: &Statement,
+        run: Run,
+        outlet: &mut dyn Outlet,
+    ) -> Option<Arc<SessionPlan>> {
+        self.eval.begin_statement(self.statement_time());
+        if let Some(counter) = statement_counter(statement.feature()) {
+            self.status.add(counter, 1);
+        }
+        let mark = self.out.mark();
+        let timer = self.start_timer();
+        let mut planned = None;
+        let result = self.execute_statement(statement, run, outlet, &mut planned);
+        let result = self.finish(result);
+        drop(timer);
+        match result {
+            Ok(answer) => self.put_answer(statement, answer),
+            Err(error) => {
+                // Rows of a failed statement that the client has not seen are taken back.
+                self.out.rewind(mark);
+                self.eval.facts.row_count = -1;
+                let error = self.kill_error(error);
+                self.put_error(&error);
+            }
+        }
+        planned
+    }
+
+    /// Ends the statement's transaction if it lasts no longer.
+    fn finish(&mut self, result: Result<Answer, Failure>) -> Result<Answer, SqlError> {
+        match result {
+            Ok(answer) => self.end_statement(false).map(|()| answer),
+            Err(failure) if failure.transaction_ended => {
+                self.transaction_ended();
+                Err(failure.sql)
+            }
+            Err(failure) => {
+                // The statement's own error is what the client must know.
+                let _outcome = self.end_statement(true);
+                Err(failure.sql)
+            }
+        }
+    }
+
+    /// An interrupted statement says by whom.
+    fn kill_error(&mut self, error: SqlError) -> SqlError {
+        if !error.is(&codes::QUERY_INTERRUPTED) {
+            return error;
+        }
+        match self.process.cancel_token().reason() {
+            Some(CancelReason::Timeout) => SqlError::new(&codes::STATEMENT_TIMEOUT, &[]),
+            Some(CancelReason::KillConnection) => SqlError::new(&codes::CONNECTION_KILLED, &[]),
+            Some(CancelReason::KillQuery | CancelReason::ClientGone) | None => error,
+        }
+    }
+
+    fn put_answer(&mut self, statement: &Statement, answer: Answer) {
+        let (outcome, rows) = match answer {
+            Answer::Done(outcome) => (outcome, false),
+            Answer::Rows(outcome) => (outcome, true),
+        };
+        let facts = &mut self.eval.facts;
+        facts.row_count = if rows { -1 } else { outcome.affected_rows as i64 };
+        if let Some(id) = outcome.last_insert_id.or(self.eval.assigned_insert_id.get()) {
+            facts.last_insert_id = id;
+        }
+        if matches!(statement, Statement::Query(_)) {
+            facts.found_rows = outcome.found_rows;
+        }
+        if self.eval.warning_count() > 0 || !keeps_warnings(statement) {
+            self.keep_diagnostics();
+        }
+        if rows {
+            let warnings = self.eval.warning_count().min(u64::from(u16::MAX)) as u16;
+            let status = self.status_flags();
+            response::end_of_rows(&mut self.out, warnings, status, self.capabilities);
+        } else {
+            self.put_ok(&outcome);
+        }
+    }
+
+    /// A sink for the rows of this statement, and how they look.
+    pub(crate) fn result_format(&self, protocol: Protocol, skip_definitions: bool) -> ResultFormat {
+        let cached = self.capabilities & wire::capability::CACHE_METADATA != 0;
+        ResultFormat {
+            protocol,
+            capabilities: self.capabilities,
+            results: self.settings.results,
+            time_zone: self.settings.time_zone,
+            status: self.status_flags_before_rows(),
+            skip_definitions: skip_definitions && cached,
+        }
+    }
+
+    /// Does what the statement asks; rows are written, OK packets are left to the caller.
+    pub(crate) fn execute_statement(
+        &mut self,
+        statement: &Statement,
+        run: Run,
+        outlet: &mut dyn Outlet,
+        planned: &mut Option<Arc<SessionPlan>>,
+    ) -> Result<Answer, Failure> {
+        match statement {
+            Statement::Query(_) => self.run_planned(statement, run, outlet, planned),
+            Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
+                self.check_may_write()?;
+                self.run_planned(statement, run, outlet, planned)
+            }
+            Statement::Do(expressions) => {
+                for expression in expressions {
+                    self.constant(expression)?;
+                }
+                Ok(Answer::ok())
+            }
+            Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTable(_)
+            | Statement::RenameTable(_)
+            | Statement::TruncateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::DropIndex(_)
+            | Statement::CreateDatabase(_)
+            | Statement::AlterDatabase(_)
+            | Statement::DropDatabase(_) => self.define(statement),
+            Statement::Show(show) => self.show(show, run.protocol, outlet),
+            Statement::Describe(describe) => self.describe_table(describe, run.protocol, outlet),
+            Statement::Explain(explain) => self.explain(explain, run.protocol, outlet),
+            Statement::Prepare(_) | Statement::Execute(_) | Statement::ExecuteImmediate(_) => {
+                self.named_statement(statement, outlet)
+            }
+            Statement::Deallocate(name) => self.deallocate(name),
+            Statement::TableMaintenance(maintenance) => {
+                self.maintain(maintenance, run.protocol, outlet)
+            }
+            Statement::SetStatement(items, statement) => {
+                self.set_statement(items, statement, run, outlet, planned)
+            }
+            other => self.administer(other),
+        }
+    }
+
+    /// Statements without rows that do not read or change tables.
+    fn administer(&mut self, statement: &Statement) -> Result<Answer, Failure> {
+        match statement {
+            Statement::Use(name) => self.use_database(name)?,
+            Statement::Set(items) => self.set(items)?,
+            Statement::SetTransaction(set) => self.set_transaction(set)?,
+            Statement::Begin(begin) => self.begin(begin)?,
+            Statement::Commit(completion) => self.complete_statement(true, *completion)?,
+            Statement::Rollback(completion) => self.complete_statement(false, *completion)?,
+            Statement::Savepoint(name) => self.savepoint(name),
+            Statement::RollbackTo(name) => self.rollback_to(name)?,
+            Statement::ReleaseSavepoint(name) => self.release_savepoint(name)?,
+            Statement::UnlockTables => {}
+            Statement::Kill(kill) => self.kill_statement(kill)?,
+            Statement::Flush(flush) => self.flush(flush)?,
+            Statement::Shutdown => self.shutdown()?,
+            Statement::CreateUser(_)
+            | Statement::AlterUser(_)
+            | Statement::DropUser(_)
+            | Statement::RenameUser(_)
+            | Statement::Grant(_)
+            | Statement::Revoke(_) => {
+                self.commit()?;
+                self.change_accounts(statement)?;
+            }
+            other => {
+                return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&other.feature()]).into());
+            }
+        }
+        Ok(Answer::ok())
+    }
+
+    fn complete_statement(&mut self, commit: bool, completion: Completion) -> Result<(), SqlError> {
+        if self.complete(commit, completion)? {
+            self.closing = true;
+        }
+        Ok(())
+    }
+
+    /// Runs a query or a change of rows by its plan.
+    fn run_planned(
+        &mut self,
+        statement: &Statement,
+        run: Run,
+        outlet: &mut dyn Outlet,
+        planned: &mut Option<Arc<SessionPlan>>,
+    ) -> Result<Answer, Failure> {
+        let (plan, fresh) = self.current_plan(statement, run.plan)?;
+        if fresh {
+            *planned = Some(plan.clone());
+        }
+        let known = run.definitions_known && !fresh;
+        let format = self.result_format(run.protocol, known);
+        self.execute_plan(&plan, format, outlet)
+    }
+
+    /// Executes a plan with this session's transaction.
+    fn execute_plan(
+        &mut self,
+        plan: &SessionPlan,
+        format: ResultFormat,
+        outlet: &mut dyn Outlet,
+    ) -> Result<Answer, Failure> {
+        let without_tables = plan.prepared.uses_no_table();
+        let mut passing = without_tables.then(|| self.passing_transaction());
+        if !without_tables {
+            self.ensure_transaction();
+        }
+        let server = self.server.clone();
+        let tables = session_view!(self, &server);
+        let own = self.transaction.engine();
+        let transaction = match (&mut passing, own) {
+            (Some(passing), _) => passing.as_mut(),
+            (None, Some(own)) => own,
+            (None, None) => {
+                return Err(SqlError::new(&codes::UNKNOWN_ERROR, &[]).into());
+            }
+        };
+        let mut sink = AnswerSink::new(&mut self.out, outlet, format);
+        let mut exec = exec::Exec {
+            eval: &mut self.eval,
+            transaction,
+            catalog: &server.catalog,
+            user: &self.user,
+            session: &tables,
+            memory: &self.memory,
+            cancel: self.process.cancel_token(),
+            count_matched: self.capabilities & wire::capability::FOUND_ROWS != 0,
+            auto_increment_increment: self.settings.auto_increment_increment,
+            auto_increment_offset: self.settings.auto_increment_offset,
+            select_limit: self.settings.select_limit,
+        };
+        let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink)?;
+        let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
+        self.status.add(StatusCounter::RowsSent, rows);
+        self.status.add(StatusCounter::BytesSent, sent);
+        Ok(if begun { Answer::Rows(outcome) } else { Answer::Done(outcome) })
+    }
+}
+
+/// Statements that leave the warnings of the one before in SHOW WARNINGS, if they have none of
+/// their own: those that read no table.
+fn keeps_warnings(statement: &Statement) -> bool {
+    match statement {
+        Statement::Show(_) => true,
+        Statement::Query(query) => match &query.body {
+            syntax::ast::QueryBody::Select(select) => select.from.is_empty(),
+            _ => false,
+        },
+        _ => false,
+    }
+}

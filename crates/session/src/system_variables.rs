@@ -1,0 +1,156 @@
+//! Reading system variables and status, for expressions, SHOW and information_schema.
+
+use crate::ServerState;
+use crate::process::ProcessInfo;
+use crate::status::{self, SessionStatus};
+use crate::variables::{Definition, Kind, Scope, SessionVariables, VariableValue, registry};
+use catalog::information_schema::{Process, SessionTables};
+use catalog::{Privilege, UserPrivileges};
+use expr::ResultType;
+use plan::SystemVariables;
+use syntax::ast::{SystemVariable, VariableScope};
+use types::{SqlError, Timestamp, Value, codes};
+
+/// What information_schema and the planner see of a session; a copy of what is small, so that
+/// the rest of the session can be borrowed meanwhile. Made by `session_view!`.
+pub(crate) struct SessionView<'a> {
+    pub(crate) server: &'a ServerState,
+    pub(crate) variables: &'a SessionVariables,
+    pub(crate) status: &'a SessionStatus,
+    pub(crate) user: &'a UserPrivileges,
+    pub(crate) now: Timestamp,
+    pub(crate) last_insert_id: u64,
+    pub(crate) insert_id: u64,
+    pub(crate) warnings: u64,
+    pub(crate) errors: u64,
+    pub(crate) connection_id: u64,
+    pub(crate) in_transaction: bool,
+}
+
+/// Borrows of a session only what a [`SessionView`] needs.
+macro_rules! session_view {
+    ($session:ident, $server:expr) => {
+        crate::system_variables::SessionView {
+            server: $server,
+            variables: &$session.variables,
+            status: &$session.status,
+            user: &$session.user,
+            now: $session.eval.now,
+            last_insert_id: $session.eval.facts.last_insert_id,
+            insert_id: $session.insert_id,
+            warnings: $session.diagnostics.warnings,
+            errors: $session.diagnostics.errors,
+            connection_id: $session.eval.facts.connection_id,
+            in_transaction: $session.transaction.is_open(),
+        }
+    };
+}
+pub(crate) use session_view;
+
+impl SessionTables for SessionView<'_> {
+    fn processes(&self) -> Vec<Process> {
+        let all = self.user.global.has(Privilege::Process);
+        let infos = self.server.processes.all().into_iter().map(|process| process.info());
+        let visible = infos.filter(|info| all || info.user == self.user.account.user);
+        visible.map(process_row).collect()
+    }
+
+    fn variables(&self, global: bool) -> Vec<(String, String)> {
+        let listed = registry().iter().filter(|d| !global || d.scope != Scope::SessionOnly);
+        let value = |definition: &Definition| match global || definition.scope == Scope::Global {
+            true => self.server.globals.get(definition).show(),
+            false => self.variables.get(definition).show(),
+        };
+        listed.map(|definition| (definition.name.to_owned(), value(definition))).collect()
+    }
+
+    fn status(&self, global: bool) -> Vec<(String, String)> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        let mut add = |name: &str, value: u64| pairs.push((name.to_owned(), value.to_string()));
+        if global {
+            status::server().for_each(|(name, value)| add(name, value));
+        } else {
+            self.status.session().for_each(|(name, value)| add(name, value));
+        }
+        server_status(self.server).into_iter().for_each(|(name, value)| add(name, value));
+        for (name, value) in self.server.catalog.engine().status() {
+            add(name, value);
+        }
+        pairs.sort_by(|a, b| a.0.cmp(&b.0));
+        pairs.dedup_by(|a, b| a.0 == b.0);
+        pairs
+    }
+}
+
+fn server_status(server: &ServerState) -> [(&'static str, u64); 12] {
+    let tables: usize = server.catalog.schemas().iter().map(|s| s.tables().count()).sum();
+    let prepared = server.prepared_count.load(std::sync::atomic::Ordering::Relaxed);
+    let connected = server.processes.count() as u64;
+    [
+        ("Aborted_clients", status::ABORTED_CLIENTS.value()),
+        ("Aborted_connects", status::ABORTED_CONNECTS.value()),
+        ("Connections", server.processes.connections()),
+        ("Max_used_connections", server.processes.most()),
+        ("Memory_used", server.memory.used_bytes()),
+        ("Open_tables", tables as u64),
+        ("Prepared_stmt_count", prepared),
+        ("Threads_cached", 0),
+        ("Threads_connected", connected),
+        ("Threads_created", runtime::worker_count() as u64),
+        ("Threads_running", server.processes.running() as u64),
+        ("Uptime", server.uptime_seconds()),
+    ]
+}
+
+fn process_row(info: ProcessInfo) -> Process {
+    Process {
+        id: u64::from(info.id),
+        user: info.user,
+        host: info.host,
+        schema: info.database,
+        command: info.command.to_owned(),
+        time_ms: info.since.elapsed().as_millis() as u64,
+        state: info.state.to_owned(),
+        info: match info.query.is_empty() {
+            true => None,
+            false => Some(String::from_utf8_lossy(&info.query).into_owned()),
+        },
+        memory_bytes: 0,
+    }
+}
+
+impl SessionView<'_> {
+    /// A session variable, of which some are computed.
+    fn session_value(&self, definition: &Definition) -> VariableValue {
+        match definition.name {
+            "timestamp" => VariableValue::Double(self.now.0 as f64 / 1e6),
+            "last_insert_id" | "identity" => VariableValue::Unsigned(self.last_insert_id),
+            "insert_id" => VariableValue::Unsigned(self.insert_id),
+            "warning_count" => VariableValue::Unsigned(self.warnings),
+            "error_count" => VariableValue::Unsigned(self.errors),
+            "pseudo_thread_id" => VariableValue::Unsigned(self.connection_id),
+            "in_transaction" => VariableValue::Unsigned(u64::from(self.in_transaction)),
+            _ => self.variables.get(definition).clone(),
+        }
+    }
+}
+
+/// What `@@name` is now. Fails with 1193 and 1238.
+impl SystemVariables for SessionView<'_> {
+    fn read(&self, variable: &SystemVariable) -> Result<(Value, ResultType), SqlError> {
+        let unknown = || SqlError::new(&codes::UNKNOWN_SYSTEM_VARIABLE, &[&variable.name]);
+        let found = registry().find(&variable.name).filter(|_| variable.instance.is_none());
+        let definition = found.ok_or_else(unknown)?;
+        let wrong_scope = |kind: &str| {
+            SqlError::new(&codes::INCORRECT_GLOBAL_LOCAL_VAR, &[&definition.name, &kind])
+        };
+        let value = match (variable.scope, definition.scope) {
+            (VariableScope::Global, Scope::SessionOnly) => return Err(wrong_scope("SESSION")),
+            (VariableScope::Session, Scope::Global) => return Err(wrong_scope("GLOBAL")),
+            (VariableScope::Global, _) | (_, Scope::Global) => self.server.globals.get(definition),
+            _ => self.session_value(definition),
+        };
+        let nullable = definition.kind == Kind::Text;
+        Ok((value.to_value(), ResultType::column(value.column_type(), nullable)))
+    }
+}

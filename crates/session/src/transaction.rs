@@ -1,0 +1,250 @@
+//! A session's transaction: autocommit, BEGIN, savepoints, levels.
+//!
+//! States:
+//! 1. Idle: no engine transaction. The first statement that needs one begins it.
+//! 2. Autocommit: it lasts for one statement, [`Session::end_statement`] ends it.
+//! 3. Open: after BEGIN, or with autocommit off once a statement has read or written. COMMIT,
+//!    ROLLBACK, a statement with an implicit commit, or an error 1213 ends it.
+//!
+//! Metadata locks are given back when the engine transaction ends, never before.
+
+use crate::Session;
+use crate::settings::flush_policy;
+use crate::status::StatusCounter;
+use catalog::engine_error;
+use engine_api::{Isolation, Savepoint, Transaction, TransactionOptions};
+use syntax::ast::{Begin, Completion};
+use types::{SqlError, codes};
+
+/// See the module's documentation.
+#[derive(Default)]
+pub(crate) struct TransactionState {
+    open: Option<Box<dyn Transaction>>,
+    explicit: bool,
+    read_only: bool,
+    savepoints: Vec<NamedSavepoint>,
+    next_isolation: Option<Isolation>,
+    next_read_only: Option<bool>,
+}
+
+struct NamedSavepoint {
+    name: String,
+    savepoint: Savepoint,
+    locks: usize,
+}
+
+impl TransactionState {
+    /// BEGIN was given, or a statement has begun a transaction that did not end with it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.explicit || self.open.is_some()
+    }
+
+    /// BEGIN was given.
+    pub(crate) fn is_explicit(&self) -> bool {
+        self.explicit
+    }
+
+    /// START TRANSACTION READ ONLY, or tx_read_only, is in force.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.read_only && self.is_open()
+    }
+
+    /// The engine transaction, if one has begun.
+    pub(crate) fn engine(&mut self) -> Option<&mut dyn Transaction> {
+        self.open.as_deref_mut().map(|open| open as &mut dyn Transaction)
+    }
+}
+
+impl Session {
+    /// Makes sure that there is an engine transaction.
+    pub(crate) fn ensure_transaction(&mut self) {
+        if self.transaction.open.is_some() {
+            return;
+        }
+        let isolation = self.transaction.next_isolation.take();
+        let read_only = match self.transaction.explicit {
+            true => self.transaction.read_only,
+            false => self.transaction.next_read_only.take().unwrap_or(self.settings.read_only),
+        };
+        self.transaction.read_only = read_only;
+        let options = TransactionOptions {
+            isolation: isolation.unwrap_or(self.settings.isolation),
+            snapshot_isolation: self.settings.snapshot_isolation,
+            read_only,
+            lock_wait_timeout: self.settings.row_lock_timeout,
+            flush_policy: flush_policy(&self.server.globals),
+        };
+        self.transaction.open = Some(self.server.catalog.engine().begin(options));
+    }
+
+    /// BEGIN, START TRANSACTION: commits what is open.
+    pub(crate) fn begin(&mut self, begin: &Begin) -> Result<(), SqlError> {
+        self.commit()?;
+        let default = self.transaction.next_read_only.take().unwrap_or(self.settings.read_only);
+        self.transaction.explicit = true;
+        self.transaction.read_only = begin.read_only.unwrap_or(default);
+        if begin.consistent_snapshot {
+            self.ensure_transaction();
+            if let Some(open) = self.transaction.engine() {
+                open.open_snapshot();
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits what is open and gives the metadata locks back. On an error the engine has
+    /// rolled back.
+    pub(crate) fn commit(&mut self) -> Result<(), SqlError> {
+        let open = self.finish_transaction();
+        let result = match open {
+            Some(mut open) => {
+                if open.has_written() {
+                    self.status.add(StatusCounter::HandlerCommit, 1);
+                }
+                open.wait_read_durable().and_then(|()| open.commit())
+            }
+            None => Ok(()),
+        };
+        self.locks.release_all();
+        result.map_err(|error| engine_error(&error, ""))
+    }
+
+    /// Rolls back what is open and gives the metadata locks back.
+    pub(crate) fn rollback(&mut self) -> Result<(), SqlError> {
+        let open = self.finish_transaction();
+        let result = match open {
+            Some(open) => {
+                self.status.add(StatusCounter::HandlerRollback, 1);
+                open.rollback()
+            }
+            None => Ok(()),
+        };
+        self.locks.release_all();
+        result.map_err(|error| engine_error(&error, ""))
+    }
+
+    /// Back to the idle state; the engine transaction is handed out.
+    fn finish_transaction(&mut self) -> Option<Box<dyn Transaction>> {
+        self.transaction.explicit = false;
+        self.transaction.read_only = false;
+        self.transaction.savepoints.clear();
+        self.transaction.open.take()
+    }
+
+    /// The engine has rolled back the whole transaction (1213).
+    pub(crate) fn transaction_ended(&mut self) {
+        // The engine's part is over; rolling back what is left of it cannot fail in a new way.
+        let _outcome = self.rollback();
+    }
+
+    /// After a statement: in autocommit mode its transaction ends. `failed` undoes it.
+    pub(crate) fn end_statement(&mut self, failed: bool) -> Result<(), SqlError> {
+        if self.transaction.explicit || !self.settings.autocommit {
+            if let (false, Some(open)) = (failed, self.transaction.engine()) {
+                return open.wait_read_durable().map_err(|error| engine_error(&error, ""));
+            }
+            if self.transaction.open.is_none() && !self.transaction.explicit {
+                self.locks.release_all();
+            }
+            return Ok(());
+        }
+        if failed { self.rollback() } else { self.commit() }
+    }
+
+    /// COMMIT and ROLLBACK with what follows them. True if the connection is to be closed.
+    pub(crate) fn complete(
+        &mut self,
+        commit: bool,
+        completion: Completion,
+    ) -> Result<bool, SqlError> {
+        let read_only = self.transaction.read_only;
+        let default = self.variables.value("completion_type").show();
+        let chain = completion.chain.unwrap_or(default == "CHAIN");
+        let release = completion.release.unwrap_or(default == "RELEASE");
+        if commit {
+            self.commit()?
+        } else {
+            self.rollback()?
+        }
+        if chain {
+            self.begin(&Begin { consistent_snapshot: false, read_only: Some(read_only) })?;
+        }
+        Ok(release)
+    }
+
+    /// SET TRANSACTION without a scope: for the next transaction only.
+    pub(crate) fn set_next_transaction(
+        &mut self,
+        isolation: Option<Isolation>,
+        read_only: Option<bool>,
+    ) -> Result<(), SqlError> {
+        if self.transaction.is_open() {
+            return Err(SqlError::new(&codes::CANT_CHANGE_TX_CHARACTERISTICS, &[]));
+        }
+        self.transaction.next_isolation = isolation.or(self.transaction.next_isolation);
+        self.transaction.next_read_only = read_only.or(self.transaction.next_read_only);
+        Ok(())
+    }
+
+    /// SAVEPOINT name; one of the same name is replaced.
+    pub(crate) fn savepoint(&mut self, name: &str) {
+        if !self.transaction.explicit && self.settings.autocommit {
+            return;
+        }
+        self.ensure_transaction();
+        self.transaction.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
+        let locks = self.locks.len();
+        if let Some(open) = self.transaction.open.as_mut() {
+            let savepoint = open.savepoint();
+            let name = name.to_owned();
+            self.transaction.savepoints.push(NamedSavepoint { name, savepoint, locks });
+        }
+        self.status.add(StatusCounter::HandlerSavepoint, 1);
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize, SqlError> {
+        let named = |s: &NamedSavepoint| s.name.eq_ignore_ascii_case(name);
+        let position = self.transaction.savepoints.iter().position(named);
+        position.ok_or_else(|| SqlError::new(&codes::SP_DOES_NOT_EXIST, &[&"SAVEPOINT", &name]))
+    }
+
+    /// ROLLBACK TO name; later savepoints are gone, this one stays.
+    pub(crate) fn rollback_to(&mut self, name: &str) -> Result<(), SqlError> {
+        let position = self.find_savepoint(name)?;
+        self.transaction.savepoints.truncate(position + 1);
+        let NamedSavepoint { savepoint, locks, .. } = self.transaction.savepoints[position];
+        let result = match self.transaction.open.as_mut() {
+            Some(open) => {
+                let written = open.has_written();
+                let result = open.rollback_to(savepoint);
+                if !written {
+                    // Nothing was changed since: later tables need not stay locked.
+                    self.locks.release_after(locks);
+                }
+                result
+            }
+            None => Ok(()),
+        };
+        self.status.add(StatusCounter::HandlerSavepointRollback, 1);
+        result.map_err(|error| engine_error(&error, ""))
+    }
+
+    /// RELEASE SAVEPOINT name: it and later ones are forgotten.
+    pub(crate) fn release_savepoint(&mut self, name: &str) -> Result<(), SqlError> {
+        let position = self.find_savepoint(name)?;
+        self.transaction.savepoints.truncate(position);
+        Ok(())
+    }
+
+    /// A read-only transaction refuses changes.
+    pub(crate) fn check_may_write(&self) -> Result<(), SqlError> {
+        let read_only = match self.transaction.is_open() {
+            true => self.transaction.read_only,
+            false => self.transaction.next_read_only.unwrap_or(self.settings.read_only),
+        };
+        if read_only {
+            return Err(SqlError::new(&codes::CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, &[]));
+        }
+        Ok(())
+    }
+}
