@@ -39,6 +39,7 @@ mod ready;
 mod real;
 pub mod signal;
 pub mod sim;
+mod slice;
 mod stack;
 pub mod sync;
 mod timer;

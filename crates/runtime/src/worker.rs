@@ -16,6 +16,7 @@ use crate::park::{Unparker, WaitClass, Wake};
 use crate::quiescent::Deferred;
 use crate::real::RealTwin;
 use crate::sim::SimTwin;
+use crate::slice::Slice;
 use crate::stack::StackPool;
 use crate::timer::{TimerId, Timers};
 use crate::{FiberPanic, Instant, ready::ReadyQueue};
@@ -24,9 +25,6 @@ use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// How long a fiber may run before [`crate::yield_if_due`] yields.
-pub(crate) const SLICE_MICROS: u64 = 150;
 
 /// Which twin the worker belongs to.
 #[expect(clippy::large_enum_variant, reason = "one per worker, never moved after the start")]
@@ -70,8 +68,7 @@ pub(crate) struct Worker {
     halting: Cell<bool>,
     stopping: Cell<bool>,
     turn: Cell<u32>,
-    slice_end_ticks: Cell<u64>,
-    ticks_per_slice: u64,
+    slice: Slice,
 }
 
 thread_local! {
@@ -149,8 +146,7 @@ impl Worker {
             halting: Cell::new(false),
             stopping: Cell::new(false),
             turn: Cell::new(0),
-            slice_end_ticks: Cell::new(0),
-            ticks_per_slice: SLICE_MICROS * crate::clock::ticks_per_microsecond(),
+            slice: Slice::new(),
         }
     }
 
@@ -171,15 +167,18 @@ impl Worker {
 
     // ---- fibers ----
 
+    #[inline(always)]
     fn slot_pointer(&self, index: u32) -> *const FiberSlot {
         &raw const *self.slots.borrow()[index as usize]
     }
 
+    #[inline(always)]
     fn slot(&self, index: u32) -> &FiberSlot {
         // SAFETY: slots are boxed and freed only with the worker.
         unsafe { &*self.slot_pointer(index) }
     }
 
+    #[inline(always)]
     fn current_slot(&self) -> &FiberSlot {
         // SAFETY: as in `slot`; null outside fibers.
         let slot = unsafe { self.current.get().as_ref() };
@@ -251,6 +250,7 @@ impl Worker {
         index
     }
 
+    #[inline(always)]
     fn make_ready(&self, slot: &FiberSlot, hot: bool) {
         slot.state.set(FiberState::Ready);
         match &self.twin {
@@ -274,20 +274,28 @@ impl Worker {
         !self.ready.borrow().is_empty()
     }
 
+    /// Begins a turn of the loop and its time slice.
     pub(crate) fn next_turn(&self) {
         self.turn.set(self.turn.get().wrapping_add(1));
+        self.slice.begin();
+    }
+
+    /// Whether the time of this turn is over.
+    pub(crate) fn is_turn_over(&self) -> bool {
+        self.slice.is_over()
     }
 
     /// Resumes a ready fiber until it parks, yields or ends.
+    #[inline]
     pub(crate) fn run_fiber(&self, index: u32) {
         let slot = self.slot(index);
         debug_assert_eq!(slot.state.get(), FiberState::Ready, "invariant 4");
         slot.state.set(FiberState::Running);
-        self.slice_end_ticks.set(crate::clock::ticks() + self.ticks_per_slice);
         self.resume(slot);
         self.deferred.pass_point(self);
     }
 
+    #[inline(always)]
     fn resume(&self, slot: &FiberSlot) {
         let former = self.current.replace(slot);
         // SAFETY: only this function borrows the coroutine while the fiber runs (invariant 2 is
@@ -354,6 +362,7 @@ impl Worker {
 
     // ---- waiting ----
 
+    #[inline(always)]
     fn switch_out(&self, slot: &FiberSlot) {
         crate::sync::assert_none_held();
         assert!(!std::thread::panicking(), "a fiber must not wait while it unwinds from a panic");
@@ -361,6 +370,7 @@ impl Worker {
         unsafe { (*slot.yielder.get()).suspend(()) };
     }
 
+    #[inline(always)]
     pub(crate) fn park(
         &self,
         class: WaitClass,
@@ -384,6 +394,7 @@ impl Worker {
         self.wait(slot, FiberState::Parked, class)
     }
 
+    #[inline(always)]
     fn wait(&self, slot: &FiberSlot, state: FiberState, class: WaitClass) -> Wake {
         slot.wait_class.set(class);
         let parks = &self.parks[class as usize];
@@ -419,6 +430,7 @@ impl Worker {
     }
 
     /// Lets the other ready fibers run first.
+    #[inline(always)]
     pub(crate) fn yield_now(&self) {
         if self.halting.get() || !self.in_fiber() {
             return;
@@ -432,7 +444,7 @@ impl Worker {
     #[inline]
     pub(crate) fn yield_if_due(&self) {
         let due = match &self.twin {
-            Twin::Real(_) => crate::clock::ticks() >= self.slice_end_ticks.get(),
+            Twin::Real(_) => self.slice.is_due(),
             Twin::Sim(sim) => sim.is_slice_over(),
         };
         if due {

@@ -8,12 +8,12 @@ use crate::join::Packet;
 use crate::mailbox::{Mailbox, Message, NewFiber};
 use crate::quiescent::Epoch;
 use crate::signal::{Arrived, Signal};
-use crate::worker::{self, Installed, SLICE_MICROS, Twin, Worker};
+use crate::worker::{self, Installed, Twin, Worker};
 use base::Random;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -43,8 +43,8 @@ pub struct Config {
     /// How long a worker without work looks for more before it sleeps; 0 on shared cores. It
     /// stops doing so while it has no success.
     pub spin_micros: u64,
-    /// Blocks SIGTERM, SIGINT and SIGHUP and gives them to [`crate::signal::wait`]. The runtime
-    /// must be started before other threads.
+    /// Catches SIGTERM, SIGINT and SIGHUP and gives them to [`crate::signal::wait`]. For one
+    /// runtime of the process.
     pub handle_signals: bool,
 }
 
@@ -154,9 +154,6 @@ impl Runtime {
         let available = || thread::available_parallelism().map_or(1, usize::from);
         let count = if config.workers == 0 { available() } else { config.workers };
         ticks_per_microsecond();
-        if config.handle_signals {
-            block_signals()?;
-        }
         let mailboxes: Vec<_> = (0..count).map(|_| Mailbox::take()).collect();
         for mailbox in &mailboxes {
             mailbox.wake_descriptor()?;
@@ -182,7 +179,7 @@ impl Runtime {
             runtime.uses_uring &= start?;
         }
         if config.handle_signals {
-            wait_for_signals(runtime.group.clone())?;
+            wait_for_signals(&runtime.group)?;
         }
         Ok(runtime)
     }
@@ -295,14 +292,16 @@ fn turn(worker: &Worker, real: &RealTwin) {
     }
 }
 
+/// Fibers run between two looks at what has happened, at most.
+const FIBERS_PER_TURN: u32 = 64;
+
 /// Runs ready fibers for one slice, so that completions are looked at often enough.
 fn run_ready(worker: &Worker) {
-    let end = ticks() + SLICE_MICROS * ticks_per_microsecond();
     let mut count = 0;
     while let Some(slot) = worker.pop_ready() {
         worker.run_fiber(slot);
         count += 1;
-        if count == 64 || ticks() >= end {
+        if count == FIBERS_PER_TURN || (count % 4 == 0 && worker.is_turn_over()) {
             break;
         }
     }
@@ -366,37 +365,42 @@ fn end_worker(worker: &Worker, real: &RealTwin) {
     Epoch::go_offline(worker.mailbox);
 }
 
-fn signal_set() -> libc::sigset_t {
-    // SAFETY: the set is initialised by sigemptyset before it is used.
+/// The pipe's end that the signal handler writes to.
+static SIGNAL_PIPE: AtomicI32 = AtomicI32::new(-1);
+
+extern "C" fn on_signal(number: libc::c_int) {
+    let (byte, pipe) = ([number as u8], SIGNAL_PIPE.load(Ordering::Relaxed));
+    // SAFETY: one valid byte; write is async-signal-safe. A full pipe has enough signals in it.
+    unsafe { libc::write(pipe, byte.as_ptr().cast(), 1) };
+}
+
+/// Installs the handlers, and a thread that turns signals into wake-ups until the process ends.
+fn wait_for_signals(group: &Arc<Group>) -> io::Result<()> {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors; the handler only loads an atomic and writes.
     unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
-            libc::sigaddset(&mut set, signal);
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) < 0 {
+            return Err(io::Error::last_os_error());
         }
-        set
+        SIGNAL_PIPE.store(ends[1], Ordering::Relaxed);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+            if libc::sigaction(signal, &action, std::ptr::null_mut()) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
     }
-}
-
-fn block_signals() -> io::Result<()> {
-    // SAFETY: valid set, no former set wanted.
-    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &signal_set(), std::ptr::null_mut()) } {
-        0 => Ok(()),
-        number => Err(io::Error::from_raw_os_error(number)),
-    }
-}
-
-/// A thread that turns signals into wake-ups; it ends with the process.
-fn wait_for_signals(group: Arc<Group>) -> io::Result<()> {
-    let group = Arc::downgrade(&group);
+    let (group, pipe) = (Arc::downgrade(group), ends[0]);
     let wait = move || loop {
-        let mut number = 0;
-        // SAFETY: valid set and place for the number.
-        if unsafe { libc::sigwait(&signal_set(), &mut number) } != 0 {
-            return;
+        let mut byte = [0u8; 1];
+        // SAFETY: one valid byte.
+        if unsafe { libc::read(pipe, byte.as_mut_ptr().cast(), 1) } != 1 {
+            continue;
         }
         let Some(group) = group.upgrade() else { return };
-        group.arrived.push(match number {
+        group.arrived.push(match i32::from(byte[0]) {
             libc::SIGTERM => Signal::Terminate,
             libc::SIGINT => Signal::Interrupt,
             _ => Signal::HangUp,

@@ -1,0 +1,69 @@
+//! Time slices: how long the fibers of a worker run between two looks at what has happened.
+
+use crate::clock::{ticks, ticks_per_microsecond};
+use std::cell::Cell;
+
+/// How long the fibers of one turn may run together before [`crate::yield_if_due`] yields.
+const SLICE_MICROS: u64 = 150;
+
+/// Calls of [`crate::yield_if_due`] between two looks at the clock, at most.
+const CALLS_PER_LOOK_MAX: u32 = 64;
+
+/// When the present turn's time is over, and how often to look at the clock for that. Looks are
+/// spaced so that one is due about every 10 us, however long the caller's loop takes.
+pub(crate) struct Slice {
+    end_ticks: Cell<u64>,
+    calls_left: Cell<u32>,
+    calls_per_look: Cell<u32>,
+    looked_ticks: Cell<u64>,
+    ticks_per_microsecond: u64,
+}
+
+impl Slice {
+    pub(crate) fn new() -> Self {
+        Self {
+            end_ticks: Cell::new(0),
+            calls_left: Cell::new(1),
+            calls_per_look: Cell::new(1),
+            looked_ticks: Cell::new(0),
+            ticks_per_microsecond: ticks_per_microsecond(),
+        }
+    }
+
+    /// A turn begins.
+    pub(crate) fn begin(&self) {
+        let now = ticks();
+        self.end_ticks.set(now + SLICE_MICROS * self.ticks_per_microsecond);
+        self.looked_ticks.set(now);
+    }
+
+    /// Whether the turn's time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        ticks() >= self.end_ticks.get()
+    }
+
+    #[inline]
+    /// As `is_over`, but mostly without a look at the clock.
+    pub(crate) fn is_due(&self) -> bool {
+        let left = self.calls_left.get() - 1;
+        self.calls_left.set(left);
+        left == 0 && self.look()
+    }
+
+    #[inline(never)]
+    fn look(&self) -> bool {
+        let now = ticks();
+        let passed = now.saturating_sub(self.looked_ticks.replace(now));
+        let calls = self.calls_per_look.get();
+        let calls = if passed < 5 * self.ticks_per_microsecond {
+            (calls * 2).min(CALLS_PER_LOOK_MAX)
+        } else if passed > 15 * self.ticks_per_microsecond {
+            (calls / 2).max(1)
+        } else {
+            calls
+        };
+        self.calls_per_look.set(calls);
+        self.calls_left.set(calls);
+        now >= self.end_ticks.get()
+    }
+}

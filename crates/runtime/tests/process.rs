@@ -1,0 +1,109 @@
+//! What must end the process, and what must not: each case runs in a child process.
+
+use runtime::{Config, Runtime};
+use std::process::{Command, Output};
+
+const CASE: &str = "GANNET_RUNTIME_TEST_CASE";
+
+/// Runs one of the cases of [`child`] in a process of its own.
+fn run_case(case: &str) -> Output {
+    let this = std::env::current_exe().expect("a test has a path");
+    let mut command = Command::new(this);
+    command.args(["child", "--exact", "--nocapture"]).env(CASE, case);
+    command.env_remove("RUST_BACKTRACE").output().expect("the child starts")
+}
+
+fn recurse(depth: u64) -> u64 {
+    let space = std::hint::black_box([depth; 64]);
+    if depth == u64::MAX { 0 } else { recurse(depth + 1) + space[depth as usize % 64] }
+}
+
+/// Not a test of its own: what the children run.
+#[test]
+fn child() {
+    let Ok(case) = std::env::var(CASE) else { return };
+    let handle_signals = case == "signal";
+    let config = Config { workers: 2, handle_signals, ..Config::default() };
+    let runtime = Runtime::start(config).expect("started");
+    runtime.run(move || match case.as_str() {
+        "overflow" => {
+            let fiber = runtime::spawn_on(1, "deep one", || recurse(0));
+            drop(fiber.join());
+        }
+        "guard" => {
+            let fiber = runtime::spawn("guarded", || {
+                let _guard = runtime::abort_on_panic("a page is being split");
+                panic!("planned");
+            });
+            drop(fiber.join());
+        }
+        "lock" => {
+            let lock = runtime::sync::Mutex::new(());
+            let _locked = lock.lock();
+            panic!("planned");
+        }
+        "contained" => {
+            let fiber = runtime::spawn_on(1, "contained", || {
+                drop(runtime::abort_on_panic("nothing any more"));
+                panic!("planned");
+            });
+            assert!(fiber.join().is_err());
+            println!("went on");
+        }
+        "signal" => println!("{:?}", runtime::signal::wait()),
+        other => panic!("no case {other}"),
+    });
+}
+
+#[test]
+fn an_overflow_names_the_fiber() {
+    let output = run_case("overflow");
+    assert!(!output.status.success());
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("fiber 'deep one' has overflowed its stack"), "{text}");
+}
+
+#[test]
+fn a_panic_under_a_guard_or_lock_ends_the_process() {
+    for (case, message) in [("guard", "a page is being split"), ("lock", "a lock was held")] {
+        let output = run_case(case);
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && text.contains(message), "{case}: {text}");
+        assert!(text.contains("recovery is the repair"), "{case}: {text}");
+    }
+}
+
+#[test]
+fn a_panic_elsewhere_does_not() {
+    let output = run_case("contained");
+    assert!(output.status.success() && output.stdout.windows(7).any(|it| it == b"went on"));
+}
+
+#[test]
+fn signals_arrive() {
+    let this = std::env::current_exe().expect("a test has a path");
+    let mut command = Command::new(this);
+    command.args(["child", "--exact", "--nocapture"]).env(CASE, "signal");
+    command.stdout(std::process::Stdio::piped());
+    let child = command.spawn().expect("the child starts");
+    // Until the thread that waits for signals is there the signal would just end the child.
+    for _ in 0..2000 {
+        if has_signals_thread(child.id()) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let killed = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(killed.expect("kill runs").success());
+    let output = child.wait_with_output().expect("the child ends");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("Some(Terminate)"), "{text}");
+}
+
+fn has_signals_thread(process: u32) -> bool {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else { return false };
+    threads.flatten().any(|thread| {
+        let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+        name.trim() == "signals"
+    })
+}
