@@ -4,6 +4,7 @@ mod bench_command;
 mod bigger_command;
 mod crash_command;
 mod flip_command;
+mod fuzz_command;
 mod process;
 mod servers;
 mod sqltest_command;
@@ -23,6 +24,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
   flip [--places N]         one flipped byte at a time: found, contained
+  fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
   bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root()),
         Some("crash") => crash_command::run(rest),
         Some("flip") => flip_command::run(rest),
+        Some("fuzz") => fuzz_command::run(rest),
         Some("bigger") => bigger_command::run(rest),
         Some("bench") => bench_command::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
