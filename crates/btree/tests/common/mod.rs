@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod database;
+
 use base::{Lsn, Random, TrxId};
 use btree::{Batch, Change, Direction, EntryBuffer, LogPart, Tree};
 use pagestore::PageStore;
@@ -20,10 +22,14 @@ pub const UUID: [u8; 16] = *b"btree test store";
 pub const LOG: LogPart<'static> =
     LogPart { kind: RecordKind::Change, trx: TrxId::new(1), logical: b"logical part" };
 
-/// Seeds a test runs through: `GANNET_SIM_SEEDS` or the given few.
+/// Seeds a test runs through: the given few, as many as `GANNET_SIM_SEEDS` says, or the one that
+/// `GANNET_SIM_SEED` names, to replay a failure.
 pub fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let count = std::env::var("GANNET_SIM_SEEDS").ok().and_then(|text| text.parse().ok());
-    0..count.unwrap_or(usual)
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match number("GANNET_SIM_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("GANNET_SIM_SEEDS").unwrap_or(usual),
+    }
 }
 
 /// A log of its own in the current simulation or runtime.
