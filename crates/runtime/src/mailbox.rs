@@ -165,3 +165,59 @@ impl Mailbox {
         self.sleeping.store(false, Ordering::SeqCst);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    /// Sleeps as a worker does; false after two seconds without a wake-up.
+    fn sleep(descriptor: RawFd) -> bool {
+        let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        let mut count = [0u8; 8];
+        // SAFETY: one valid pollfd, eight valid bytes.
+        unsafe {
+            let woken = libc::poll(&mut poll, 1, 2_000) == 1;
+            woken && libc::read(descriptor, count.as_mut_ptr().cast(), 8) == 8
+        }
+    }
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        const SENDERS: u64 = 3;
+        const EACH: u32 = 20_000;
+        let mailbox = Mailbox::take();
+        let descriptor = mailbox.wake_descriptor().expect("an eventfd");
+        let senders: Vec<_> = (0..SENDERS)
+            .map(|seed| {
+                std::thread::spawn(move || {
+                    let mut random = Random::new(seed);
+                    for number in 0..EACH {
+                        let fiber = FiberId { slot: seed as u32, generation: number };
+                        mailbox.send(Message::Signal(fiber, Signal::Unpark));
+                        for _ in 0..random.below(300) {
+                            std::hint::spin_loop();
+                        }
+                    }
+                })
+            })
+            .collect();
+        let (mut next, mut messages, mut sleeps) = ([0; SENDERS as usize], Vec::new(), 0);
+        while next.iter().any(|&number| number < EACH) {
+            mailbox.take_into(&mut messages);
+            for message in messages.drain(..) {
+                let Message::Signal(fiber, _) = message else { panic!("nobody sends others") };
+                assert_eq!(next[fiber.slot as usize], fiber.generation, "in order, all of them");
+                next[fiber.slot as usize] += 1;
+            }
+            if next.iter().any(|&number| number < EACH) && mailbox.begin_sleep() {
+                sleeps += 1;
+                assert!(sleep(descriptor), "a wake-up is lost");
+                mailbox.end_sleep();
+            }
+        }
+        senders.into_iter().for_each(|sender| sender.join().expect("no panic"));
+        assert!(sleeps > 0);
+        mailbox.give_back();
+    }
+}

@@ -7,10 +7,10 @@ use std::cell::Cell;
 const SLICE_MICROS: u64 = 150;
 
 /// Calls of [`crate::yield_if_due`] between two looks at the clock, at most.
-const CALLS_PER_LOOK_MAX: u32 = 64;
+const CALLS_PER_LOOK_MAX: u32 = 16;
 
 /// When the present turn's time is over, and how often to look at the clock for that. Looks are
-/// spaced so that one is due about every 10 us, however long the caller's loop takes.
+/// spaced by the speed of the caller's loop.
 pub(crate) struct Slice {
     end_ticks: Cell<u64>,
     calls_left: Cell<u32>,
@@ -42,8 +42,8 @@ impl Slice {
         ticks() >= self.end_ticks.get()
     }
 
-    #[inline]
     /// As `is_over`, but mostly without a look at the clock.
+    #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let left = self.calls_left.get() - 1;
         self.calls_left.set(left);
@@ -55,12 +55,11 @@ impl Slice {
         let now = ticks();
         let passed = now.saturating_sub(self.looked_ticks.replace(now));
         let calls = self.calls_per_look.get();
-        let calls = if passed < 5 * self.ticks_per_microsecond {
-            (calls * 2).min(CALLS_PER_LOOK_MAX)
-        } else if passed > 15 * self.ticks_per_microsecond {
-            (calls / 2).max(1)
+        // Fewer at once when the loop became slow, more step by step when it is fast.
+        let calls = if passed > 15 * self.ticks_per_microsecond {
+            1
         } else {
-            calls
+            (calls * 2).min(CALLS_PER_LOOK_MAX)
         };
         self.calls_per_look.set(calls);
         self.calls_left.set(calls);

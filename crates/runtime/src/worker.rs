@@ -26,6 +26,9 @@ use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Parks that a fiber may try while it is unwound; more can only be an endless loop.
+const REFUSALS_MAX: u32 = 100_000;
+
 /// Which twin the worker belongs to.
 #[expect(clippy::large_enum_variant, reason = "one per worker, never moved after the start")]
 pub(crate) enum Twin {
@@ -66,6 +69,8 @@ pub(crate) struct Worker {
     parks: [Cell<u64>; WaitClass::COUNT],
     live: Cell<usize>,
     halting: Cell<bool>,
+    /// Parks refused while the present fiber was unwound.
+    refusals: Cell<u32>,
     stopping: Cell<bool>,
     turn: Cell<u32>,
     slice: Slice,
@@ -144,6 +149,7 @@ impl Worker {
             parks: [const { Cell::new(0) }; WaitClass::COUNT],
             live: Cell::new(0),
             halting: Cell::new(false),
+            refusals: Cell::new(0),
             stopping: Cell::new(false),
             turn: Cell::new(0),
             slice: Slice::new(),
@@ -330,6 +336,7 @@ impl Worker {
                 continue;
             }
             self.disarm(slot);
+            self.refusals.set(0);
             let former = self.current.replace(slot);
             let coroutine = slot.coroutine.borrow_mut().take();
             if let Some(mut coroutine) = coroutine {
@@ -378,7 +385,10 @@ impl Worker {
         cancellable: bool,
     ) -> Wake {
         let slot = self.current_slot();
-        if self.halting.get() || (cancellable && slot.is_cancelled()) {
+        if self.halting.get() {
+            return self.refuse_to_park();
+        }
+        if cancellable && slot.is_cancelled() {
             return Wake::Cancelled;
         }
         if slot.unparked.take() {
@@ -392,6 +402,18 @@ impl Worker {
         }
         slot.cancellable.set(cancellable);
         self.wait(slot, FiberState::Parked, class)
+    }
+
+    /// Invariant 5. A destructor that waits in a loop would never end.
+    #[cold]
+    fn refuse_to_park(&self) -> Wake {
+        self.refusals.set(self.refusals.get() + 1);
+        if self.refusals.get() > REFUSALS_MAX {
+            let name = self.current_name();
+            eprintln!("a destructor of fiber '{name}' waits in a runtime that is ending");
+            std::process::abort();
+        }
+        Wake::Cancelled
     }
 
     #[inline(always)]

@@ -498,3 +498,67 @@ fn helper_threads_and_shutdown_with_parked_fibers() {
         assert_eq!(dropped.load(Ordering::SeqCst), 11);
     });
 }
+
+/// Computes for a while at every request and tells on which worker.
+struct Burner {
+    is_new: bool,
+}
+
+impl Connection for Burner {
+    fn run(&mut self, stream: &mut Stream) -> Next {
+        if !std::mem::take(&mut self.is_new) {
+            match stream.read(&mut [0; 16]) {
+                Ok(0) | Err(_) => return Next::Close,
+                Ok(_) => {}
+            }
+            let start = std::time::Instant::now();
+            while start.elapsed() < Duration::from_micros(300) {
+                std::hint::spin_loop();
+            }
+            if stream.write_all(&[runtime::current_worker() as u8]).is_err() {
+                return Next::Close;
+            }
+        }
+        Next::WaitReadable { timeout: None }
+    }
+}
+
+#[test]
+fn connections_move_to_a_worker_with_less_to_do() {
+    each_loop(|runtime| {
+        runtime.run(|| {
+            let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address"));
+            let served = runtime::net::serve(listener.expect("bound"), |_, _| {
+                Box::new(Burner { is_new: true })
+            });
+            // Connections go to the workers in turn; only every second one has anything to do.
+            let streams: Vec<_> = (0..48)
+                .map(|_| runtime::net::connect(served.address()).expect("accepted"))
+                .collect();
+            let clients: Vec<_> = streams
+                .into_iter()
+                .enumerate()
+                .map(|(n, mut stream)| {
+                    runtime::spawn("client", move || {
+                        let mut runs = [0u64; 2];
+                        for _ in 0..if n % 2 == 0 { 20 } else { 0 } {
+                            stream.write_all(b"request").expect("the server listens");
+                            let mut worker = [0];
+                            assert_eq!(stream.read(&mut worker).expect("an answer"), 1);
+                            runs[worker[0] as usize] += 1;
+                        }
+                        runs
+                    })
+                })
+                .collect();
+            let mut total = [0; 2];
+            for client in clients {
+                let runs = client.join().expect("no panic");
+                total = [total[0] + runs[0], total[1] + runs[1]];
+            }
+            assert_eq!(total[0] + total[1], 480);
+            assert!(total[0] > 20 && total[1] > 20, "both work: {total:?}");
+            served.stop();
+        });
+    });
+}

@@ -236,6 +236,19 @@ impl Drop for Runtime {
     }
 }
 
+/// A panic outside fibers (in the scheduler, in a deferred function) leaves a server that
+/// answers nobody; better none.
+struct FatalWorkerPanic;
+
+impl Drop for FatalWorkerPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("a worker panicked outside its fibers: the process ends");
+            std::process::abort();
+        }
+    }
+}
+
 fn worker_thread(
     number: usize,
     group: Arc<Group>,
@@ -243,6 +256,7 @@ fn worker_thread(
     started: &mpsc::Sender<io::Result<bool>>,
 ) {
     base::metrics::set_thread_shard(number);
+    let _fatal = FatalWorkerPanic;
     let mailbox = group.mailbox(number);
     let event_loop = match EventLoop::new(config.ring, mailbox) {
         Ok(event_loop) => event_loop,
