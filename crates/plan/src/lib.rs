@@ -1,8 +1,26 @@
-//! Gannet: the `plan` room.
+//! From a parsed statement to a plan: names, types, access paths.
+//!
+//! [`prepare`] binds a statement to the catalog and chooses how it is run; `exec` runs the
+//! result, a [`physical::Plan`], any number of times. [`constant`] and [`filter`] bind single
+//! expressions for SET, SHOW ... WHERE and the like. [`explain`] shows a plan as MariaDB does.
+//!
+//! Rules:
+//! 1. A plan holds no values of parameters and no state.
+//! 2. What the parser takes and nothing executes is error 1235 with the feature's name.
+//! 3. An access path only narrows what is read; every condition stays in the plan.
+//!
+//! Architecture invariant: this room reads no rows and knows no pages. It asks the engine for
+//! statistics.
 
+mod bind;
 mod context;
+mod explain;
+mod optimize;
 pub mod physical;
 mod prepared;
+pub mod text;
+mod walk;
 
 pub use context::{PlanContext, SystemVariables};
-pub use prepared::{Prepared, constant, explain, filter, prepare};
+pub use explain::explain;
+pub use prepared::{Prepared, constant, filter, prepare, select_values};

@@ -171,12 +171,13 @@ impl Display for Literal {
                 }
                 Quoted(bytes).fmt(f)
             }
-            Self::Hex { bytes, charset } => {
+            Self::Hex { bytes, number, charset } => {
                 if let Some(charset) = charset {
                     write!(f, "_{charset}")?;
                 }
-                f.write_str("0x")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                f.write_str(if *number { "0x" } else { "x'" })?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                f.write_str(if *number { "" } else { "'" })
             }
             Self::Bits(bytes) => {
                 f.write_str("0b")?;

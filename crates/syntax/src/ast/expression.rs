@@ -193,10 +193,12 @@ pub enum Literal {
         /// Introducer without the underscore; `utf8mb3` for `N''`.
         charset: Option<String>,
     },
-    /// `0x4142`, `x'4142'` (a number in numeric context when written `0x`).
+    /// `0x4142`, `x'4142'`, and `_charset b'01'`.
     Hex {
         /// The bytes.
         bytes: Vec<u8>,
+        /// Written `0x`: a number in numeric context.
+        number: bool,
         /// Introducer.
         charset: Option<String>,
     },

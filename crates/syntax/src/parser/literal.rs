@@ -95,7 +95,7 @@ impl Parser<'_> {
         let (odd, even) = digits.split_at(digits.len() % 2);
         bytes.extend(odd.iter().map(|digit| value(*digit)));
         bytes.extend(even.chunks_exact(2).map(|pair| value(pair[0]) << 4 | value(pair[1])));
-        Literal::Hex { bytes, charset }
+        Literal::Hex { bytes, number: token.kind == Kind::HexNumber, charset }
     }
 
     fn bits(&mut self) -> Vec<u8> {
@@ -132,7 +132,7 @@ impl Parser<'_> {
             }
             Kind::BitText | Kind::BitNumber => {
                 self.advance();
-                Ok(Some(Literal::Hex { bytes: self.bits(), charset }))
+                Ok(Some(Literal::Hex { bytes: self.bits(), number: false, charset }))
             }
             _ => Ok(None),
         }

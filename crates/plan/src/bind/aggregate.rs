@@ -1,0 +1,79 @@
+//! Aggregate calls: collected in the block, standing in expressions as columns from
+//! [`AGGREGATE`] on.
+
+use super::*;
+use expr::aggregate::{AggregateFunction, ConcatOptions};
+
+impl<'q> Binder<'_, '_, 'q> {
+    pub(super) fn bind_aggregate(&mut self, call: &'q ast::AggregateCall) -> Result<Expr> {
+        let block = self.block();
+        if !block.clause.allows_aggregates() || block.in_aggregate {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
+        if call.limit.is_some() {
+            return Err(unsupported("LIMIT in GROUP_CONCAT"));
+        }
+        let function = match aggregate_function(call.function)? {
+            AggregateFunction::Count if call.arguments.is_empty() => AggregateFunction::CountRows,
+            function => function,
+        };
+        block.in_aggregate = true;
+        let arguments = self.bind_aggregate_arguments(call);
+        self.block().in_aggregate = false;
+        let (arguments, order_by) = arguments?;
+        let separator = call.separator.clone();
+        let concat = ConcatOptions { order_by, separator, limit: None };
+        let bound = self.builder().aggregate(function, call.distinct, arguments, concat)?;
+        Ok(self.add_aggregate(bound))
+    }
+
+    #[allow(clippy::type_complexity, reason = "arguments and order, used once")]
+    fn bind_aggregate_arguments(
+        &mut self,
+        call: &'q ast::AggregateCall,
+    ) -> Result<(Vec<Expr>, Vec<(Expr, bool)>)> {
+        let arguments =
+            call.arguments.iter().map(|a| self.bind_scalar(a)).collect::<Result<_>>()?;
+        let mut order_by = Vec::with_capacity(call.order_by.len());
+        for item in &call.order_by {
+            order_by.push((self.bind_scalar(&item.expression)?, item.descending));
+        }
+        Ok((arguments, order_by))
+    }
+
+    /// The column that stands for an aggregate; equal calls share one.
+    pub(super) fn add_aggregate(&mut self, call: Aggregate) -> Expr {
+        let result = call.result;
+        let printed = format!("{call:?}");
+        let builder = self.builder();
+        let aggregates = &mut self.block().aggregates;
+        let found = aggregates.iter().position(|known| format!("{known:?}") == printed);
+        let number = found.unwrap_or_else(|| {
+            aggregates.push(call);
+            aggregates.len() - 1
+        });
+        builder.column(AGGREGATE + number, result, "")
+    }
+}
+
+fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction> {
+    use AggregateFunction as F;
+    use ast::AggregateFunction as A;
+    Ok(match function {
+        A::Count => F::Count,
+        A::Sum => F::Sum,
+        A::Average => F::Average,
+        A::Minimum => F::Minimum,
+        A::Maximum => F::Maximum,
+        A::GroupConcat => F::GroupConcat,
+        A::StandardDeviation => F::StandardDeviation,
+        A::SampleStandardDeviation => F::SampleStandardDeviation,
+        A::Variance => F::Variance,
+        A::SampleVariance => F::SampleVariance,
+        A::BitAnd => F::BitAnd,
+        A::BitOr => F::BitOr,
+        A::BitXor => F::BitXor,
+        A::JsonArray => return Err(unsupported("JSON_ARRAYAGG")),
+        A::JsonObject => return Err(unsupported("JSON_OBJECTAGG")),
+    })
+}

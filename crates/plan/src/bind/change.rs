@@ -1,0 +1,328 @@
+//! INSERT, REPLACE, UPDATE, DELETE.
+
+use super::from::From;
+use super::set::empty_select;
+use super::table::base_columns;
+use super::*;
+use crate::physical::{
+    DeletePlan, InsertPlan, InsertRows, InsertValue, SelectPlan, TableSource, UpdatePlan,
+};
+use catalog::{Privilege, TableEntry};
+use engine_api::LockMode;
+
+impl<'q> Binder<'_, '_, 'q> {
+    pub(crate) fn bind_insert(&mut self, insert: &'q ast::Insert) -> Result<InsertPlan> {
+        let target = self.open_for_change(&insert.table.name, Privilege::Insert)?;
+        if !insert.table.partitions.is_empty() {
+            return Err(unsupported("PARTITION"));
+        }
+        let name = target.definition().name.clone();
+        self.require(insert.replace, Privilege::Delete, &insert.table.name)?;
+        self.require(!insert.on_duplicate.is_empty(), Privilege::Update, &insert.table.name)?;
+        let columns = self.insert_columns(insert, &target, &name)?;
+        let source = self.insert_source(insert, &target, &columns, &name)?;
+        let on_duplicate = self.on_duplicate(insert, &target, &name)?;
+        let (returning, returning_columns) = if insert.returning.is_empty() {
+            (Vec::new(), Vec::new())
+        } else {
+            self.in_target_block(&target, &name, |binder| {
+                let items = binder.bind_items(&insert.returning)?;
+                binder.no_subqueries("a subquery in RETURNING")?;
+                Ok(items)
+            })?
+        };
+        Ok(InsertPlan {
+            target: EntryHandle(target),
+            columns,
+            source,
+            replace: insert.replace,
+            ignore: insert.ignore,
+            on_duplicate,
+            returning,
+            returning_columns,
+        })
+    }
+
+    fn require(&self, needed: bool, privilege: Privilege, name: &ast::TableName) -> Result<()> {
+        if !needed {
+            return Ok(());
+        }
+        let schema = self.schema_of(name)?;
+        if self.context.user.may(privilege, &schema, &name.name) {
+            return Ok(());
+        }
+        Err(self.denied(privilege, &name.name))
+    }
+
+    /// Binds something in a block whose only table is the target, from position 0.
+    fn in_target_block<T>(
+        &mut self,
+        target: &Arc<TableEntry>,
+        alias: &str,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        self.push_block()?;
+        self.add_target(target, alias);
+        let bound = bind(self);
+        self.pop_block();
+        bound
+    }
+
+    fn add_target(&mut self, target: &Arc<TableEntry>, alias: &str) -> From {
+        let definition = target.definition();
+        let columns = base_columns(definition, alias);
+        let mut from = From::default();
+        let source = TableSource::Base(EntryHandle(target.clone()));
+        let schema = definition.schema.clone();
+        self.add_source(source, alias.to_string(), schema, columns, Vec::new(), &mut from);
+        from
+    }
+
+    fn no_subqueries(&mut self, feature: &str) -> Result<()> {
+        let block = self.block();
+        if !block.aggregates.is_empty() {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
+        if block.applies.is_empty() { Ok(()) } else { Err(unsupported(feature)) }
+    }
+
+    /// The position of a column of the target (1054).
+    fn target_column(
+        &self,
+        target: &TableEntry,
+        alias: &str,
+        name: &ast::ColumnName,
+    ) -> Result<usize> {
+        let definition = target.definition();
+        let own_table = name.table.as_ref().is_none_or(|table| table == alias);
+        let own_schema = name.schema.as_ref().is_none_or(|schema| *schema == definition.schema);
+        let found = definition.column_position(&name.name).filter(|_| own_table && own_schema);
+        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &"field list"]))
+    }
+
+    fn insert_columns(
+        &self,
+        insert: &ast::Insert,
+        target: &TableEntry,
+        alias: &str,
+    ) -> Result<Vec<usize>> {
+        let Some(names) = &insert.columns else {
+            let all = target.definition().columns.len();
+            let empty_row = matches!(&insert.source, ast::InsertSource::Values(rows)
+                if rows.iter().all(Vec::is_empty));
+            return Ok(if empty_row { Vec::new() } else { (0..all).collect() });
+        };
+        let mut columns = Vec::with_capacity(names.len());
+        for name in names {
+            let position = self.target_column(target, alias, name)?;
+            if columns.contains(&position) {
+                return Err(SqlError::new(&codes::FIELD_SPECIFIED_TWICE, &[&name.name]));
+            }
+            columns.push(position);
+        }
+        Ok(columns)
+    }
+
+    fn insert_source(
+        &mut self,
+        insert: &'q ast::Insert,
+        target: &Arc<TableEntry>,
+        columns: &[usize],
+        alias: &str,
+    ) -> Result<InsertRows> {
+        match &insert.source {
+            ast::InsertSource::Query(query) => {
+                let plan = self.bind_query(query)?;
+                if plan.columns().len() != columns.len() {
+                    return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
+                }
+                Ok(InsertRows::Query(plan))
+            }
+            ast::InsertSource::Values(rows) => {
+                for (number, row) in rows.iter().enumerate() {
+                    if row.len() != columns.len() {
+                        let number = number + 1;
+                        return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&number]));
+                    }
+                }
+                self.insert_values(rows, target, alias)
+            }
+        }
+    }
+
+    fn insert_values(
+        &mut self,
+        rows: &'q [Vec<ast::Expression>],
+        target: &Arc<TableEntry>,
+        alias: &str,
+    ) -> Result<InsertRows> {
+        self.push_block()?;
+        self.add_target(target, alias);
+        let bound = self.bind_insert_rows(rows);
+        let block = self.pop_block();
+        let bound = bound?;
+        if !block.aggregates.is_empty() {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
+        if block.applies.is_empty() {
+            return Ok(InsertRows::Values(bound));
+        }
+        // With subqueries the rows are those of a query without tables.
+        let tail = super::query::Tail::NONE;
+        self.bind_values_rows(rows, tail, &mut Vec::new()).map(InsertRows::Query)
+    }
+
+    fn bind_insert_rows(
+        &mut self,
+        rows: &'q [Vec<ast::Expression>],
+    ) -> Result<Vec<Vec<InsertValue>>> {
+        let mut bound = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut values = Vec::with_capacity(row.len());
+            for value in row {
+                values.push(match value {
+                    ast::Expression::Default(None) => InsertValue::Default,
+                    value => InsertValue::Expr(self.bind_scalar(value)?),
+                });
+            }
+            bound.push(values);
+        }
+        Ok(bound)
+    }
+
+    fn on_duplicate(
+        &mut self,
+        insert: &'q ast::Insert,
+        target: &Arc<TableEntry>,
+        alias: &str,
+    ) -> Result<Vec<(usize, Expr)>> {
+        if insert.on_duplicate.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.in_target_block(target, alias, |binder| {
+            binder.block().inserted_row = Some(target.definition().columns.len());
+            let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
+            for assignment in &insert.on_duplicate {
+                let position = binder.target_column(target, alias, &assignment.column)?;
+                let value = match &assignment.value {
+                    ast::Expression::Default(None) => {
+                        let column = binder.bind_column(&assignment.column)?;
+                        binder.default_of(&column, &assignment.column)?
+                    }
+                    value => binder.bind_scalar(value)?,
+                };
+                assignments.push((position, value));
+            }
+            binder.no_subqueries("a subquery in ON DUPLICATE KEY UPDATE")?;
+            Ok(assignments)
+        })
+    }
+
+    pub(crate) fn bind_update(&mut self, update: &'q ast::Update) -> Result<UpdatePlan> {
+        let [ast::TableReference::Table { name, alias, hints, partitions }] = &update.tables[..]
+        else {
+            return Err(unsupported("multi-table UPDATE"));
+        };
+        if !partitions.is_empty() {
+            return Err(unsupported("PARTITION"));
+        }
+        let target = self.open_for_change(name, Privilege::Update)?;
+        self.require(update.filter.is_some(), Privilege::Select, name)?;
+        let alias = alias.clone().unwrap_or_else(|| name.name.clone());
+        self.push_block()?;
+        let mut from = self.add_target(&target, &alias);
+        from.sources[0].hints = hints.clone();
+        let drafted = self.draft_update(update, &target, &alias);
+        let block = self.pop_block();
+        let (columns, mut values, conjuncts, plan) = drafted?;
+        let mut expressions: Vec<Expr> = values.iter_mut().filter_map(Option::take).collect();
+        let defaults: Vec<bool> = columns.iter().map(|(_, is_default)| *is_default).collect();
+        let select = self.finish_change(block, from, conjuncts, plan, &mut expressions)?;
+        let mut expressions = expressions.into_iter();
+        let assignments: Vec<(usize, Option<Expr>)> = columns
+            .iter()
+            .zip(&defaults)
+            .map(|((column, _), is_default)| {
+                (*column, if *is_default { None } else { expressions.next() })
+            })
+            .collect();
+        let collect_first = crate::optimize::meets_own_changes(&select, &assignments);
+        Ok(UpdatePlan {
+            target: EntryHandle(target),
+            select,
+            assignments,
+            ignore: update.ignore,
+            collect_first,
+        })
+    }
+
+    #[allow(clippy::type_complexity, reason = "the parts of one statement, used once")]
+    fn draft_update(
+        &mut self,
+        update: &'q ast::Update,
+        target: &TableEntry,
+        alias: &str,
+    ) -> Result<(Vec<(usize, bool)>, Vec<Option<Expr>>, Vec<Expr>, SelectPlan)> {
+        let mut columns = Vec::with_capacity(update.assignments.len());
+        let mut values = Vec::with_capacity(update.assignments.len());
+        for assignment in &update.assignments {
+            let position = self.target_column(target, alias, &assignment.column)?;
+            self.block().clause = Clause::FieldList;
+            if assignment.value == ast::Expression::Default(None) {
+                columns.push((position, true));
+                values.push(None);
+            } else {
+                columns.push((position, false));
+                values.push(Some(self.bind_scalar(&assignment.value)?));
+            }
+        }
+        let (conjuncts, plan) =
+            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
+        Ok((columns, values, conjuncts, plan))
+    }
+
+    /// WHERE, ORDER BY and LIMIT of UPDATE and DELETE.
+    fn draft_change(
+        &mut self,
+        filter: &'q Option<ast::Expression>,
+        order_by: &'q [ast::OrderItem],
+        limit: Option<&'q ast::Limit>,
+    ) -> Result<(Vec<Expr>, SelectPlan)> {
+        let conjuncts = match filter {
+            Some(filter) => self.bind_conjuncts(filter, Clause::Where)?,
+            None => Vec::new(),
+        };
+        let mut plan = empty_select(Vec::new(), Vec::new());
+        plan.lock = LockMode::Exclusive;
+        self.bind_change_order(order_by, &mut plan)?;
+        plan.limit = self.bind_limit(limit)?;
+        Ok((conjuncts, plan))
+    }
+
+    pub(crate) fn bind_delete(&mut self, delete: &'q ast::Delete) -> Result<DeletePlan> {
+        if !delete.returning.is_empty() {
+            return Err(unsupported("DELETE ... RETURNING"));
+        }
+        let [ast::TableReference::Table { name, alias, hints, partitions }] = &delete.tables[..]
+        else {
+            return Err(unsupported("multi-table DELETE"));
+        };
+        if !delete.targets.is_empty() {
+            return Err(unsupported("multi-table DELETE"));
+        }
+        if !partitions.is_empty() {
+            return Err(unsupported("PARTITION"));
+        }
+        let target = self.open_for_change(name, Privilege::Delete)?;
+        self.require(delete.filter.is_some(), Privilege::Select, name)?;
+        let alias = alias.clone().unwrap_or_else(|| name.name.clone());
+        self.push_block()?;
+        let mut from = self.add_target(&target, &alias);
+        from.sources[0].hints = hints.clone();
+        let drafted = self.draft_change(&delete.filter, &delete.order_by, delete.limit.as_ref());
+        let block = self.pop_block();
+        let (conjuncts, plan) = drafted?;
+        let select = self.finish_change(block, from, conjuncts, plan, &mut [])?;
+        Ok(DeletePlan { target: EntryHandle(target), select, ignore: delete.ignore })
+    }
+}

@@ -1,0 +1,299 @@
+//! Expressions: from syntax to bound trees.
+
+use super::*;
+use ast::Expression as E;
+use expr::{ArithmeticOperator, BitOperator, CompareOperator, ExprKind, Test};
+use syntax::ast::BinaryOperator as B;
+
+impl<'q> Binder<'_, '_, 'q> {
+    /// An expression of one column (1241 for a row).
+    pub(super) fn bind_scalar(&mut self, expression: &'q E) -> Result<Expr> {
+        let bound = self.bind(expression)?;
+        match bound.kind {
+            ExprKind::Row(_) => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1])),
+            _ => Ok(bound),
+        }
+    }
+
+    /// An expression of one column or a row.
+    pub(super) fn bind(&mut self, expression: &'q E) -> Result<Expr> {
+        match expression {
+            E::Literal(literal) => self.bind_literal(literal),
+            E::Column(name) => self.bind_column(name),
+            E::Parameter(number) => Ok(self.bind_parameter(*number)),
+            E::UserVariable(name) => Ok(self.bind_user_variable(name)),
+            E::AssignUserVariable(name, value) => {
+                self.reusable = false;
+                let value = self.bind_scalar(value)?;
+                self.builder().assign(name, value)
+            }
+            E::SystemVariable(variable) => {
+                self.reusable = false;
+                let (value, result) = self.context.variables.read(variable)?;
+                Ok(self.builder().computed(value, result))
+            }
+            E::Unary(operator, operand) => self.bind_unary(*operator, operand),
+            E::Binary(operator, left, right) => self.bind_binary(*operator, left, right),
+            E::Logical(operator, operands) => self.bind_logical(*operator, operands),
+            E::Case { operand, branches, otherwise } => {
+                self.bind_case(operand.as_deref(), branches, otherwise.as_deref())
+            }
+            E::Cast { operand, target } => {
+                let operand = self.bind_scalar(operand)?;
+                let target = self.cast_target(target)?;
+                self.builder().cast(operand, target)
+            }
+            E::ConvertUsing { operand, charset } => {
+                let operand = self.bind_scalar(operand)?;
+                self.builder().convert_using(operand, charset)
+            }
+            E::Collate { operand, collation } => {
+                let operand = self.bind_scalar(operand)?;
+                self.builder().collate(operand, collation)
+            }
+            E::Function(call) => self.bind_function(call),
+            E::Aggregate(call) => self.bind_aggregate(call),
+            E::Window(_) => Err(unsupported("window functions")),
+            E::DateArithmetic { base, amount, unit, subtract } => {
+                let (base, amount) = (self.bind_scalar(base)?, self.bind_scalar(amount)?);
+                self.builder().date_arithmetic(base, amount, interval_unit(*unit), *subtract)
+            }
+            E::Unit(_) => Err(unsupported("a unit outside of its functions")),
+            E::Row(items) => {
+                let items = items.iter().map(|item| self.bind(item)).collect::<Result<_>>()?;
+                Ok(self.builder().row(items))
+            }
+            E::Default(column) => self.bind_default(column.as_ref()),
+            E::Values(column) => self.bind_values(column),
+            E::Match { .. } => Err(unsupported("MATCH ... AGAINST")),
+            E::SequenceValue { .. } => Err(unsupported("sequences")),
+            predicate => self.bind_predicate(predicate),
+        }
+    }
+
+    fn bind_predicate(&mut self, predicate: &'q E) -> Result<Expr> {
+        match predicate {
+            E::In { operand, list, negated } => {
+                let operand = self.bind(operand)?;
+                let list = list.iter().map(|item| self.bind(item)).collect::<Result<_>>()?;
+                self.builder().in_list(operand, list, *negated)
+            }
+            E::Between { operand, low, high, negated } => {
+                let operand = self.bind_scalar(operand)?;
+                let (low, high) = (self.bind_scalar(low)?, self.bind_scalar(high)?);
+                self.builder().between(operand, low, high, *negated)
+            }
+            E::Like { operand, pattern, escape, negated } => {
+                let operand = self.bind_scalar(operand)?;
+                let pattern = self.bind_scalar(pattern)?;
+                let escape = escape.as_deref().map(|e| self.bind_scalar(e)).transpose()?;
+                self.builder().like(operand, pattern, escape, *negated)
+            }
+            E::Regexp { operand, pattern, negated } => {
+                let arguments = vec![self.bind_scalar(operand)?, self.bind_scalar(pattern)?];
+                let call = self.builder().call("regexp", arguments)?;
+                if *negated { self.builder().not(call) } else { Ok(call) }
+            }
+            E::Is { operand, test, negated } => {
+                let operand = self.bind_scalar(operand)?;
+                let test = match test {
+                    ast::IsTest::Null | ast::IsTest::Unknown => Test::Null,
+                    ast::IsTest::True => Test::True,
+                    ast::IsTest::False => Test::False,
+                };
+                self.builder().is(operand, test, *negated)
+            }
+            E::InSubquery { operand, query, negated } => {
+                self.bind_in_subquery(operand, query, *negated)
+            }
+            E::Subquery(query) => self.bind_scalar_subquery(query),
+            E::Exists(query) => self.bind_exists(query),
+            E::Quantified { operand, operator, all, query } => {
+                self.bind_quantified(operand, *operator, *all, query)
+            }
+            _ => Err(unsupported("this expression")),
+        }
+    }
+
+    fn bind_literal(&mut self, literal: &ast::Literal) -> Result<Expr> {
+        let builder = self.builder();
+        match literal {
+            ast::Literal::Null => Ok(builder.null()),
+            ast::Literal::Boolean(value) => Ok(builder.boolean(*value)),
+            ast::Literal::Integer(value) => Ok(builder.integer(*value)),
+            ast::Literal::Decimal(text) => builder.decimal(text),
+            ast::Literal::Float(text) => builder.float(text),
+            ast::Literal::String { bytes, charset } => {
+                builder.text(bytes.clone(), charset.as_deref())
+            }
+            ast::Literal::Hex { bytes, number: true, charset } => {
+                builder.hex(bytes.clone(), charset.as_deref())
+            }
+            ast::Literal::Hex { bytes, charset, .. } => {
+                builder.text(bytes.clone(), Some(charset.as_deref().unwrap_or("binary")))
+            }
+            ast::Literal::Bits(bytes) => builder.hex(bytes.clone(), None),
+            ast::Literal::Date(text) => builder.date(text),
+            ast::Literal::Time(text) => builder.time(text),
+            ast::Literal::Timestamp(text) => builder.timestamp(text),
+        }
+    }
+
+    fn bind_parameter(&mut self, number: u32) -> Expr {
+        let number = number as usize;
+        let result = self.context.parameters.get(number).copied();
+        self.builder().parameter(number, result.unwrap_or_else(ResultType::null))
+    }
+
+    fn bind_user_variable(&mut self, name: &str) -> Expr {
+        self.reusable = false;
+        let variables = self.context.eval.variables.borrow();
+        let result = variables.get(&name.to_lowercase()).map(|variable| variable.result);
+        drop(variables);
+        self.builder().user_variable(name, result)
+    }
+
+    fn bind_unary(&mut self, operator: ast::UnaryOperator, operand: &'q E) -> Result<Expr> {
+        let operand = self.bind_scalar(operand)?;
+        match operator {
+            ast::UnaryOperator::Minus => self.builder().negate(operand),
+            ast::UnaryOperator::Plus => Ok(operand),
+            ast::UnaryOperator::Not => self.builder().not(operand),
+            ast::UnaryOperator::BitNot => self.builder().bit_not(operand),
+        }
+    }
+
+    fn bind_binary(&mut self, operator: B, left: &'q E, right: &'q E) -> Result<Expr> {
+        if let Some(operator) = compare_operator(operator) {
+            let (left, right) = (self.bind(left)?, self.bind(right)?);
+            return self.builder().compare(operator, left, right);
+        }
+        let (left, right) = (self.bind_scalar(left)?, self.bind_scalar(right)?);
+        let builder = self.builder();
+        if let Some(operator) = arithmetic_operator(operator) {
+            return builder.arithmetic(operator, left, right);
+        }
+        match operator {
+            B::Xor => builder.xor(left, right),
+            B::Concat => builder.call("concat", vec![left, right]),
+            B::SoundsLike => {
+                let left = builder.call("soundex", vec![left])?;
+                let right = builder.call("soundex", vec![right])?;
+                builder.compare(CompareOperator::Equal, left, right)
+            }
+            B::BitOr => builder.bit(BitOperator::Or, left, right),
+            B::BitAnd => builder.bit(BitOperator::And, left, right),
+            B::BitXor => builder.bit(BitOperator::Xor, left, right),
+            B::ShiftLeft => builder.bit(BitOperator::ShiftLeft, left, right),
+            _ => builder.bit(BitOperator::ShiftRight, left, right),
+        }
+    }
+
+    fn bind_logical(&mut self, operator: ast::LogicalOperator, operands: &'q [E]) -> Result<Expr> {
+        let mut bound = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let operand = self.bind_scalar(operand)?;
+            match (operator, operand.kind) {
+                (ast::LogicalOperator::And, ExprKind::And(inner))
+                | (ast::LogicalOperator::Or, ExprKind::Or(inner)) => bound.extend(inner),
+                (_, kind) => bound.push(Expr { kind, result: operand.result }),
+            }
+        }
+        let nullable = bound.iter().any(|operand| operand.result.nullable);
+        let kind = match operator {
+            ast::LogicalOperator::And => ExprKind::And(bound),
+            ast::LogicalOperator::Or => ExprKind::Or(bound),
+        };
+        Ok(Expr { kind, result: ResultType::boolean(nullable) })
+    }
+
+    fn bind_case(
+        &mut self,
+        operand: Option<&'q E>,
+        branches: &'q [(E, E)],
+        otherwise: Option<&'q E>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|operand| self.bind_scalar(operand)).transpose()?;
+        let mut bound = Vec::with_capacity(branches.len());
+        for (when, then) in branches {
+            bound.push((self.bind_scalar(when)?, self.bind_scalar(then)?));
+        }
+        let otherwise = otherwise.map(|otherwise| self.bind_scalar(otherwise)).transpose()?;
+        self.builder().case(operand, bound, otherwise)
+    }
+
+    /// `DEFAULT(column)`: the column's constant default.
+    fn bind_default(&mut self, column: Option<&ast::ColumnName>) -> Result<Expr> {
+        let Some(column) = column else {
+            return Err(unsupported("DEFAULT outside of INSERT and UPDATE"));
+        };
+        let bound = self.bind_column(column)?;
+        self.default_of(&bound, column)
+    }
+
+    /// `VALUES(column)`: the column of the row that was to be inserted, NULL elsewhere.
+    fn bind_values(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let bound = self.bind_column(name)?;
+        let ExprKind::Column { position, name } = bound.kind else {
+            return Ok(self.builder().null());
+        };
+        match self.block().inserted_row {
+            Some(first) => Ok(self.builder().column(first + position, bound.result, name)),
+            None => Ok(self.builder().computed(types::Value::Null, bound.result)),
+        }
+    }
+}
+
+/// The comparison that an operator is.
+pub(super) fn compare_operator(operator: B) -> Option<CompareOperator> {
+    Some(match operator {
+        B::Equal => CompareOperator::Equal,
+        B::NullSafeEqual => CompareOperator::NullSafeEqual,
+        B::NotEqual => CompareOperator::NotEqual,
+        B::Less => CompareOperator::Less,
+        B::LessOrEqual => CompareOperator::LessOrEqual,
+        B::Greater => CompareOperator::Greater,
+        B::GreaterOrEqual => CompareOperator::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+fn arithmetic_operator(operator: B) -> Option<ArithmeticOperator> {
+    Some(match operator {
+        B::Add => ArithmeticOperator::Add,
+        B::Subtract => ArithmeticOperator::Subtract,
+        B::Multiply => ArithmeticOperator::Multiply,
+        B::Divide => ArithmeticOperator::Divide,
+        B::IntegerDivide => ArithmeticOperator::IntegerDivide,
+        B::Modulo => ArithmeticOperator::Modulo,
+        _ => return None,
+    })
+}
+
+/// A unit of the syntax as a unit of dates.
+pub(super) fn interval_unit(unit: ast::IntervalUnit) -> types::temporal::IntervalUnit {
+    use ast::IntervalUnit as A;
+    use types::temporal::IntervalUnit as T;
+    match unit {
+        A::Microsecond => T::Microsecond,
+        A::Second => T::Second,
+        A::Minute => T::Minute,
+        A::Hour => T::Hour,
+        A::Day => T::Day,
+        A::Week => T::Week,
+        A::Month => T::Month,
+        A::Quarter => T::Quarter,
+        A::Year => T::Year,
+        A::SecondMicrosecond => T::SecondMicrosecond,
+        A::MinuteMicrosecond => T::MinuteMicrosecond,
+        A::MinuteSecond => T::MinuteSecond,
+        A::HourMicrosecond => T::HourMicrosecond,
+        A::HourSecond => T::HourSecond,
+        A::HourMinute => T::HourMinute,
+        A::DayMicrosecond => T::DayMicrosecond,
+        A::DaySecond => T::DaySecond,
+        A::DayMinute => T::DayMinute,
+        A::DayHour => T::DayHour,
+        A::YearMonth => T::YearMonth,
+    }
+}

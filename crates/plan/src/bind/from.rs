@@ -1,0 +1,334 @@
+//! FROM: tables, derived tables, joins.
+//!
+//! Inner joins are flattened into a list of sources and a list of conditions. The right side of
+//! a left join is one source; where it is a join itself it becomes a derived table whose
+//! columns are those of its tables one after the other, so that positions need no change.
+
+use super::join_tree::visible_columns;
+use super::table::{Source, base_columns, virtual_columns};
+use super::*;
+use crate::physical::{QueryPlan, TableSource};
+use catalog::{Privilege, TableRef};
+
+/// Most tables of a block: their sets are 64 bit masks.
+const TABLES_MAX: usize = 61;
+
+/// FROM with its joins taken apart.
+#[derive(Default)]
+pub(crate) struct From {
+    /// What is read.
+    pub sources: Vec<Source>,
+    /// Conditions of inner joins, conjunct by conjunct.
+    pub conjuncts: Vec<Expr>,
+}
+
+impl<'q> Binder<'_, '_, 'q> {
+    /// Binds FROM into the block being bound.
+    pub(super) fn bind_from(&mut self, references: &'q [ast::TableReference]) -> Result<From> {
+        let mut from = From::default();
+        for reference in references {
+            self.bind_reference(reference, &mut from)?;
+        }
+        if from.sources.len() > TABLES_MAX {
+            return Err(SqlError::new(&codes::TOO_MANY_TABLES, &[&TABLES_MAX]));
+        }
+        self.check_unique_aliases()?;
+        Ok(from)
+    }
+
+    fn check_unique_aliases(&mut self) -> Result<()> {
+        let tables = &self.block().tables;
+        for (position, table) in tables.iter().enumerate() {
+            let twice = tables[..position]
+                .iter()
+                .any(|other| other.alias == table.alias && other.schema == table.schema);
+            if twice {
+                return Err(SqlError::new(&codes::NONUNIQ_TABLE, &[&table.alias]));
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_reference(
+        &mut self,
+        reference: &'q ast::TableReference,
+        from: &mut From,
+    ) -> Result<()> {
+        match reference {
+            ast::TableReference::Table { name, partitions, alias, hints } => {
+                if !partitions.is_empty() {
+                    return Err(unsupported("PARTITION"));
+                }
+                self.bind_table(name, alias.as_deref(), hints, from)
+            }
+            ast::TableReference::Derived { query, alias } => {
+                let plan = self.bind_derived(query)?;
+                self.add_derived(plan, alias, from);
+                Ok(())
+            }
+            ast::TableReference::Nested(inner) => {
+                inner.iter().try_for_each(|reference| self.bind_reference(reference, from))
+            }
+            ast::TableReference::Join { kind, left, right, condition } => {
+                self.bind_join(*kind, left, right, condition, from)
+            }
+        }
+    }
+
+    fn bind_table(
+        &mut self,
+        name: &'q ast::TableName,
+        alias: Option<&str>,
+        hints: &[ast::IndexHint],
+        from: &mut From,
+    ) -> Result<()> {
+        if name.schema.is_none()
+            && let Some(plan) = self.bind_common_table(&name.name)?
+        {
+            self.add_derived(plan, alias.unwrap_or(&name.name), from);
+            return Ok(());
+        }
+        let alias = alias.unwrap_or(&name.name).to_string();
+        let (schema, columns, table) = match self.open(name, Privilege::Select)? {
+            TableRef::Base(entry) => {
+                let definition = entry.definition();
+                let columns = base_columns(definition, &alias);
+                check_hints(definition, hints)?;
+                (definition.schema.clone(), columns, TableSource::Base(EntryHandle(entry)))
+            }
+            TableRef::Virtual(table) => {
+                let columns = virtual_columns(table, &alias);
+                let source = TableSource::Virtual { table, schema: None, name: None };
+                (catalog::information_schema::SCHEMA_NAME.to_string(), columns, source)
+            }
+        };
+        let hints = hints.to_vec();
+        self.add_source(table, alias, schema, columns, hints, from);
+        Ok(())
+    }
+
+    /// Adds a table to the block and to FROM.
+    pub(super) fn add_source(
+        &mut self,
+        table: TableSource,
+        alias: String,
+        schema: String,
+        columns: Vec<NamedColumn>,
+        hints: Vec<ast::IndexHint>,
+        from: &mut From,
+    ) {
+        let block = self.block();
+        let (first, width) = (block.columns, columns.len());
+        block.columns += width;
+        block.tables.push(NamedTable { alias: alias.clone(), schema, first, columns });
+        from.sources.push(Source {
+            table,
+            alias,
+            first,
+            width,
+            left_join: None,
+            straight: false,
+            hints,
+        });
+    }
+
+    fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
+        let columns = plan
+            .columns()
+            .iter()
+            .map(|column| NamedColumn {
+                name: column.name.clone(),
+                result: derived_type(column.result),
+                printed: format!("`{alias}`.`{}`", column.name).into(),
+                org_name: column.org_name.clone(),
+                org_table: column.org_table.clone(),
+                schema: column.schema.clone(),
+                flags: column.flags,
+                hidden: false,
+            })
+            .collect();
+        let source = TableSource::Derived(Box::new(plan));
+        self.add_source(source, alias.to_string(), String::new(), columns, Vec::new(), from);
+    }
+
+    /// A derived table sees the blocks outside of the one it stands in, which are none of its
+    /// business here: correlated derived tables (LATERAL) are not in the dialect.
+    fn bind_derived(&mut self, query: &'q ast::Query) -> Result<QueryPlan> {
+        let outside = std::mem::take(&mut self.blocks);
+        let plan = self.bind_query(query);
+        self.blocks = outside;
+        let plan = plan?;
+        let columns = plan.columns();
+        for (position, column) in columns.iter().enumerate() {
+            let twice = columns[..position]
+                .iter()
+                .any(|other| other.name.eq_ignore_ascii_case(&column.name));
+            if twice {
+                return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&column.name]));
+            }
+        }
+        Ok(plan)
+    }
+
+    fn bind_join(
+        &mut self,
+        kind: ast::JoinKind,
+        left: &'q ast::TableReference,
+        right: &'q ast::TableReference,
+        condition: &'q ast::JoinCondition,
+        from: &mut From,
+    ) -> Result<()> {
+        use ast::JoinKind as J;
+        let (first_table, first_source) = (self.block().tables.len(), from.sources.len());
+        let first_conjunct = from.conjuncts.len();
+        self.bind_reference(left, from)?;
+        let (right_table, right_source) = (self.block().tables.len(), from.sources.len());
+        let right_conjunct = from.conjuncts.len();
+        self.bind_reference(right, from)?;
+        let natural = matches!(kind, J::NaturalInner | J::NaturalLeft | J::NaturalRight);
+        let left_outer = matches!(kind, J::Left | J::NaturalLeft);
+        let right_outer = matches!(kind, J::Right | J::NaturalRight);
+        let on = match condition {
+            ast::JoinCondition::On(on) => {
+                let outside = self.hide_tables_before(first_table);
+                let conjuncts = self.bind_conjuncts(on, Clause::On);
+                self.show_tables_before(outside);
+                conjuncts?
+            }
+            ast::JoinCondition::Using(names) => {
+                self.bind_using(names, first_table, right_table, right_outer)?
+            }
+            ast::JoinCondition::None if natural => {
+                let names = self.common_names(first_table, right_table);
+                self.bind_using(&names, first_table, right_table, right_outer)?
+            }
+            ast::JoinCondition::None => Vec::new(),
+        };
+        if left_outer {
+            self.make_outer(right_source..from.sources.len(), right_conjunct, right_table, on, from)
+        } else if right_outer {
+            let inner = first_source..right_source;
+            let conjuncts: Vec<Expr> =
+                from.conjuncts.drain(first_conjunct..right_conjunct).collect();
+            let kept = from.conjuncts.split_off(first_conjunct);
+            from.conjuncts.extend(conjuncts);
+            self.make_outer(inner, first_conjunct, first_table, on, from)?;
+            from.conjuncts.extend(kept);
+            Ok(())
+        } else {
+            from.conjuncts.extend(on);
+            if kind == J::Straight {
+                from.sources[right_source..].iter_mut().for_each(|source| source.straight = true);
+            }
+            Ok(())
+        }
+    }
+
+    /// Makes a run of sources (with the conjuncts from `conjunct` on) the inner side of an outer
+    /// join with the condition `on`.
+    fn make_outer(
+        &mut self,
+        inner: std::ops::Range<usize>,
+        conjunct: usize,
+        table: usize,
+        on: Vec<Expr>,
+        from: &mut From,
+    ) -> Result<()> {
+        let inner_columns = from.sources[inner.clone()].iter().map(|s| s.width).sum::<usize>();
+        let first = from.sources[inner.start].first;
+        for table in &mut self.block().tables[table..] {
+            if (first..first + inner_columns).contains(&table.first) {
+                table.columns.iter_mut().for_each(|column| column.result.nullable = true);
+            }
+        }
+        if inner.len() > 1 || from.sources[inner.start].left_join.is_some() {
+            let conjuncts = from.conjuncts.split_off(conjunct);
+            let sources: Vec<Source> = from.sources.splice(inner.clone(), []).collect();
+            let source = self.join_as_derived(sources, conjuncts)?;
+            from.sources.insert(inner.start, source);
+        } else {
+            let own = from.conjuncts.split_off(conjunct);
+            debug_assert!(own.is_empty(), "a single source brings no conjuncts");
+        }
+        let mut on = on;
+        on.iter_mut().for_each(|condition| make_nullable(condition, first, inner_columns));
+        from.sources[inner.start].left_join = Some(on);
+        Ok(())
+    }
+
+    /// Binds a condition and takes it apart at its ANDs.
+    pub(super) fn bind_conjuncts(
+        &mut self,
+        condition: &'q ast::Expression,
+        clause: Clause,
+    ) -> Result<Vec<Expr>> {
+        self.block().clause = clause;
+        let mut conjuncts = Vec::new();
+        self.collect_conjuncts(condition, &mut conjuncts)?;
+        Ok(conjuncts)
+    }
+
+    fn collect_conjuncts(
+        &mut self,
+        condition: &'q ast::Expression,
+        conjuncts: &mut Vec<Expr>,
+    ) -> Result<()> {
+        if let ast::Expression::Logical(ast::LogicalOperator::And, operands) = condition {
+            return operands.iter().try_for_each(|o| self.collect_conjuncts(o, conjuncts));
+        }
+        let bound = self.bind_scalar(condition)?;
+        crate::optimize::conjuncts::flatten(bound, conjuncts);
+        Ok(())
+    }
+
+    /// ON sees only the tables of its join.
+    fn hide_tables_before(&mut self, first: usize) -> Vec<NamedTable> {
+        let tables = &mut self.block().tables;
+        let rest = tables.split_off(first);
+        std::mem::replace(tables, rest)
+    }
+
+    fn show_tables_before(&mut self, mut outside: Vec<NamedTable>) {
+        let tables = &mut self.block().tables;
+        outside.append(tables);
+        *tables = outside;
+    }
+
+    /// Names of columns that both sides of a NATURAL join have.
+    fn common_names(&mut self, first: usize, right: usize) -> Vec<String> {
+        let block = self.block();
+        let left = visible_columns(&block.tables[first..right]);
+        let right = visible_columns(&block.tables[right..]);
+        left.iter()
+            .filter(|l| right.iter().any(|r| r.1.name.eq_ignore_ascii_case(&l.1.name)))
+            .map(|column| column.1.name.clone())
+            .collect()
+    }
+}
+
+/// The type of a derived table's column: a column like any other.
+fn derived_type(result: ResultType) -> ResultType {
+    let mut column = ResultType::column(result.column_type, result.nullable);
+    column.ascii = result.ascii;
+    column
+}
+
+/// The columns of a run of positions can be NULL from here on.
+fn make_nullable(condition: &mut Expr, first: usize, count: usize) {
+    if let expr::ExprKind::Column { position, .. } = &condition.kind
+        && (first..first + count).contains(position)
+    {
+        condition.result.nullable = true;
+    }
+    condition.for_each_child_mut(&mut |child| make_nullable(child, first, count));
+}
+
+/// Error 1176 for a hint that names no index.
+fn check_hints(definition: &engine_api::TableDefinition, hints: &[ast::IndexHint]) -> Result<()> {
+    for name in hints.iter().flat_map(|hint| &hint.indexes) {
+        if !definition.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
+            return Err(SqlError::new(&codes::KEY_DOES_NOT_EXISTS, &[name, &definition.name]));
+        }
+    }
+    Ok(())
+}

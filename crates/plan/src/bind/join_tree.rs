@@ -1,0 +1,147 @@
+//! USING, NATURAL, and joins inside of outer joins.
+
+use super::table::Source;
+use super::*;
+use crate::optimize;
+use crate::physical::{LimitPlan, QueryPlan, ResultColumn, SelectPlan, TableSource};
+use engine_api::{LockMode, LockWait};
+use expr::CompareOperator;
+
+/// The columns of tables that an unqualified name or `*` finds, with their positions.
+pub(super) fn visible_columns(tables: &[NamedTable]) -> Vec<(usize, &NamedColumn)> {
+    let columns = tables.iter().flat_map(|table| {
+        table.columns.iter().enumerate().map(|(offset, column)| (table.first + offset, column))
+    });
+    columns.filter(|(_, column)| !column.hidden).collect()
+}
+
+impl Binder<'_, '_, '_> {
+    /// The equalities of USING; the merged columns of the inner side are hidden.
+    pub(super) fn bind_using(
+        &mut self,
+        names: &[String],
+        first: usize,
+        right: usize,
+        right_outer: bool,
+    ) -> Result<Vec<Expr>> {
+        let mut conjuncts = Vec::with_capacity(names.len());
+        for name in names {
+            let left_column = self.find_using(name, first..right)?;
+            let tables = self.block().tables.len();
+            let right_column = self.find_using(name, right..tables)?;
+            let builder = self.builder();
+            let expr = |(_, position, column): &(usize, usize, NamedColumn)| {
+                builder.column(*position, column.result, column.printed.clone())
+            };
+            conjuncts.push(builder.compare(
+                CompareOperator::Equal,
+                expr(&left_column),
+                expr(&right_column),
+            )?);
+            let kept = if right_outer { right_column.1 } else { left_column.1 };
+            self.block().merged.push(kept);
+            let (table, position, _) = if right_outer { left_column } else { right_column };
+            let table = &mut self.block().tables[table];
+            let offset = position - table.first;
+            table.columns[offset].hidden = true;
+        }
+        Ok(conjuncts)
+    }
+
+    fn find_using(
+        &mut self,
+        name: &str,
+        tables: std::ops::Range<usize>,
+    ) -> Result<(usize, usize, NamedColumn)> {
+        let mut found = None;
+        for number in tables {
+            let table = &self.block().tables[number];
+            for (offset, column) in table.columns.iter().enumerate() {
+                if column.hidden || !column.name.eq_ignore_ascii_case(name) {
+                    continue;
+                }
+                if found.is_some() {
+                    let clause = "from clause";
+                    return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
+                }
+                found = Some((number, table.first + offset, column.clone()));
+            }
+        }
+        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &"from clause"]))
+    }
+
+    /// A join as one source that gives the columns of all its tables.
+    pub(super) fn join_as_derived(
+        &mut self,
+        sources: Vec<Source>,
+        conjuncts: Vec<Expr>,
+    ) -> Result<Source> {
+        let first = sources.first().map_or(0, |source| source.first);
+        let width: usize = sources.iter().map(|source| source.width).sum();
+        let mut outside = false;
+        let mut inward = |expr: &mut Expr| {
+            expr.map_columns(&mut |position| {
+                outside |= !(first..first + width).contains(&position);
+                position.wrapping_sub(first)
+            });
+        };
+        let (mut sources, mut conjuncts) = (sources, conjuncts);
+        conjuncts.iter_mut().for_each(&mut inward);
+        for source in &mut sources {
+            source.left_join.iter_mut().flatten().for_each(&mut inward);
+            source.first -= first;
+        }
+        if outside {
+            return Err(unsupported("a subquery or outer column in ON inside of an outer join"));
+        }
+        let alias = sources.iter().map(|s| s.alias.as_str()).collect::<Vec<_>>().join(",");
+        let builder = self.builder();
+        let mut projection = Vec::with_capacity(width);
+        let mut columns = Vec::with_capacity(width);
+        for table in &self.block().tables {
+            if !(first..first + width).contains(&table.first) {
+                continue;
+            }
+            for (offset, column) in table.columns.iter().enumerate() {
+                let position = table.first + offset - first;
+                projection.push(builder.column(position, column.result, column.printed.clone()));
+                columns.push(ResultColumn {
+                    name: column.name.clone(),
+                    org_name: column.org_name.clone(),
+                    table: table.alias.clone(),
+                    org_table: column.org_table.clone(),
+                    schema: column.schema.clone(),
+                    result: column.result,
+                    flags: column.flags,
+                });
+            }
+        }
+        let plan = SelectPlan {
+            outer_columns: 0,
+            frame_columns: width,
+            constant_filter: None,
+            constant_applies: Vec::new(),
+            tables: Vec::new(),
+            aggregate: None,
+            having: None,
+            projection,
+            distinct: false,
+            order_by: Vec::new(),
+            limit: LimitPlan::default(),
+            calculate_found_rows: false,
+            lock: LockMode::None,
+            lock_wait: LockWait::Wait,
+            columns,
+        };
+        let plan = optimize::plan_block(self.context, plan, sources, conjuncts, Vec::new(), None)?;
+        Ok(Source {
+            table: TableSource::Derived(Box::new(QueryPlan::Select(Box::new(plan)))),
+            alias,
+            first,
+            width,
+            left_join: None,
+            straight: false,
+            hints: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Names to positions, syntax to bound expressions, clauses to a logical block.
+//!
+//! Positions while a block is being bound are *virtual*, since the numbers of its outer columns
+//! and subqueries are known only at its end:
+//! * `0..` columns of its tables in the order of FROM;
+//! * from [`OUTER`] columns of the enclosing block, in order of first use;
+//! * from [`APPLY`] subqueries;
+//! * from [`AGGREGATE`] aggregates.
+//!
+//! [`select`] brings them to the frame's positions that `physical` describes.
+
+mod aggregate;
+mod change;
+mod expression;
+mod from;
+mod function;
+mod grouping;
+mod join_tree;
+mod name;
+pub(crate) mod order;
+mod query;
+mod select;
+pub(crate) mod set;
+mod subquery;
+pub(crate) mod table;
+
+use crate::context::PlanContext;
+use crate::physical::{Apply, EntryHandle};
+use expr::aggregate::Aggregate;
+use expr::{Builder, Expr, ResultType};
+use std::sync::Arc;
+use syntax::ast;
+use types::{SqlError, SqlMode, codes};
+
+/// First virtual position of outer columns.
+pub(crate) const OUTER: usize = 1 << 24;
+/// First virtual position of subqueries.
+pub(crate) const APPLY: usize = 1 << 25;
+/// First virtual position of aggregates.
+pub(crate) const AGGREGATE: usize = 1 << 26;
+
+/// Result of a binder function.
+pub(crate) type Result<T> = std::result::Result<T, SqlError>;
+
+/// The clause that an expression stands in, named as in errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clause {
+    FieldList,
+    On,
+    Where,
+    GroupBy,
+    Having,
+    OrderBy,
+}
+
+impl Clause {
+    /// MariaDB's name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::FieldList => "field list",
+            Self::On => "on clause",
+            Self::Where => "where clause",
+            Self::GroupBy => "group statement",
+            Self::Having => "having clause",
+            Self::OrderBy => "order clause",
+        }
+    }
+
+    /// Whether aggregates may stand here.
+    fn allows_aggregates(self) -> bool {
+        matches!(self, Self::FieldList | Self::Having | Self::OrderBy)
+    }
+}
+
+/// A column that names can mean.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedColumn {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub result: ResultType,
+    /// As messages print it.
+    pub printed: Arc<str>,
+    /// Name in the table that it comes from; empty for an expression.
+    pub org_name: String,
+    /// Table that it comes from, and its database; empty for an expression.
+    pub org_table: String,
+    /// See `org_table`.
+    pub schema: String,
+    /// Flags of the column definition.
+    pub flags: u16,
+    /// Merged into another one by USING or NATURAL: found only when qualified.
+    pub hidden: bool,
+}
+
+/// A table as names see it.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedTable {
+    /// Alias or name.
+    pub alias: String,
+    /// Database; empty for a derived table.
+    pub schema: String,
+    /// Virtual position of its first column.
+    pub first: usize,
+    /// Columns.
+    pub columns: Vec<NamedColumn>,
+}
+
+/// A select alias that other clauses may use.
+#[derive(Clone, Debug)]
+pub(crate) struct Alias {
+    /// Name of the item.
+    pub name: String,
+    /// Its value.
+    pub expr: Expr,
+}
+
+/// A block being bound.
+pub(crate) struct Block {
+    /// Tables of FROM.
+    pub tables: Vec<NamedTable>,
+    /// Virtual positions handed out to tables.
+    pub columns: usize,
+    /// Positions of the enclosing block, one per outer column.
+    pub outer: Vec<usize>,
+    /// Subqueries; `Apply::position` and all positions in them are virtual.
+    pub applies: Vec<Apply>,
+    /// Aggregates.
+    pub aggregates: Vec<Aggregate>,
+    /// Select items by name.
+    pub aliases: Vec<Alias>,
+    /// Columns merged by USING and NATURAL, which `*` gives first.
+    pub merged: Vec<usize>,
+    /// Clause being bound.
+    pub clause: Clause,
+    /// Inside of an aggregate's arguments.
+    pub in_aggregate: bool,
+    /// In ON DUPLICATE KEY UPDATE: virtual position of the first column of the row that was to
+    /// be inserted.
+    pub inserted_row: Option<usize>,
+}
+
+impl Block {
+    pub(crate) fn new() -> Self {
+        Self {
+            tables: Vec::new(),
+            columns: 0,
+            outer: Vec::new(),
+            applies: Vec::new(),
+            aggregates: Vec::new(),
+            aliases: Vec::new(),
+            merged: Vec::new(),
+            clause: Clause::FieldList,
+            in_aggregate: false,
+            inserted_row: None,
+        }
+    }
+
+    /// The virtual position of the enclosing block's `position`.
+    fn outer_position(&mut self, position: usize) -> usize {
+        let found = self.outer.iter().position(|known| *known == position);
+        let number = found.unwrap_or_else(|| {
+            self.outer.push(position);
+            self.outer.len() - 1
+        });
+        OUTER + number
+    }
+}
+
+/// A table of WITH that names can mean.
+#[derive(Clone)]
+struct CommonTableScope<'q> {
+    table: &'q ast::CommonTable,
+    /// Number of common tables visible to its definition.
+    visible: usize,
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'c, 'a, 'q> {
+    pub(crate) context: &'c mut PlanContext<'a>,
+    /// Blocks from the outermost to the one being bound.
+    pub(crate) blocks: Vec<Block>,
+    /// Tables of WITH, innermost last.
+    common: Vec<CommonTableScope<'q>>,
+    /// Tables of the engine that the statement reads or changes.
+    pub(crate) entries: Vec<EntryHandle>,
+    /// The plan may be run again while schema and settings stay.
+    pub(crate) reusable: bool,
+    /// Deepest number of nested blocks is bounded.
+    depth: usize,
+}
+
+/// Most query blocks inside each other.
+const BLOCKS_MAX: usize = 63;
+
+impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
+    pub(crate) fn new(context: &'c mut PlanContext<'a>) -> Self {
+        Self {
+            context,
+            blocks: Vec::new(),
+            common: Vec::new(),
+            entries: Vec::new(),
+            reusable: true,
+            depth: 0,
+        }
+    }
+
+    /// Builds expressions under the session's settings.
+    pub(crate) fn builder(&self) -> Builder<'a> {
+        Builder::new(&self.context.eval.settings)
+    }
+
+    /// The block being bound.
+    pub(crate) fn block(&mut self) -> &mut Block {
+        self.blocks.last_mut().expect("a block is pushed before anything is bound in it")
+    }
+
+    fn has_mode(&self, mode: SqlMode) -> bool {
+        self.context.eval.settings.sql_mode.contains(mode)
+    }
+
+    /// Opens a block, bounded in depth.
+    pub(crate) fn push_block(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > BLOCKS_MAX {
+            return Err(unsupported("more than 63 nested query blocks"));
+        }
+        self.blocks.push(Block::new());
+        Ok(())
+    }
+
+    /// Closes the innermost block.
+    pub(crate) fn pop_block(&mut self) -> Block {
+        self.depth -= 1;
+        self.blocks.pop().expect("every pop has its push")
+    }
+}
+
+/// Error 1235: parsed, but there is nothing that executes it yet.
+pub(crate) fn unsupported(feature: &str) -> SqlError {
+    SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature])
+}

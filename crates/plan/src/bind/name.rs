@@ -1,0 +1,113 @@
+//! What a column name means.
+
+use super::*;
+
+/// Where a name was found.
+struct Found {
+    position: usize,
+    result: ResultType,
+    printed: Arc<str>,
+}
+
+impl Block {
+    /// A column of the block's tables; 1052 if several match.
+    fn find_column(&self, name: &ast::ColumnName) -> Result<Option<Found>> {
+        let mut found: Option<Found> = None;
+        for table in &self.tables {
+            if !table.answers_to(name) {
+                continue;
+            }
+            for (offset, column) in table.columns.iter().enumerate() {
+                let hidden = column.hidden && name.table.is_none();
+                if hidden || !column.name.eq_ignore_ascii_case(&name.name) {
+                    continue;
+                }
+                if found.is_some() {
+                    let clause = self.clause.name();
+                    return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
+                }
+                found = Some(Found {
+                    position: table.first + offset,
+                    result: column.result,
+                    printed: column.printed.clone(),
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// A select item by its name, for an unqualified name.
+    fn find_alias(&self, name: &ast::ColumnName) -> Option<&Alias> {
+        if name.table.is_some() {
+            return None;
+        }
+        self.aliases.iter().find(|alias| alias.name.eq_ignore_ascii_case(&name.name))
+    }
+
+    /// The description of a column by its virtual position.
+    pub(crate) fn column_at(&self, position: usize) -> Option<(&NamedTable, &NamedColumn)> {
+        let table = self
+            .tables
+            .iter()
+            .find(|table| (table.first..table.first + table.columns.len()).contains(&position))?;
+        Some((table, &table.columns[position - table.first]))
+    }
+}
+
+impl NamedTable {
+    /// Whether the qualifiers of a column's name can mean this table.
+    pub(crate) fn answers_to(&self, name: &ast::ColumnName) -> bool {
+        let table = name.table.as_ref().is_none_or(|table| self.is_named(table));
+        table && name.schema.as_ref().is_none_or(|schema| *schema == self.schema)
+    }
+
+    /// Aliases are compared byte by byte, as table names are; information_schema's in any case.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        self.alias == name
+            || (self.schema == catalog::information_schema::SCHEMA_NAME
+                && self.alias.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Binder<'_, '_, '_> {
+    /// A column's name as an expression.
+    pub(super) fn bind_column(&mut self, name: &ast::ColumnName) -> Result<Expr> {
+        let clause = self.block().clause;
+        let in_aggregate = self.block().in_aggregate;
+        // HAVING prefers the select list; elsewhere an alias counts only when no table has it.
+        if clause == Clause::Having
+            && !in_aggregate
+            && let Some(alias) = self.block().find_alias(name)
+        {
+            return Ok(alias.expr.clone());
+        }
+        for level in (0..self.blocks.len()).rev() {
+            if let Some(found) = self.blocks[level].find_column(name)? {
+                let position = self.pass_inward(level, found.position);
+                return Ok(self.builder().column(position, found.result, found.printed));
+            }
+            let aliases_count = !in_aggregate
+                && (clause == Clause::OrderBy || clause == Clause::GroupBy)
+                && level + 1 == self.blocks.len();
+            if aliases_count && let Some(alias) = self.blocks[level].find_alias(name) {
+                return Ok(alias.expr.clone());
+            }
+        }
+        Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &clause.name()]))
+    }
+
+    /// ORDER BY and GROUP BY of a bare name: ORDER BY prefers the select list.
+    pub(super) fn bind_alias(&mut self, name: &ast::ColumnName) -> Option<Expr> {
+        self.block().find_alias(name).map(|alias| alias.expr.clone())
+    }
+
+    /// Makes a column of block `level` known to all blocks inside; its position in the
+    /// innermost.
+    pub(super) fn pass_inward(&mut self, level: usize, position: usize) -> usize {
+        let mut position = position;
+        for inner in level + 1..self.blocks.len() {
+            position = self.blocks[inner].outer_position(position);
+        }
+        position
+    }
+}

@@ -1,0 +1,65 @@
+//! ORDER BY and GROUP BY items.
+
+use super::*;
+use expr::{Expr, ExprKind};
+
+/// An item of ORDER BY or GROUP BY, bound.
+pub(super) enum Ordered {
+    /// A position in the select list, from 0.
+    Item(usize),
+    /// An expression.
+    Value(Expr),
+    /// A constant: orders nothing.
+    Nothing,
+}
+
+impl<'q> Binder<'_, '_, 'q> {
+    /// Binds an item; `items` are the select list's values.
+    pub(super) fn bind_order_item(
+        &mut self,
+        expression: &'q ast::Expression,
+        clause: Clause,
+        items: &[Expr],
+    ) -> Result<Ordered> {
+        self.block().clause = clause;
+        match expression {
+            ast::Expression::Literal(ast::Literal::Integer(number)) => {
+                let position = usize::try_from(*number).unwrap_or(0).wrapping_sub(1);
+                if position < items.len() {
+                    return Ok(Ordered::Item(position));
+                }
+                Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[number, &clause.name()]))
+            }
+            ast::Expression::Column(name) if clause == Clause::OrderBy => {
+                match self.bind_alias(name) {
+                    Some(bound) => Ok(item_or_value(bound, items)),
+                    None => Ok(item_or_value(self.bind_column(name)?, items)),
+                }
+            }
+            expression => {
+                let bound = self.bind_scalar(expression)?;
+                if matches!(bound.kind, ExprKind::Literal(_)) {
+                    return Ok(Ordered::Nothing);
+                }
+                Ok(item_or_value(bound, items))
+            }
+        }
+    }
+}
+
+fn item_or_value(bound: Expr, items: &[Expr]) -> Ordered {
+    match items.iter().position(|item| same(item, &bound)) {
+        Some(position) => Ordered::Item(position),
+        None => Ordered::Value(bound),
+    }
+}
+
+/// Whether two expressions are written the same way over the same columns.
+pub(crate) fn same(one: &Expr, other: &Expr) -> bool {
+    match (&one.kind, &other.kind) {
+        (ExprKind::Column { position: a, .. }, ExprKind::Column { position: b, .. }) => a == b,
+        (ExprKind::Column { .. }, _) | (_, ExprKind::Column { .. }) => false,
+        (a, b) if std::mem::discriminant(a) != std::mem::discriminant(b) => false,
+        (a, b) => format!("{a:?}") == format!("{b:?}"),
+    }
+}

@@ -1,0 +1,421 @@
+//! One SELECT: clauses in the order in which they see each other, then positions.
+
+use super::from::From;
+use super::grouping::Grouping;
+use super::order::{Ordered, same};
+use super::query::{Tail, lock_of};
+use super::set::empty_select;
+use super::*;
+use crate::optimize::{self, WantedOrder};
+use crate::physical::{QueryPlan, ResultColumn, SelectPlan, SortKey};
+use expr::ExprKind;
+
+/// What the clauses of a block came to, over virtual positions.
+struct Draft {
+    from: From,
+    conjuncts: Vec<Expr>,
+    plan: SelectPlan,
+    /// GROUP BY values; none without grouping.
+    keys: Option<Vec<Expr>>,
+    /// ORDER BY as values over the plain frame, where all of it can be said so.
+    wanted: Option<WantedOrder>,
+}
+
+impl<'q> Binder<'_, '_, 'q> {
+    pub(super) fn bind_select(
+        &mut self,
+        select: &'q ast::Select,
+        tail: Tail<'q>,
+        outer: &mut Vec<usize>,
+    ) -> Result<SelectPlan> {
+        self.push_block()?;
+        let draft = self.draft(select, tail);
+        let block = self.pop_block();
+        self.finish_block(block, draft?, outer)
+    }
+
+    /// A query of one row with the values of expressions.
+    pub(crate) fn bind_row_query(&mut self, row: &'q [ast::Expression]) -> Result<QueryPlan> {
+        let plan = self.bind_row(row, &mut Vec::new())?;
+        Ok(QueryPlan::Select(Box::new(plan)))
+    }
+
+    /// An expression in the block being bound.
+    pub(crate) fn bind_value(&mut self, expression: &'q ast::Expression) -> Result<Expr> {
+        self.bind_scalar(expression)
+    }
+
+    /// A row of VALUES as a block without tables.
+    pub(super) fn bind_row(
+        &mut self,
+        row: &'q [ast::Expression],
+        outer: &mut Vec<usize>,
+    ) -> Result<SelectPlan> {
+        self.push_block()?;
+        let values = row.iter().map(|value| self.bind_scalar(value)).collect::<Result<Vec<_>>>();
+        let block = self.pop_block();
+        let values = values?;
+        let named = values.iter().enumerate();
+        let columns = named.map(|(at, value)| expression_column(format!("column_{at}"), value));
+        let columns = columns.collect();
+        let draft = Draft {
+            from: From::default(),
+            conjuncts: Vec::new(),
+            plan: empty_select(values, columns),
+            keys: None,
+            wanted: None,
+        };
+        self.finish_block(block, draft, outer)
+    }
+
+    fn draft(&mut self, select: &'q ast::Select, tail: Tail<'q>) -> Result<Draft> {
+        if select.into.is_some() {
+            return Err(unsupported("SELECT ... INTO"));
+        }
+        if select.rollup {
+            return Err(unsupported("WITH ROLLUP"));
+        }
+        if select.procedure.is_some() {
+            return Err(unsupported("PROCEDURE"));
+        }
+        let mut from = self.bind_from(&select.from)?;
+        let (items, columns) = self.bind_items(&select.items)?;
+        let mut conjuncts = std::mem::take(&mut from.conjuncts);
+        if let Some(filter) = &select.filter {
+            conjuncts.extend(self.bind_conjuncts(filter, Clause::Where)?);
+        }
+        let mut keys = self.bind_group_by(&select.group_by, &items)?;
+        let having = match &select.having {
+            Some(having) => {
+                self.block().clause = Clause::Having;
+                Some(self.bind_scalar(having)?)
+            }
+            None => None,
+        };
+        let mut plan = empty_select(items, columns);
+        plan.having = having;
+        plan.distinct = select.options.distinct;
+        plan.calculate_found_rows = select.options.calculate_found_rows;
+        let implied = self.implied_order(select, tail, &keys);
+        let wanted = self.bind_order_by(tail.order_by, &mut plan, implied)?;
+        plan.limit = self.bind_limit(tail.limit)?;
+        (plan.lock, plan.lock_wait) = lock_of(tail.locking);
+        let grouped = !select.group_by.is_empty() || !self.block().aggregates.is_empty();
+        if !grouped {
+            keys.clear();
+        }
+        if select.options.straight_join {
+            from.sources.iter_mut().for_each(|source| source.straight = true);
+        }
+        Ok(Draft { from, conjuncts, plan, keys: grouped.then_some(keys), wanted })
+    }
+
+    /// MariaDB gives groups in the order of their keys when no other is asked for.
+    fn implied_order(
+        &self,
+        select: &ast::Select,
+        tail: Tail<'q>,
+        keys: &[Expr],
+    ) -> Vec<(Expr, bool)> {
+        if !tail.order_by.is_empty() || select.group_by.len() != keys.len() {
+            return Vec::new();
+        }
+        let descending = select.group_by.iter().map(|item| item.descending);
+        keys.iter().cloned().zip(descending).collect()
+    }
+
+    /// The select list: values, and what the client is told of them.
+    pub(super) fn bind_items(
+        &mut self,
+        items: &'q [ast::SelectItem],
+    ) -> Result<(Vec<Expr>, Vec<ResultColumn>)> {
+        let mut values = Vec::with_capacity(items.len());
+        let mut columns = Vec::with_capacity(items.len());
+        self.block().clause = Clause::FieldList;
+        for item in items {
+            match item {
+                ast::SelectItem::Wildcard => self.expand_all(&mut values, &mut columns)?,
+                ast::SelectItem::TableWildcard(table) => {
+                    self.expand_table(table, &mut values, &mut columns)?;
+                }
+                ast::SelectItem::Expression { expression, alias, text } => {
+                    let value = self.bind_scalar(expression)?;
+                    let name = alias.clone().unwrap_or_else(|| item_name(expression, text));
+                    columns.push(self.result_column(name, &value));
+                    values.push(value);
+                }
+            }
+        }
+        self.block().aliases = columns
+            .iter()
+            .zip(&values)
+            .map(|(column, value)| Alias { name: column.name.clone(), expr: value.clone() })
+            .collect();
+        Ok((values, columns))
+    }
+
+    fn expand_all(
+        &mut self,
+        values: &mut Vec<Expr>,
+        columns: &mut Vec<ResultColumn>,
+    ) -> Result<()> {
+        if self.block().tables.is_empty() {
+            return Err(SqlError::new(&codes::NO_TABLES_USED, &[]));
+        }
+        let merged = self.block().merged.clone();
+        for position in &merged {
+            self.push_column(*position, values, columns);
+        }
+        for table in 0..self.block().tables.len() {
+            for offset in 0..self.block().tables[table].columns.len() {
+                let table = &self.block().tables[table];
+                let position = table.first + offset;
+                if !table.columns[offset].hidden && !merged.contains(&position) {
+                    self.push_column(position, values, columns);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn expand_table(
+        &mut self,
+        name: &ast::TableName,
+        values: &mut Vec<Expr>,
+        columns: &mut Vec<ResultColumn>,
+    ) -> Result<()> {
+        let qualified = ast::ColumnName {
+            schema: name.schema.clone(),
+            table: Some(name.name.clone()),
+            name: String::new(),
+        };
+        let found = self.block().tables.iter().position(|table| table.answers_to(&qualified));
+        let Some(table) = found else {
+            return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[name]));
+        };
+        let table = &self.block().tables[table];
+        let (first, count) = (table.first, table.columns.len());
+        for position in first..first + count {
+            self.push_column(position, values, columns);
+        }
+        Ok(())
+    }
+
+    fn push_column(
+        &mut self,
+        position: usize,
+        values: &mut Vec<Expr>,
+        columns: &mut Vec<ResultColumn>,
+    ) {
+        let builder = self.builder();
+        let Some((_, column)) = self.block().column_at(position) else { return };
+        let value = builder.column(position, column.result, column.printed.clone());
+        let name = column.name.clone();
+        columns.push(self.result_column(name, &value));
+        values.push(value);
+    }
+
+    /// What the client is told of a value.
+    pub(super) fn result_column(&mut self, name: String, value: &Expr) -> ResultColumn {
+        if let ExprKind::Column { position, .. } = &value.kind
+            && let Some((table, column)) = self.block().column_at(*position)
+        {
+            return ResultColumn {
+                name,
+                org_name: column.org_name.clone(),
+                table: table.alias.clone(),
+                org_table: column.org_table.clone(),
+                schema: column.schema.clone(),
+                result: value.result,
+                flags: column.flags,
+            };
+        }
+        expression_column(name, value)
+    }
+
+    fn bind_group_by(&mut self, items: &'q [ast::OrderItem], values: &[Expr]) -> Result<Vec<Expr>> {
+        let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
+        for item in items {
+            let key = match self.bind_order_item(&item.expression, Clause::GroupBy, values)? {
+                Ordered::Item(position) => values[position].clone(),
+                Ordered::Value(value) => value,
+                Ordered::Nothing => self.builder().boolean(true),
+            };
+            let mut has_aggregate = false;
+            key.for_each_column(&mut |position| has_aggregate |= position >= AGGREGATE);
+            if has_aggregate {
+                let name = item.expression.to_string();
+                return Err(SqlError::new(&codes::WRONG_GROUP_FIELD, &[&name]));
+            }
+            keys.push(key);
+        }
+        Ok(keys)
+    }
+
+    /// ORDER BY: sort keys as positions of the projection, to which what is not selected is
+    /// added. The result is the order as values, if no key is an aggregate.
+    fn bind_order_by(
+        &mut self,
+        items: &'q [ast::OrderItem],
+        plan: &mut SelectPlan,
+        implied: Vec<(Expr, bool)>,
+    ) -> Result<Option<WantedOrder>> {
+        let shown = plan.columns.len();
+        let mut wanted = Vec::new();
+        for item in items {
+            let ordered =
+                self.bind_order_item(&item.expression, Clause::OrderBy, &plan.projection[..shown])?;
+            let value = match ordered {
+                Ordered::Nothing => continue,
+                Ordered::Item(position) => plan.projection[position].clone(),
+                Ordered::Value(value) => value,
+            };
+            wanted.push((value, item.descending));
+        }
+        if items.is_empty() {
+            wanted = implied;
+        }
+        for (value, descending) in &wanted {
+            let found = plan.projection.iter().position(|known| same(known, value));
+            let position = found.unwrap_or_else(|| {
+                plan.projection.push(value.clone());
+                plan.projection.len() - 1
+            });
+            if !plan.order_by.iter().any(|key| key.position == position) {
+                plan.order_by.push(SortKey { position, descending: *descending });
+            }
+        }
+        let has_aggregate = wanted.iter().any(|(value, _)| {
+            let mut found = false;
+            value.for_each_column(&mut |position| found |= position >= AGGREGATE);
+            found
+        });
+        Ok((!wanted.is_empty() && !has_aggregate).then_some(WantedOrder { keys: wanted }))
+    }
+
+    /// Brings a drafted block to the frame's positions and chooses how its tables are read.
+    fn finish_block(
+        &mut self,
+        block: Block,
+        draft: Draft,
+        outer: &mut Vec<usize>,
+    ) -> Result<SelectPlan> {
+        let Draft { mut from, mut conjuncts, mut plan, keys, wanted } = draft;
+        let mut block = block;
+        let grouping = match keys {
+            Some(keys) => {
+                let full = self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
+                let builder = self.builder();
+                let mut grouping = Grouping::new(builder, keys, &mut block, full);
+                for value in plan.projection.iter_mut().chain(&mut plan.having) {
+                    grouping.map(value)?;
+                }
+                for value in plan.projection.iter_mut().chain(&mut plan.having) {
+                    grouping.finish_expr(value);
+                }
+                Some(grouping)
+            }
+            None => None,
+        };
+        let outer_columns: Vec<usize> = block.outer.iter().map(|p| share(outer, *p)).collect();
+        plan.outer_columns = outer.len();
+        let first_apply = plan.outer_columns + block.columns;
+        plan.frame_columns = first_apply + block.applies.len();
+        let shift = plan.outer_columns;
+        let mut position = |virtual_position: usize| match virtual_position {
+            p if p >= APPLY => first_apply + (p - APPLY),
+            p if p >= OUTER => outer_columns[p - OUTER],
+            p => shift + p,
+        };
+        if grouping.is_none() {
+            for value in plan.projection.iter_mut().chain(&mut plan.having) {
+                value.map_columns(&mut position);
+            }
+        }
+        conjuncts.iter_mut().for_each(|conjunct| conjunct.map_columns(&mut position));
+        for source in &mut from.sources {
+            source.first += shift;
+            source.left_join.iter_mut().flatten().for_each(|on| on.map_columns(&mut position));
+        }
+        for apply in &mut block.applies {
+            apply.position = position(apply.position);
+            apply.outer_positions.iter_mut().for_each(|p| *p = position(*p));
+            apply.for_each_operand_mut(&mut |operand| operand.map_columns(&mut position));
+        }
+        let wanted = wanted.map(|mut wanted| {
+            wanted.keys.iter_mut().for_each(|(key, _)| key.map_columns(&mut position));
+            wanted
+        });
+        plan.aggregate = grouping.map(|grouping| grouping.finish(&mut position));
+        optimize::plan_block(self.context, plan, from.sources, conjuncts, block.applies, wanted)
+    }
+
+    /// A block over one table whose rows are changed. `values` are further expressions over the
+    /// same frame; they come back with the frame's positions.
+    pub(super) fn finish_change(
+        &mut self,
+        block: Block,
+        from: From,
+        conjuncts: Vec<Expr>,
+        plan: SelectPlan,
+        values: &mut [Expr],
+    ) -> Result<SelectPlan> {
+        if !block.aggregates.is_empty() {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
+        let first_apply = block.columns;
+        for value in values.iter_mut() {
+            value.map_columns(&mut |p| if p >= APPLY { first_apply + (p - APPLY) } else { p });
+        }
+        let wanted = wanted_of(&plan);
+        let draft = Draft { from, conjuncts, plan, keys: None, wanted };
+        self.finish_block(block, draft, &mut Vec::new())
+    }
+
+    /// ORDER BY of UPDATE and DELETE.
+    pub(super) fn bind_change_order(
+        &mut self,
+        items: &'q [ast::OrderItem],
+        plan: &mut SelectPlan,
+    ) -> Result<()> {
+        self.bind_order_by(items, plan, Vec::new()).map(|_| ())
+    }
+}
+
+fn wanted_of(plan: &SelectPlan) -> Option<WantedOrder> {
+    let keys = plan.order_by.iter();
+    let keys: Vec<(Expr, bool)> =
+        keys.map(|key| (plan.projection[key.position].clone(), key.descending)).collect();
+    (!keys.is_empty()).then_some(WantedOrder { keys })
+}
+
+/// The position of the enclosing block's `position` among those that a query reads.
+fn share(outer: &mut Vec<usize>, position: usize) -> usize {
+    outer.iter().position(|known| *known == position).unwrap_or_else(|| {
+        outer.push(position);
+        outer.len() - 1
+    })
+}
+
+fn expression_column(name: String, value: &Expr) -> ResultColumn {
+    ResultColumn {
+        name,
+        org_name: String::new(),
+        table: String::new(),
+        org_table: String::new(),
+        schema: String::new(),
+        result: value.result,
+        flags: 0,
+    }
+}
+
+/// The name of an item without an alias.
+fn item_name(expression: &ast::Expression, text: &str) -> String {
+    match expression {
+        ast::Expression::Column(column) => column.name.clone(),
+        ast::Expression::Literal(ast::Literal::String { bytes, .. }) => {
+            String::from_utf8_lossy(bytes).trim_start().to_string()
+        }
+        _ => text.trim_start().to_string(),
+    }
+}

@@ -1,0 +1,207 @@
+//! UNION, EXCEPT, INTERSECT and VALUES.
+
+use super::order::Ordered;
+use super::query::Tail;
+use super::*;
+use crate::physical::{
+    LimitPlan, QueryPlan, ResultColumn, SelectPlan, SetOperation, SetPlan, SortKey,
+};
+use engine_api::{LockMode, LockWait};
+use types::Value;
+
+impl<'q> Binder<'_, '_, 'q> {
+    /// A chain of set operations, from left to right.
+    pub(super) fn bind_set(
+        &mut self,
+        body: &'q ast::QueryBody,
+        tail: Tail<'q>,
+        outer: &mut Vec<usize>,
+    ) -> Result<QueryPlan> {
+        let mut chain = Vec::new();
+        let mut first = body;
+        while let ast::QueryBody::SetOperation { operator, all, left, right } = first {
+            chain.push((set_operation(*operator, *all)?, right));
+            first = left;
+        }
+        let first = self.bind_body(first, Tail::NONE, outer)?;
+        let mut rest = Vec::with_capacity(chain.len());
+        for (operation, body) in chain.into_iter().rev() {
+            let query = self.bind_body(body, Tail::NONE, outer)?;
+            if query.columns().len() != first.columns().len() {
+                return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+            }
+            rest.push((operation, query));
+        }
+        self.finish_set(first, rest, tail)
+    }
+
+    /// Puts a set plan together: common types, ORDER BY, LIMIT.
+    pub(super) fn finish_set(
+        &mut self,
+        first: QueryPlan,
+        rest: Vec<(SetOperation, QueryPlan)>,
+        tail: Tail<'q>,
+    ) -> Result<QueryPlan> {
+        let (mut first, mut rest) = (first, rest);
+        let mut columns = first.columns().to_vec();
+        for (position, column) in columns.iter_mut().enumerate() {
+            let all = std::iter::once(&first).chain(rest.iter().map(|(_, query)| query));
+            let types: Vec<ResultType> = all.map(|q| q.columns()[position].result).collect();
+            if types.len() > 1 {
+                column.result = self.common_type(&types)?;
+                column.org_name.clear();
+                column.table.clear();
+                column.org_table.clear();
+                column.schema.clear();
+                column.flags = 0;
+            }
+        }
+        self.convert(&mut first, &columns)?;
+        for (_, query) in &mut rest {
+            self.convert(query, &columns)?;
+        }
+        let order_by = self.bind_set_order(tail.order_by, &columns)?;
+        self.push_block()?;
+        let limit = self.bind_limit(tail.limit);
+        self.pop_block();
+        let set = SetPlan { first, rest, order_by, limit: limit?, columns };
+        Ok(QueryPlan::Set(Box::new(set)))
+    }
+
+    /// The type that values of all these types have together, as CASE decides it.
+    fn common_type(&self, types: &[ResultType]) -> Result<ResultType> {
+        let builder = self.builder();
+        let mut values: Vec<Expr> =
+            types.iter().map(|result| builder.computed(Value::Null, *result)).collect();
+        let last = values.pop();
+        let branches = values.into_iter().map(|value| (builder.boolean(true), value)).collect();
+        Ok(builder.case(None, branches, last)?.result)
+    }
+
+    /// Makes a query give values of the columns' types.
+    fn convert(&self, query: &mut QueryPlan, columns: &[ResultColumn]) -> Result<()> {
+        match query {
+            QueryPlan::Select(select) => {
+                for (value, column) in select.projection.iter_mut().zip(columns) {
+                    if value.result.column_type == column.result.column_type {
+                        continue;
+                    }
+                    let taken = std::mem::replace(value, self.builder().null());
+                    *value = self.converted(taken, column.result)?;
+                }
+                for (own, column) in select.columns.iter_mut().zip(columns) {
+                    own.result = column.result;
+                }
+                Ok(())
+            }
+            QueryPlan::Set(set) => {
+                self.convert(&mut set.first, columns)?;
+                for (_, query) in &mut set.rest {
+                    self.convert(query, columns)?;
+                }
+                for (own, column) in set.columns.iter_mut().zip(columns) {
+                    own.result = column.result;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// `CASE WHEN TRUE THEN value ELSE (a NULL of the wanted type) END`: CASE converts.
+    fn converted(&self, value: Expr, result: ResultType) -> Result<Expr> {
+        let builder = self.builder();
+        let other = builder.computed(Value::Null, result);
+        let mut case = builder.case(None, vec![(builder.boolean(true), value)], Some(other))?;
+        case.result = result;
+        Ok(case)
+    }
+
+    /// ORDER BY of a set operation: names and positions of its columns only.
+    fn bind_set_order(
+        &mut self,
+        items: &'q [ast::OrderItem],
+        columns: &[ResultColumn],
+    ) -> Result<Vec<SortKey>> {
+        self.push_block()?;
+        let builder = self.builder();
+        let values: Vec<Expr> = columns
+            .iter()
+            .enumerate()
+            .map(|(position, column)| builder.column(position, column.result, column.name.as_str()))
+            .collect();
+        let block = self.block();
+        block.aliases = columns
+            .iter()
+            .zip(&values)
+            .map(|(column, value)| Alias { name: column.name.clone(), expr: value.clone() })
+            .collect();
+        let mut keys = Vec::with_capacity(items.len());
+        let mut outcome = Ok(());
+        for item in items {
+            match self.bind_order_item(&item.expression, Clause::OrderBy, &values) {
+                Ok(Ordered::Item(position)) => {
+                    keys.push(SortKey { position, descending: item.descending });
+                }
+                Ok(Ordered::Nothing) => {}
+                Ok(Ordered::Value(_)) => {
+                    outcome = Err(unsupported("expressions in ORDER BY of a UNION"));
+                }
+                Err(error) => outcome = Err(error),
+            }
+        }
+        self.pop_block();
+        outcome.map(|()| keys)
+    }
+
+    /// VALUES (..), (..) as a query: a UNION ALL of selects without tables.
+    pub(super) fn bind_values_rows(
+        &mut self,
+        rows: &'q [Vec<ast::Expression>],
+        tail: Tail<'q>,
+        outer: &mut Vec<usize>,
+    ) -> Result<QueryPlan> {
+        let mut queries = Vec::with_capacity(rows.len());
+        for row in rows {
+            if row.len() != rows[0].len() {
+                return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
+            }
+            queries.push(QueryPlan::Select(Box::new(self.bind_row(row, outer)?)));
+        }
+        let mut queries = queries.into_iter();
+        let Some(first) = queries.next() else { return Err(unsupported("VALUES without rows")) };
+        let rest = queries.map(|query| (SetOperation::UnionAll, query)).collect();
+        self.finish_set(first, rest, tail)
+    }
+}
+
+fn set_operation(operator: ast::SetOperator, all: bool) -> Result<SetOperation> {
+    match (operator, all) {
+        (ast::SetOperator::Union, true) => Ok(SetOperation::UnionAll),
+        (ast::SetOperator::Union, false) => Ok(SetOperation::Union),
+        (ast::SetOperator::Except, false) => Ok(SetOperation::Except),
+        (ast::SetOperator::Intersect, false) => Ok(SetOperation::Intersect),
+        (ast::SetOperator::Except, true) => Err(unsupported("EXCEPT ALL")),
+        (ast::SetOperator::Intersect, true) => Err(unsupported("INTERSECT ALL")),
+    }
+}
+
+/// A block with a projection and nothing else.
+pub(crate) fn empty_select(projection: Vec<Expr>, columns: Vec<ResultColumn>) -> SelectPlan {
+    SelectPlan {
+        outer_columns: 0,
+        frame_columns: 0,
+        constant_filter: None,
+        constant_applies: Vec::new(),
+        tables: Vec::new(),
+        aggregate: None,
+        having: None,
+        projection,
+        distinct: false,
+        order_by: Vec::new(),
+        limit: LimitPlan::default(),
+        calculate_found_rows: false,
+        lock: LockMode::None,
+        lock_wait: LockWait::Wait,
+        columns,
+    }
+}

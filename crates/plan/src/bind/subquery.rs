@@ -1,0 +1,120 @@
+//! Subqueries in expressions: each becomes an [`Apply`] of the block and stands in the
+//! expression as a column from [`APPLY`] on.
+
+use super::expression::compare_operator;
+use super::*;
+use crate::physical::{ApplyKind, QueryPlan};
+use expr::{CompareOperator, CompareRule, ExprKind};
+
+impl<'q> Binder<'_, '_, 'q> {
+    /// Binds the query in a block of its own; the positions of this block that it reads.
+    fn bind_inner(&mut self, query: &'q ast::Query) -> Result<(QueryPlan, Vec<usize>)> {
+        let clause = self.block().clause;
+        let in_aggregate = std::mem::take(&mut self.block().in_aggregate);
+        let mut outer = Vec::new();
+        let plan = self.bind_query_with(query, &mut outer);
+        self.block().clause = clause;
+        self.block().in_aggregate = in_aggregate;
+        Ok((plan?, outer))
+    }
+
+    fn add_apply(
+        &mut self,
+        kind: ApplyKind,
+        (query, outer_positions): (QueryPlan, Vec<usize>),
+        result: ResultType,
+    ) -> Expr {
+        let applies = &mut self.block().applies;
+        let position = APPLY + applies.len();
+        applies.push(Apply { position, kind, outer_positions, query });
+        self.builder().column(position, result, "")
+    }
+
+    pub(super) fn bind_scalar_subquery(&mut self, query: &'q ast::Query) -> Result<Expr> {
+        let inner = self.bind_inner(query)?;
+        let columns = inner.0.columns();
+        if columns.len() != 1 {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
+        }
+        let result = columns[0].result.with_nullable(true);
+        Ok(self.add_apply(ApplyKind::Scalar, inner, result))
+    }
+
+    pub(super) fn bind_exists(&mut self, query: &'q ast::Query) -> Result<Expr> {
+        let inner = self.bind_inner(query)?;
+        Ok(self.add_apply(ApplyKind::Exists, inner, ResultType::boolean(false)))
+    }
+
+    pub(super) fn bind_in_subquery(
+        &mut self,
+        operand: &'q ast::Expression,
+        query: &'q ast::Query,
+        negated: bool,
+    ) -> Result<Expr> {
+        let operand = self.bind(operand)?;
+        let applied = self.apply_in(operand, query)?;
+        if negated { self.builder().not(applied) } else { Ok(applied) }
+    }
+
+    fn apply_in(&mut self, operand: Expr, query: &'q ast::Query) -> Result<Expr> {
+        let inner = self.bind_inner(query)?;
+        let mut operands = match operand.kind {
+            ExprKind::Row(items) => items,
+            kind => vec![Expr { kind, result: operand.result }],
+        };
+        let columns = inner.0.columns();
+        if columns.len() != operands.len() {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&operands.len()]));
+        }
+        let mut rules = Vec::with_capacity(operands.len());
+        let mut nullable = false;
+        for (operand, column) in operands.iter_mut().zip(columns) {
+            nullable |= operand.result.nullable || column.result.nullable;
+            rules.push(self.rule(operand, column.result)?);
+        }
+        let kind = ApplyKind::In { operand: operands, rules };
+        Ok(self.add_apply(kind, inner, ResultType::boolean(nullable)))
+    }
+
+    /// How a value is compared with a column of a subquery.
+    fn rule(&self, operand: &mut Expr, column: ResultType) -> Result<CompareRule> {
+        let builder = self.builder();
+        let other = builder.column(0, column, "");
+        let taken = std::mem::replace(operand, builder.null());
+        let compared = builder.compare(CompareOperator::Equal, taken, other)?;
+        match compared.kind {
+            ExprKind::Compare { rule, left, .. } => {
+                *operand = *left;
+                Ok(rule)
+            }
+            _ => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1])),
+        }
+    }
+
+    pub(super) fn bind_quantified(
+        &mut self,
+        operand: &'q ast::Expression,
+        operator: ast::BinaryOperator,
+        all: bool,
+        query: &'q ast::Query,
+    ) -> Result<Expr> {
+        let operator = compare_operator(operator).ok_or_else(|| unsupported("this operator"))?;
+        let mut operand = self.bind_scalar(operand)?;
+        match (operator, all) {
+            (CompareOperator::Equal, false) => return self.apply_in(operand, query),
+            (CompareOperator::NotEqual, true) => {
+                let applied = self.apply_in(operand, query)?;
+                return self.builder().not(applied);
+            }
+            _ => {}
+        }
+        let inner = self.bind_inner(query)?;
+        let columns = inner.0.columns();
+        if columns.len() != 1 {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
+        }
+        let rule = self.rule(&mut operand, columns[0].result)?;
+        let kind = ApplyKind::Quantified { operand, operator, rule, all };
+        Ok(self.add_apply(kind, inner, ResultType::boolean(true)))
+    }
+}

@@ -1,0 +1,156 @@
+//! A table's name to what the catalog knows of it.
+
+use super::*;
+use crate::physical::TableSource;
+use catalog::information_schema::VirtualTable;
+use catalog::{Privilege, TableEntry, TableRef};
+use engine_api::{ColumnDefault, ColumnDefinition, TableDefinition};
+use expr::flags;
+
+/// Columns that are part of some index.
+const PART_KEY: u16 = 16384;
+
+impl Binder<'_, '_, '_> {
+    /// The database of a table name: the one written, or the session's (1046).
+    pub(super) fn schema_of(&self, name: &ast::TableName) -> Result<String> {
+        match (&name.schema, self.context.database) {
+            (Some(schema), _) => Ok(schema.clone()),
+            (None, Some(database)) => Ok(database.to_string()),
+            (None, None) => Err(SqlError::new(&codes::NO_DB_ERROR, &[])),
+        }
+    }
+
+    /// Opens a table for `privilege`, with a shared metadata lock.
+    pub(super) fn open(&mut self, name: &ast::TableName, privilege: Privilege) -> Result<TableRef> {
+        let schema = self.schema_of(name)?;
+        let virtual_schema = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
+        if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
+            return Err(self.denied(privilege, &name.name));
+        }
+        let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
+        if let TableRef::Base(entry) = &table
+            && !self.entries.iter().any(|known| Arc::ptr_eq(&known.0, entry))
+        {
+            self.entries.push(EntryHandle(entry.clone()));
+        }
+        Ok(table)
+    }
+
+    /// Error 1142.
+    pub(super) fn denied(&self, privilege: Privilege, table: &str) -> SqlError {
+        let account = &self.context.user.account;
+        let command = privilege.name().to_ascii_uppercase();
+        let arguments: [&dyn std::fmt::Display; 4] =
+            [&command, &account.user, &account.host.0, &table];
+        SqlError::new(&codes::TABLEACCESS_DENIED_ERROR, &arguments)
+    }
+
+    /// Opens a table that is changed; information_schema cannot be (1044).
+    pub(super) fn open_for_change(
+        &mut self,
+        name: &ast::TableName,
+        privilege: Privilege,
+    ) -> Result<Arc<TableEntry>> {
+        match self.open(name, privilege)? {
+            TableRef::Base(entry) => Ok(entry),
+            TableRef::Virtual(_) => {
+                let account = &self.context.user.account;
+                Err(SqlError::new(
+                    &codes::DBACCESS_DENIED_ERROR,
+                    &[&account.user, &account.host.0, &"information_schema"],
+                ))
+            }
+        }
+    }
+}
+
+/// The columns of a table of the engine under a name.
+pub(super) fn base_columns(definition: &TableDefinition, alias: &str) -> Vec<NamedColumn> {
+    let columns = definition.columns.iter().enumerate();
+    columns
+        .map(|(position, column)| NamedColumn {
+            name: column.name.clone(),
+            result: ResultType::column(column.column_type, column.nullable),
+            printed: printed(&definition.schema, alias, &column.name),
+            org_name: column.name.clone(),
+            org_table: definition.name.clone(),
+            schema: definition.schema.clone(),
+            flags: column_flags(definition, position, column),
+            hidden: false,
+        })
+        .collect()
+}
+
+/// The columns of a table of information_schema under a name.
+pub(super) fn virtual_columns(table: &VirtualTable, alias: &str) -> Vec<NamedColumn> {
+    let schema = catalog::information_schema::SCHEMA_NAME;
+    let columns = table.columns.iter();
+    columns
+        .map(|column| NamedColumn {
+            name: column.name.to_string(),
+            result: ResultType::column(column.kind.column_type(), column.nullable),
+            printed: printed(schema, alias, column.name),
+            org_name: column.name.to_string(),
+            org_table: table.name.to_string(),
+            schema: schema.to_string(),
+            flags: 0,
+            hidden: false,
+        })
+        .collect()
+}
+
+fn printed(schema: &str, table: &str, column: &str) -> Arc<str> {
+    format!("`{schema}`.`{table}`.`{column}`").into()
+}
+
+/// Flags that MariaDB sends of a column beside those of its type.
+fn column_flags(definition: &TableDefinition, position: usize, column: &ColumnDefinition) -> u16 {
+    let mut bits = 0;
+    for index in &definition.indexes {
+        let Some(part) = index.parts.iter().position(|part| part.column == position) else {
+            continue;
+        };
+        bits |= PART_KEY;
+        if index.primary {
+            bits |= flags::PRIMARY_KEY;
+        }
+        if part == 0 && !index.primary {
+            let alone = index.unique && index.parts.len() == 1;
+            bits |= if alone { flags::UNIQUE_KEY } else { flags::MULTIPLE_KEY };
+        }
+    }
+    if column.auto_increment {
+        bits |= flags::AUTO_INCREMENT;
+    }
+    let timestamp = column.column_type.kind == types::TypeKind::Timestamp;
+    let now = column.default == ColumnDefault::CurrentTimestamp || column.on_update_now;
+    if timestamp && now {
+        bits |= flags::TIMESTAMP;
+    }
+    if column.on_update_now {
+        bits |= flags::ON_UPDATE_NOW;
+    }
+    if column.default == ColumnDefault::None && !column.nullable && !column.auto_increment {
+        bits |= flags::NO_DEFAULT;
+    }
+    bits
+}
+
+/// A table of FROM that is read, before it becomes a step.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    /// What is read.
+    pub table: TableSource,
+    /// Alias or name.
+    pub alias: String,
+    /// First position of its columns.
+    pub first: usize,
+    /// Number of its columns.
+    pub width: usize,
+    /// Conditions of ON when it is the right side of a left join.
+    pub left_join: Option<Vec<Expr>>,
+    /// STRAIGHT_JOIN: it is read after all sources before it.
+    pub straight: bool,
+    /// Index hints.
+    pub hints: Vec<ast::IndexHint>,
+}

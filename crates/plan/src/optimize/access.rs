@@ -1,0 +1,447 @@
+//! How one table can be read, and what that costs.
+
+use super::conjuncts::Conjunct;
+use super::facts::{FactReader, Facts, IndexRanges};
+use super::{Problem, cost, ordering};
+use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
+use catalog::TableEntry;
+use engine_api::{LockMode, ScanDirection, Statistics};
+use expr::{CompareOperator, CompareRule, Expr, ExprKind};
+use syntax::ast::{IndexHint, IndexHintKind, IndexHintPurpose};
+use types::{ColumnType, SqlError, TypeKind};
+
+/// One way to read a source.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub access: Access,
+    /// What one reading costs.
+    pub cost: f64,
+    /// What is paid once, before the first reading.
+    pub once: f64,
+    /// Rows that one reading gives, before conditions.
+    pub rows: f64,
+    /// Share of those rows that the conditions leave.
+    pub selectivity: f64,
+    /// The rows come in the wanted order.
+    pub ordered: bool,
+    pub possible_keys: Vec<usize>,
+}
+
+/// Numbers about a base table.
+struct Numbers {
+    statistics: Statistics,
+    rows: f64,
+}
+
+impl Numbers {
+    fn of(entry: &TableEntry) -> Result<Self, SqlError> {
+        let statistics = entry.handle()?.statistics();
+        let rows = (statistics.rows as f64).max(1.0);
+        Ok(Self { statistics, rows })
+    }
+
+    /// Rows for one value of the first `parts` parts of an index.
+    fn rows_of_prefix(&self, index: usize, parts: usize) -> f64 {
+        let known = self.statistics.distinct.get(index).and_then(|d| d.get(parts.wrapping_sub(1)));
+        match known {
+            Some(distinct) if *distinct > 0 => (self.rows / *distinct as f64).max(1.0),
+            _ => (self.rows * cost::EQUALITY.powi(parts as i32)).max(1.0),
+        }
+    }
+}
+
+impl Problem<'_> {
+    /// The best ways to read a source when `bound` sources have rows: the cheapest, and the
+    /// cheapest that gives the wanted order.
+    pub(super) fn candidates(&self, source: usize, bound: u64) -> Result<Vec<Candidate>, SqlError> {
+        let known = self.positions.constant_applies();
+        let own = 1u64 << source;
+        let is_left = self.sources[source].left_join.is_some();
+        let conjuncts = if is_left { &self.on[source] } else { &self.conjuncts };
+        let usable: Vec<&Conjunct> = conjuncts
+            .iter()
+            .filter(|c| c.sources & own != 0 && c.is_ready(bound | own, known))
+            .collect();
+        let mut candidates = match &self.sources[source].table {
+            TableSource::Base(entry) => self.base(source, bound, &entry.0, &usable)?,
+            TableSource::Derived(query) => vec![whole(query_rows(query), &usable)],
+            TableSource::Virtual { .. } => vec![whole(cost::DERIVED_ROWS, &usable)],
+        };
+        if bound != 0
+            && let Some(hash) = self.hash(source, bound, &usable)?
+        {
+            candidates.push(hash);
+        }
+        Ok(candidates)
+    }
+
+    fn base(
+        &self,
+        source: usize,
+        bound: u64,
+        entry: &TableEntry,
+        usable: &[&Conjunct],
+    ) -> Result<Vec<Candidate>, SqlError> {
+        let numbers = Numbers::of(entry)?;
+        let facts = self.facts(source, bound, entry, usable);
+        let definition = entry.definition();
+        let allowed = allowed_indexes(entry, &self.sources[source].hints);
+        let mut candidates = Vec::new();
+        let mut possible_keys = Vec::new();
+        for (number, index) in definition.indexes.iter().enumerate() {
+            if index.parts.is_empty() {
+                continue;
+            }
+            let Some(ranges) = facts.ranges(index) else { continue };
+            possible_keys.push(number);
+            if allowed.ranges[number] {
+                candidates.push(self.ranges(source, entry, number, ranges, &numbers, usable));
+            }
+        }
+        let forced = allowed.forced && !candidates.is_empty();
+        if !forced {
+            for (number, index) in definition.indexes.iter().enumerate() {
+                if number == 0 || (allowed.scans[number] && !index.parts.is_empty()) {
+                    candidates.extend(self.scan(source, entry, number, &numbers, usable));
+                }
+            }
+        }
+        for candidate in &mut candidates {
+            candidate.possible_keys.clone_from(&possible_keys);
+        }
+        Ok(candidates)
+    }
+
+    fn facts(&self, source: usize, bound: u64, entry: &TableEntry, usable: &[&Conjunct]) -> Facts {
+        let definition = entry.definition();
+        let types: Vec<ColumnType> = definition.columns.iter().map(|c| c.column_type).collect();
+        let known = self.positions.constant_applies();
+        let is_known = |expr: &Expr| {
+            let (sources, applies) = self.positions.reads(expr);
+            sources & !bound == 0 && applies & !known == 0
+        };
+        let reader = FactReader {
+            builder: &self.builder,
+            first: self.sources[source].first,
+            types: &types,
+            is_known: &is_known,
+        };
+        reader.read(usable.iter().map(|conjunct| &conjunct.expr))
+    }
+
+    /// Whether an index alone has all columns that are read of a source.
+    fn is_covering(&self, source: usize, entry: &TableEntry, index: usize) -> bool {
+        if index == 0 || self.lock != LockMode::None {
+            return false;
+        }
+        let layout = &entry.layouts().indexes[index];
+        let used = self.used[source].iter().enumerate();
+        used.filter(|(_, used)| **used).all(|(column, _)| layout.covers(column))
+    }
+
+    fn ranges(
+        &self,
+        source: usize,
+        entry: &TableEntry,
+        index: usize,
+        found: IndexRanges,
+        numbers: &Numbers,
+        usable: &[&Conjunct],
+    ) -> Candidate {
+        let definition = &entry.definition().indexes[index];
+        let rows = range_rows(&found, definition, index, numbers);
+        let covering = self.is_covering(source, entry, index);
+        let row_cost = match (index, covering) {
+            (0, _) => cost::ROW,
+            (_, true) => cost::COVERED_ROW,
+            (_, false) => cost::FETCHED_ROW,
+        };
+        let count = found.ranges.len() as f64;
+        let full = definition.parts.len();
+        let is_point = index == 0
+            && found.equal_parts == full
+            && found.used_parts == full
+            && definition.parts.iter().all(|part| part.prefix.is_none())
+            && point_key(&found.ranges).is_some();
+        let order = self.order_of(source, entry, index, found.equal_parts, is_point);
+        let direction = order.unwrap_or(ScanDirection::Forward);
+        let access = match (is_point, point_key(&found.ranges)) {
+            (true, Some(key)) => Access::Point { key },
+            _ => Access::Ranges { index, ranges: found.ranges, direction, covering },
+        };
+        // Conditions that made the ranges leave everything that the ranges give.
+        let selectivity = selectivity(usable, found.used_parts);
+        Candidate {
+            access,
+            cost: count * cost::DESCENT + rows * row_cost,
+            once: 0.0,
+            rows,
+            selectivity,
+            ordered: order.is_some(),
+            possible_keys: Vec::new(),
+        }
+    }
+
+    fn scan(
+        &self,
+        source: usize,
+        entry: &TableEntry,
+        index: usize,
+        numbers: &Numbers,
+        usable: &[&Conjunct],
+    ) -> Option<Candidate> {
+        let covering = self.is_covering(source, entry, index);
+        let order = self.order_of(source, entry, index, 0, false);
+        if index != 0 && !covering && order.is_none() {
+            return None;
+        }
+        let row_cost = match (index, covering) {
+            (0, _) => cost::ROW,
+            (_, true) => cost::COVERED_ROW,
+            (_, false) => cost::FETCHED_ROW,
+        };
+        let direction = order.unwrap_or(ScanDirection::Forward);
+        Some(Candidate {
+            access: Access::Scan { index, direction, covering },
+            cost: numbers.rows * row_cost,
+            once: 0.0,
+            rows: numbers.rows,
+            selectivity: selectivity(usable, 0),
+            ordered: order.is_some(),
+            possible_keys: Vec::new(),
+        })
+    }
+
+    /// The direction in which an index gives the wanted order, if it does.
+    fn order_of(
+        &self,
+        source: usize,
+        entry: &TableEntry,
+        index: usize,
+        equal_parts: usize,
+        is_point: bool,
+    ) -> Option<ScanDirection> {
+        let wanted = self.wanted.as_ref()?;
+        let first = self.sources[source].first;
+        let width = self.sources[source].width;
+        ordering::direction(entry.definition(), index, equal_parts, is_point, first, width, wanted)
+    }
+
+    /// A hash table of the source's rows, if equalities with bound sources allow it.
+    fn hash(
+        &self,
+        source: usize,
+        bound: u64,
+        usable: &[&Conjunct],
+    ) -> Result<Option<Candidate>, SqlError> {
+        let own = 1u64 << source;
+        let mut keys = Vec::new();
+        for conjunct in usable {
+            let ExprKind::Compare { operator: CompareOperator::Equal, rule, left, right } =
+                &conjunct.expr.kind
+            else {
+                continue;
+            };
+            if conjunct.applies != 0 || !is_hashable(*rule, left, right) {
+                continue;
+            }
+            let (reads_left, reads_right) =
+                (self.positions.reads(left).0, self.positions.reads(right).0);
+            if reads_left == own && reads_right & own == 0 && reads_right & bound != 0 {
+                keys.push(((**right).clone(), (**left).clone()));
+            } else if reads_right == own && reads_left & own == 0 && reads_left & bound != 0 {
+                keys.push(((**left).clone(), (**right).clone()));
+            }
+        }
+        if keys.is_empty() {
+            return Ok(None);
+        }
+        let alone: Vec<&Conjunct> =
+            usable.iter().filter(|c| c.sources == own && c.applies == 0).copied().collect();
+        let candidates = match &self.sources[source].table {
+            TableSource::Base(entry) => self.base(source, 0, &entry.0, &alone)?,
+            TableSource::Derived(query) => vec![whole(query_rows(query), &alone)],
+            TableSource::Virtual { .. } => vec![whole(cost::DERIVED_ROWS, &alone)],
+        };
+        let Some(build) = candidates.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
+            return Ok(None);
+        };
+        let kept = build.rows * build.selectivity;
+        let alone: Vec<Conjunct> = alone.into_iter().cloned().collect();
+        // An equality with a key leaves about one row in as many as there are different keys.
+        let rows = (kept * cost::EQUALITY.powi(keys.len() as i32)).max(1.0);
+        Ok(Some(Candidate {
+            access: Access::Hash {
+                build: Box::new(build.access),
+                build_condition: super::conjuncts::and_all(alone),
+                keys,
+            },
+            cost: cost::PROBE + rows * cost::COVERED_ROW,
+            once: build.cost + kept * cost::HASHED_ROW,
+            rows,
+            selectivity: 1.0,
+            ordered: false,
+            possible_keys: build.possible_keys,
+        }))
+    }
+}
+
+/// All rows of something that has no index.
+fn whole(rows: f64, usable: &[&Conjunct]) -> Candidate {
+    Candidate {
+        access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
+        cost: rows * cost::ROW,
+        once: rows * cost::ROW,
+        rows,
+        selectivity: selectivity(usable, 0),
+        ordered: false,
+        possible_keys: Vec::new(),
+    }
+}
+
+/// Rows that a query may give.
+fn query_rows(query: &QueryPlan) -> f64 {
+    match query {
+        QueryPlan::Select(select) => {
+            if select.aggregate.as_ref().is_some_and(|aggregate| aggregate.keys.is_empty()) {
+                return 1.0;
+            }
+            let rows = select.tables.iter().map(|step| step.rows_estimate.max(1) as f64);
+            let rows: f64 = rows.product();
+            match super::streaming_limit(select) {
+                Some(limit) => rows.min(limit as f64),
+                None => rows,
+            }
+        }
+        QueryPlan::Set(set) => {
+            query_rows(&set.first) + set.rest.iter().map(|(_, q)| query_rows(q)).sum::<f64>()
+        }
+    }
+}
+
+/// Which indexes hints allow.
+struct Allowed {
+    ranges: Vec<bool>,
+    scans: Vec<bool>,
+    forced: bool,
+}
+
+fn allowed_indexes(entry: &TableEntry, hints: &[IndexHint]) -> Allowed {
+    let definition = entry.definition();
+    let count = definition.indexes.len();
+    let mut allowed =
+        Allowed { ranges: vec![true; count], scans: vec![true; count], forced: false };
+    let position = |name: &String| {
+        definition.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
+    };
+    let mut named = vec![false; count];
+    let mut only_named = false;
+    for hint in hints {
+        if !matches!(hint.purpose, IndexHintPurpose::All | IndexHintPurpose::Join) {
+            continue;
+        }
+        let indexes = hint.indexes.iter().filter_map(position);
+        match hint.kind {
+            IndexHintKind::Ignore => indexes.for_each(|index| {
+                allowed.ranges[index] = false;
+                allowed.scans[index] = false;
+            }),
+            kind => {
+                only_named = true;
+                allowed.forced |= kind == IndexHintKind::Force;
+                indexes.for_each(|index| named[index] = true);
+            }
+        }
+    }
+    if only_named {
+        for (index, named) in named.into_iter().enumerate() {
+            allowed.ranges[index] &= named;
+            allowed.scans[index] &= named;
+        }
+    }
+    allowed
+}
+
+/// Rows that ranges of an index may hold.
+fn range_rows(
+    found: &IndexRanges,
+    index: &engine_api::IndexDefinition,
+    number: usize,
+    numbers: &Numbers,
+) -> f64 {
+    let mut rows = 0.0;
+    for range in &found.ranges {
+        rows += one_range_rows(range, index, number, numbers);
+    }
+    rows.min(numbers.rows).max(1.0)
+}
+
+fn one_range_rows(
+    range: &RangePlan,
+    index: &engine_api::IndexDefinition,
+    number: usize,
+    numbers: &Numbers,
+) -> f64 {
+    let parts = range.equal.len();
+    let finds_one = index.unique && parts == index.parts.len();
+    if finds_one && range.equal.iter().all(|value| matches!(value, RangeValue::Equal(_))) {
+        return 1.0;
+    }
+    let rows = if parts == 0 { numbers.rows } else { numbers.rows_of_prefix(number, parts) };
+    match (&range.lower, &range.upper) {
+        (Some(_), Some(_)) => rows * cost::TWO_BOUNDS,
+        (Some(_), None) | (None, Some(_)) => rows * cost::ONE_BOUND,
+        (None, None) => rows,
+    }
+}
+
+/// The key of the one row, if the one range is made of equalities.
+fn point_key(ranges: &[RangePlan]) -> Option<Vec<Expr>> {
+    let [range] = ranges else { return None };
+    if range.lower.is_some() || range.upper.is_some() {
+        return None;
+    }
+    let values = range.equal.iter().map(|value| match value {
+        RangeValue::Equal(value) => Some(value.clone()),
+        RangeValue::NullSafe(_) | RangeValue::Null => None,
+    });
+    values.collect()
+}
+
+/// The share of rows that conditions leave; `used` of them have made the access already.
+fn selectivity(conjuncts: &[&Conjunct], used: usize) -> f64 {
+    let mut shares: Vec<f64> = conjuncts.iter().map(|c| share(&c.expr)).collect();
+    shares.sort_by(f64::total_cmp);
+    shares.iter().skip(used).product::<f64>().max(1e-6)
+}
+
+fn share(condition: &Expr) -> f64 {
+    match &condition.kind {
+        ExprKind::Compare { operator, .. } => match operator {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => cost::EQUALITY,
+            CompareOperator::NotEqual => 0.9,
+            _ => cost::ONE_BOUND,
+        },
+        ExprKind::Between { negated: false, .. } => cost::TWO_BOUNDS,
+        ExprKind::In { list, negated: false, .. } => (cost::EQUALITY * list.len() as f64).min(0.5),
+        _ => cost::OTHER,
+    }
+}
+
+/// Whether equal values of both sides have equal hashes: see `Access::Hash`.
+fn is_hashable(rule: CompareRule, left: &Expr, right: &Expr) -> bool {
+    let (a, b) = (&left.result.column_type, &right.result.column_type);
+    match rule {
+        CompareRule::Integer | CompareRule::Decimal => a.kind.is_number() && b.kind.is_number(),
+        CompareRule::Double => a.kind.is_number() && b.kind.is_number(),
+        CompareRule::Text(collation) => {
+            a.kind.is_string()
+                && b.kind.is_string()
+                && a.collation == collation
+                && b.collation == collation
+        }
+        CompareRule::DateTime | CompareRule::Time => {
+            a.kind == b.kind && a.kind.is_temporal() && a.kind != TypeKind::Null
+        }
+    }
+}

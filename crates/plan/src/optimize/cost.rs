@@ -1,0 +1,33 @@
+//! Costs in units of one row read in key order, and what is guessed where nothing is known.
+
+/// A row of a sequential scan.
+pub(super) const ROW: f64 = 1.0;
+/// A key of a secondary index that is not followed to its row.
+pub(super) const COVERED_ROW: f64 = 0.8;
+/// A row fetched through a secondary index.
+pub(super) const FETCHED_ROW: f64 = 4.0;
+/// Coming to the first key of a range.
+pub(super) const DESCENT: f64 = 3.0;
+/// A row put into a hash table.
+pub(super) const HASHED_ROW: f64 = 0.7;
+/// A probe of a hash table.
+pub(super) const PROBE: f64 = 0.6;
+/// A row that is sorted, per doubling of their number.
+pub(super) const SORTED_ROW: f64 = 0.25;
+
+/// Share of rows that an equality leaves when nothing is known of the column.
+pub(super) const EQUALITY: f64 = 0.1;
+/// Share of rows that one bound leaves.
+pub(super) const ONE_BOUND: f64 = 0.3;
+/// Share of rows that two bounds leave.
+pub(super) const TWO_BOUNDS: f64 = 0.05;
+/// Share of rows that another condition leaves.
+pub(super) const OTHER: f64 = 0.5;
+
+/// Rows of a derived table about which nothing is known.
+pub(super) const DERIVED_ROWS: f64 = 100.0;
+
+/// What sorting so many rows costs.
+pub(super) fn sort(rows: f64) -> f64 {
+    rows * rows.max(2.0).log2() * SORTED_ROW
+}

@@ -1,0 +1,198 @@
+//! From a bound block to steps: join order, access paths, where conditions are tested.
+
+mod access;
+pub(crate) mod conjuncts;
+mod cost;
+mod facts;
+mod join_order;
+mod ordering;
+mod outer_join;
+mod propagate;
+mod used;
+
+use crate::bind::table::Source;
+use crate::context::PlanContext;
+use crate::physical::{Access, Apply, SelectPlan, TableSource, TableStep};
+use conjuncts::{Conjunct, Positions, and_all};
+use engine_api::LockMode;
+use expr::{Builder, Expr, ExprKind};
+use types::SqlError;
+
+/// An order of rows asked for, over the plain frame; the bool is DESC.
+#[derive(Clone, Debug)]
+pub(crate) struct WantedOrder {
+    /// Keys, most significant first.
+    pub keys: Vec<(Expr, bool)>,
+}
+
+/// A block being planned: what access choice looks at.
+pub(crate) struct Problem<'b> {
+    builder: Builder<'b>,
+    sources: Vec<Source>,
+    positions: Positions,
+    conjuncts: Vec<Conjunct>,
+    /// ON conditions of each source.
+    on: Vec<Vec<Conjunct>>,
+    applies: Vec<Apply>,
+    wanted: Option<WantedOrder>,
+    lock: LockMode,
+    /// For every source, the columns that the block reads.
+    used: Vec<Vec<bool>>,
+    /// LIMIT as a number, offset included, when rows stream to it.
+    limit: Option<u64>,
+}
+
+/// Fills in `plan.tables` and where its conditions go. Positions are those of the frame.
+pub(crate) fn plan_block(
+    context: &PlanContext<'_>,
+    plan: SelectPlan,
+    sources: Vec<Source>,
+    conjuncts: Vec<Expr>,
+    applies: Vec<Apply>,
+    wanted: Option<WantedOrder>,
+) -> Result<SelectPlan, SqlError> {
+    let builder = Builder::new(&context.eval.settings);
+    let mut plan = plan;
+    let mut sources = sources;
+    let mut conjuncts = conjuncts;
+    outer_join::simplify(&mut sources, &mut conjuncts);
+    propagate::equalities(&builder, &mut conjuncts)?;
+    let positions = Positions::new(&plan, &sources, &applies);
+    let conjuncts = positions.all(conjuncts);
+    let on = sources.iter().map(|s| positions.all(s.left_join.clone().unwrap_or_default()));
+    let on = on.collect();
+    let used = used::columns(&plan, &sources, &conjuncts, &applies, wanted.as_ref());
+    let limit = streaming_limit(&plan);
+    let problem = Problem {
+        builder,
+        sources,
+        positions,
+        conjuncts,
+        on,
+        applies,
+        wanted,
+        lock: plan.lock,
+        used,
+        limit,
+    };
+    let chosen = join_order::choose(&problem)?;
+    if chosen.ordered {
+        plan.order_by.clear();
+        if plan.aggregate.is_none() {
+            plan.projection.truncate(plan.columns.len());
+        }
+    }
+    place(problem, chosen, &mut plan);
+    Ok(plan)
+}
+
+/// LIMIT plus OFFSET, where every row that passes counts at once.
+fn streaming_limit(plan: &SelectPlan) -> Option<u64> {
+    if plan.aggregate.is_some() || plan.distinct || plan.calculate_found_rows {
+        return None;
+    }
+    let number = |expr: &Option<Expr>| match expr {
+        None => Some(0),
+        Some(expr) => match expr.literal() {
+            Some(types::Value::Int(v)) => u64::try_from(*v).ok(),
+            Some(types::Value::UInt(v)) => Some(*v),
+            _ => None,
+        },
+    };
+    plan.limit.count.as_ref()?;
+    number(&plan.limit.count)?.checked_add(number(&plan.limit.offset)?)
+}
+
+/// Puts subqueries and conditions where they can be decided first.
+fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan) {
+    let Problem { mut sources, mut conjuncts, mut on, positions, applies, .. } = problem;
+    let mut applies: Vec<Option<Apply>> = applies.into_iter().map(Some).collect();
+    let ready = positions.constant_applies();
+    for (number, apply) in applies.iter_mut().enumerate() {
+        if ready & (1 << number) != 0 {
+            plan.constant_applies.extend(apply.take());
+        }
+    }
+    let constant = conjuncts::take(&mut conjuncts, 0, ready);
+    plan.constant_filter = and_all(constant);
+    let (mut bound, mut known) = (0u64, ready);
+    let mut steps = Vec::with_capacity(sources.len());
+    for step in chosen.steps {
+        bound |= 1 << step.source;
+        let source = &mut sources[step.source];
+        let is_left = source.left_join.is_some();
+        let mut condition = std::mem::take(&mut on[step.source]);
+        if !is_left {
+            condition.extend(conjuncts::take(&mut conjuncts, bound, known));
+        }
+        let mut own_applies = Vec::new();
+        for (number, apply) in applies.iter_mut().enumerate() {
+            if apply.is_some() && positions.apply_is_ready(number, bound, known) {
+                own_applies.extend(apply.take());
+                known |= 1 << number;
+            }
+        }
+        let filter = conjuncts::take(&mut conjuncts, bound, known);
+        let table = std::mem::replace(&mut source.table, placeholder());
+        steps.push(TableStep {
+            source: table,
+            alias: std::mem::take(&mut source.alias),
+            first_position: source.first,
+            access: step.access,
+            left_join: is_left,
+            condition: and_all(condition),
+            applies: own_applies,
+            filter: and_all(filter),
+            rows_estimate: step.rows,
+            possible_keys: step.possible_keys,
+        });
+    }
+    plan.tables = steps;
+    if !conjuncts.is_empty() {
+        // Only a block without tables has conditions left: they read subqueries.
+        let rest = and_all(conjuncts);
+        plan.constant_filter = match (plan.constant_filter.take(), rest) {
+            (Some(one), Some(other)) => Some(conjuncts::and(one, other)),
+            (one, other) => one.or(other),
+        };
+    }
+}
+
+fn placeholder() -> TableSource {
+    use crate::bind::set::empty_select;
+    use crate::physical::QueryPlan;
+    TableSource::Derived(Box::new(QueryPlan::Select(Box::new(empty_select(
+        Vec::new(),
+        Vec::new(),
+    )))))
+}
+
+/// Whether an UPDATE's scan could come to rows that it has already changed.
+pub(crate) fn meets_own_changes(select: &SelectPlan, assigned: &[(usize, Option<Expr>)]) -> bool {
+    if !select.order_by.is_empty() {
+        return true;
+    }
+    let Some(step) = select.tables.first() else { return false };
+    let TableSource::Base(entry) = &step.source else { return true };
+    let index = match &step.access {
+        Access::Point { .. } => return false,
+        Access::Scan { index, .. } | Access::Ranges { index, .. } => *index,
+        Access::Hash { .. } => return true,
+    };
+    let definition = entry.0.definition();
+    let clustered = &definition.indexes[0];
+    let keys = definition.indexes[index].parts.iter().chain(&clustered.parts);
+    let mut keys = keys.map(|part| part.column);
+    let now = definition.columns.iter().enumerate().filter(|(_, column)| column.on_update_now);
+    let changed: Vec<usize> =
+        assigned.iter().map(|(column, _)| *column).chain(now.map(|(at, _)| at)).collect();
+    keys.any(|key| changed.contains(&key))
+}
+
+/// The position of a bare column.
+fn column_position(expr: &Expr) -> Option<usize> {
+    match &expr.kind {
+        ExprKind::Column { position, .. } => Some(*position),
+        _ => None,
+    }
+}

@@ -1,0 +1,53 @@
+//! A left join whose NULL rows WHERE refuses is an inner join.
+
+use super::column_position;
+use crate::bind::table::Source;
+use expr::{CompareOperator, Expr, ExprKind, Test};
+
+/// Marks such joins inner; their conditions are added to `conjuncts`.
+pub(super) fn simplify(sources: &mut [Source], conjuncts: &mut Vec<Expr>) {
+    loop {
+        let found = sources.iter_mut().find(|source| {
+            source.left_join.is_some()
+                && conjuncts.iter().any(|conjunct| {
+                    refuses_nulls(conjunct, source.first, source.first + source.width)
+                })
+        });
+        let Some(source) = found else { return };
+        conjuncts.extend(source.left_join.take().unwrap_or_default());
+    }
+}
+
+/// Whether a condition cannot be true when all columns in `first..end` are NULL.
+fn refuses_nulls(condition: &Expr, first: usize, end: usize) -> bool {
+    let is_null = |expr: &Expr| is_null_then(expr, first, end);
+    match &condition.kind {
+        ExprKind::Compare { operator, left, right, .. } => {
+            *operator != CompareOperator::NullSafeEqual && (is_null(left) || is_null(right))
+        }
+        ExprKind::Between { operand, negated: false, .. }
+        | ExprKind::In { operand, negated: false, .. }
+        | ExprKind::Like { operand, .. } => is_null(operand),
+        ExprKind::Is { operand, test: Test::Null, negated: true }
+        | ExprKind::Is { operand, test: Test::True, negated: false } => is_null(operand),
+        ExprKind::Or(list) => list.iter().all(|branch| refuses_nulls(branch, first, end)),
+        ExprKind::And(list) => list.iter().any(|branch| refuses_nulls(branch, first, end)),
+        _ => false,
+    }
+}
+
+/// Whether an expression is NULL when all columns in `first..end` are.
+fn is_null_then(expr: &Expr, first: usize, end: usize) -> bool {
+    if let Some(position) = column_position(expr) {
+        return (first..end).contains(&position);
+    }
+    match &expr.kind {
+        ExprKind::Arithmetic { left, right, .. } => {
+            is_null_then(left, first, end) || is_null_then(right, first, end)
+        }
+        ExprKind::Cast(operand) | ExprKind::ConvertText(operand) => {
+            is_null_then(operand, first, end)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,34 @@
+//! Walking over parts of plans.
+
+use crate::physical::{Apply, ApplyKind, QueryPlan, ResultColumn};
+use expr::Expr;
+
+impl Apply {
+    /// Calls `visit` with the values of the left side.
+    pub(crate) fn for_each_operand(&self, visit: &mut dyn FnMut(&Expr)) {
+        match &self.kind {
+            ApplyKind::Scalar | ApplyKind::Exists => {}
+            ApplyKind::In { operand, .. } => operand.iter().for_each(visit),
+            ApplyKind::Quantified { operand, .. } => visit(operand),
+        }
+    }
+
+    /// Calls `visit` with the values of the left side for changing them.
+    pub(crate) fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match &mut self.kind {
+            ApplyKind::Scalar | ApplyKind::Exists => {}
+            ApplyKind::In { operand, .. } => operand.iter_mut().for_each(visit),
+            ApplyKind::Quantified { operand, .. } => visit(operand),
+        }
+    }
+}
+
+impl QueryPlan {
+    /// The result's columns for changing them.
+    pub(crate) fn columns_mut(&mut self) -> &mut [ResultColumn] {
+        match self {
+            Self::Select(select) => &mut select.columns,
+            Self::Set(set) => &mut set.columns,
+        }
+    }
+}
