@@ -2,30 +2,28 @@
 
 use crate::bind::{Binder, Clause, NamedColumn, NamedTable, unsupported};
 use crate::context::PlanContext;
-use crate::physical::{EntryHandle, InsertRows, Plan, ResultColumn};
-use catalog::{Catalog, MetadataLockSet};
-use expr::{Expr, ResultType};
+use crate::physical::{InsertRows, Plan, ResultColumn};
+use catalog::TableEntry;
+use expr::Expr;
+use std::sync::Arc;
 use syntax::ast::{Expression, Statement};
 use types::SqlError;
 
 /// A plan with what it depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Prepared {
-    /// What `exec` runs.
-    pub plan: Plan,
-    /// Types that were assumed for the parameters.
-    pub parameter_types: Vec<ResultType>,
-    /// The catalog's version when the plan was made.
-    pub catalog_version: u64,
-    /// Tables of the engine that it reads or changes.
-    pub tables: Vec<EntryHandle>,
-    /// May be run again: it holds no value of a variable. (Settings such as sql_mode,
-    /// collation_connection and the default database are the session's to compare.)
-    pub reusable: bool,
+    plan: Plan,
+    tables: Vec<Arc<TableEntry>>,
+    is_reusable: bool,
 }
 
 impl Prepared {
-    /// The result set's columns; empty if the statement has none.
+    /// What the executor runs.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Columns of the result; none for changes.
     pub fn columns(&self) -> &[ResultColumn] {
         match &self.plan {
             Plan::Query(query) => query.columns(),
@@ -34,45 +32,25 @@ impl Prepared {
         }
     }
 
-    /// Whether the statement only reads and locks nothing.
-    pub fn is_query(&self) -> bool {
-        matches!(self.plan, Plan::Query(_))
+    /// The engine's tables that it reads or changes.
+    pub fn tables(&self) -> &[Arc<TableEntry>] {
+        &self.tables
     }
 
-    /// Takes the shared metadata locks of the tables for another execution. False if a
-    /// definition has changed meanwhile: the statement must be prepared again.
-    pub fn lock_tables(
-        &self,
-        catalog: &Catalog,
-        locks: &mut MetadataLockSet,
-    ) -> Result<bool, SqlError> {
-        for table in &self.tables {
-            let definition = table.0.definition();
-            let lock = catalog.lock(&definition.schema, &definition.name);
-            locks.acquire(&lock, catalog::LockKind::Shared)?;
-            if !table.0.is_current() {
-                return Ok(false);
-            }
-        }
-        Ok(catalog.version() == self.catalog_version)
+    /// It reads and changes nothing.
+    pub fn uses_no_table(&self) -> bool {
+        self.tables.is_empty()
     }
 
-    /// Whether values of these types fit the plan.
-    pub fn fits(&self, parameters: &[ResultType]) -> bool {
-        self.parameter_types.len() == parameters.len()
-            && self.parameter_types.iter().zip(parameters).all(|(a, b)| {
-                a.column_type.kind == b.column_type.kind
-                    && a.column_type.unsigned == b.column_type.unsigned
-                    && a.column_type.scale == b.column_type.scale
-                    && a.column_type.collation == b.column_type.collation
-            })
+    /// It may be run again: it holds no value of a variable. Its tables, the settings, the
+    /// default database and the types of the parameters are the caller's to compare.
+    pub fn is_reusable(&self) -> bool {
+        self.is_reusable
     }
 }
 
 /// Plans SELECT, INSERT, REPLACE, UPDATE, DELETE. Other statements are the session's own.
 pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<Prepared, SqlError> {
-    let catalog_version = context.catalog.version();
-    let parameter_types = context.parameters.to_vec();
     let mut binder = Binder::new(context);
     let plan = match statement {
         Statement::Query(query) => Plan::Query(binder.bind_query(query)?),
@@ -81,9 +59,8 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
         Statement::Delete(delete) => Plan::Delete(Box::new(binder.bind_delete(delete)?)),
         other => return Err(unsupported(other.feature())),
     };
-    let tables = std::mem::take(&mut binder.entries);
-    let reusable = binder.reusable && is_small(&plan);
-    Ok(Prepared { plan, parameter_types, catalog_version, tables, reusable })
+    let is_reusable = binder.reusable && is_small(&plan);
+    Ok(Prepared { plan, tables: entries(binder), is_reusable })
 }
 
 /// Rows of one INSERT above which its plan is not worth keeping.
@@ -118,12 +95,13 @@ pub fn select_values(
     expressions: &[Expression],
     context: &mut PlanContext<'_>,
 ) -> Result<Prepared, SqlError> {
-    let catalog_version = context.catalog.version();
-    let parameter_types = context.parameters.to_vec();
     let mut binder = Binder::new(context);
     let plan = Plan::Query(binder.bind_row_query(expressions)?);
-    let tables = std::mem::take(&mut binder.entries);
-    Ok(Prepared { plan, parameter_types, catalog_version, tables, reusable: false })
+    Ok(Prepared { plan, tables: entries(binder), is_reusable: false })
+}
+
+fn entries(binder: Binder<'_, '_, '_>) -> Vec<Arc<TableEntry>> {
+    binder.entries.into_iter().map(|entry| entry.0).collect()
 }
 
 /// Binds a condition over rows of the given columns, by position: SHOW ... WHERE.

@@ -139,7 +139,8 @@ impl Session {
             for entry in tables {
                 self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
             }
-            let usable = tables.iter().all(|entry| entry.is_current())
+            let usable = plan.prepared.is_reusable()
+                && tables.iter().all(|entry| entry.is_current())
                 && plan.database.as_deref() == self.database()
                 && plan.conditions == self.plan_conditions()
                 && plan.parameters == self.parameter_types();
