@@ -4,6 +4,7 @@
 //! Architecture invariant: this room depends on none of the server's rooms. What it knows of a
 //! server it learned through a socket.
 
+mod binary;
 pub mod client;
 pub mod packet;
 pub mod render;

@@ -83,7 +83,8 @@ pub fn run(arguments: &[String]) -> Outcome {
     check_offline(&binary, &datadir)?;
     recoveries.sort();
     println!(
-        "crash: {rounds} rounds, nothing lost, nothing partial; recovery median {} ms, longest {} ms",
+        "crash: {rounds} rounds, nothing lost, nothing partial; recovery median {} ms, longest \
+         {} ms",
         recoveries[recoveries.len() / 2].as_millis(),
         recoveries[recoveries.len() - 1].as_millis()
     );

@@ -95,7 +95,8 @@ fn fill(binary: &Path, datadir: &Path) -> Outcome {
     run("CREATE DATABASE flip")?;
     for table in 0..4 {
         run(&format!(
-            "CREATE TABLE flip.t{table} (id INT PRIMARY KEY, a INT, b VARCHAR(200), t TEXT, KEY (a))"
+            "CREATE TABLE flip.t{table} \
+             (id INT PRIMARY KEY, a INT, b VARCHAR(200), t TEXT, KEY (a))"
         ))?;
         for block in 0..10 {
             let rows: Vec<String> = (block * 100..block * 100 + 100)

@@ -13,7 +13,7 @@ use engine_api::{
 };
 use expr::{EvalContext, ResultType};
 use std::sync::Arc;
-use syntax::ast::{AlterAction, AlterTable, ColumnPlace, IndexSpecification};
+use syntax::ast::{AlterAction, AlterTable, ColumnPlace, ColumnSpecification, IndexSpecification};
 use types::convert::ColumnPlace as StoredPlace;
 use types::row::RowView;
 use types::{SqlError, Value, ValueRef, codes};
@@ -108,31 +108,10 @@ fn plan_action(
 ) -> Result<(), ExecError> {
     match action {
         AlterAction::AddColumn { column: written, place, if_not_exists } => {
-            if find(work, &written.name).is_some() {
-                if *if_not_exists {
-                    return Ok(());
-                }
-                return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&written.name]).into());
-            }
-            let mut made = column(context.eval, written, table.collation)?;
-            made.id = next_id(work);
-            let end = work.columns.len();
-            let at = place_of(work, place, end)?;
-            work.columns.insert(at, (made, None));
-            work.add.extend(index::of_column(written));
-            work.copy = true;
+            add_column(context, table, work, (written, place), *if_not_exists)?;
         }
         AlterAction::ChangeColumn { name, column: written, place, if_exists } => {
-            let Some(at) = find(work, name) else {
-                return missing_column(name, *if_exists);
-            };
-            let mut made = column(context.eval, written, table.collation)?;
-            made.id = work.columns[at].0.id;
-            let source = work.columns.remove(at).1;
-            let to = place_of(work, place, at)?;
-            work.columns.insert(to, (made, source));
-            work.add.extend(index::of_column(written));
-            work.copy = true;
+            change_column(context, table, work, name, (written, place), *if_exists)?;
         }
         AlterAction::DropColumn { name, if_exists } => {
             let Some(at) = find(work, name) else {
@@ -175,6 +154,50 @@ fn plan_action(
         AlterAction::Rename(_) | AlterAction::Keys(_) | AlterAction::Hint(..) => {}
         other => return Err(unsupported(&format!("ALTER TABLE {other:?}"))),
     }
+    Ok(())
+}
+
+fn add_column(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+    work: &mut Work,
+    (written, place): (&ColumnSpecification, &ColumnPlace),
+    if_not_exists: bool,
+) -> Result<(), ExecError> {
+    if find(work, &written.name).is_some() {
+        if if_not_exists {
+            return Ok(());
+        }
+        return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&written.name]).into());
+    }
+    let mut made = column(context.eval, written, table.collation)?;
+    made.id = next_id(work);
+    let end = work.columns.len();
+    let at = place_of(work, place, end)?;
+    work.columns.insert(at, (made, None));
+    work.add.extend(index::of_column(written));
+    work.copy = true;
+    Ok(())
+}
+
+fn change_column(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+    work: &mut Work,
+    name: &str,
+    (written, place): (&ColumnSpecification, &ColumnPlace),
+    if_exists: bool,
+) -> Result<(), ExecError> {
+    let Some(at) = find(work, name) else {
+        return missing_column(name, if_exists);
+    };
+    let mut made = column(context.eval, written, table.collation)?;
+    made.id = work.columns[at].0.id;
+    let source = work.columns.remove(at).1;
+    let to = place_of(work, place, at)?;
+    work.columns.insert(to, (made, source));
+    work.add.extend(index::of_column(written));
+    work.copy = true;
     Ok(())
 }
 

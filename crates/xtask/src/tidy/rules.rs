@@ -11,8 +11,10 @@ const TOOL_ROOMS: [&str; 4] = ["xtask", "sqltest", "sim", "lab"];
 /// Calls that crash on input or were left behind.
 const FORBIDDEN: [&str; 5] = [".unwrap()", "todo!(", "dbg!(", "unimplemented!(", "unreachable!()"];
 /// What only the runtime may name.
-const RUNTIME_ONLY: [&str; 6] = [
-    "std::thread",
+const RUNTIME_ONLY: [&str; 8] = [
+    "std::thread::spawn",
+    "std::thread::sleep",
+    "std::thread::Builder",
     "std::net::Tcp",
     "std::os::unix::net",
     "std::fs::",

@@ -1,14 +1,16 @@
 //! The pages "the way of a ..." name the functions that are passed; each must exist.
 
 use super::source::SourceFile;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// Finds every `room::...::function` in backticks on the pages and looks for the function.
 pub fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<String>, String> {
     let mut findings = Vec::new();
+    let rooms: BTreeSet<String> = files.iter().map(|f| f.room.replace('-', "_")).collect();
     for page in ["docs/the-way-of-a-select.md", "docs/the-way-of-a-commit.md"] {
         let text = std::fs::read_to_string(root.join(page)).map_err(|e| format!("{page}: {e}"))?;
-        let named = named_functions(&text);
+        let named = named_functions(&text, &rooms);
         if named.len() < 8 {
             findings.push(format!("{page}: names only {} functions", named.len()));
         }
@@ -25,19 +27,17 @@ pub fn check(root: &Path, files: &[SourceFile]) -> Result<Vec<String>, String> {
     Ok(findings)
 }
 
-fn named_functions(text: &str) -> Vec<(String, String)> {
+/// Every `room::...::function` in the text, in running text and in call trees alike.
+fn named_functions(text: &str, rooms: &BTreeSet<String>) -> Vec<(String, String)> {
+    let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
     let mut named = Vec::new();
-    for (position, part) in text.split('`').enumerate() {
-        let path = part.split('(').next().unwrap_or("");
-        let is_path = position % 2 == 1
-            && path.contains("::")
-            && path.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':');
-        if is_path {
-            let room = path.split("::").next().unwrap_or("").to_string();
-            let function = path.rsplit("::").next().unwrap_or("").to_string();
-            if function.chars().next().is_some_and(char::is_lowercase) {
-                named.push((room, function));
-            }
+    for path in text.split(|c: char| !is_path(c)).filter(|path| path.contains("::")) {
+        let path = path.trim_matches(':');
+        let room = path.split("::").next().unwrap_or("").to_string();
+        let function = path.rsplit("::").next().unwrap_or("").to_string();
+        let is_function = function.chars().next().is_some_and(char::is_lowercase);
+        if rooms.contains(&room) && is_function {
+            named.push((room, function));
         }
     }
     named
@@ -49,7 +49,10 @@ mod tests {
 
     #[test]
     fn finds_paths_in_backticks() {
-        let named = named_functions("calls `wal::log::Wal::append(..)` of `wal::Wal`, see x::y");
-        assert_eq!(named, [("wal".to_string(), "append".to_string())]);
+        let rooms = BTreeSet::from(["wal".to_string()]);
+        let text = "calls `wal::log::Wal::append(..)` of `wal::Wal`, see x::y\n  wal::flush   once";
+        let named = named_functions(text, &rooms);
+        let named: Vec<_> = named.iter().map(|(_, function)| function.as_str()).collect();
+        assert_eq!(named, ["append", "flush"]);
     }
 }
