@@ -128,6 +128,10 @@ impl Session {
         }
     }
 
+    fn user_note(&self, code: u16, message: String) {
+        self.eval.push_warning(Warning { level: types::Level::Note, code, message });
+    }
+
     fn create_users(&mut self, create: &CreateUser) -> Done {
         self.require_global(Privilege::CreateUser)?;
         check_options(&create.options)?;
@@ -142,13 +146,8 @@ impl Session {
                     self.server.catalog.create_user(account, authentication)?;
                 }
                 (true, false, true) => {
-                    let message = CatalogError::CannotUser {
-                        operation: "CREATE USER",
-                        accounts: account.to_string(),
-                    };
-                    let mut note = Warning::from(&SqlError::from(message));
-                    note.level = types::Level::Note;
-                    self.eval.push_warning(note);
+                    let text = format!("Can't create user {account}; it already exists");
+                    self.user_note(1973, text);
                 }
                 (true, false, false) => failed.push(account.to_string()),
                 (false, ..) => self.server.catalog.create_user(account, authentication)?,
@@ -186,11 +185,8 @@ impl Session {
             let account = self.account(name);
             match self.server.catalog.drop_user(&account) {
                 Err(CatalogError::CannotUser { .. }) if drop.if_exists => {
-                    let text = format!("Operation DROP USER failed for {account}");
-                    let error = SqlError::with_message(&codes::CANNOT_USER, text);
-                    let mut note = Warning::from(&error);
-                    note.level = types::Level::Note;
-                    self.eval.push_warning(note);
+                    let text = format!("Can't drop user {account}; it doesn't exist");
+                    self.user_note(1974, text);
                 }
                 Err(CatalogError::CannotUser { .. }) => failed.push(account.to_string()),
                 other => other?,

@@ -44,6 +44,7 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> bool {
         self.more_results = false;
+        self.eval.clear_warnings();
         self.refresh_user();
         let command = match Command::parse(payload, self.capabilities) {
             Ok(command) => command,

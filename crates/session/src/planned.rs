@@ -174,14 +174,33 @@ impl Session {
         &mut self,
         expression: &Expression,
     ) -> Result<(Value, ResultType), SqlError> {
-        if let Some(number) = literal_number(expression) {
-            return Ok((Value::Int(number), ResultType::bigint(false, false)));
+        if let Some(constant) = self.literal(expression) {
+            return Ok(constant);
         }
         let server = self.server.clone();
         plan_context!(self, &server, view, context, &[]);
         let bound = plan::constant(expression, &mut context)?;
         let value = bound.eval(&self.eval, &NoColumns)?.to_owned();
         Ok((value, bound.result))
+    }
+
+    /// Plain literals, as most SET statements have them; saves binding an expression.
+    fn literal(&self, expression: &Expression) -> Option<(Value, ResultType)> {
+        match expression {
+            Expression::Literal(Literal::Null) => Some((Value::Null, ResultType::null())),
+            Expression::Literal(Literal::String { bytes, charset: None }) => {
+                let collation = self.settings.connection;
+                let characters = collation.charset().character_count(bytes) as u64;
+                let coercibility = Coercibility::Coercible;
+                let ascii = bytes.is_ascii();
+                let result = ResultType::string(characters, collation, coercibility, ascii, false);
+                Some((Value::Bytes(bytes.clone()), result))
+            }
+            other => {
+                let number = literal_number(other)?;
+                Some((Value::Int(number), ResultType::bigint(false, false)))
+            }
+        }
     }
 
     /// A condition over the columns of a SHOW.
@@ -339,7 +358,7 @@ impl Session {
     }
 }
 
-/// A plain integer, as most SET statements have it; saves binding an expression.
+/// A plain integer, perhaps with a minus.
 fn literal_number(expression: &Expression) -> Option<i64> {
     match expression {
         Expression::Literal(Literal::Integer(number)) => i64::try_from(*number).ok(),
