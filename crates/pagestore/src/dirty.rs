@@ -21,6 +21,8 @@ pub(crate) struct DirtyPage {
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) ticket: u64,
+    /// Whether the pages came from the queue, so that those not written must return to it.
+    was_queued: bool,
     pub(crate) pages: Vec<DirtyPage>,
 }
 
@@ -77,19 +79,21 @@ impl DirtyQueue {
             }
         }
         queue.length -= pages.len();
-        queue.register(pages)
+        queue.register(pages, true)
     }
 
     /// Registers pages found elsewhere (cold dirty frames) as a batch; their entries in the queue
-    /// become stale.
+    /// stay, and become stale.
     pub(crate) fn adopt(&self, pages: Vec<DirtyPage>) -> Option<Batch> {
-        self.queue.lock().register(pages)
+        self.queue.lock().register(pages, false)
     }
 
-    /// The batch is on disk, apart from `again`, which return to the queue.
-    pub(crate) fn finish(&self, batch: &Batch, again: &[DirtyPage]) {
+    /// The batch is done with: on disk, apart from `later`, which were never staged and return to
+    /// the queue if they came from it, and `unstaged`, which were and return in any case.
+    pub(crate) fn finish(&self, batch: &Batch, later: &[DirtyPage], unstaged: &[DirtyPage]) {
         let mut queue = self.queue.lock();
-        for &page in again {
+        let later = if batch.was_queued { later } else { &[] };
+        for &page in later.iter().chain(unstaged) {
             queue.length += 1;
             queue.buckets.entry(page.rec_lsn.get() >> BUCKET_SHIFT).or_default().push(page);
         }
@@ -113,12 +117,12 @@ impl DirtyQueue {
 }
 
 impl Queue {
-    fn register(&mut self, pages: Vec<DirtyPage>) -> Option<Batch> {
+    fn register(&mut self, pages: Vec<DirtyPage>, was_queued: bool) -> Option<Batch> {
         let oldest = pages.iter().map(|page| page.rec_lsn).min()?;
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.in_flight.insert(ticket, oldest);
-        Some(Batch { ticket, pages })
+        Some(Batch { ticket, was_queued, pages })
     }
 }
 
@@ -145,10 +149,25 @@ mod tests {
         let pids: Vec<_> = second.pages.iter().map(|page| page.pid.get()).collect();
         assert_eq!(pids, [4, 3]);
         assert_eq!(queue.oldest(), Some(Lsn::new(5000)), "in flight");
-        queue.finish(&first, &[]);
+        queue.finish(&first, &[], &[]);
         assert_eq!(queue.oldest(), Some(Lsn::new(5100)));
-        queue.finish(&second, &second.pages[1..]);
+        queue.finish(&second, &second.pages[1..], &[]);
         assert_eq!((queue.oldest(), queue.length()), (Some(Lsn::new(70_000)), 2));
+    }
+
+    #[test]
+    fn pages_found_elsewhere_return_only_when_they_were_staged() {
+        let queue = DirtyQueue::new();
+        let (frame, pid, rec_lsn) = page(1, 5000);
+        queue.push(frame, pid, rec_lsn);
+        let found = DirtyPage { frame, pid, rec_lsn };
+        let batch = queue.adopt(vec![found]).expect("one page");
+        queue.finish(&batch, &[found], &[]);
+        assert_eq!(queue.length(), 1);
+        let batch = queue.adopt(vec![found]).expect("one page");
+        queue.finish(&batch, &[], &[found]);
+        assert_eq!(queue.length(), 2);
+        assert!(queue.adopt(Vec::new()).is_none());
     }
 
     #[test]

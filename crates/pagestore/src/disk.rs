@@ -31,6 +31,9 @@ const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
 /// Reusable segments that only moved pages may take, so that collection works on a full disk.
 const COLLECTION_RESERVE: usize = 2;
 
+/// A group holds at least one page of the largest class, stored raw.
+const GROUP_BYTES_MIN: usize = 48 << 10;
+
 /// Streams of groups, kept apart because their pages die at different rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -82,7 +85,8 @@ impl Disk {
                 .group_bytes
                 .next_multiple_of(BLOCK_BYTES)
                 .min(group::GROUP_BYTES_MAX)
-                .min(segment_quarter.max(16 << 10)),
+                .min(segment_quarter)
+                .max(GROUP_BYTES_MIN),
             wal,
             is_full: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),

@@ -41,6 +41,24 @@ impl Shared {
         self.frames.take_free(class)
     }
 
+    /// Whether a frame of the class is free or can be freed at once. Never parks.
+    pub(crate) fn has_frame(&self, class: u8) -> bool {
+        let free = || self.frames.counts(class).free.load(Ordering::Relaxed) > 0;
+        free() || {
+            self.gather(class, 1);
+            free()
+        }
+    }
+
+    /// Size class of a page that has a place.
+    pub(crate) fn class_of(&self, pid: PageId) -> Option<u8> {
+        let place = self.array.get(pid)?.place();
+        match place.is_resident() {
+            true => Some(place.class()),
+            false => (place != Place::NONE).then(|| place.location().class()),
+        }
+    }
+
     /// As [`Shared::take_frame`], waiting for one. Parks.
     pub(crate) fn wait_for_frame(&self, class: u8) -> Result<u32, StoreError> {
         loop {
@@ -194,26 +212,31 @@ impl Shared {
             self.evict(class, count);
         }
         if free() < count {
-            self.drain_other_class(class);
+            self.drain_other_class(class, count);
             self.continue_draining();
             assign();
         }
     }
 
-    /// Begins to take a chunk from the class that has many more.
-    fn drain_other_class(&self, class: u8) {
+    /// Begins to take a chunk from a class that has many more, or from any if this one has fewer
+    /// than `count` frames in all.
+    fn drain_other_class(&self, class: u8, count: usize) {
         if !self.frames.draining.lock().is_empty() {
             return;
         }
         let chunks = |class: u8| self.frames.class(class).lock().chunks.len();
-        let donor = (CLASS_MIN..=CLASS_MAX)
-            .filter(|&other| other != class)
-            .map(|other| (chunks(other), other))
-            .max();
-        if let Some((count, donor)) = donor
-            && count > chunks(class) * FAIR_RATIO
-        {
-            self.frames.start_drain(donor);
+        let own = chunks(class);
+        let others = (CLASS_MIN..=CLASS_MAX).filter(|&other| other != class);
+        let mut donors: Vec<_> = others.map(|other| (chunks(other), other)).collect();
+        donors.sort_unstable_by(|left, right| right.cmp(left));
+        let is_poor = self.frames.counts(class).total.load(Ordering::Relaxed) < count;
+        for (chunks, donor) in donors {
+            let keep = usize::from(own > 0);
+            if (is_poor || chunks > own * FAIR_RATIO)
+                && self.frames.start_drain(donor, keep).is_some()
+            {
+                return;
+            }
         }
     }
 
@@ -252,7 +275,7 @@ impl Shared {
         };
         let differ = high > 50 && high > low * FAIR_RATIO as u64;
         if differ && donor != taker && self.frames.draining.lock().is_empty() {
-            self.frames.start_drain(donor);
+            self.frames.start_drain(donor, 1);
         }
     }
 

@@ -90,18 +90,19 @@ impl Flusher {
             runtime::yield_if_due();
         }
         if self.staged.is_empty() {
-            shared.dirty.finish(batch, &later);
+            shared.dirty.finish(batch, &later, &[]);
             return Ok(0);
         }
         let end = self.used.next_multiple_of(GROUP_ALIGN);
         self.group[self.used..end].fill(0);
         self.group.resize(end);
         let written = self.write(disk);
+        let mut unstaged = Vec::new();
         match written {
             Ok(written) => self.publish(shared, disk, batch.ticket, written),
-            Err(_) => later.extend(self.unstage(shared, batch.ticket)),
+            Err(_) => unstaged = self.unstage(shared, batch.ticket),
         }
-        shared.dirty.finish(batch, &later);
+        shared.dirty.finish(batch, &later, &unstaged);
         shared.frame_waiters.wake_all();
         written.map(|_| self.staged.len())
     }

@@ -232,13 +232,20 @@ impl Frames {
         self.chunk_class[chunk].load(Ordering::Relaxed) & CHUNK_DRAINING != 0
     }
 
-    /// Begins to empty one chunk of `class`: its free frames leave the free list. Returns it.
-    pub(crate) fn start_drain(&self, class: u8) -> Option<u32> {
+    /// Begins to empty one chunk of `class`, one without pinned frames, so that at least `keep`
+    /// chunks stay: its free frames leave the free list. Returns it.
+    pub(crate) fn start_drain(&self, class: u8, keep: usize) -> Option<u32> {
         let mut frames = self.class(class).lock();
-        if frames.chunks.len() < 2 {
+        let count = frames.chunks.len();
+        if count <= keep {
             return None;
         }
-        let position = frames.hand.0 % frames.chunks.len();
+        let is_pinned = |&chunk: &u32| {
+            let pins = |frame| self.descriptor(frame).pins.load(Ordering::Relaxed);
+            self.frames_of(chunk, class).any(|frame| pins(frame) > 0)
+        };
+        let positions = (0..count).map(|step| (frames.hand.0 + step) % count);
+        let position = positions.into_iter().find(|&at| !is_pinned(&frames.chunks[at]))?;
         let chunk = frames.chunks.swap_remove(position);
         frames.hand = (position, 0);
         self.chunk_class[chunk as usize].store(class | CHUNK_DRAINING, Ordering::Relaxed);
@@ -299,7 +306,7 @@ mod tests {
             frames.descriptor(frame).adopt(PageId::new(number as u64), 0);
         }
         assert!(frames.take_free(15).is_none());
-        let chunk = frames.start_drain(13).expect("four chunks");
+        let chunk = frames.start_drain(13, 1).expect("four chunks");
         let occupied = frames.occupied(chunk);
         assert_eq!(occupied.len(), 4);
         for frame in occupied {

@@ -17,7 +17,7 @@ use crate::segments::Death;
 use crate::space::{MAP_PAGES, SpaceState};
 use base::{Lsn, PageId, TreeId};
 use codec::CodecId;
-use runtime::sync::{Event, Mutex, WaitQueue};
+use runtime::sync::{Event, FiberMutex, Mutex, WaitQueue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wal::{LsnRange, Permit, RecordBuilder};
@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     /// Fibers that wait for a free frame, and how many there are.
     pub(crate) frame_waiters: WaitQueue,
     pub(crate) frames_wanted: AtomicUsize,
+    /// Held by the one operation that may keep its pins while frames are scarce.
+    pub(crate) scarce: FiberMutex<()>,
 }
 
 impl PageStore {
@@ -175,7 +177,7 @@ impl PageStore {
         format_class: Option<u8>,
     ) -> Result<ExclusivePage<'_>, StoreError> {
         self.shared.array.get(pid).ok_or(StoreError::NoSuchPage(pid))?;
-        let mut pin = None;
+        let mut _pin = None;
         loop {
             let attempt = match format_class {
                 Some(class) if class_is_valid(class) => self.format_page(pid, class),
@@ -189,9 +191,8 @@ impl PageStore {
                 Ok(page) => return Ok(page),
                 Err(Retry::Restart) => runtime::yield_now(),
                 Err(Retry::Frames(class)) => self.reserve_frames(class, 1)?,
-                Err(Retry::Miss(_)) => pin = Some(self.load(pid)?),
+                Err(Retry::Miss(_)) => _pin = Some(self.load(pid)?),
             }
-            let _ = &pin;
         }
     }
 
@@ -209,11 +210,16 @@ impl PageStore {
     /// [`Retry::Miss`] (the page stays pinned for the next tries), waits for frames on
     /// [`Retry::Frames`]. The operation gets the number of tries before this one and should fall
     /// back to latch coupling when it grows. Parks between tries only.
+    ///
+    /// In a pool so small that pins of many operations fill it, an operation lets go of its own
+    /// pins before it waits for a frame; after many tries it runs alone among such operations,
+    /// keeping its pins, so one of them always gets through (amendment 22).
     pub fn run_with_retry<T>(
         &self,
         mut operation: impl FnMut(u32) -> Result<T, Retry>,
     ) -> Result<T, StoreError> {
         let mut pins: Vec<Pin> = Vec::new();
+        let mut alone = None;
         let mut tries = 0;
         loop {
             match operation(tries) {
@@ -221,12 +227,24 @@ impl PageStore {
                 Err(Retry::Restart) if tries < 4 => std::hint::spin_loop(),
                 Err(Retry::Restart) => runtime::yield_now(),
                 Err(Retry::Miss(pid)) => {
+                    let class = self.shared.class_of(pid);
+                    if alone.is_none() && class.is_some_and(|class| !self.shared.has_frame(class)) {
+                        pins.clear();
+                        if tries > TRIES_BEFORE_ALONE {
+                            alone = Some(self.shared.scarce.lock());
+                        }
+                    }
                     if pins.len() == PINS_HELD {
                         pins.remove(0);
                     }
                     pins.push(self.load(pid)?);
                 }
-                Err(Retry::Frames(class)) => self.reserve_frames(class, 1)?,
+                Err(Retry::Frames(class)) => {
+                    if alone.is_none() && !self.shared.has_frame(class) {
+                        pins.clear();
+                    }
+                    self.reserve_frames(class, 1)?;
+                }
             }
             tries = tries.saturating_add(1);
         }
@@ -235,6 +253,8 @@ impl PageStore {
 
 /// Pins that `run_with_retry` holds at most: deeper than any tree path.
 const PINS_HELD: usize = 8;
+/// Tries of an operation in a crowded pool before it asks to be alone.
+const TRIES_BEFORE_ALONE: u32 = 32;
 
 impl Shared {
     fn new(
@@ -258,6 +278,7 @@ impl Shared {
             flush_work: Event::new(),
             frame_waiters: WaitQueue::new(),
             frames_wanted: AtomicUsize::new(0),
+            scarce: FiberMutex::new(()),
         })
     }
 

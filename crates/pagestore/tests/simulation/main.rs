@@ -1,0 +1,7 @@
+//! The page store on the simulated disk, driven by an engine in miniature.
+//!
+//! `GANNET_SIM_SEEDS=n` runs n seeds, `GANNET_SIM_SEED=s` replays one.
+
+mod crashes;
+mod miniature;
+mod model;
