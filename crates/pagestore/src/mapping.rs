@@ -401,10 +401,3 @@ fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
     }
     table
 }
-
-/// The accepted groups of a survey, for the offline check.
-pub(crate) fn accepted_groups(survey: &Survey) -> impl Iterator<Item = (u32, &ScannedGroup)> {
-    survey.segments.iter().flatten().flat_map(|accepted| {
-        accepted.groups.iter().map(move |group| (accepted.header.number, group))
-    })
-}

@@ -155,6 +155,9 @@ fn from_environment(name: &str) -> Option<u64> {
 
 #[test]
 fn pages_survive_every_crash() {
+    if let Ok(name) = std::env::var("GANNET_MUTANT") {
+        base::mutant::switch(Some(&name));
+    }
     if let Some(seed) = from_environment("GANNET_SIM_SEED") {
         let model = run_seed(seed);
         println!("{:?}", model.counters);
