@@ -1,8 +1,9 @@
 //! What fibers cost: `cargo run --release -p gannet-runtime --example fiber_bench`.
 //! Prints nanoseconds of wall-clock time per operation, the best of several rounds.
 
+use runtime::file::{AlignedBuf, OpenOptions};
 use runtime::sync::{Event, FiberMutex};
-use runtime::{Config, Runtime, WaitClass};
+use runtime::{Config, Ring, Runtime, WaitClass};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -103,6 +104,32 @@ fn between_workers() {
     drop(other.join());
 }
 
+/// One linked direct write and sync of 4 KiB at a time, as the log does.
+fn log_writes(ring: Ring) {
+    let config = Config { workers: 1, ring, ..Config::default() };
+    let runtime = Runtime::start(config).expect("started");
+    runtime.run(move || {
+        let path = std::env::temp_dir().join("gannet-fiber-bench");
+        let options = OpenOptions::new().create(true).truncate(true).direct(true);
+        let file = options.open(&path).expect("a temporary file");
+        file.allocate_zeroed(0, 1 << 20).expect("space");
+        file.sync_data().expect("synced");
+        let block = AlignedBuf::zeroed(4096);
+        best(&format!("write and sync 4 KiB, {ring:?}"), 100, || {
+            for place in 0..100u64 {
+                file.write_and_sync(&block, place * 4096).expect("written");
+            }
+        });
+        let mut page = AlignedBuf::zeroed(4096);
+        best(&format!("read 4 KiB directly, {ring:?}"), 100, || {
+            for place in 0..100u64 {
+                file.read_at(&mut page, place * 4096).expect("read");
+            }
+        });
+        runtime::fs::remove_file(&path).expect("removed");
+    });
+}
+
 fn main() {
     let one = Runtime::start(Config { workers: 1, ..Config::default() }).expect("started");
     one.run(on_one_worker);
@@ -110,4 +137,6 @@ fn main() {
     let two = Runtime::start(Config { workers: 2, ..Config::default() }).expect("started");
     two.run(between_workers);
     two.shutdown();
+    log_writes(Ring::Uring);
+    log_writes(Ring::Fallback);
 }

@@ -22,6 +22,9 @@ fn recurse(depth: u64) -> u64 {
 #[test]
 fn child() {
     let Ok(case) = std::env::var(CASE) else { return };
+    if case == "no uring" {
+        return without_uring();
+    }
     let handle_signals = case == "signal";
     let config = Config { workers: 2, handle_signals, ..Config::default() };
     let runtime = Runtime::start(config).expect("started");
@@ -53,6 +56,47 @@ fn child() {
         "signal" => println!("{:?}", runtime::signal::wait()),
         other => panic!("no case {other}"),
     });
+}
+
+/// Forbids io_uring to this thread and its children as container runtimes do, then starts.
+fn without_uring() {
+    let statement = |code: u32, jump_true, jump_false, value| libc::sock_filter {
+        code: code as u16,
+        jt: jump_true,
+        jf: jump_false,
+        k: value,
+    };
+    let mut filter = [
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            0,
+            1,
+            libc::SYS_io_uring_setup as u32,
+        ),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+    // SAFETY: a valid program that outlives the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);
+    }
+    let insisting = Config { ring: runtime::Ring::Uring, ..Config::default() };
+    let refused = Runtime::start(insisting).expect_err("io_uring is forbidden");
+    assert_eq!(refused.raw_os_error(), Some(libc::EPERM));
+    let runtime = Runtime::start(Config::default()).expect("the fall-back serves");
+    assert!(!runtime.uses_uring());
+    let content = runtime.run(|| runtime::fs::read("/proc/self/comm").expect("procfs"));
+    println!("fell back, read {} bytes", content.len());
+}
+
+#[test]
+fn without_io_uring_the_fall_back_serves() {
+    let output = run_case("no uring");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("fell back"), "{output:?}");
 }
 
 #[test]

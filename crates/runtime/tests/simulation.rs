@@ -400,6 +400,37 @@ fn simulated_sockets() {
 }
 
 #[test]
+fn connections_break_when_asked() {
+    let mut simulation = Simulation::new(SimConfig { connection_reset: 0.1, ..SimConfig::new(4) });
+    let broken = simulation.run(|| {
+        let listener = Listener::tcp("127.0.0.1:3306".parse().expect("an address"));
+        let served = runtime::net::serve(listener.expect("free"), |_, _| Box::new(Patient));
+        let mut broken = 0u64;
+        for _ in 0..50 {
+            let mut stream = runtime::net::connect(served.address()).expect("accepted");
+            let is_whole = (0..5).all(|_| {
+                stream.write_all(b"x").is_ok() && matches!(stream.read(&mut [0; 8]), Ok(1..))
+            });
+            broken += u64::from(!is_whole);
+        }
+        broken
+    });
+    assert!((10..50).contains(&broken.expect("no crash")));
+}
+
+/// Answers every byte and takes broken connections as they come.
+struct Patient;
+
+impl Connection for Patient {
+    fn run(&mut self, stream: &mut Stream) -> Next {
+        match stream.read(&mut [0; 8]) {
+            Ok(1..) if stream.write_all(b"y").is_ok() => Next::WaitReadable { timeout: None },
+            _ => Next::Close,
+        }
+    }
+}
+
+#[test]
 fn deferred_functions_run_after_the_next_scheduling_point() {
     let mut simulation = Simulation::new(SimConfig::new(2));
     let order = simulation.run(|| {

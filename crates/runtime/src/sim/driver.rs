@@ -34,6 +34,8 @@ pub struct SimConfig {
     pub crash_after: Option<Duration>,
     /// Whether `buggify!` fires.
     pub buggify: bool,
+    /// Chance that a connection breaks at a write, either way.
+    pub connection_reset: f64,
     /// The disk, used by [`Simulation::new`]; a disk carried over keeps its own.
     pub disk: DiskConfig,
 }
@@ -49,6 +51,7 @@ impl SimConfig {
             steps_max: 50_000_000,
             crash_at_step: None,
             crash_after: None,
+            connection_reset: 0.0,
             buggify: !seed.is_multiple_of(3),
             disk: DiskConfig::default(),
         }
@@ -99,6 +102,7 @@ pub(crate) struct SimTwin {
     pub(crate) network: RefCell<SimNetwork>,
     random: RefCell<Random>,
     user_random: RefCell<Random>,
+    connection_reset: f64,
     choice: Choice,
     now_nanos: Cell<u64>,
     ready: RefCell<Vec<u32>>,
@@ -119,6 +123,7 @@ impl SimTwin {
             network: RefCell::new(SimNetwork::default()),
             random: RefCell::new(random),
             user_random: RefCell::new(user_random),
+            connection_reset: config.connection_reset,
             choice,
             now_nanos: Cell::new(1_000_000_000),
             ready: RefCell::new(Vec::new()),
@@ -145,6 +150,11 @@ impl SimTwin {
     /// A random number in `range`, from the schedule's stream.
     pub(crate) fn random_in(&self, range: std::ops::Range<u64>) -> u64 {
         self.random.borrow_mut().range(range)
+    }
+
+    /// Whether a connection breaks at this write.
+    pub(crate) fn breaks_connection(&self) -> bool {
+        self.connection_reset > 0.0 && self.random.borrow_mut().chance(self.connection_reset)
     }
 
     pub(crate) fn push_ready(&self, slot: u32) {

@@ -188,6 +188,10 @@ impl SimStream {
 
     pub(crate) fn write_all(&self, bytes: &[u8], deadline: Option<Instant>) -> io::Result<()> {
         let sim = sim();
+        if sim.breaks_connection() {
+            self.close();
+            return Err(error(libc::ECONNRESET));
+        }
         let mut rest = bytes;
         while !rest.is_empty() {
             let mut room = 0;
