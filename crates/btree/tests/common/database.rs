@@ -94,7 +94,9 @@ impl Database {
     fn checkpoint_with(&self, change: impl FnOnce(&mut Superblock)) {
         let redo_lsn = self.store.checkpoint_barrier();
         self.store.sync_data().expect("sync");
-        self.wal.wait_durable(redo_lsn).expect("durable");
+        // A page freed by a record that is not durable yet is no longer among the dirty ones: until
+        // that record is durable the page's own changes must stay in the log.
+        self.wal.wait_durable(self.wal.end()).expect("durable");
         let durable = self.wal.durable();
         let written = self.store.write_superblock(|superblock| {
             superblock.redo_lsn = redo_lsn;
