@@ -32,6 +32,8 @@ pub struct ResultType {
     pub coercibility: Coercibility,
     /// Only ASCII characters are possible.
     pub ascii: bool,
+    /// A column of a table itself: flagged as the table declares it.
+    pub is_column: bool,
 }
 
 /// What the column definition packet says.
@@ -75,14 +77,20 @@ pub const STRING_DECIMALS: u8 = 39;
 impl ResultType {
     /// A number or date: collation binary, coercibility numeric.
     pub fn of(column_type: ColumnType, nullable: bool) -> Self {
-        Self { column_type, nullable, coercibility: Coercibility::Numeric, ascii: true }
+        Self {
+            column_type,
+            nullable,
+            coercibility: Coercibility::Numeric,
+            ascii: true,
+            is_column: false,
+        }
     }
 
     /// A column of a table.
     pub fn column(column_type: ColumnType, nullable: bool) -> Self {
         let string = column_type.kind.is_string();
         let coercibility = if string { Coercibility::Implicit } else { Coercibility::Numeric };
-        Self { column_type, nullable, coercibility, ascii: !string }
+        Self { column_type, nullable, coercibility, ascii: !string, is_column: true }
     }
 
     /// NULL.
@@ -92,6 +100,7 @@ impl ResultType {
             nullable: true,
             coercibility: Coercibility::Ignorable,
             ascii: true,
+            is_column: false,
         }
     }
 
@@ -143,7 +152,7 @@ impl ResultType {
         let kind = if binary { TypeKind::VarBinary } else { TypeKind::VarChar };
         let length = characters.min(u64::from(u32::MAX)) as u32;
         let column_type = ColumnType::text(kind, length, collation);
-        Self { column_type, nullable, coercibility, ascii }
+        Self { column_type, nullable, coercibility, ascii, is_column: false }
     }
 
     /// Whether values are strings.
@@ -214,21 +223,22 @@ impl ResultType {
         let mut bits = 0;
         let mut set = |condition: bool, flag: u16| bits |= if condition { flag } else { 0 };
         set(!self.nullable, flags::NOT_NULL);
-        set(column_type.unsigned, flags::UNSIGNED);
+        set(column_type.unsigned || kind == TypeKind::Timestamp, flags::UNSIGNED);
         set(column_type.zerofill, flags::ZEROFILL);
-        set(binary || column_type.collation.info().compares_code_points(), flags::BINARY);
+        let number = kind.is_number() || kind == TypeKind::Null;
+        set(
+            column_type.collation.info().compares_code_points() && !(number && self.is_column),
+            flags::BINARY,
+        );
         set(large, flags::BLOB);
-        set(kind.is_number() || kind == TypeKind::Null, flags::NUM);
+        set(number, flags::NUM);
         let characters = u64::from(column_type.length);
-        let length = match (string, binary) {
-            (true, false) if kind.is_large() => {
-                characters / u64::from(column_type.collation.charset().max_bytes())
-                    * u64::from(results.charset().max_bytes())
-            }
-            (true, false) => characters * u64::from(results.charset().max_bytes()),
-            _ => characters,
+        let length = if string && !binary {
+            characters * u64::from(results.charset().max_bytes())
+        } else {
+            characters
         };
-        let decimals = if kind == TypeKind::VarChar && self.coercibility != Coercibility::Implicit {
+        let decimals = if kind == TypeKind::VarChar && !self.is_column {
             STRING_DECIMALS
         } else {
             column_type.scale

@@ -84,14 +84,14 @@ def bless_expressions(client, path):
             items.append((n, expression))
             sql.append(f"select '@@@{n}.v' as m; select {expression} as v from t;\n"
                        f"show warnings;")
-            meta.append(f"select '@@@{n}.m' as m\\G select {expression} as v from t\\G")
+            meta.append(f"select '@@@{n}.m' as m; select {expression} as v from t;")
     values = sections(run(client, "\n".join(sql), "-N"))
     types = {}
-    raw = run(client, "\n".join(meta), "-N", "--column-type-info")
+    raw = run(client, "\n".join(meta), "-t", "--column-type-info")
     current = None
     for line in raw.split("\n"):
-        if line.startswith("@@@"):
-            current = types.setdefault(int(line[3:].split(".")[0]), [])
+        if line.startswith("| @@@"):
+            current = types.setdefault(int(line[5:].split(".")[0]), [])
         elif current is not None:
             current.append(line)
     out = []
@@ -140,7 +140,6 @@ def bless_store(client, path):
         for part in ("s", "l"):
             notes = warnings(found.get(n, {}).get(part, []))
             rows = found.get(n, {}).get(part + "v", [])
-            rows = rows[:-1] if rows and rows[-1] == "" else rows
             value = rows[0] if rows else "(none)"
             outcomes.append("; ".join([value] + notes))
         out.append(f"  {text} => " + " | ".join(outcomes))

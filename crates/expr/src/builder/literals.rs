@@ -91,8 +91,14 @@ impl Builder<'_> {
         Ok(literal(Value::Bytes(bytes), LiteralForm::Plain, result))
     }
 
-    /// `x'41'`, `0x41`, `b'1'`.
-    pub fn hex(&self, bytes: Vec<u8>, introducer: Option<&str>) -> Result<Expr, SqlError> {
+    /// `x'41'`, and with `numeric` `0x41` and `b'1'`, which count as numbers in numeric
+    /// context.
+    pub fn hex(
+        &self,
+        bytes: Vec<u8>,
+        numeric: bool,
+        introducer: Option<&str>,
+    ) -> Result<Expr, SqlError> {
         if introducer.is_some() {
             return self.text(bytes, introducer);
         }
@@ -104,7 +110,8 @@ impl Builder<'_> {
             false,
         );
         result.column_type.unsigned = true;
-        Ok(literal(Value::Bytes(bytes), LiteralForm::Hex, result))
+        let form = if numeric { LiteralForm::Hex } else { LiteralForm::Plain };
+        Ok(literal(Value::Bytes(bytes), form, result))
     }
 
     /// `DATE 'text'`; 1525 if it is no date.

@@ -115,14 +115,19 @@ pub fn printable(bytes: &[u8]) -> String {
     shown
 }
 
-/// The start of bytes that are no text of a character set: at most six, ASCII as it is.
+/// The start of bytes that are no text of a character set: at most six, ASCII as it is,
+/// and dots if there are more.
 pub fn printable_start(bytes: &[u8]) -> String {
-    bytes.iter().take(6).fold(String::new(), |mut shown, &byte| {
+    let mut shown = String::new();
+    for &byte in bytes.iter().take(6) {
         if (0x20..0x7f).contains(&byte) {
             shown.push(char::from(byte));
         } else {
             shown.push_str(&format!("\\x{byte:02X}"));
         }
-        shown
-    })
+    }
+    if bytes.len() > 6 {
+        shown.push_str("...");
+    }
+    shown
 }

@@ -61,7 +61,9 @@ pub(super) fn integer<'a>(
         (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
     };
     let clamped = wide.clamp(low, high);
-    let issue = if clamped == wide { issue } else { Some(StoreIssue::OutOfRange) };
+    let lost_sign = target.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
+    let issue =
+        if clamped == wide && !lost_sign { issue } else { Some(StoreIssue::OutOfRange) };
     let stored =
         if target.unsigned { Value::UInt(clamped as u64) } else { Value::Int(clamped as i64) };
     Stored::new(stored, issue)
@@ -90,7 +92,7 @@ fn to_wide(
         }
         _ => {
             let number = temporal_number(value, source, settings).unwrap_or(Decimal::ZERO);
-            (whole(&number), None)
+            (whole(&number.truncated(0)), None)
         }
     }
 }
@@ -127,7 +129,7 @@ pub(super) fn decimal<'a>(
     let (fitted, outside) = fit_decimal(&exact, target);
     if outside {
         issue = Some(StoreIssue::OutOfRange);
-    } else if issue.is_none() && fitted != exact && !matches!(value, ValueRef::Double(_)) {
+    } else if issue.is_none() && fitted != exact {
         issue = Some(StoreIssue::Shortened);
     }
     Stored::new(Value::Decimal(fitted), issue)
@@ -222,7 +224,10 @@ pub(super) fn year<'a>(
         ValueRef::DateTime(_) | ValueRef::Timestamp(_) => "datetime",
         ValueRef::Time(_) => "time",
         _ => {
-            let (wide, issue) = to_wide(value, source, settings);
+            let (wide, issue) = match value {
+                ValueRef::Double(v) => (v.trunc() as i128, None),
+                _ => to_wide(value, source, settings),
+            };
             let four_digits = matches!(value, ValueRef::Bytes(text) if text.len() == 4);
             let is_text = matches!(value, ValueRef::Bytes(_));
             let below = is_below_zero(value);
@@ -246,7 +251,11 @@ pub(super) fn year<'a>(
         ValueRef::Timestamp(v) => settings.time_zone.to_local(v).date().year(),
         _ => 0,
     };
-    let shown = printable(&to_text(value, source, settings.time_zone));
+    let mut shown_type = *source;
+    if source.scale > 0 {
+        shown_type.scale = 6;
+    }
+    let shown = printable(&to_text(value, &shown_type, settings.time_zone));
     let issue = StoreIssue::IncorrectTemporal { kind, shown, out_of_range: false };
     Stored::new(Value::UInt(u64::from(year)), Some(issue))
 }

@@ -87,7 +87,8 @@ fn in_charset<'a>(
         }
         let mut kept = Vec::with_capacity(bytes.len());
         replace_invalid(to, bytes, &mut kept);
-        return (Cow::Owned(kept), Some(incorrect(valid)));
+        let issue = (to != Charset::Ascii || from == to).then(|| incorrect(valid));
+        return (Cow::Owned(kept), issue);
     }
     if from.is_subset_of(to, bytes) {
         return (Cow::Borrowed(bytes), None);

@@ -1,6 +1,6 @@
 //! Dates and times from text and from numbers, as MariaDB reads them.
 
-use super::{Date, DateTime, MICROS, Time, days_in_month};
+use super::{Date, DateTime, Time, days_in_month};
 use crate::sql_mode::SqlMode;
 
 /// Which unusual dates are allowed.
@@ -209,7 +209,11 @@ fn parse_datetime_with(
         .iter()
         .take_while(|byte| byte.is_ascii_digit() || **byte == b'T')
         .count();
-    let internal = matches!(scanner.text.get(scanner.at + run), None | Some(b'.'));
+    let internal = match scanner.text.get(scanner.at + run) {
+        None => true,
+        Some(b'.') => run >= 12,
+        Some(_) => false,
+    };
     let mut fields = [0u32; 6];
     let (complete, year_digits) = if internal {
         let year_digits = if run == 4 || run == 8 || run >= 14 { 4 } else { 2 };
@@ -324,8 +328,8 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime
     let truncated = !scanner.at_end_after_blanks();
     let total_hours = days.saturating_mul(24).saturating_add(hours).min(100_000);
     let time = Time::new(false, total_hours as u32, minutes as u32, seconds as u32, micros);
-    let limit = Time::new(false, 838, 59, 59, 0);
-    let out_of_range = time.0 >= limit.0 + MICROS;
+    let limit = Time::MAX;
+    let out_of_range = time.0 > limit.0;
     let magnitude = if out_of_range { limit.0 } else { time.0 };
     Some(Parsed {
         value: TimeOrDateTime::Time(Time(if negative { -magnitude } else { magnitude })),
@@ -431,7 +435,7 @@ pub fn time_from_number(
             let found = datetime_from_number(number, micros, rules)?;
             return Some(parsed(TimeOrDateTime::DateTime(found.value), false));
         }
-        let limit = Time::new(negative, 838, 59, 59, 0);
+        let limit = if negative { Time(-Time::MAX.0) } else { Time::MAX };
         return Some(parsed(TimeOrDateTime::Time(limit), true));
     }
     let (hours, minutes, seconds) = (number / 10_000, number / 100 % 100, number % 100);
@@ -440,7 +444,7 @@ pub fn time_from_number(
     }
     let out_of_range = hours > 838;
     let time = if out_of_range {
-        Time::new(negative, 838, 59, 59, 0)
+        if negative { Time(-Time::MAX.0) } else { Time::MAX }
     } else {
         Time::new(negative, hours as u32, minutes as u32, seconds as u32, micros)
     };
