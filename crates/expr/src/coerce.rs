@@ -1,6 +1,7 @@
 //! Implicit conversions of values in expressions, with their warnings. NULL is the caller's.
 
 use crate::context::EvalContext;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 pub(crate) use types::convert::printable;
 use types::number::{SignedMagnitude, parse_double};
@@ -8,7 +9,7 @@ use types::temporal::{
     DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime, parse_time,
     time_from_number,
 };
-use types::{DateTime, Decimal, SqlError, Time, ValueRef, Warning, codes, text};
+use types::{Date, DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, Warning, codes, text};
 
 /// Warns that `bytes` is not wholly a number: a note if only blanks follow.
 fn warn_truncated(
@@ -16,18 +17,14 @@ fn warn_truncated(
     kind: &str,
     bytes: &[u8],
     length: usize,
+    overflow: bool,
 ) -> Result<(), SqlError> {
     let shown = printable(bytes);
-    if length > 0 && bytes[length..].iter().all(u8::is_ascii_whitespace) {
+    if length > 0 && !overflow && bytes[length..].iter().all(u8::is_ascii_whitespace) {
         context.note(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
         return Ok(());
     }
     context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown])
-}
-
-/// The bytes of a text that is read as a number: ASCII compatible in all our sets.
-fn starts_plainly(bytes: &[u8]) -> bool {
-    !bytes.first().is_some_and(u8::is_ascii_whitespace)
 }
 
 /// As DOUBLE.
@@ -46,7 +43,7 @@ pub(crate) fn to_double(
         ValueRef::Bytes(bytes) => {
             let parsed = parse_double(bytes);
             if parsed.length != bytes.len() || bytes.is_empty() || parsed.overflow {
-                warn_truncated(context, "DOUBLE", bytes, parsed.length)?;
+                warn_truncated(context, "DOUBLE", bytes, parsed.length, parsed.overflow)?;
             }
             parsed.value
         }
@@ -72,9 +69,7 @@ pub(crate) fn to_decimal(
         ValueRef::Bytes(bytes) => {
             let parsed = Decimal::parse(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
-                warn_truncated(context, "DECIMAL", bytes, parsed.length)?;
-            } else if !starts_plainly(bytes) {
-                warn_truncated(context, "DECIMAL", bytes, parsed.length)?;
+                warn_truncated(context, "DECIMAL", bytes, parsed.length, parsed.overflow)?;
             }
             parsed.value
         }
@@ -124,12 +119,12 @@ pub(crate) fn to_integer(
         ValueRef::Bytes(bytes) => {
             let parsed = types::number::parse_integer(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
-                warn_truncated(context, "INTEGER", bytes, parsed.length)?;
+                warn_truncated(context, "INTEGER", bytes, parsed.length, parsed.overflow)?;
             }
             magnitude(parsed.value)
         }
         ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
-            decimal_to_integer(&temporal_decimal(context, value, result))
+            decimal_to_integer(&temporal_decimal(context, value, result).truncated(0))
         }
     })
 }
@@ -208,17 +203,22 @@ pub(crate) fn write_text(
     text::write_text(value, &result.column_type, context.settings.time_zone, out);
 }
 
-/// A warning 1292 with the text of another message.
+/// A warning 1292 with the text of another message; a column's value is named with it.
 fn warn_wrong_value(
     context: &EvalContext,
     truncated: bool,
     kind: &str,
     shown: &str,
+    source: &Expr,
 ) -> Result<(), SqlError> {
     if truncated {
         return context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
     }
-    let message = codes::WRONG_VALUE.message(&[&kind, &shown]);
+    let mut message = codes::WRONG_VALUE.message(&[&kind, &shown]);
+    if let ExprKind::Column { name, .. } = &source.kind {
+        let row = context.row_number.get().max(1);
+        message.push_str(&format!(" for column {name} at row {row}"));
+    }
     if context.warnings_are_errors.get() {
         return Err(SqlError::with_message(&codes::TRUNCATED_WRONG_VALUE, message));
     }
@@ -248,6 +248,7 @@ fn split_number(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
 fn datetime_of(
     context: &EvalContext,
     value: ValueRef<'_>,
+    result: &ResultType,
     rules: DateRules,
 ) -> Option<Parsed<DateTime>> {
     let plain = |value: DateTime, has_time: bool| {
@@ -269,6 +270,9 @@ fn datetime_of(
         ValueRef::Timestamp(v) => plain(context.settings.time_zone.to_local(v), true),
         ValueRef::Time(v) => plain(time_as_datetime(context, v), true),
         ValueRef::Bytes(bytes) => parse_datetime(bytes, rules),
+        ValueRef::UInt(year) if result.column_type.kind == TypeKind::Year => {
+            plain(Date::new(year as u32, 0, 0).at_midnight(), false)
+        }
         number => {
             let (negative, whole, micros) = split_number(number)?;
             if negative {
@@ -289,10 +293,11 @@ pub(crate) fn time_as_datetime(context: &EvalContext, time: Time) -> DateTime {
 pub(crate) fn to_datetime(
     context: &EvalContext,
     value: ValueRef<'_>,
-    result: &ResultType,
+    source: &Expr,
     rules: DateRules,
 ) -> Result<Option<DateTime>, SqlError> {
-    let found = datetime_of(context, value, rules);
+    let result = &source.result;
+    let found = datetime_of(context, value, result, rules);
     match found {
         Some(parsed) if !parsed.truncated => return Ok(Some(parsed.value)),
         None if value.is_null() => return Ok(None),
@@ -302,11 +307,11 @@ pub(crate) fn to_datetime(
     match found {
         Some(parsed) => {
             let kind = if parsed.has_time { "datetime" } else { "date" };
-            warn_wrong_value(context, true, kind, &shown)?;
+            warn_wrong_value(context, true, kind, &shown, source)?;
             Ok(Some(parsed.value))
         }
         None => {
-            warn_wrong_value(context, false, "datetime", &shown)?;
+            warn_wrong_value(context, false, "datetime", &shown, source)?;
             Ok(None)
         }
     }
@@ -323,7 +328,7 @@ pub(crate) fn to_datetime_for_compare(
     value: ValueRef<'_>,
     result: &ResultType,
 ) -> Result<DateTime, SqlError> {
-    match datetime_of(context, value, session_rules(context)) {
+    match datetime_of(context, value, result, session_rules(context)) {
         Some(parsed) if !parsed.truncated => Ok(parsed.value),
         found => {
             let shown = printable(to_text(context, value, result));
@@ -365,13 +370,14 @@ fn time_of(context: &EvalContext, value: ValueRef<'_>) -> Option<Parsed<TimeOrDa
 pub(crate) fn to_time(
     context: &EvalContext,
     value: ValueRef<'_>,
-    result: &ResultType,
+    source: &Expr,
 ) -> Result<Option<Time>, SqlError> {
+    let result = &source.result;
     let found = time_of(context, value);
     let clean = found.is_some_and(|parsed| !parsed.truncated && !parsed.out_of_range);
     if !clean && !value.is_null() {
         let shown = printable(to_text(context, value, result));
-        warn_wrong_value(context, found.is_some(), "time", &shown)?;
+        warn_wrong_value(context, found.is_some(), "time", &shown, source)?;
     }
     Ok(found.map(|parsed| match parsed.value {
         TimeOrDateTime::Time(time) => time,

@@ -50,7 +50,9 @@ impl Expr {
             ExprKind::DateArithmetic { base, amount, unit, subtract } => {
                 functions::temporal_units::add(self, base, amount, *unit, *subtract, context, row)
             }
-            ExprKind::Cast(operand) => functions::cast::eval(self, operand, context, row),
+            ExprKind::Cast { operand, pads } => {
+                functions::cast::eval(self, operand, *pads, context, row)
+            }
             ExprKind::ConvertText(operand) => {
                 functions::cast::convert_text(self, operand, context, row)
             }

@@ -152,7 +152,12 @@ pub enum ExprKind {
         arguments: Vec<Expr>,
     },
     /// CAST and CONVERT.
-    Cast(Box<Expr>),
+    Cast {
+        /// Value.
+        operand: Box<Expr>,
+        /// BINARY(n): filled up with 0x00.
+        pads: bool,
+    },
     /// Text in another character set, or with another collation.
     ConvertText(Box<Expr>),
     /// A function of the registry.
@@ -341,7 +346,7 @@ impl Expr {
             | ExprKind::External(_) => {}
             ExprKind::Assign(_, operand)
             | ExprKind::Not(operand)
-            | ExprKind::Cast(operand)
+            | ExprKind::Cast { operand, .. }
             | ExprKind::ConvertText(operand)
             | ExprKind::Is { operand, .. } => visit(operand),
             ExprKind::Row(list) | ExprKind::And(list) | ExprKind::Or(list) => {
@@ -393,7 +398,7 @@ impl Expr {
             | ExprKind::External(_) => {}
             ExprKind::Assign(_, operand)
             | ExprKind::Not(operand)
-            | ExprKind::Cast(operand)
+            | ExprKind::Cast { operand, .. }
             | ExprKind::ConvertText(operand)
             | ExprKind::Is { operand, .. } => visit(operand),
             ExprKind::Row(list) | ExprKind::And(list) | ExprKind::Or(list) => {

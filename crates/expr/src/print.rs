@@ -147,7 +147,7 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
             }
             formatter.write_str("end")
         }
-        ExprKind::Cast(inner) => print_cast(expr, inner, formatter),
+        ExprKind::Cast { operand: inner, .. } => print_cast(expr, inner, formatter),
         ExprKind::ConvertText(inner) => {
             let target = expr.result.collation();
             let same =

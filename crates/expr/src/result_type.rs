@@ -126,11 +126,13 @@ impl ResultType {
         Self::of(column_type, nullable)
     }
 
-    /// DECIMAL, digits cut to what is allowed.
+    /// DECIMAL, digits cut to what is allowed; the length counts all digits asked for.
     pub fn decimal(precision: u32, scale: u32, unsigned: bool, nullable: bool) -> Self {
         let scale = scale.min(u32::from(types::decimal::SCALE_MAX)) as u8;
-        let precision = precision.clamp(1, u32::from(types::decimal::PRECISION_MAX)) as u8;
-        Self::of(ColumnType::decimal(precision.max(scale), scale, unsigned), nullable)
+        let kept = precision.clamp(1, u32::from(types::decimal::PRECISION_MAX)) as u8;
+        let mut column_type = ColumnType::decimal(kept.max(scale), scale, unsigned);
+        column_type.length += precision.saturating_sub(u32::from(column_type.precision));
+        Self::of(column_type, nullable)
     }
 
     /// DOUBLE without fixed digits.
@@ -138,6 +140,16 @@ impl ResultType {
         let mut column_type = ColumnType::double();
         column_type.length = 23;
         Self::of(column_type, nullable)
+    }
+
+    /// DOUBLE with so many digits after the point, 31 for any number.
+    pub fn double_of_scale(scale: u8, nullable: bool) -> Self {
+        let mut result = Self::double(nullable);
+        if scale < types::column_type::SCALE_NOT_FIXED {
+            result.column_type.scale = scale;
+            result.column_type.length = 17 + u32::from(scale);
+        }
+        result
     }
 
     /// A string of so many characters; LONGTEXT beyond what VARCHAR can name.
@@ -149,9 +161,18 @@ impl ResultType {
         nullable: bool,
     ) -> Self {
         let binary = collation == CollationId::BINARY;
-        let kind = if binary { TypeKind::VarBinary } else { TypeKind::VarChar };
+        let bytes = characters * u64::from(collation.charset().max_bytes());
+        let kind = match (bytes, binary) {
+            (0..0x1_0000, true) => TypeKind::VarBinary,
+            (0..0x1_0000, false) => TypeKind::VarChar,
+            (0x1_0000..0x100_0000, true) => TypeKind::MediumBlob,
+            (0x1_0000..0x100_0000, false) => TypeKind::MediumText,
+            (_, true) => TypeKind::LongBlob,
+            (_, false) => TypeKind::LongText,
+        };
         let length = characters.min(u64::from(u32::MAX)) as u32;
-        let column_type = ColumnType::text(kind, length, collation);
+        let mut column_type = ColumnType::text(kind, length, collation);
+        column_type.scale = STRING_DECIMALS;
         Self { column_type, nullable, coercibility, ascii, is_column: false }
     }
 
@@ -197,13 +218,64 @@ impl ResultType {
             TypeKind::Time => 7 + u32::from(self.column_type.scale),
             TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.column_type.scale),
             TypeKind::Null => 0,
-            _ => u32::from(types::decimal::PRECISION_MAX),
+            _ => self.text_length().min(u32::from(types::decimal::PRECISION_MAX)),
         }
     }
 
     /// Longest text in characters.
     pub fn text_length(&self) -> u32 {
         self.column_type.length
+    }
+
+    /// The same type as that of an expression, not of a column itself.
+    pub fn of_expression(mut self) -> Self {
+        if self.is_column && self.is_string() {
+            self.column_type.scale = STRING_DECIMALS;
+        }
+        Self { is_column: false, ..self }
+    }
+
+    /// Longest text in characters; a TEXT column may have as many as its bytes would be of the
+    /// longest character.
+    pub fn characters(&self) -> u64 {
+        let characters = u64::from(self.text_length());
+        if self.column_type.kind.is_large() && self.is_column {
+            characters * u64::from(self.collation().charset().max_bytes())
+        } else {
+            characters
+        }
+    }
+
+    /// Name of the type for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self.column_type.kind {
+            TypeKind::Null => "null",
+            TypeKind::TinyInt => "tinyint",
+            TypeKind::SmallInt => "smallint",
+            TypeKind::MediumInt => "mediumint",
+            TypeKind::Int => "int",
+            TypeKind::BigInt => "bigint",
+            TypeKind::Decimal => "decimal",
+            TypeKind::Float => "float",
+            TypeKind::Double => "double",
+            TypeKind::Char => "char",
+            TypeKind::VarChar => "varchar",
+            TypeKind::Binary => "binary",
+            TypeKind::VarBinary => "varbinary",
+            TypeKind::TinyText => "tinytext",
+            TypeKind::Text => "text",
+            TypeKind::MediumText => "mediumtext",
+            TypeKind::LongText => "longtext",
+            TypeKind::TinyBlob => "tinyblob",
+            TypeKind::Blob => "blob",
+            TypeKind::MediumBlob => "mediumblob",
+            TypeKind::LongBlob => "longblob",
+            TypeKind::Date => "date",
+            TypeKind::Time => "time",
+            TypeKind::DateTime => "datetime",
+            TypeKind::Timestamp => "timestamp",
+            TypeKind::Year => "year",
+        }
     }
 
     /// The same type, NULL possible or not.
@@ -219,7 +291,7 @@ impl ResultType {
         let string = kind.is_string();
         let binary = column_type.collation == CollationId::BINARY;
         let collation = if string && !binary { results } else { CollationId::BINARY };
-        let (type_code, large) = type_code(column_type);
+        let type_code = self.type_code();
         let mut bits = 0;
         let mut set = |condition: bool, flag: u16| bits |= if condition { flag } else { 0 };
         set(!self.nullable, flags::NOT_NULL);
@@ -230,7 +302,7 @@ impl ResultType {
             column_type.collation.info().compares_code_points() && !(number && self.is_column),
             flags::BINARY,
         );
-        set(large, flags::BLOB);
+        set(kind.is_large() && self.is_column, flags::BLOB);
         set(number, flags::NUM);
         let characters = u64::from(column_type.length);
         let length = if string && !binary {
@@ -238,35 +310,35 @@ impl ResultType {
         } else {
             characters
         };
-        let decimals = if kind == TypeKind::VarChar && !self.is_column {
-            STRING_DECIMALS
-        } else {
-            column_type.scale
-        };
+        let decimals = column_type.scale;
         let length = length.min(u64::from(u32::MAX)) as u32;
         Metadata { type_code, length, decimals, flags: bits, collation }
     }
-}
 
-/// Protocol type code, and whether the column is flagged BLOB.
-fn type_code(column_type: &ColumnType) -> (u8, bool) {
-    match column_type.kind {
-        TypeKind::Decimal => (246, false),
-        TypeKind::TinyInt => (1, false),
-        TypeKind::SmallInt => (2, false),
-        TypeKind::Int => (3, false),
-        TypeKind::Float => (4, false),
-        TypeKind::Double => (5, false),
-        TypeKind::Null => (6, false),
-        TypeKind::Timestamp => (7, false),
-        TypeKind::BigInt => (8, false),
-        TypeKind::MediumInt => (9, false),
-        TypeKind::Date => (10, false),
-        TypeKind::Time => (11, false),
-        TypeKind::DateTime => (12, false),
-        TypeKind::Year => (13, false),
-        TypeKind::VarChar | TypeKind::VarBinary => (253, false),
-        TypeKind::Char | TypeKind::Binary => (254, false),
-        _ => (252, true),
+    /// Protocol type code. Columns of all TEXT and BLOB types are BLOB.
+    fn type_code(&self) -> u8 {
+        match self.column_type.kind {
+            TypeKind::Decimal => 246,
+            TypeKind::TinyInt => 1,
+            TypeKind::SmallInt => 2,
+            TypeKind::Int => 3,
+            TypeKind::Float => 4,
+            TypeKind::Double => 5,
+            TypeKind::Null => 6,
+            TypeKind::Timestamp => 7,
+            TypeKind::BigInt => 8,
+            TypeKind::MediumInt => 9,
+            TypeKind::Date => 10,
+            TypeKind::Time => 11,
+            TypeKind::DateTime => 12,
+            TypeKind::Year => 13,
+            TypeKind::VarChar | TypeKind::VarBinary => 253,
+            TypeKind::Char | TypeKind::Binary => 254,
+            _ if self.is_column => 252,
+            TypeKind::TinyText | TypeKind::TinyBlob => 249,
+            TypeKind::MediumText | TypeKind::MediumBlob => 250,
+            TypeKind::LongText | TypeKind::LongBlob => 251,
+            _ => 252,
+        }
     }
 }

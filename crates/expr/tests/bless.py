@@ -52,6 +52,9 @@ def warnings(lines):
         fields = line.split("\t")
         if len(fields) == 3 and fields[0] in ("Error", "Warning", "Note"):
             found.append(" ".join(fields))
+    # The client gets the first error.
+    errors = [i for i, w in enumerate(found) if w.startswith("Error")]
+    found = found[:errors[0] + 1] if errors else found
     # The server warns twice where it converts in two steps; once is enough.
     return [w for i, w in enumerate(found) if i == 0 or w != found[i - 1]]
 
@@ -82,9 +85,9 @@ def bless_expressions(client, path):
             expression = line.split(" => ")[0].strip()
             n = len(items)
             items.append((n, expression))
-            sql.append(f"select '@@@{n}.v' as m; select {expression} as v from t;\n"
+            sql.append(f"select '@@@{n}.v' as m; select {expression} from t;\n"
                        f"show warnings;")
-            meta.append(f"select '@@@{n}.m' as m; select {expression} as v from t;")
+            meta.append(f"select '@@@{n}.m' as m; select {expression} from t;")
     values = sections(run(client, "\n".join(sql), "-N"))
     types = {}
     raw = run(client, "\n".join(meta), "-t", "--column-type-info")

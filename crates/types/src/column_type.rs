@@ -176,11 +176,7 @@ impl ColumnType {
             _ => (20, 20),
         };
         let length = if unsigned { unsigned_width } else { signed_width };
-        let precision = match (kind, unsigned) {
-            (TypeKind::MediumInt, false) => 7,
-            (_, false) => length as u8 - 1,
-            (_, true) => length as u8,
-        };
+        let precision = length as u8 - u8::from(!unsigned);
         Self { unsigned, precision, ..Self::plain(kind, length) }
     }
 

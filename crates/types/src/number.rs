@@ -181,8 +181,7 @@ fn push_scientific(text: &str, out: &mut Vec<u8>) {
 /// Appends a double: the fewest digits that read back the same.
 pub fn write_double(value: f64, out: &mut Vec<u8>) {
     if value == 0.0 {
-        let zero: &[u8] = if value.is_sign_negative() { b"-0" } else { b"0" };
-        out.extend_from_slice(zero);
+        out.push(b'0');
     } else if value.is_finite() {
         push_scientific(&format!("{value:e}"), out);
     } else {

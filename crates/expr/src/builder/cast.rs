@@ -1,9 +1,10 @@
 //! CAST, CONVERT ... USING, COLLATE.
 
+use super::operators::number_of_hex;
 use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
-use crate::result_type::{Coercibility, ResultType};
-use types::{CollationId, ColumnType, SqlError, TypeKind, codes, collation};
+use crate::result_type::{Coercibility, ResultType, STRING_DECIMALS};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value, codes, collation};
 
 /// What CAST converts to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,9 +47,22 @@ pub enum CastTarget {
 impl Builder<'_> {
     /// `CAST(operand AS target)`.
     pub fn cast(&self, operand: Expr, target: CastTarget) -> Result<Expr, SqlError> {
-        let operand = scalar(operand)?;
+        let mut operand = scalar(operand)?;
+        let numeric = matches!(
+            target,
+            CastTarget::Signed
+                | CastTarget::Unsigned
+                | CastTarget::Decimal { .. }
+                | CastTarget::Double
+                | CastTarget::Float
+        );
+        if numeric && operand.is_hex_literal() {
+            operand = number_of_hex(operand);
+            operand.result.column_type.length = u32::from(operand.result.column_type.precision);
+        }
         let result = self.cast_type(&operand, target)?;
-        Ok(Expr { kind: ExprKind::Cast(Box::new(operand)), result })
+        let pads = matches!(target, CastTarget::Binary { length: Some(_) });
+        Ok(Expr { kind: ExprKind::Cast { operand: Box::new(operand), pads }, result })
     }
 
     fn cast_type(&self, operand: &Expr, target: CastTarget) -> Result<ResultType, SqlError> {
@@ -56,35 +70,39 @@ impl Builder<'_> {
         let nullable = from.nullable;
         let string = from.is_string();
         Ok(match target {
-            CastTarget::Signed | CastTarget::Unsigned => {
-                let unsigned = target == CastTarget::Unsigned;
+            CastTarget::Signed => {
                 let length = match from.column_type.kind {
-                    kind if kind.is_integer() && !unsigned => from.text_length().max(1),
-                    _ => from.text_length().min(20).max(1),
+                    kind if kind.is_floating() => 20,
+                    _ => from.text_length().clamp(2, 21),
                 };
-                ResultType::integer_of_length(length, unsigned, nullable)
+                ResultType::integer_of_length(length, false, nullable)
+            }
+            CastTarget::Unsigned => {
+                let length =
+                    if is_not_negative(operand) { from.text_length().clamp(1, 20) } else { 20 };
+                ResultType::integer_of_length(length, true, nullable)
             }
             CastTarget::Decimal { precision, scale } => {
                 check_decimal(precision, scale, operand)?;
                 ResultType::decimal(precision, scale, false, nullable)
             }
-            CastTarget::Double => ResultType::double(nullable),
+            CastTarget::Double => ResultType::of(ColumnType::double(), true),
             CastTarget::Float => {
                 let mut column_type = ColumnType::float();
                 column_type.length = 12;
-                ResultType::of(column_type, nullable)
+                ResultType::of(column_type, true)
             }
             CastTarget::Char { length, collation } => {
                 let collation = collation.unwrap_or(self.connection_collation());
-                let characters = length.unwrap_or_else(|| from.text_length());
+                let characters = length.map_or_else(|| from.characters(), u64::from);
                 let ascii = from.ascii && collation != CollationId::BINARY;
-                ResultType::string(
-                    u64::from(characters),
+                without_decimals(ResultType::string(
+                    characters,
                     collation,
                     Coercibility::Coercible,
                     ascii,
                     true,
-                )
+                ))
             }
             CastTarget::Binary { length } => {
                 let own = if string {
@@ -93,7 +111,13 @@ impl Builder<'_> {
                     u64::from(from.text_length())
                 };
                 let bytes = length.map_or(own, u64::from);
-                ResultType::string(bytes, CollationId::BINARY, Coercibility::Coercible, false, true)
+                without_decimals(ResultType::string(
+                    bytes,
+                    CollationId::BINARY,
+                    Coercibility::Coercible,
+                    false,
+                    true,
+                ))
             }
             CastTarget::Date => ResultType::of(ColumnType::date(), true),
             CastTarget::Time(scale) => {
@@ -138,9 +162,29 @@ impl Builder<'_> {
                 &[&wanted.name, &charset.name()],
             ));
         }
+        result = result.of_expression().with_nullable(true);
+        result.column_type.scale = STRING_DECIMALS;
         result.column_type.collation = wanted.id;
         result.coercibility = Coercibility::Explicit;
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
+    }
+}
+
+/// The text type of a cast has no digits after the point.
+fn without_decimals(mut result: ResultType) -> ResultType {
+    result.column_type.scale = 0;
+    result
+}
+
+/// Whether a value is known to have no sign.
+fn is_not_negative(operand: &Expr) -> bool {
+    match operand.literal() {
+        Some(Value::Int(v)) => *v >= 0,
+        Some(Value::Decimal(v)) => !v.is_negative(),
+        Some(Value::Bytes(text)) => text.first() != Some(&b'-'),
+        Some(Value::UInt(_)) => true,
+        Some(_) => false,
+        None => operand.result.column_type.unsigned,
     }
 }
 
@@ -157,7 +201,7 @@ fn check_decimal(precision: u32, scale: u32, operand: &Expr) -> Result<(), SqlEr
         ));
     }
     if precision < scale {
-        return Err(SqlError::new(&codes::M_BIGGER_THAN_D, &[&name]));
+        return Err(SqlError::new(&codes::M_BIGGER_THAN_D, &[&""]));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Test};
 use crate::functions::control;
 use crate::result_type::ResultType;
-use types::{SqlError, Value, codes};
+use types::{SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
     /// `NOT operand`. A comparison is turned round instead.
@@ -106,8 +106,10 @@ impl Builder<'_> {
                 aggregate_collations(self, operation, operands, CollationUse::Compare)?;
             return Ok(CompareRule::Text(collation));
         }
+        let years = operands.iter().any(|e| e.result.column_type.kind == TypeKind::Year);
         for operand in operands.iter_mut() {
             let taken = take(operand);
+            let taken = if years { year_of_short(taken) } else { taken };
             *operand = rule.prepare_constant(self, taken);
         }
         Ok(rule)
@@ -126,10 +128,17 @@ impl Builder<'_> {
         };
         let (width_left, width_right) = (width(left), width(right));
         let (ExprKind::Row(a), ExprKind::Row(b)) = (&mut left.kind, &mut right.kind) else {
-            return match (width_left, width_right) {
-                (1, 1) => Ok(None),
-                _ => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&width_left])),
+            if width_left == width_right {
+                return Ok(None);
+            }
+            let name = |expr: &Expr| match &expr.kind {
+                ExprKind::Row(_) => "row",
+                _ => expr.result.type_name(),
             };
+            return Err(SqlError::new(
+                &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+                &[&name(left), &name(right), &operation],
+            ));
         };
         if a.len() != b.len() {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&a.len()]));
@@ -241,7 +250,7 @@ impl Builder<'_> {
             one_column(value)?;
         }
         let mut result = control::common_result(self, "case", &mut values)?;
-        result.nullable |= !has_else;
+        result.nullable |= !has_else || whens.iter().any(|when| when.result.nullable);
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
             None => None,
@@ -256,6 +265,20 @@ impl Builder<'_> {
         let branches = whens.into_iter().zip(values).collect();
         Ok(Expr { kind: ExprKind::Case { operand, branches, otherwise }, result })
     }
+}
+
+/// An integer constant of two digits that is compared with a YEAR stands for a year.
+fn year_of_short(mut expr: Expr) -> Expr {
+    if let ExprKind::Literal(literal) = &mut expr.kind
+        && let Value::Int(year) = &mut literal.value
+    {
+        *year += match *year {
+            1..70 => 2000,
+            70..100 => 1900,
+            _ => 0,
+        };
+    }
+    expr
 }
 
 /// Takes an expression out, leaving NULL.

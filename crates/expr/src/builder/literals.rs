@@ -25,7 +25,9 @@ impl Builder<'_> {
     /// TRUE, FALSE.
     pub fn boolean(&self, value: bool) -> Expr {
         let mut result = ResultType::boolean(false);
-        result.column_type.length = if value { 5 } else { 6 };
+        // As the server names them: the length of the word FALSE.
+        result.column_type.length = 5;
+        result.column_type.precision = 5;
         literal(Value::Int(value.into()), LiteralForm::Boolean, result)
     }
 
@@ -46,13 +48,10 @@ impl Builder<'_> {
         let parsed = Decimal::parse(text.as_bytes());
         let value = parsed.value;
         let scale = value.scale().min(types::decimal::SCALE_MAX);
-        let integer = value.integer_digits();
-        let precision = (integer + u32::from(scale)).max(1);
-        let written = text.find('.').unwrap_or(text.len());
-        let mut result = ResultType::decimal(precision, u32::from(scale), false, false);
-        // The length counts a leading zero that was written.
-        let leading = u32::from(integer == 0 && written > 0 && scale > 0);
-        result.column_type.length += leading;
+        // Leading zeros count where they were written.
+        let written = text.bytes().take_while(u8::is_ascii_digit).count() as u32;
+        let precision = (written.max(value.integer_digits()) + u32::from(scale)).max(1);
+        let result = ResultType::decimal(precision, u32::from(scale), false, false);
         let value = value.rounded(scale).unwrap_or(value);
         Ok(literal(Value::Decimal(value), LiteralForm::Plain, result))
     }
@@ -110,6 +109,7 @@ impl Builder<'_> {
             false,
         );
         result.column_type.unsigned = true;
+        result.column_type.scale = 0;
         let form = if numeric { LiteralForm::Hex } else { LiteralForm::Plain };
         Ok(literal(Value::Bytes(bytes), form, result))
     }

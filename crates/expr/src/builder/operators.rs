@@ -4,6 +4,7 @@ use super::{Builder, scalar};
 use crate::expression::{ArithmeticOperator, BitOperator, Expr, ExprKind, Literal, LiteralForm};
 use crate::functions;
 use crate::result_type::ResultType;
+use types::column_type::SCALE_NOT_FIXED;
 use types::temporal::IntervalUnit;
 use types::{ColumnType, SqlError, SqlMode, TypeKind, Value};
 
@@ -27,7 +28,6 @@ impl Domain {
             TypeKind::Decimal => Domain::Decimal,
             kind if kind.is_temporal() && column_type.scale > 0 => Domain::Decimal,
             kind if kind.is_temporal() => Domain::Integer,
-            TypeKind::Null => Domain::Integer,
             _ => Domain::Double,
         }
     }
@@ -50,10 +50,10 @@ impl Domain {
 /// The type of an integer result of so many digits.
 fn integer_result(precision: u32, unsigned: bool, nullable: bool) -> ResultType {
     let length = precision + u32::from(!unsigned);
-    let kind = if length > 10 { TypeKind::BigInt } else { TypeKind::Int };
+    let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
     let mut column_type = ColumnType::integer(kind, unsigned);
     column_type.length = length;
-    column_type.precision = precision.min(20) as u8;
+    column_type.precision = precision.min(255) as u8;
     ResultType::of(column_type, nullable)
 }
 
@@ -94,19 +94,24 @@ impl Builder<'_> {
         let (unsigned_l, unsigned_r) = (left.column_type.unsigned, right.column_type.unsigned);
         let integer_digits = left.integer_digits().max(right.integer_digits());
         match (domain, operator) {
-            (Domain::Double, _) => double_type(operator, left, right, nullable),
             (_, IntegerDivide) => {
                 let unsigned = unsigned_l || unsigned_r;
-                let length = left.integer_digits().max(1) + u32::from(scale_l > 0);
-                let mut result = ResultType::integer_of_length(length, unsigned, nullable);
+                let length = match Domain::of(left) {
+                    Domain::Double => left.text_length(),
+                    _ => left.integer_digits(),
+                };
+                let mut result = ResultType::integer_of_length(length.max(1), unsigned, nullable);
                 result.column_type.precision = length.min(20) as u8;
                 result
             }
+            (Domain::Double, _) => self.double_type(operator, left, right, nullable),
             (Domain::Integer, Add | Subtract) => {
                 let no_unsigned = operator == Subtract
                     && self.settings.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION);
-                let unsigned = (unsigned_l || unsigned_r) && !no_unsigned;
-                integer_result(integer_digits + 1, unsigned, nullable)
+                let unsigned = unsigned_l || unsigned_r;
+                let mut result = integer_result(integer_digits + 1, unsigned, nullable);
+                result.column_type.unsigned = unsigned && !no_unsigned;
+                result
             }
             (Domain::Integer, Multiply) => {
                 integer_result(precision_l + precision_r, unsigned_l || unsigned_r, nullable)
@@ -121,7 +126,7 @@ impl Builder<'_> {
                 ResultType::decimal(integer_digits + 1 + scale, scale, unsigned, nullable)
             }
             (Domain::Decimal, Multiply) => ResultType::decimal(
-                precision_l + precision_r,
+                (precision_l + precision_r).min(u32::from(types::decimal::PRECISION_MAX)),
                 scale_l + scale_r,
                 unsigned_l && unsigned_r,
                 nullable,
@@ -138,6 +143,35 @@ impl Builder<'_> {
                 ResultType::decimal(precision, scale, unsigned_l, nullable)
             }
         }
+    }
+
+    /// Type of a DOUBLE result: digits after the point are kept where both sides have them
+    /// fixed.
+    fn double_type(
+        &self,
+        operator: ArithmeticOperator,
+        left: &ResultType,
+        right: &ResultType,
+        nullable: bool,
+    ) -> ResultType {
+        let places = |side: &ResultType| match side.column_type.kind {
+            TypeKind::Null => 0,
+            kind if kind.is_number() || kind.is_temporal() => side.column_type.scale,
+            // Hexadecimal literals alone have no digits after the point.
+            _ if side.column_type.unsigned => 0,
+            _ => SCALE_NOT_FIXED,
+        };
+        let scale = places(left).max(places(right)).min(SCALE_NOT_FIXED);
+        let mut result = ResultType::double_of_scale(scale, nullable);
+        if operator == ArithmeticOperator::Divide && scale < SCALE_NOT_FIXED {
+            let increment = self.settings.div_precision_increment;
+            let length = result.column_type.length + u32::from(increment);
+            result = ResultType::double_of_scale(scale + increment, nullable);
+            let own = left.text_length() + u32::from(scale + increment);
+            let own = own.saturating_sub(u32::from(places(left))).max(1);
+            result.column_type.length = own.min(length);
+        }
+        result
     }
 
     /// `-operand`.
@@ -199,45 +233,15 @@ impl Builder<'_> {
     }
 }
 
-/// Type of a DOUBLE result: digits after the point are kept where both sides have them fixed.
-fn double_type(
-    operator: ArithmeticOperator,
-    left: &ResultType,
-    right: &ResultType,
-    nullable: bool,
-) -> ResultType {
-    use types::column_type::SCALE_NOT_FIXED;
-    let mut result = ResultType::double(nullable);
-    let places = |side: &ResultType| match side.column_type.kind {
-        kind if kind.is_number() || kind.is_temporal() => side.column_type.scale,
-        _ => SCALE_NOT_FIXED,
-    };
-    if matches!(operator, ArithmeticOperator::Divide | ArithmeticOperator::IntegerDivide) {
-        return result;
-    }
-    let (a, b) = (places(left), places(right));
-    let scale = match operator {
-        ArithmeticOperator::Multiply if a < SCALE_NOT_FIXED && b < SCALE_NOT_FIXED => a + b,
-        _ => a.max(b),
-    };
-    if scale < SCALE_NOT_FIXED
-        && (left.column_type.kind.is_floating() || right.column_type.kind.is_floating())
-    {
-        result.column_type.scale = scale;
-        result.column_type.length = 17 + u32::from(scale);
-    }
-    result
-}
-
 /// A hexadecimal literal in numeric context is an unsigned integer.
 pub(crate) fn number_of_hex(expr: Expr) -> Expr {
     match &expr.kind {
         ExprKind::Literal(Literal { value: Value::Bytes(bytes), form: LiteralForm::Hex }) => {
             let tail = &bytes[bytes.len().saturating_sub(8)..];
             let value = tail.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
-            let length = (bytes.len() as u32 * 3).max(1);
+            let length = (bytes.len() as u32).max(1);
             let mut result = ResultType::integer_of_length(length, true, false);
-            result.column_type.precision = length.min(20) as u8;
+            result.column_type.precision = [0, 3, 5, 8, 10, 13, 15, 17, 20][length.min(8) as usize];
             let literal = Literal { value: Value::UInt(value), form: LiteralForm::Plain };
             Expr { kind: ExprKind::Literal(literal), result }
         }
@@ -252,13 +256,12 @@ fn negated_literal(operand: &Expr) -> Option<Expr> {
     };
     let mut result = operand.result;
     let value = match value {
-        Value::Int(v) if *v > 0 => {
-            result.column_type.length += 1;
+        Value::Int(v) if *v != i64::MIN => {
+            result = integer_literal_type(-v);
             Value::Int(-v)
         }
         Value::UInt(v) if *v == 1 << 63 => {
-            result.column_type.unsigned = false;
-            result.column_type.length += 1;
+            result = integer_literal_type(i64::MIN);
             Value::Int(i64::MIN)
         }
         Value::Decimal(v) if !v.is_zero() && !v.is_negative() => Value::Decimal(v.negated()),
@@ -270,4 +273,13 @@ fn negated_literal(operand: &Expr) -> Option<Expr> {
     };
     let literal = Literal { value, form: LiteralForm::Plain };
     Some(Expr { kind: ExprKind::Literal(literal), result })
+}
+
+/// The type of an integer literal with its sign.
+fn integer_literal_type(value: i64) -> ResultType {
+    let digits = value.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+    let length = digits + u32::from(value < 0);
+    let mut result = ResultType::integer_of_length(length, false, false);
+    result.column_type.precision = digits as u8;
+    result
 }

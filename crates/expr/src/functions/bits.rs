@@ -23,6 +23,7 @@ fn resolve_bits(
 ) -> Result<ResultType, SqlError> {
     let mut result = ResultType::bigint(true, any_nullable(arguments));
     result.column_type.length = 21;
+    result.column_type.precision = 21;
     Ok(result)
 }
 
@@ -83,45 +84,39 @@ fn resolve_negate(
 ) -> Result<ResultType, SqlError> {
     let operand = &arguments[0].result;
     let nullable = operand.nullable;
-    Ok(match Domain::of(operand) {
-        Domain::Integer => {
-            // The smallest BIGINT has no opposite; only a constant can be known to be it.
-            if let Some(types::Value::Int(i64::MIN)) = arguments[0].literal() {
-                return Ok(ResultType::decimal(19, 0, false, nullable));
-            }
-            if let Some(types::Value::UInt(v)) = arguments[0].literal()
-                && *v > 1 << 63
-            {
-                return Ok(ResultType::decimal(19, 0, false, nullable));
-            }
-            let length = operand.text_length()
-                + u32::from(operand.column_type.unsigned || arguments[0].literal().is_some());
-            let mut result = ResultType::integer_of_length(length, false, nullable);
-            if operand.column_type.kind == TypeKind::BigInt {
-                result.column_type.kind = TypeKind::BigInt;
-            }
-            result.column_type.length = length;
-            result
-        }
-        Domain::Decimal => {
-            let mut result = *operand;
-            if operand.column_type.kind != TypeKind::Decimal {
-                let (precision, scale) =
-                    (operand.decimal_precision(), u32::from(operand.decimal_scale()));
-                result = ResultType::decimal(precision, scale, false, nullable);
-            }
-            result.column_type.unsigned = false;
-            result
-        }
+    // The smallest BIGINT has no opposite; only a constant can be known to be it.
+    let digits_out_of_bigint = match arguments[0].literal() {
+        Some(types::Value::Int(i64::MIN)) => Some(19),
+        Some(types::Value::UInt(v)) if *v > 1 << 63 => Some(operand.decimal_precision()),
+        _ => None,
+    };
+    if let Some(digits) = digits_out_of_bigint {
+        return Ok(ResultType::decimal(digits, 0, false, nullable));
+    }
+    let length = operand.text_length() + 1;
+    let mut result = match Domain::of(operand) {
         Domain::Double => {
+            let bytes = operand.column_type.max_bytes().min(52) as u32;
             let mut result = ResultType::double(nullable);
-            result.column_type.scale = operand.column_type.scale.min(31);
-            if operand.is_string() {
-                result.column_type.scale = 31;
-            }
-            result
+            result.column_type.scale = match operand.column_type.kind {
+                TypeKind::Null => 0,
+                kind if kind.is_floating() => operand.column_type.scale,
+                _ => 31,
+            };
+            result.column_type.length = if operand.is_string() { bytes + 1 } else { length };
+            return Ok(result);
         }
-    })
+        Domain::Integer if !operand.column_type.kind.is_temporal() => {
+            ResultType::integer_of_length(length, false, nullable)
+        }
+        _ => {
+            let (precision, scale) =
+                (operand.decimal_precision(), u32::from(operand.decimal_scale()));
+            ResultType::decimal(precision, scale, false, nullable)
+        }
+    };
+    result.column_type.length = length;
+    Ok(result)
 }
 
 fn negate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

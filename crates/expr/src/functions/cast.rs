@@ -4,6 +4,7 @@ use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::Expr;
 use crate::result_type::ResultType;
+use types::number::parse_integer;
 use types::temporal::fraction_unit;
 use types::{CollationId, Decimal, Level, SqlError, Time, TypeKind, ValueRef, Warning, codes};
 
@@ -11,6 +12,7 @@ use types::{CollationId, Decimal, Level, SqlError, Time, TypeKind, ValueRef, War
 pub(crate) fn eval<'a>(
     expr: &'a Expr,
     operand: &'a Expr,
+    pads: bool,
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
@@ -27,20 +29,20 @@ pub(crate) fn eval<'a>(
         TypeKind::Float => Ok(ValueRef::Float(coerce::to_double(context, value, from)? as f32)),
         TypeKind::Date => {
             let rules = coerce::session_rules(context);
-            let found = coerce::to_datetime(context, value, from, rules)?;
+            let found = coerce::to_datetime(context, value, operand, rules)?;
             Ok(found.map_or(ValueRef::Null, |v| ValueRef::Date(v.date())))
         }
         TypeKind::DateTime => {
             let rules = coerce::session_rules(context);
-            let found = coerce::to_datetime(context, value, from, rules)?;
+            let found = coerce::to_datetime(context, value, operand, rules)?;
             Ok(found.map_or(ValueRef::Null, |v| ValueRef::DateTime(v.truncated(target.scale))))
         }
         TypeKind::Time => {
-            let found = coerce::to_time(context, value, from)?;
+            let found = coerce::to_time(context, value, operand)?;
             let unit = i64::from(fraction_unit(target.scale));
             Ok(found.map_or(ValueRef::Null, |v| ValueRef::Time(Time(v.0 - v.0 % unit))))
         }
-        _ => text(expr, value, from, context),
+        _ => text(expr, value, from, pads, context),
     }
 }
 
@@ -51,48 +53,65 @@ fn integer<'a>(
     from: &ResultType,
     context: &EvalContext,
 ) -> Result<ValueRef<'a>, SqlError> {
-    let target = if unsigned { "UNSIGNED BIGINT" } else { "SIGNED BIGINT" };
-    if let ValueRef::Double(v) = value {
-        let rounded = v.round_ties_even();
-        let fits = if unsigned {
-            (i64::MIN as f64..u64::MAX as f64).contains(&rounded)
-        } else {
-            (i64::MIN as f64..i64::MAX as f64).contains(&rounded)
-        };
-        if !fits {
-            let mut shown = Vec::new();
-            types::number::write_double(v, &mut shown);
-            let shown = String::from_utf8_lossy(&shown).into_owned();
-            context.note(&codes::DATA_OVERFLOW, &[&shown, &target]);
+    let (low, high) = if unsigned {
+        (0, i128::from(u64::MAX))
+    } else {
+        (i128::from(i64::MIN), i128::from(i64::MAX))
+    };
+    let exact = match value {
+        ValueRef::Double(v) => Some(v.round_ties_even() as i128),
+        ValueRef::Float(v) => Some(f64::from(v).round_ties_even() as i128),
+        ValueRef::Decimal(v) => {
+            let far = if v.is_negative() { i128::MIN } else { i128::MAX };
+            Some(v.with_scale(0).mantissa().unwrap_or(far))
         }
-    }
-    if let ValueRef::Decimal(v) = value {
-        let fits = if unsigned { v.to_u64().1 } else { v.to_i64().1 };
-        if !fits {
-            context.warn(&codes::DATA_OVERFLOW, &[&v, &"INT"])?;
+        _ => None,
+    };
+    if let Some(exact) = exact {
+        let clamped = exact.clamp(low, high);
+        if clamped != exact {
+            warn_overflow(unsigned, value, context)?;
         }
+        return Ok(integer_value(unsigned, clamped));
     }
     let wide = coerce::to_integer(context, value, from)?;
-    if unsigned {
-        let from_text_or_integer = !matches!(value, ValueRef::Double(_) | ValueRef::Float(_));
-        if wide < 0 && from_text_or_integer && !from.column_type.unsigned {
-            context.push_warning(Warning {
-                level: Level::Note,
-                code: codes::UNKNOWN_ERROR.number,
-                message: "Cast to unsigned converted negative integer to it's positive \
-                          complement"
-                    .to_string(),
-            });
-        }
-        return Ok(ValueRef::UInt(wide as u64));
-    }
-    let number = match value {
-        ValueRef::Double(_) | ValueRef::Decimal(_) | ValueRef::Float(_) => {
-            wide.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
-        }
-        _ => wide as i64,
+    let complement = |signs: &str| {
+        context.push_warning(Warning {
+            level: Level::Note,
+            code: codes::UNKNOWN_ERROR.number,
+            message: format!("Cast to {signs} complement"),
+        });
     };
-    Ok(ValueRef::Int(number))
+    if unsigned && wide < 0 && !from.column_type.unsigned {
+        complement("unsigned converted negative integer to it's positive");
+    }
+    let in_u64 = value.bytes().is_some_and(|text| !parse_integer(text).overflow);
+    if !unsigned && in_u64 && wide > high {
+        complement("signed converted positive out-of-range integer to it's negative");
+    }
+    Ok(integer_value(unsigned, wide))
+}
+
+/// The low 64 bits in the sign type asked for.
+fn integer_value<'a>(unsigned: bool, wide: i128) -> ValueRef<'a> {
+    if unsigned { ValueRef::UInt(wide as u64) } else { ValueRef::Int(wide as i64) }
+}
+
+fn warn_overflow(
+    unsigned: bool,
+    value: ValueRef<'_>,
+    context: &EvalContext,
+) -> Result<(), SqlError> {
+    if let ValueRef::Decimal(v) = value {
+        let target = if unsigned { "UNSIGNED INT" } else { "INT" };
+        return context.warn(&codes::DATA_OVERFLOW, &[&v, &target]);
+    }
+    let target = if unsigned { "UNSIGNED BIGINT" } else { "SIGNED BIGINT" };
+    let mut shown = Vec::new();
+    let column_type = types::ColumnType::double();
+    types::text::write_text(value, &column_type, context.settings.time_zone, &mut shown);
+    context.note(&codes::DATA_OVERFLOW, &[&String::from_utf8_lossy(&shown), &target]);
+    Ok(())
 }
 
 fn decimal(
@@ -118,6 +137,7 @@ fn text<'a>(
     expr: &'a Expr,
     value: ValueRef<'a>,
     from: &ResultType,
+    pads: bool,
     context: &'a EvalContext,
 ) -> Result<ValueRef<'a>, SqlError> {
     let target = expr.result.collation();
@@ -132,7 +152,7 @@ fn text<'a>(
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown])?;
         return Ok(ValueRef::Bytes(&bytes[..end]));
     }
-    if target == CollationId::BINARY && bytes.len() < length && from.is_string() && length <= 255 {
+    if pads && bytes.len() < length {
         let mut padded = bytes.to_vec();
         padded.resize(length, 0);
         return Ok(ValueRef::Bytes(context.keep(&padded)));
@@ -165,8 +185,26 @@ fn converted_bytes<'a>(
         return Ok(context.keep(&kept));
     }
     let mut out = Vec::with_capacity(bytes.len());
-    source.convert(bytes, charset, &mut out);
+    if source.convert(bytes, charset, &mut out) > 0 {
+        let lost = first_lost(source, charset, bytes);
+        let shown = lost.iter().fold(String::new(), |text, b| format!("{text}{b:02X}"));
+        context
+            .warn(&codes::CANNOT_CONVERT_CHARACTER, &[&source.name(), &shown, &charset.name()])?;
+    }
     Ok(context.keep(&out))
+}
+
+/// The first character that the target does not have.
+fn first_lost(source: types::Charset, target: types::Charset, bytes: &[u8]) -> &[u8] {
+    let (mut at, mut scratch) = (0, Vec::new());
+    while at < bytes.len() {
+        match source.decode(&bytes[at..]) {
+            Some((code_point, length)) if target.encode(code_point, &mut scratch) => at += length,
+            Some((_, length)) => return &bytes[at..at + length],
+            None => return &bytes[at..at + 1],
+        }
+    }
+    &[]
 }
 
 /// CONVERT ... USING, COLLATE and conversions between character sets.

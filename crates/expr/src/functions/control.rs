@@ -47,11 +47,11 @@ pub(crate) fn common_result(
         if typed.iter().all(|r| r.column_type.kind == TypeKind::Float) {
             column_type = ColumnType::float();
         }
-        column_type.length = if scale < 31 { 17 + u32::from(scale) } else { length.max(22) };
+        column_type.length = length;
         column_type.scale = scale;
         ResultType::of(column_type, nullable)
     } else if same && !first.is_string() {
-        let mut result = *first;
+        let mut result = first.of_expression();
         result.column_type.length = length;
         result.column_type.scale = scale;
         result
@@ -68,9 +68,8 @@ pub(crate) fn common_result(
 fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
     let all_unsigned = typed.iter().all(|r| r.column_type.unsigned);
     let any_unsigned = typed.iter().any(|r| r.column_type.unsigned);
-    let big = |r: &ResultType| r.column_type.kind == TypeKind::BigInt;
     let digits = typed.iter().map(ResultType::decimal_precision).max().unwrap_or(1);
-    if any_unsigned && !all_unsigned && typed.iter().any(|r| big(r) && r.column_type.unsigned) {
+    if any_unsigned && !all_unsigned {
         return ResultType::decimal(digits, 0, false, true);
     }
     let widest = typed.iter().map(|r| r.column_type.kind.integer_bytes().max(1)).max().unwrap_or(4);
@@ -78,7 +77,6 @@ fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
         1 => TypeKind::TinyInt,
         2 => TypeKind::SmallInt,
         3 => TypeKind::MediumInt,
-        4 if any_unsigned && !all_unsigned => TypeKind::BigInt,
         4 => TypeKind::Int,
         _ => TypeKind::BigInt,
     };
@@ -104,15 +102,25 @@ fn common_string(
 ) -> Result<ResultType, SqlError> {
     let (collation, coercibility, ascii) =
         aggregate_collations(builder, operation, values, CollationUse::Join)?;
-    let length = values.iter().map(|v| v.result.text_length()).max().unwrap_or(0);
+    let binary = collation == types::CollationId::BINARY;
+    let length = |value: &Expr| {
+        let result = &value.result;
+        if binary && result.is_string() {
+            result.column_type.max_bytes()
+        } else {
+            result.characters()
+        }
+    };
+    let length = values.iter().map(length).max().unwrap_or(0);
     let large = values
         .iter()
         .map(|v| v.result.column_type)
         .filter(|column_type| column_type.kind.is_large())
         .max_by_key(|column_type| column_type.length);
-    let mut result =
-        ResultType::string(u64::from(length), collation, coercibility, ascii, nullable);
-    if let Some(large) = large {
+    let mut result = ResultType::string(length, collation, coercibility, ascii, nullable);
+    if let Some(large) = large
+        && !result.column_type.kind.is_large()
+    {
         result.column_type.kind = large.kind;
     }
     Ok(result)
@@ -163,16 +171,16 @@ pub(crate) fn convert<'a>(
         }
         (TypeKind::Date, _) => {
             let rules = coerce::session_rules(context);
-            let datetime = coerce::to_datetime(context, value, from, rules)?;
+            let datetime = coerce::to_datetime(context, value, chosen, rules)?;
             datetime.map_or(ValueRef::Null, |v| ValueRef::Date(v.date()))
         }
         (TypeKind::DateTime | TypeKind::Timestamp, _) => {
             let rules = coerce::session_rules(context);
-            let datetime = coerce::to_datetime(context, value, from, rules)?;
+            let datetime = coerce::to_datetime(context, value, chosen, rules)?;
             datetime.map_or(ValueRef::Null, ValueRef::DateTime)
         }
         (TypeKind::Time, _) => {
-            coerce::to_time(context, value, from)?.map_or(ValueRef::Null, ValueRef::Time)
+            coerce::to_time(context, value, chosen)?.map_or(ValueRef::Null, ValueRef::Time)
         }
         (kind, _) if kind.is_string() => ValueRef::Bytes(coerce::to_text(context, value, from)),
         _ => value,
@@ -184,7 +192,20 @@ fn resolve_if(
     function: &'static Function,
     arguments: &mut Vec<Expr>,
 ) -> Result<ResultType, SqlError> {
-    common_result(builder, function.name(), &mut arguments[1..])
+    let nullable = any_nullable(arguments);
+    let values = &mut arguments[1..];
+    let is_null = |value: &Expr| value.result.column_type.kind == TypeKind::Null;
+    let result = match (is_null(&values[0]), is_null(&values[1])) {
+        (true, true) => {
+            let mut empty = ResultType::of(ColumnType::binary(TypeKind::Binary, 0), true);
+            empty.coercibility = crate::Coercibility::Ignorable;
+            empty
+        }
+        (true, false) => values[1].result.of_expression(),
+        (false, true) => values[0].result.of_expression(),
+        _ => common_result(builder, function.name(), values)?,
+    };
+    Ok(result.with_nullable(nullable))
 }
 
 fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -228,7 +249,7 @@ fn resolve_nullif(
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
     }
-    Ok(arguments[0].result.with_nullable(true))
+    Ok(arguments[0].result.of_expression().with_nullable(true))
 }
 
 fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -258,7 +279,29 @@ fn resolve_extreme(
     function: &'static Function,
     arguments: &mut Vec<Expr>,
 ) -> Result<ResultType, SqlError> {
-    common_result(builder, function.name(), arguments)
+    let nullable = any_nullable(arguments);
+    let has = |test: fn(&ResultType) -> bool| arguments.iter().any(|a| test(&a.result));
+    let has_text = has(ResultType::is_string);
+    let has_number = has(|r| r.column_type.kind.is_number());
+    let temporal = arguments
+        .iter()
+        .map(|a| a.result)
+        .filter(|r| r.column_type.kind.is_temporal())
+        .max_by_key(|r| (r.column_type.kind != TypeKind::Date, r.column_type.scale));
+    if let (Some(temporal), true) = (temporal, has_text) {
+        return Ok(temporal.of_expression().with_nullable(true));
+    }
+    if has(|r| r.column_type.kind == TypeKind::Null) && !has_text && temporal.is_none() {
+        return Ok(ResultType::double_of_scale(0, true));
+    }
+    if has_text && has_number {
+        return Ok(ResultType::double(nullable));
+    }
+    let mut result = common_result(builder, function.name(), arguments)?;
+    if result.column_type.kind == TypeKind::Double && result.column_type.scale >= 31 {
+        result.column_type.length = 23;
+    }
+    Ok(result)
 }
 
 fn eval_greatest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

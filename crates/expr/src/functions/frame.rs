@@ -86,7 +86,7 @@ impl<'a> Frame<'a> {
     /// An argument as a date and time under rules; `None` for NULL and for what is none.
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
         let value = self.value(index)?;
-        coerce::to_datetime(self.context, value, self.result(index), rules)
+        coerce::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 
     /// An argument as a duration.
@@ -95,7 +95,7 @@ impl<'a> Frame<'a> {
         if value.is_null() {
             return Ok(None);
         }
-        coerce::to_time(self.context, value, self.result(index))
+        coerce::to_time(self.context, value, &self.arguments[index])
     }
 
     /// A text result, kept in the arena.

@@ -8,9 +8,10 @@ use crate::expression::{Expr, ExprKind};
 use crate::functions::Function;
 use crate::result_type::{Coercibility, ResultType};
 use types::temporal::{
-    DateRules, Interval, IntervalUnit, WeekMode, add_interval, day_number, week_number,
+    DateRules, Interval, IntervalUnit, TimeOrDateTime, WeekMode, add_interval, parse_datetime,
+    parse_time, week_number,
 };
-use types::{ColumnType, SqlError, Time, TypeKind, ValueRef, codes};
+use types::{ColumnType, SqlError, Time, TypeKind, Value, ValueRef, Warning, codes};
 
 static EXTRACT: Function = Function::new("extract", 1, 1, resolve_extract, extract);
 static DIFFERENCE: Function = Function::new("timestampdiff", 2, 2, resolve_difference, difference);
@@ -20,7 +21,7 @@ fn resolve_extract(
     _: &'static Function,
     _: &mut Vec<Expr>,
 ) -> Result<ResultType, SqlError> {
-    Ok(ResultType::integer_of_length(21, false, true))
+    Ok(ResultType::integer_of_length(11, false, true))
 }
 
 fn resolve_difference(
@@ -56,34 +57,34 @@ pub(crate) fn build(
     }
     let mut result = function.resolve(builder, &mut arguments)?;
     if std::ptr::eq(function, &EXTRACT) {
-        let (length, signed) = extract_length(unit);
-        result = ResultType::integer_of_length(length + u32::from(signed), false, true);
+        result = extract_result(unit, &arguments[0].result);
     }
     Ok(Expr { kind: ExprKind::UnitCall { function, unit, arguments }, result })
 }
 
-/// Digits of EXTRACT's result and whether it may be negative.
-fn extract_length(unit: IntervalUnit) -> (u32, bool) {
-    match unit {
-        IntervalUnit::Year => (4, false),
-        IntervalUnit::YearMonth => (6, false),
-        IntervalUnit::Quarter | IntervalUnit::Month | IntervalUnit::Week | IntervalUnit::Day => {
-            (2, false)
-        }
-        IntervalUnit::DayHour => (4, true),
-        IntervalUnit::DayMinute => (6, true),
-        IntervalUnit::DaySecond => (8, true),
-        IntervalUnit::Hour => (2, true),
-        IntervalUnit::HourMinute => (4, true),
-        IntervalUnit::HourSecond => (6, true),
-        IntervalUnit::Minute | IntervalUnit::Second => (2, true),
-        IntervalUnit::MinuteSecond => (4, true),
-        IntervalUnit::Microsecond => (6, true),
-        IntervalUnit::DayMicrosecond => (14, true),
-        IntervalUnit::HourMicrosecond => (12, true),
-        IntervalUnit::MinuteMicrosecond => (10, true),
-        IntervalUnit::SecondMicrosecond => (8, true),
-    }
+/// Type of EXTRACT: room for the digits and a sign where it may be negative.
+fn extract_result(unit: IntervalUnit, source: &ResultType) -> ResultType {
+    use IntervalUnit as U;
+    let day = match source.column_type.kind {
+        TypeKind::Date => 2,
+        TypeKind::DateTime | TypeKind::Timestamp => 3,
+        _ => 8,
+    };
+    let length = match unit {
+        U::Year => 4,
+        U::YearMonth => 6,
+        U::Quarter => 1,
+        U::Month | U::Week => 2,
+        U::Day => day,
+        U::Hour | U::Minute | U::Second => 3,
+        U::DayHour | U::HourMinute | U::MinuteSecond => 5,
+        U::DayMinute | U::HourSecond | U::Microsecond => 7,
+        U::DaySecond | U::SecondMicrosecond => 9,
+        U::MinuteMicrosecond => 11,
+        U::HourMicrosecond => 13,
+        U::DayMicrosecond => 15,
+    };
+    ResultType::integer_of_length(length, false, true)
 }
 
 /// Unit of a `UnitCall`.
@@ -97,9 +98,7 @@ fn unit_of(expr: &Expr) -> IntervalUnit {
 fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     use IntervalUnit as U;
     let unit = unit_of(frame.expr);
-    let needs_date =
-        matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month | U::Week | U::Day);
-    if !needs_date {
+    if !matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month | U::Week) {
         let value = frame.value(0)?;
         if value.is_null() {
             return Ok(ValueRef::Null);
@@ -115,46 +114,65 @@ fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         U::YearMonth => year * 100 + month,
         U::Quarter => (month + 2) / 3,
         U::Month => month,
-        U::Week => {
+        _ => {
             let mode = frame.context.settings.default_week_format;
             i64::from(week_number(date, WeekMode::from_number(mode)).0)
         }
-        _ => i64::from(date.day()),
     }))
 }
 
-/// Units with a time: a TIME may have days' worth of hours, a DATETIME has its day.
+/// Days and the time of day, or of the last day of a duration, that EXTRACT takes from.
+fn day_and_time(frame: &Frame<'_>, value: ValueRef<'_>) -> Option<(i64, i64, Time)> {
+    let of_time = |time: Time| {
+        let days = i64::from(time.hours() / 24);
+        let sign = if time.is_negative() { -1 } else { 1 };
+        (sign, days, Time(time.0.abs() - days * 86_400_000_000))
+    };
+    let of_datetime = |v: types::DateTime| (1, i64::from(v.date().day()), v.time());
+    let rules = coerce::session_rules(frame.context);
+    match value {
+        ValueRef::Time(time) => Some(of_time(time)),
+        ValueRef::Date(date) => Some(of_datetime(date.at_midnight())),
+        ValueRef::DateTime(v) => Some(of_datetime(v)),
+        ValueRef::Timestamp(v) => Some(of_datetime(frame.context.settings.time_zone.to_local(v))),
+        ValueRef::Bytes(text) => {
+            let dated = text.iter().filter(|&&byte| byte == b'-').count() >= 2;
+            if dated && let Some(parsed) = parse_datetime(text, rules) {
+                return Some(of_datetime(parsed.value));
+            }
+            match parse_time(text, rules)?.value {
+                TimeOrDateTime::Time(time) => Some(of_time(time)),
+                TimeOrDateTime::DateTime(v) => Some(of_datetime(v)),
+            }
+        }
+        _ => {
+            let time = coerce::to_time(frame.context, value, &frame.arguments[0]).ok()??;
+            Some(of_time(time))
+        }
+    }
+}
+
+/// Units of days and less.
 fn extract_time<'a>(
     frame: &Frame<'a>,
     value: ValueRef<'a>,
     unit: IntervalUnit,
 ) -> Result<ValueRef<'a>, SqlError> {
     use IntervalUnit as U;
-    let with_day = matches!(unit, U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond);
-    let (sign, day, time) = match value {
-        ValueRef::Time(time) => {
-            let sign = if time.is_negative() { -1 } else { 1 };
-            let days = if with_day { i64::from(time.hours() / 24) } else { 0 };
-            let hours = if with_day { time.0.abs() - days * 86_400_000_000 } else { time.0.abs() };
-            (sign, days, Time(hours))
-        }
-        _ if with_day => {
-            let rules = coerce::session_rules(frame.context);
-            let found = coerce::to_datetime(frame.context, value, frame.result(0), rules)?;
-            let Some(found) = found else { return Ok(ValueRef::Null) };
-            (1, i64::from(found.date().day()), found.time())
-        }
-        _ => {
-            let found = coerce::to_time(frame.context, value, frame.result(0))?;
-            let Some(found) = found else { return Ok(ValueRef::Null) };
-            (if found.is_negative() { -1 } else { 1 }, 0, Time(found.0.abs()))
-        }
+    let Some((sign, day, time)) = day_and_time(frame, value) else {
+        let shown = coerce::printable(coerce::to_text(frame.context, value, frame.result(0)));
+        let message = codes::WRONG_VALUE.message(&[&"interval", &shown]);
+        let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
+        warning.message = message;
+        frame.context.push_warning(warning);
+        return Ok(ValueRef::Null);
     };
     let (hour, minute, second) =
         (i64::from(time.hours()), i64::from(time.minutes()), i64::from(time.seconds()));
     let micros = i64::from(time.micros());
     let clock = hour * 10_000 + minute * 100 + second;
     let magnitude = match unit {
+        U::Day => day,
         U::DayHour => day * 100 + hour,
         U::DayMinute => day * 10_000 + hour * 100 + minute,
         U::DaySecond => day * 1_000_000 + clock,
@@ -227,11 +245,22 @@ pub(crate) fn interval_result(
             ResultType::of(ColumnType::temporal(TypeKind::Time, scale), true)
         }
         TypeKind::Time => ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), true),
-        _ => {
+        kind => {
+            let digits = match base.literal() {
+                Some(Value::Bytes(text)) => {
+                    let parsed = parse_datetime(text, DateRules::default());
+                    parsed.map_or(6, |parsed| parsed.digits.min(6))
+                }
+                _ if kind.is_string() || kind.is_floating() => 6,
+                _ => base.result.decimal_scale().min(6),
+            };
+            let digits = digits.max(scale_of_unit);
+            let length = 19 + if digits > 0 { u64::from(digits) + 1 } else { 0 };
             let collation = builder.connection_collation();
-            let mut result = ResultType::string(26, collation, Coercibility::Coercible, true, true);
+            let mut result =
+                ResultType::string(length, collation, Coercibility::Coercible, true, true);
             result.column_type.kind = TypeKind::Char;
-            result.column_type.scale = 6;
+            result.column_type.scale = digits;
             result
         }
     }
@@ -288,8 +317,12 @@ pub(crate) fn add<'a>(
         let limit = i128::from(Time::MAX.0);
         return Ok(ValueRef::Time(Time(sum.clamp(-limit, limit) as i64)));
     }
-    let rules = DateRules { no_zero_date: true, no_zero_in_date: true, allow_invalid: false };
-    let Some(start) = coerce::to_datetime(context, value, &base.result, rules)? else {
+    if let (ValueRef::Time(_), true) = (value, unit.is_months_or_more()) {
+        context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
+        return Ok(ValueRef::Null);
+    }
+    let rules = DateRules::complete();
+    let Some(start) = coerce::to_datetime(context, value, base, rules)? else {
         return Ok(ValueRef::Null);
     };
     let Some(interval) = amount_of(amount, unit, context, row)? else {
@@ -308,7 +341,8 @@ pub(crate) fn add<'a>(
             let bytes = coerce::to_text(context, value, &base.result);
             let has_time = bytes.len() > 10 || matches!(value, ValueRef::DateTime(_));
             if has_time || !unit.is_days_or_more() {
-                let scale = if sum.micros() > 0 { 6 } else { 0 };
+                let fixed = expr.result.column_type.scale;
+                let scale = if sum.micros() > 0 { fixed } else { 0 };
                 sum.write_text(scale, &mut text);
             } else {
                 sum.date().write_text(&mut text);
@@ -316,9 +350,4 @@ pub(crate) fn add<'a>(
             ValueRef::Bytes(context.keep(&text))
         }
     })
-}
-
-/// TO_DAYS of a date.
-pub(crate) fn day_number_of(date: types::Date) -> i64 {
-    day_number(date.year(), date.month(), date.day())
 }

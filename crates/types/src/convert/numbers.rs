@@ -62,8 +62,7 @@ pub(super) fn integer<'a>(
     };
     let clamped = wide.clamp(low, high);
     let lost_sign = target.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
-    let issue =
-        if clamped == wide && !lost_sign { issue } else { Some(StoreIssue::OutOfRange) };
+    let issue = if clamped == wide && !lost_sign { issue } else { Some(StoreIssue::OutOfRange) };
     let stored =
         if target.unsigned { Value::UInt(clamped as u64) } else { Value::Int(clamped as i64) };
     Stored::new(stored, issue)

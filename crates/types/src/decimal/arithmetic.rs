@@ -66,14 +66,36 @@ impl Decimal {
         self.add(&other.negated())
     }
 
-    /// Product; its scale is the sum of the scales, at most 38.
+    /// Product; its scale is the sum of the scales, at most 38. Where the product would need
+    /// more than nine words, the last words of the factors are left out first.
     pub fn multiply(&self, other: &Self) -> Result<Self, DecimalOverflow> {
         let negative = self.negative != other.negative;
         let scale = u32::from(self.scale) + u32::from(other.scale);
-        let kept = scale.min(u32::from(super::SCALE_MAX));
-        let mut product = wide::multiply(&self.limbs, &other.limbs);
-        wide::scale_down(&mut product, scale - kept);
+        let integer = words(self.integer_digits() + other.integer_digits());
+        let room = WORDS.checked_sub(integer).ok_or(DecimalOverflow)?;
+        let (mut a, mut b) = (*self, *other);
+        if words(scale) > room {
+            let excess = words(scale) - room;
+            let (less, more) = (excess / 2, excess - excess / 2);
+            let (from_a, from_b) = if words(u32::from(a.scale)) <= words(u32::from(b.scale)) {
+                (less, more)
+            } else {
+                (more, less)
+            };
+            a = a.without_words(from_a);
+            b = b.without_words(from_b);
+        }
+        let product_scale = u32::from(a.scale) + u32::from(b.scale);
+        let kept = product_scale.min(u32::from(super::SCALE_MAX));
+        let mut product = wide::multiply(&a.limbs, &b.limbs);
+        wide::scale_down(&mut product, product_scale - kept);
         Self::from_wide(product, kept, negative)
+    }
+
+    /// Without the last words after the point.
+    fn without_words(&self, count: u32) -> Self {
+        let kept = words(u32::from(self.scale)).saturating_sub(count) * 9;
+        if count == 0 { *self } else { self.truncated(kept.min(255) as u8) }
     }
 
     /// Quotient, `None` for a division by zero. It carries at least `extra_digits`

@@ -261,6 +261,8 @@ error_codes! {
     USER_CREATE_EXISTS = 1973, "HY000", "Can't create user '{}'@'{}'; it already exists";
     USER_DROP_EXISTS = 1974, "HY000", "Can't drop user '{}'@'{}'; it doesn't exist";
     ROLE_DROP_EXISTS = 1976, "HY000", "Can't drop role '{}'; it doesn't exist";
+    CANNOT_CONVERT_CHARACTER = 1977, "HY000",
+        "Cannot convert '{}' character 0x{} to '{}'";
     WITH_COL_WRONG_LIST = 4002, "HY000",
         "WITH column list and SELECT field list have different column counts";
     TOO_MANY_DEFINITIONS_IN_WITH_CLAUSE = 4003, "HY000", "Too many WITH elements in WITH clause";
