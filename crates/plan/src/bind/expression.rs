@@ -126,13 +126,10 @@ impl<'q> Binder<'_, '_, 'q> {
             ast::Literal::String { bytes, charset } => {
                 builder.text(bytes.clone(), charset.as_deref())
             }
-            ast::Literal::Hex { bytes, number: true, charset } => {
-                builder.hex(bytes.clone(), charset.as_deref())
+            ast::Literal::Hex { bytes, number, charset } => {
+                builder.hex(bytes.clone(), *number, charset.as_deref())
             }
-            ast::Literal::Hex { bytes, charset, .. } => {
-                builder.text(bytes.clone(), Some(charset.as_deref().unwrap_or("binary")))
-            }
-            ast::Literal::Bits(bytes) => builder.hex(bytes.clone(), None),
+            ast::Literal::Bits(bytes) => builder.hex(bytes.clone(), true, None),
             ast::Literal::Date(text) => builder.date(text),
             ast::Literal::Time(text) => builder.time(text),
             ast::Literal::Timestamp(text) => builder.timestamp(text),

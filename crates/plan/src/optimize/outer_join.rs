@@ -45,7 +45,7 @@ fn is_null_then(expr: &Expr, first: usize, end: usize) -> bool {
         ExprKind::Arithmetic { left, right, .. } => {
             is_null_then(left, first, end) || is_null_then(right, first, end)
         }
-        ExprKind::Cast(operand) | ExprKind::ConvertText(operand) => {
+        ExprKind::Cast { operand, .. } | ExprKind::ConvertText(operand) => {
             is_null_then(operand, first, end)
         }
         _ => false,
