@@ -1,7 +1,7 @@
 //! Fibers that work beside the transactions: purge and checkpoint.
 
 use crate::core::Core;
-use crate::purge;
+use crate::{checkpoint, purge};
 use runtime::sync::Mutex;
 use runtime::{JoinHandle, WaitClass};
 use std::sync::Arc;
@@ -14,8 +14,11 @@ pub(crate) struct Background {
 impl Background {
     /// Starts them.
     pub(crate) fn start(core: &Arc<Core>) -> Self {
-        let purging = core.clone();
-        let fibers = vec![runtime::spawn("purge", move || purge_loop(&purging))];
+        let (purging, checkpointing) = (core.clone(), core.clone());
+        let fibers = vec![
+            runtime::spawn("purge", move || purge_loop(&purging)),
+            runtime::spawn("checkpoint", move || checkpoint_loop(&checkpointing)),
+        ];
         Self { fibers: Mutex::new(fibers) }
     }
 
@@ -40,6 +43,20 @@ fn purge_loop(core: &Core) {
         // What fails is tried again in the next round; a failed log ends the process elsewhere.
         if purge::round(core).is_err() {
             base::probe!("engine.purge.round_failed");
+        }
+    }
+}
+
+fn checkpoint_loop(core: &Core) {
+    while !core.is_stopping() {
+        let deadline = runtime::now() + core.options.checkpoint_interval;
+        core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
+        if core.is_stopping() {
+            break;
+        }
+        // What fails is tried again; a failed log or data file ends the process elsewhere.
+        if checkpoint::is_due(core) && checkpoint::checkpoint(core, false).is_err() {
+            base::probe!("engine.checkpoint.failed");
         }
     }
 }

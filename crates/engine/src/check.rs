@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// Findings of one kind reported at most.
 const FINDINGS_MAX: usize = 100;
+/// A finding about the structure counts when it is seen so many times in a row.
+const ATTEMPTS: usize = 3;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(20);
 
 fn reading() -> TransactionOptions {
     TransactionOptions {
@@ -43,24 +46,42 @@ impl TableParts {
     /// Checks everything; findings are sentences for the user.
     pub(crate) fn check_table(self: &Arc<Self>) -> Result<Vec<TableFinding>> {
         let mut findings = Vec::new();
-        for (position, tree) in self.trees.iter().enumerate() {
-            let object = self.object(position);
-            match tree.verify() {
-                Ok(found) => {
-                    for finding in found.findings {
-                        let detail = format!("page {}: {}", finding.pid, finding.detail);
-                        findings.push(TableFinding { object: object.clone(), detail });
-                    }
-                }
-                Err(error) => {
-                    findings.push(TableFinding { object, detail: error.to_string() });
-                }
-            }
+        for position in 0..self.trees.len() {
+            self.check_structure(position, &mut findings);
         }
         if findings.is_empty() {
             self.check_agreement(&mut findings)?;
         }
         Ok(findings)
+    }
+
+    /// Verifies one tree. A change in progress may look like damage, so what is found must be
+    /// found again.
+    fn check_structure(&self, position: usize, findings: &mut Vec<TableFinding>) {
+        let _no_purge = self.core.purging.lock();
+        let mut seen: Vec<String> = Vec::new();
+        for attempt in 0..ATTEMPTS {
+            let details = match self.trees[position].verify() {
+                Ok(found) => found
+                    .findings
+                    .into_iter()
+                    .map(|finding| format!("page {}: {}", finding.pid, finding.detail))
+                    .collect(),
+                Err(error) => vec![error.to_string()],
+            };
+            if attempt > 0 {
+                seen.retain(|detail| details.contains(detail));
+            } else {
+                seen = details;
+            }
+            if seen.is_empty() {
+                return;
+            }
+            runtime::sleep(ATTEMPT_PAUSE);
+        }
+        let object = self.object(position);
+        findings
+            .extend(seen.into_iter().map(|detail| TableFinding { object: object.clone(), detail }));
     }
 
     fn check_agreement(self: &Arc<Self>, findings: &mut Vec<TableFinding>) -> Result<()> {

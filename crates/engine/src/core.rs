@@ -1,5 +1,6 @@
 //! What all parts of a running engine share.
 
+use crate::checkpoint::CheckpointState;
 use crate::counters::Counters;
 use crate::error::from_store;
 use crate::options::EngineOptions;
@@ -10,7 +11,7 @@ use btree::{DELETED, Tree};
 use engine_api::{EngineError, Result};
 use pagestore::PageStore;
 use runtime::file::File;
-use runtime::sync::{Event, Mutex, RwLock};
+use runtime::sync::{Event, FiberMutex, Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,8 +45,12 @@ pub(crate) struct Core {
     trees: RwLock<BTreeMap<TreeId, OpenTree>>,
     buffers: Mutex<Vec<Buffers>>,
     stopping: AtomicBool,
+    /// Held by a purge round, and by a check that wants none.
+    pub(crate) purging: FiberMutex<()>,
+    /// One checkpoint at a time; the state of the last.
+    pub(crate) checkpointing: FiberMutex<CheckpointState>,
     /// Keeps a second server out.
-    _lock: Option<File>,
+    _lock: File,
 }
 
 impl Core {
@@ -56,7 +61,7 @@ impl Core {
         txn: Arc<TransactionSystem>,
         counters: Counters,
         dictionary: Tree,
-        lock: Option<File>,
+        lock: File,
     ) -> Arc<Self> {
         Arc::new(Self {
             options,
@@ -71,6 +76,8 @@ impl Core {
             trees: RwLock::new(BTreeMap::new()),
             buffers: Mutex::new(Vec::new()),
             stopping: AtomicBool::new(false),
+            purging: FiberMutex::new(()),
+            checkpointing: FiberMutex::new(CheckpointState::default()),
             _lock: lock,
         })
     }

@@ -1,22 +1,17 @@
 //! The engine as the border sees it.
 
 use crate::background::Background;
-use crate::core::{Core, DICTIONARY_TREE, FIRST_TREE};
-use crate::counters::{Counters, RecoveredCounters};
-use crate::error::{from_log, from_store, from_tree};
+use crate::core::Core;
+use crate::error::{from_log, from_store};
 use crate::options::EngineOptions;
+use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
-use crate::{build, ddl, dictionary, status};
-use base::TrxId;
-use btree::Tree;
+use crate::{build, checkpoint, ddl, dictionary, status};
 use engine_api::{
     Capabilities, DuplicateKey, Result as ApiResult, Table, TableDefinition, Transaction,
     TransactionOptions,
 };
-use pagestore::PageStore;
 use std::sync::Arc;
-use txn::{TransactionSystem, TxnOptions};
-use wal::{Wal, WalOptions};
 
 /// The storage engine. Opened by [`Engine::open`], ended by [`Engine::close`].
 pub struct Engine {
@@ -25,42 +20,23 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine whose log is in `options.datadir`/wal (which must be empty) and whose pages stay
-    /// in memory: for tests of the rooms above and as a yardstick. It cannot be opened again.
-    pub fn volatile(options: EngineOptions) -> ApiResult<Arc<Self>> {
-        let mut log = WalOptions::new([0; 16]);
-        log.policy = options.flush_policy;
-        let wal = Wal::create(&options.datadir.join("wal"), log, 1);
-        let wal = wal.map_err(|error| from_log(&error))?;
-        let pages = (options.buffer_pool_bytes >> options.page_class).max(1 << 16) as u64;
-        let store = PageStore::volatile(options.buffer_pool_bytes, pages)
-            .map_err(|error| from_store(&error, || "data".to_owned()))?;
-        let class = options.page_class;
-        let dictionary = Tree::create(store.clone(), wal.clone(), DICTIONARY_TREE, class)
-            .map_err(|error| from_tree(error, || "dictionary".to_owned()))?;
-        let txn = TransactionSystem::new(
-            wal.clone(),
-            &TxnOptions {
-                workers: runtime::worker_count(),
-                undo_chunk_bytes: options.undo_chunk_bytes,
-                undo_budget_bytes: options.undo_budget_bytes,
-                undo_base: 0,
-                first_id: TrxId::new(1),
-                start: wal.end(),
-            },
-        );
-        let mut counters = RecoveredCounters::default();
-        counters.raise_next_tree(FIRST_TREE);
-        let counters = Counters::new(counters);
-        let core = Core::new(options, wal, store, txn, counters, dictionary, None);
-        let background = Background::start(&core);
-        Ok(Arc::new(Self { core, background }))
+    /// Opens the database in `options.datadir`: creates it in an empty directory, recovers it
+    /// otherwise. Transactions that had not committed are rolled back when this returns.
+    pub fn open(options: EngineOptions) -> Result<(Arc<Self>, RecoverySummary), OpenError> {
+        let (engine, summary) = crate::recovery::open(options)?;
+        Ok((Arc::new(engine), summary))
     }
 
-    /// Ends the background fibers.
-    pub fn stop(&self) {
+    /// Ends the engine in order: everything is written, the next start has nothing to redo.
+    /// Transactions that still run are refused further changes; end them before.
+    pub fn close(&self) -> ApiResult<()> {
         self.core.begin_stop();
         self.background.join();
+        let store_error = |error| from_store(&error, || "data".to_owned());
+        self.core.store.flush_until(self.core.wal.end()).map_err(store_error)?;
+        checkpoint::checkpoint(&self.core, true)?;
+        self.core.wal.close().map_err(|error| from_log(&error))?;
+        self.core.store.close().map_err(store_error)
     }
 }
 

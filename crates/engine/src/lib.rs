@@ -13,9 +13,11 @@
 //! [`memory::MemoryEngine`] is a small engine without a disk that obeys the same border; tests
 //! compare the real one with it.
 
+mod analysis;
 mod background;
 mod build;
 mod check;
+mod checkpoint;
 mod core;
 mod counters;
 mod ddl;
@@ -28,6 +30,7 @@ mod options;
 mod purge;
 mod range;
 mod read;
+mod recovery;
 mod rollback;
 mod scan;
 mod shape;
@@ -44,3 +47,4 @@ mod tests;
 
 pub use crate::engine::Engine;
 pub use options::{EngineOptions, OnFatal};
+pub use recovery::{OpenError, RecoverySummary};

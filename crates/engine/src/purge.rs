@@ -53,6 +53,7 @@ impl Revisits {
 
 /// One round over everything that may be removed now; returns the number of entries removed.
 pub(crate) fn round(core: &Core) -> Result<u64> {
+    let _alone = core.purging.lock();
     let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
     let mut removed = 0;
     let limit = core.txn.forget_limit();

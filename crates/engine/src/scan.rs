@@ -10,7 +10,7 @@
 use crate::error::from_tree;
 use crate::range::Interval;
 use crate::read::sees_live;
-use crate::table::{TableParts, effective_lock};
+use crate::table::{ROWS_READ, TableParts, effective_lock};
 use crate::transaction::{EngineTransaction, own};
 use btree::{Batch, DELETED, Direction};
 use engine_api::{
@@ -235,6 +235,7 @@ impl Cursor for EngineCursor {
             }
             self.next += 1;
             if self.step(trx, row)? {
+                ROWS_READ.add(1);
                 return Ok(true);
             }
         }

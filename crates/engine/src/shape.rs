@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! key   = 0 | 't' | table id u64 BE
-//! value = version u8 (1) | hidden row id u8 | schema str | name str
+//! value = version u8 (1) | hidden row id u8 | schema str | name str | codec str
 //!         | column count u16 | columns | index count u16 | indexes
 //! column = kind u8 | bits u8 (1 unsigned, 2 zerofill, 4 nullable) | length u32 | precision u8
 //!         | scale u8 | collation u16
@@ -80,6 +80,7 @@ pub(crate) fn encode(table: &TableDefinition) -> Vec<u8> {
     let mut out = vec![VERSION, u8::from(table.hidden_row_id)];
     push_text(&mut out, &table.schema);
     push_text(&mut out, &table.name);
+    push_text(&mut out, &table.options.codec);
     out.extend_from_slice(&(table.columns.len() as u16).to_le_bytes());
     for column in &table.columns {
         let it = &column.column_type;
@@ -209,7 +210,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<TableDefinition> {
         return None;
     }
     let hidden_row_id = decoder.u8()? != 0;
-    let (schema, name) = (decoder.text()?, decoder.text()?);
+    let (schema, name, codec) = (decoder.text()?, decoder.text()?, decoder.text()?);
     let columns: Option<Vec<_>> =
         (1..=u32::from(decoder.u16()?)).map(|number| decoder.column(number)).collect();
     let columns = columns?;
@@ -224,7 +225,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<TableDefinition> {
         indexes: indexes.filter(|indexes| !indexes.is_empty())?,
         hidden_row_id,
         collation: CollationId::BINARY,
-        options: TableOptions::default(),
+        options: TableOptions { codec, ..TableOptions::default() },
         created_micros: 0,
     })
 }

@@ -5,15 +5,45 @@ use crate::core::Core;
 /// Names and values.
 pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
     let metric = |name: &str| base::metrics::value(name).unwrap_or(0).max(0) as u64;
+    let store = core.store.counters();
+    let page_bytes = 1u64 << core.options.page_class;
+    let pool_pages = core.options.buffer_pool_bytes as u64 / page_bytes;
     vec![
-        ("Innodb_row_lock_waits", metric("row_lock_waits")),
-        ("Innodb_row_lock_current_waits", core.txn.locks().waiting()),
-        ("Innodb_row_lock_time", metric("row_lock_time_micros") / 1000),
+        ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
+        ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
+        ("Innodb_buffer_pool_pages_total", pool_pages),
+        ("Innodb_buffer_pool_reads", store.misses),
+        ("Innodb_buffer_pool_wait_free", store.frame_waits),
+        ("Innodb_checkpoints", metric("checkpoints")),
+        ("Innodb_data_fsyncs", store.syncs + metric("wal_syncs")),
+        ("Innodb_data_read", store.read_bytes),
+        ("Innodb_data_reads", store.misses),
+        ("Innodb_data_writes", store.groups + metric("wal_flushes")),
+        ("Innodb_data_written", store.written_bytes + metric("wal_file_bytes")),
+        ("Innodb_dblwr_pages_written", 0),
+        ("Innodb_dblwr_writes", 0),
         ("Innodb_deadlocks", metric("deadlocks")),
         ("Innodb_history_list_length", core.txn.purge_length() as u64),
+        ("Innodb_log_waits", metric("wal_room_waits")),
         ("Innodb_lsn_current", core.wal.end().get()),
         ("Innodb_lsn_flushed", core.wal.durable().get()),
+        ("Innodb_os_log_fsyncs", metric("wal_syncs")),
+        ("Innodb_os_log_written", metric("wal_file_bytes")),
+        ("Innodb_page_size", page_bytes),
+        ("Innodb_pages_read", store.misses),
+        ("Innodb_pages_written", store.flushed_pages),
+        ("Innodb_purged_entries", metric("purged_entries")),
+        ("Innodb_row_lock_current_waits", core.txn.locks().waiting()),
+        ("Innodb_row_lock_time", metric("row_lock_time_micros") / 1000),
+        ("Innodb_row_lock_waits", metric("row_lock_waits")),
+        ("Innodb_rows_deleted", metric("rows_deleted")),
+        ("Innodb_rows_inserted", metric("rows_inserted")),
+        ("Innodb_rows_read", metric("rows_read")),
+        ("Innodb_rows_updated", metric("rows_updated")),
+        ("Innodb_segment_collections", store.collections),
+        ("Innodb_segment_reuses", store.segment_reuses),
+        ("Innodb_segments_released", store.segments_released),
+        ("Innodb_truncated_status_writes", 0),
         ("Innodb_undo_bytes", core.txn.undo().used_bytes()),
-        ("Innodb_num_open_files", 0),
     ]
 }

@@ -12,6 +12,7 @@ use crate::scan::EngineCursor;
 use crate::transaction::{EngineTransaction, own};
 use crate::write::{Intent, Written, write_entry};
 use base::TrxId;
+use base::metrics::Counter;
 use btree::{Batch, Direction, Tree};
 use engine_api::{
     Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer,
@@ -33,6 +34,12 @@ pub(crate) struct TableParts {
     pub(crate) trees: Vec<Tree>,
     pub(crate) counters: Arc<TableCounters>,
 }
+
+static ROWS_INSERTED: Counter = Counter::new("rows_inserted", "rows inserted");
+static ROWS_UPDATED: Counter = Counter::new("rows_updated", "rows updated");
+static ROWS_DELETED: Counter = Counter::new("rows_deleted", "rows deleted");
+/// Rows given to readers, by key or by scan.
+pub(crate) static ROWS_READ: Counter = Counter::new("rows_read", "rows read");
 
 /// See the head of the file.
 pub(crate) struct EngineTable(Arc<TableParts>);
@@ -292,14 +299,17 @@ impl Table for EngineTable {
             row.key.extend_from_slice(&self.counters.next_row_id().to_be_bytes());
         }
         let row = &*row;
+        ROWS_INSERTED.add(1);
         self.whole(own(trx), |trx| self.insert_row(trx, row))
     }
 
     fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        ROWS_UPDATED.add(1);
         self.whole(own(trx), |trx| self.update_row(trx, old, new))
     }
 
     fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()> {
+        ROWS_DELETED.add(1);
         let deleted = self.whole(own(trx), |trx| self.delete_row(trx, row).map(Ok))?;
         deleted.map_err(|_| self.corrupt(0, "duplicate met by a delete"))
     }
@@ -318,6 +328,7 @@ impl Table for EngineTable {
             Some(mode) => self.read_locked(trx, clustered_key, mode, wait, row)?,
         };
         if found {
+            ROWS_READ.add(1);
             row.key.clear();
             row.key.extend_from_slice(clustered_key);
         }

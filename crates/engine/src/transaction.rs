@@ -187,7 +187,9 @@ impl EngineTransaction {
             Ok(None) => self.trx.wait_met_durable().map_err(|error| from_txn(&error)),
             Ok(Some(timestamp)) if self.steps.is_empty() => {
                 let waited = self.core.wal.wait_commit(timestamp);
-                waited.map_err(|error| EngineError::Failed(error.to_string()))
+                waited.map_err(|error| EngineError::Failed(error.to_string()))?;
+                self.slow_down();
+                Ok(())
             }
             Ok(Some(timestamp)) => {
                 let waited = self.core.wal.wait_durable(timestamp);
@@ -199,6 +201,16 @@ impl EngineTransaction {
                 self.roll_back_all()?;
                 Err(from_txn(&error))
             }
+        }
+    }
+
+    /// While pages are written more slowly than they are changed, each commit waits a little,
+    /// after it let go of everything.
+    fn slow_down(&self) {
+        let delay = self.core.store.throttle_delay();
+        if !delay.is_zero() {
+            base::probe!("engine.commit_slowed_down");
+            runtime::sleep(delay);
         }
     }
 
@@ -221,8 +233,11 @@ impl EngineTransaction {
 
 impl Drop for EngineTransaction {
     fn drop(&mut self) {
-        let unwinding = std::thread::panicking();
-        if !self.finished && !unwinding && self.roll_back_all().is_err() {
+        // While a panic unwinds nothing may wait or lock; recovery is the repair.
+        if std::thread::panicking() {
+            return;
+        }
+        if !self.finished && self.roll_back_all().is_err() {
             base::probe!("engine.rollback_at_drop_failed");
         }
         let buffers = std::mem::replace(&mut self.buffers, Buffers::new());

@@ -365,9 +365,13 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        // While a panic unwinds nothing may be locked; what is left keeps readers correct.
+        if std::thread::panicking() {
+            return;
+        }
         if self.header == 0 {
             self.leave(None);
-        } else if !std::thread::panicking() {
+        } else {
             // The engine rolls back before it drops. What remains keeps its locks and its undo:
             // readers stay correct, recovery will undo it.
             base::probe!("txn.dropped_with_changes");

@@ -75,11 +75,19 @@ pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> 
     for name in runtime::fs::read_dir(dir)? {
         let path = dir.join(&name);
         if let Some(sequence) = parse_name(&name, "wal-") {
-            listing.logs.push(inspect(path, sequence, database_uuid)?);
+            match inspect(path, sequence, database_uuid) {
+                Ok(file) => listing.logs.push(file),
+                // Renamed between listing and opening, by a log that is in use already.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         } else if let Some(number) = parse_name(&name, "spare-") {
             listing.next_spare = listing.next_spare.max(number + 1);
-            let len = open_file(&path)?.len()?;
-            listing.spares.push((path, len));
+            match open_file(&path) {
+                Ok(file) => listing.spares.push((path, file.len()?)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         } else if parse_name(&name, "new-").is_some() {
             listing.unfinished.push(path);
         }

@@ -127,7 +127,7 @@ fn run(engine: Arc<Engine>, seed: u64, fibers: u64, rounds: u64) -> Arc<Tally> {
     t.assert_sound();
     let limit = 64 * 4096 * 4;
     assert!(engine.core.txn.undo().used_bytes() < limit, "undo is given back");
-    engine.stop();
+    engine.close().unwrap();
     tally
 }
 
@@ -136,7 +136,7 @@ fn simulated_transfers_keep_the_sum() {
     let seeds = std::env::var("GANNET_SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(12);
     let (mut committed, mut refused, mut read) = (0, 0, 0);
     for seed in 0..seeds {
-        let tally = simulate(seed, move || run(volatile_engine(64 << 20), seed, 10, 40));
+        let tally = simulate(seed, move || run(new_engine(), seed, 10, 40));
         committed += tally.committed.load(Ordering::Relaxed);
         refused += tally.refused.load(Ordering::Relaxed);
         read += tally.read.load(Ordering::Relaxed);
@@ -152,9 +152,8 @@ fn transfers_on_real_workers_keep_the_sum() {
     let runtime = runtime.expect("workers start");
     let place = directory.clone();
     let tally = runtime.run(move || {
-        let mut options = EngineOptions::new(place, 64 << 20);
-        options.flush_policy = wal::FlushPolicy::EverySecond;
-        run(volatile_engine_at(options), 1, 16, 300)
+        let (engine, _) = Engine::open(tiny(place, 4 << 20)).unwrap();
+        run(engine, 1, 16, 100)
     });
     runtime.shutdown();
     std::fs::remove_dir_all(&directory).unwrap();

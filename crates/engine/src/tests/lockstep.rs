@@ -180,7 +180,7 @@ fn end(pair: Pair, commit: bool) {
 
 fn run(seed: u64, steps: u64) -> u64 {
     simulate(seed, move || {
-        let (real, model) = (volatile_engine(64 << 20), MemoryEngine::new());
+        let (real, model) = (new_engine(), MemoryEngine::new());
         let tables = [Tested::create(&*real), Tested::create(&model)];
         let engines: [&dyn engine_api::Engine; 2] = [&*real, &model];
         let mut both = Both { engines, tables, random: Random::new(seed), checks: 0 };
@@ -218,7 +218,7 @@ fn run(seed: u64, steps: u64) -> u64 {
         writer.into_iter().chain(readers).for_each(|pair| end(pair, true));
         both.tables[0].assert_sound();
         let checks = both.checks;
-        real.stop();
+        real.close().unwrap();
         checks
     })
 }

@@ -1,6 +1,7 @@
-//! Tests of the engine as a whole, over a page store without files.
+//! Tests of the engine as a whole.
 
 mod bank;
+mod crash;
 mod lockstep;
 mod rows;
 
@@ -15,14 +16,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use types::{CollationId, ColumnType, TypeKind, ValueRef};
 
-/// An engine over a page store that never writes.
-pub(crate) fn volatile_engine(pool_bytes: usize) -> Arc<Engine> {
-    volatile_engine_at(EngineOptions::new("/database", pool_bytes))
+/// Options with everything tiny, so that little work reaches every branch.
+pub(crate) fn tiny(datadir: impl Into<std::path::PathBuf>, pool_bytes: usize) -> EngineOptions {
+    let mut options = EngineOptions::new(datadir, pool_bytes);
+    options.huge_pages = false;
+    options.undo_chunk_bytes = 4096;
+    options.log_ring_bytes = 512 << 10;
+    options.first_log_file_bytes = 64 << 10;
+    options.max_log_file_bytes = 256 << 10;
+    options.segment_bytes = 256 << 10;
+    options.segments_per_file = 16;
+    options.group_bytes = 32 << 10;
+    options.max_pages = 1 << 16;
+    options.checkpoint_interval = Duration::from_millis(20);
+    options
 }
 
-pub(crate) fn volatile_engine_at(mut options: EngineOptions) -> Arc<Engine> {
-    options.undo_chunk_bytes = 4096;
-    Engine::volatile(options).unwrap()
+/// A fresh engine on the simulated disk.
+pub(crate) fn new_engine() -> Arc<Engine> {
+    Engine::open(tiny("/database", 4 << 20)).unwrap().0
 }
 
 pub(crate) fn options() -> TransactionOptions {

@@ -6,7 +6,7 @@ use engine_api::EngineError;
 #[test]
 fn insert_read_update_delete_commit_rollback() {
     simulate(1, || {
-        let engine = volatile_engine(64 << 20);
+        let engine = new_engine();
         let t = Tested::create(&*engine);
         let mut one = engine.begin(options());
         assert_eq!(t.insert(&mut *one, &row(1, 10, Some(100), b"a")).unwrap(), Ok(()));
@@ -39,14 +39,14 @@ fn insert_read_update_delete_commit_rollback() {
         let mut four = engine.begin(options());
         assert_eq!(t.all(&mut *four), rows);
         four.commit().unwrap();
-        engine.stop();
+        engine.close().unwrap();
     });
 }
 
 #[test]
 fn snapshots_stay_and_conflicts_roll_back() {
     simulate(2, || {
-        let engine = volatile_engine(64 << 20);
+        let engine = new_engine();
         let t = Tested::create(&*engine);
         let mut trx = engine.begin(options());
         for id in 0..50 {
@@ -94,14 +94,14 @@ fn snapshots_stay_and_conflicts_roll_back() {
         runtime::sleep(Duration::from_millis(200));
         assert_eq!(engine.core.txn.purge_length(), 0);
         t.assert_sound();
-        engine.stop();
+        engine.close().unwrap();
     });
 }
 
 #[test]
 fn deadlocks_timeouts_and_skipped_rows() {
     simulate(3, || {
-        let engine = volatile_engine(64 << 20);
+        let engine = new_engine();
         let t = Tested::create(&*engine);
         let mut trx = engine.begin(options());
         for id in 1..=3 {
@@ -146,15 +146,14 @@ fn deadlocks_timeouts_and_skipped_rows() {
         two.commit().unwrap();
         t.assert_sound();
         assert!(engine.core.txn.locks().is_empty());
-        engine.stop();
+        engine.close().unwrap();
     });
 }
 
 #[test]
-#[ignore = "the volatile store gives its own records no log positions yet"]
 fn indexes_are_built_and_dropped_and_tables_come_and_go() {
     simulate(4, || {
-        let engine = volatile_engine(128 << 20);
+        let engine = new_engine();
         let mut definition = definition();
         definition.indexes.truncate(1);
         let mut trx = engine.begin(options());
@@ -197,14 +196,14 @@ fn indexes_are_built_and_dropped_and_tables_come_and_go() {
         engine.create_table(&mut *trx, &mut definition).unwrap();
         trx.rollback().unwrap();
         assert_eq!(engine.core.tree_ids(), vec![]);
-        engine.stop();
+        engine.close().unwrap();
     });
 }
 
 #[test]
 fn the_dictionary_is_transactional() {
     simulate(5, || {
-        let engine = volatile_engine(64 << 20);
+        let engine = new_engine();
         let mut one = engine.begin(options());
         engine.dictionary_put(&mut *one, b"a/1", b"x").unwrap();
         engine.dictionary_put(&mut *one, b"a/2", b"y").unwrap();
@@ -222,6 +221,6 @@ fn the_dictionary_is_transactional() {
         let mut three = engine.begin(options());
         assert_eq!(engine.dictionary_scan(&mut *three, b"").unwrap().len(), 3);
         three.commit().unwrap();
-        engine.stop();
+        engine.close().unwrap();
     });
 }

@@ -1,0 +1,70 @@
+//! Checkpoints: how far back a recovery must begin, and which log may be reused.
+//!
+//! Order (amendment 9): choose the redo LSN; make the pages below it durable; write the
+//! superblock; only then recycle log. The log is kept from the lowest of the redo LSN, the first
+//! record of the oldest transaction that has not ended (amendment 10), and the last record with
+//! all counters.
+
+use crate::core::Core;
+use crate::error::{from_log, from_store};
+use crate::recovery::encode_anchor;
+use base::Lsn;
+use engine_api::Result;
+use wal::LsnRange;
+
+static CHECKPOINTS: base::metrics::Counter =
+    base::metrics::Counter::new("checkpoints", "checkpoints written");
+
+/// What the last checkpoint left.
+#[derive(Debug, Default)]
+pub(crate) struct CheckpointState {
+    /// The record with all counters.
+    counters: Option<LsnRange>,
+    /// Redo LSN that the superblock names.
+    redo: Lsn,
+}
+
+/// Writes a checkpoint; `clean` marks the end of an orderly shutdown.
+pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
+    let mut state = core.checkpointing.lock();
+    let store_error = |error| from_store(&error, || "data".to_owned());
+    let counters = match state.counters {
+        // Nothing was logged since.
+        Some(written) if written.end == core.wal.end() => written,
+        _ => core.counters.write_all(&core.wal)?,
+    };
+    state.counters = Some(counters);
+    let redo = core.store.checkpoint_barrier();
+    let oldest_active = core.txn.oldest_active_lsn();
+    let scan = redo.min(oldest_active).min(counters.start);
+    // Recovery begins at positions that the log must have.
+    let needed = redo.max(counters.end);
+    core.wal.wait_durable(needed).map_err(|error| from_log(&error))?;
+    if !base::mutant!("checkpoint_before_data_sync") {
+        core.store.sync_data().map_err(store_error)?;
+    }
+    let durable = core.wal.durable();
+    let has_active = core.txn.active_writers() > 0;
+    let written = core.store.write_superblock(|superblock| {
+        superblock.is_clean = clean;
+        superblock.redo_lsn = redo;
+        superblock.durable_lsn = durable;
+        superblock.oldest_active_first_lsn = if has_active { oldest_active } else { Lsn::ZERO };
+        superblock.next_trx = core.txn.next_id().get();
+        superblock.next_tree = u64::from(core.counters.next_tree());
+        superblock.next_undo_address = core.txn.undo().high_water();
+        let dictionary = core.dictionary();
+        superblock.engine = encode_anchor(dictionary.root(), dictionary.class(), scan);
+    });
+    written.map_err(store_error)?;
+    state.redo = redo;
+    CHECKPOINTS.add(1);
+    core.wal.recycle_before(scan).map_err(|error| from_log(&error))
+}
+
+/// Whether a checkpoint would say anything new.
+pub(crate) fn is_due(core: &Core) -> bool {
+    let state = core.checkpointing.lock();
+    let logged = state.counters.is_none_or(|written| written.end < core.wal.end());
+    logged || core.store.checkpoint_barrier() > state.redo
+}

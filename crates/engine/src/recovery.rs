@@ -1,0 +1,471 @@
+//! Opening an engine: a new database, or recovery of an existing one.
+//!
+//! ```text
+//! lock -> superblock -> raise the epoch -> mapping of pages (pagestore::recover)
+//!      -> analysis: one pass over the log to its proven end
+//!      -> log and page store opened -> redo -> allocation map, unallocated pages dropped
+//!      -> losers undone -> trees nobody names dropped -> checkpoint -> background fibers
+//! ```
+//!
+//! 1. Nothing is written before the superblock carries the raised epoch, so what a former run
+//!    left behind the end of the log can never be taken for ours (amendment 1).
+//! 2. The log must reach every position known to have been durable: the superblock's and the
+//!    highest LSN of any page on disk. If not, opening fails and says where (amendment 2).
+//! 3. Redo applies an op only to a page that has exactly the LSN the op names as the one before;
+//!    pages at or above the record have it already. So redo may be cut off and begin again.
+//! 4. Undoing losers logs compensation records; a crash in between continues after them.
+//! 5. A page or tree found damaged is left alone with all its records: it stays an error for
+//!    those who read it, and everything else is served.
+//! 6. A database whose creation did not finish (the marker file is there) is created anew.
+
+use crate::analysis::{Analysis, Loser, is_format};
+use crate::background::Background;
+use crate::core::{Core, DICTIONARY_TREE, FIRST_TREE};
+use crate::counters::Counters;
+use crate::options::EngineOptions;
+use crate::rollback::UndoStep;
+use crate::{Engine, checkpoint, dictionary};
+use base::{Lsn, PageId, TreeId, TrxId};
+use btree::Tree;
+use engine_api::EngineError;
+use pagestore::{PageStore, StoreError, StoreOptions, Superblock};
+use runtime::file::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use txn::{TransactionSystem, TxnOptions};
+use wal::{LogEnd, PageOpView, ReadError, Reader, Record, RecordKind, RecordView, Wal, WalOptions};
+
+/// Why a database cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another server has it open.
+    #[error("the data directory {0} is in use by another server")]
+    Locked(PathBuf),
+    /// A system call failed.
+    #[error("{action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was attempted.
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// The error.
+        source: std::io::Error,
+    },
+    /// The log cannot be read or ends too early.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+    /// The log cannot be opened for writing.
+    #[error(transparent)]
+    Wal(#[from] wal::WalError),
+    /// The page store refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Something that everything depends on is damaged.
+    #[error("damaged database: {0}")]
+    Damaged(String),
+    /// The dictionary or the undo of an unfinished transaction failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+type Result<T> = std::result::Result<T, OpenError>;
+
+/// What a start did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecoverySummary {
+    /// The database was created by this start.
+    pub created: bool,
+    /// The last shutdown was clean.
+    pub was_clean: bool,
+    /// Records read.
+    pub records: u64,
+    /// Page ops applied.
+    pub redone: u64,
+    /// Transactions that had not ended.
+    pub losers: u64,
+    /// Their changes that were undone.
+    pub undone: u64,
+    /// Trees nobody named, dropped.
+    pub orphan_trees: u64,
+    /// Time taken, microseconds.
+    pub micros: u64,
+}
+
+/// Directories and files of a database.
+pub(crate) struct Places {
+    pub(crate) log: PathBuf,
+    pub(crate) data: PathBuf,
+    temporary: PathBuf,
+    lock: PathBuf,
+    marker: PathBuf,
+}
+
+impl Places {
+    pub(crate) fn new(datadir: &Path) -> Self {
+        Self {
+            log: datadir.join("wal"),
+            data: datadir.join("data"),
+            temporary: datadir.join("tmp"),
+            lock: datadir.join("gannet.lock"),
+            marker: datadir.join("creating"),
+        }
+    }
+}
+
+fn io<T>(action: &'static str, path: &Path, result: std::io::Result<T>) -> Result<T> {
+    result.map_err(|source| OpenError::Io { action, path: path.to_owned(), source })
+}
+
+fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
+    let mut log = WalOptions::new(uuid);
+    log.ring_bytes = options.log_ring_bytes;
+    log.first_file_bytes = options.first_log_file_bytes;
+    log.max_file_bytes = options.max_log_file_bytes;
+    log.policy = options.flush_policy;
+    log.on_fatal = options.on_fatal.clone();
+    log
+}
+
+fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
+    let mut store = StoreOptions::new(places.data.clone());
+    store.pool_bytes = options.buffer_pool_bytes;
+    store.segment_bytes = options.segment_bytes;
+    store.segments_per_file = options.segments_per_file;
+    store.group_bytes = options.group_bytes;
+    store.max_pages = options.max_pages;
+    store.huge_pages = options.huge_pages;
+    store.page_check = Some(btree::check_page);
+    store.on_fatal = options.on_fatal.clone();
+    store
+}
+
+/// The engine's own bytes in the superblock:
+/// `version u8 (1) | root of the dictionary u64 | its page class u8 | oldest log needed u64`.
+pub(crate) fn encode_anchor(root: PageId, class: u8, scan_lsn: Lsn) -> Vec<u8> {
+    let mut bytes = vec![1];
+    bytes.extend_from_slice(&root.get().to_le_bytes());
+    bytes.push(class);
+    bytes.extend_from_slice(&scan_lsn.get().to_le_bytes());
+    bytes
+}
+
+fn decode_anchor(bytes: &[u8]) -> Option<(PageId, u8, Lsn)> {
+    let (&version, rest) = bytes.split_first()?;
+    let (root, rest) = rest.split_first_chunk::<8>()?;
+    let (&class, rest) = rest.split_first()?;
+    let (scan, _) = rest.split_first_chunk::<8>()?;
+    let root = PageId::checked(u64::from_le_bytes(*root))?;
+    (version == 1).then_some((root, class, Lsn::new(u64::from_le_bytes(*scan))))
+}
+
+fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) -> TxnOptions {
+    TxnOptions {
+        workers: runtime::worker_count(),
+        undo_chunk_bytes: options.undo_chunk_bytes,
+        undo_budget_bytes: options.undo_budget_bytes,
+        undo_base: base,
+        first_id: TrxId::new(first),
+        start: wal.end(),
+    }
+}
+
+/// Opens the database in `options.datadir`, creating it in an empty directory.
+pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> {
+    let begun = runtime::now();
+    let places = Places::new(&options.datadir);
+    for directory in [&options.datadir, &places.log, &places.data, &places.temporary] {
+        io("create directory", directory, runtime::fs::create_dir_all(directory))?;
+    }
+    // The directories themselves must survive a crash before what is in them counts.
+    io("sync", &options.datadir, runtime::fs::sync_dir(&options.datadir))?;
+    if let Some(parent) = options.datadir.parent().filter(|it| !it.as_os_str().is_empty()) {
+        io("sync", parent, runtime::fs::sync_dir(parent))?;
+    }
+    let lock = OpenOptions::new().create(true).open(&places.lock);
+    let lock = io("open", &places.lock, lock)?;
+    if !io("lock", &places.lock, lock.try_lock_exclusive())? {
+        return Err(OpenError::Locked(options.datadir));
+    }
+    remove_files(&places.temporary)?;
+    let is_unfinished = io("look for", &places.marker, runtime::fs::exists(&places.marker))?;
+    let superblock = if is_unfinished { None } else { Superblock::load(&places.data)? };
+    let (engine, mut summary) = match superblock {
+        Some(superblock) => recover(options, &places, superblock, lock)?,
+        None => create(options, &places, lock, is_unfinished)?,
+    };
+    summary.micros = begun.elapsed().as_micros() as u64;
+    Ok((engine, summary))
+}
+
+fn remove_files(directory: &Path) -> Result<()> {
+    for name in io("list", directory, runtime::fs::read_dir(directory))? {
+        let path = directory.join(name);
+        io("remove", &path, runtime::fs::remove_file(&path))?;
+    }
+    io("sync", directory, runtime::fs::sync_dir(directory))
+}
+
+fn create(
+    options: EngineOptions,
+    places: &Places,
+    lock: File,
+    is_unfinished: bool,
+) -> Result<(Engine, RecoverySummary)> {
+    for directory in [&places.log, &places.data] {
+        let names = io("list", directory, runtime::fs::read_dir(directory))?;
+        if !is_unfinished && !names.is_empty() {
+            let found = directory.display();
+            return Err(OpenError::Damaged(format!("no superblock, but files in {found}")));
+        }
+    }
+    let marker = OpenOptions::new().create(true).open(&places.marker);
+    let marker = io("create", &places.marker, marker)?;
+    io("sync", &places.marker, marker.sync_data())?;
+    io("sync", &options.datadir, runtime::fs::sync_dir(&options.datadir))?;
+    remove_files(&places.log)?;
+    remove_files(&places.data)?;
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&runtime::random_u64().to_le_bytes());
+    uuid[8..].copy_from_slice(&runtime::random_u64().to_le_bytes());
+    let mut superblock = Superblock::new(uuid, options.segment_bytes, options.segments_per_file);
+    superblock.redo_lsn = wal::FIRST_LSN;
+    superblock.durable_lsn = wal::FIRST_LSN;
+    let wal = Wal::create(&places.log, log_options(&options, uuid), superblock.epoch)?;
+    let store = PageStore::create(store_options(&options, places), wal.clone(), superblock)?;
+    let class = options.page_class;
+    let dictionary = Tree::create(store.clone(), wal.clone(), DICTIONARY_TREE, class)
+        .map_err(|error| crate::error::from_tree(error, || "dictionary".to_owned()))?;
+    let txn = TransactionSystem::new(wal.clone(), &transactions(&options, &wal, 0, 1));
+    let mut counters = crate::counters::RecoveredCounters::default();
+    counters.raise_next_tree(FIRST_TREE);
+    let counters = Counters::new(counters);
+    let core = Core::new(options, wal, store, txn, counters, dictionary, lock);
+    checkpoint::checkpoint(&core, false)?;
+    io("remove", &places.marker, runtime::fs::remove_file(&places.marker))?;
+    io("sync", &core.options.datadir, runtime::fs::sync_dir(&core.options.datadir))?;
+    let summary = RecoverySummary { created: true, was_clean: true, ..Default::default() };
+    Ok((Engine { background: Background::start(&core), core }, summary))
+}
+
+fn recover(
+    options: EngineOptions,
+    places: &Places,
+    mut superblock: Superblock,
+    lock: File,
+) -> Result<(Engine, RecoverySummary)> {
+    let Some((root, class, scan_lsn)) = decode_anchor(&superblock.engine) else {
+        return Err(OpenError::Damaged("the superblock does not name the dictionary".to_owned()));
+    };
+    let mut summary = RecoverySummary { was_clean: superblock.is_clean, ..Default::default() };
+    let former = superblock.clone();
+    superblock.epoch += 1;
+    superblock.is_clean = false;
+    superblock.store(&places.data)?;
+    let store_options = store_options(&options, places);
+    let pages = pagestore::recover(&store_options, &superblock)?;
+    let known_durable = former.durable_lsn.max(pages.max_page_lsn());
+    let (analysis, end) = analyse(places, &former, scan_lsn, known_durable)?;
+    let wal =
+        Wal::open(&places.log, log_options(&options, superblock.uuid), superblock.epoch, end)?;
+    let store = PageStore::open(store_options, wal.clone(), pages)?;
+    let redo = Redo { store: &store, analysis: &analysis };
+    summary.records = analysis.records;
+    summary.redone = redo.run(places, &former, end)?;
+    store.finish_recovery()?;
+
+    let dictionary = Tree::open(store.clone(), wal.clone(), DICTIONARY_TREE, root, class);
+    let undo_base = analysis.undo_high_water.max(former.next_undo_address);
+    let first_id = analysis.next_trx.max(former.next_trx);
+    let txn =
+        TransactionSystem::new(wal.clone(), &transactions(&options, &wal, undo_base, first_id));
+    let mut counters = analysis.counters;
+    counters.raise_next_tree(former.next_tree.min(u64::from(u32::MAX)) as u32);
+    let counters = Counters::new(counters);
+    let core = Core::new(options, wal, store, txn, counters, dictionary, lock);
+    know_trees(&core, true)?;
+    summary.losers = analysis.losers.len() as u64;
+    summary.undone = undo_losers(&core, analysis.losers)?;
+    know_trees(&core, false)?;
+    summary.orphan_trees = drop_orphans(&core)?;
+    checkpoint::checkpoint(&core, false)?;
+    Ok((Engine { background: Background::start(&core), core }, summary))
+}
+
+/// First pass over the log, from the oldest record needed to its end.
+fn analyse(
+    places: &Places,
+    superblock: &Superblock,
+    scan_lsn: Lsn,
+    known_durable: Lsn,
+) -> Result<(Analysis, LogEnd)> {
+    let mut analysis = Analysis::default();
+    let mut reader = Reader::open(&places.log, superblock.uuid, scan_lsn, known_durable)?;
+    while let Some(record) = reader.next_record()? {
+        let at = record.start;
+        analysis
+            .note(&record)
+            .map_err(|detail| OpenError::Damaged(format!("log record at {at}: {detail}")))?;
+        runtime::yield_if_due();
+    }
+    let end = reader.end();
+    let end = end.ok_or_else(|| OpenError::Damaged("the log has no end".to_owned()))?;
+    Ok((analysis, end))
+}
+
+/// Second pass: brings every page up to the end of the log.
+struct Redo<'a> {
+    store: &'a PageStore,
+    analysis: &'a Analysis,
+}
+
+impl Redo<'_> {
+    fn run(&self, places: &Places, superblock: &Superblock, end: LogEnd) -> Result<u64> {
+        let from = superblock.redo_lsn;
+        let mut reader = Reader::open(&places.log, superblock.uuid, from, end.lsn)?;
+        let mut applied = 0;
+        while let Some(record) = reader.next_record()? {
+            let view = RecordView::parse(record.bytes)
+                .map_err(|error| OpenError::Damaged(format!("at {}: {error}", record.start)))?;
+            for op in view.page_ops() {
+                if self.analysis.is_outdated(op.pid, record.end) {
+                    base::probe!("engine.redo.outdated");
+                    continue;
+                }
+                match self.apply(&record, view.kind(), &op) {
+                    Ok(done) => applied += u64::from(done),
+                    // The page stays damaged on disk; those who read it are told.
+                    Err(OpenError::Store(StoreError::Corrupt { .. })) => {
+                        base::probe!("engine.redo.damaged_page");
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            runtime::yield_if_due();
+        }
+        Ok(applied)
+    }
+
+    /// Applies one op unless its page has it already.
+    fn apply(&self, record: &Record<'_>, kind: RecordKind, op: &PageOpView<'_>) -> Result<bool> {
+        let formats = is_format(op.op);
+        let page = match self.store.redo_page(op.pid, None) {
+            Ok(page) => Some(page),
+            Err(StoreError::NoSuchPage(_) | StoreError::Corrupt { .. }) if formats => None,
+            Err(StoreError::NoSuchPage(_)) if op.prev_lsn == Lsn::ZERO => None,
+            Err(error) => return Err(error.into()),
+        };
+        let present = page.as_ref().map(|page| page.page_lsn());
+        if present.is_some_and(|lsn| lsn >= record.end) {
+            return Ok(false);
+        }
+        let damaged = |detail: String| {
+            OpenError::Damaged(format!(
+                "redo of the log record at {} on page {}: {detail}",
+                record.start, op.pid
+            ))
+        };
+        if base::mutant!("redo_skips_record") && kind == RecordKind::Compensation {
+            return Ok(false);
+        }
+        let mut page = match page {
+            Some(page) if !formats => {
+                if page.page_lsn() != op.prev_lsn && !base::mutant!("redo_skips_record") {
+                    let found = page.page_lsn();
+                    return Err(damaged(format!("the page has LSN {found}, not {}", op.prev_lsn)));
+                }
+                page
+            }
+            other => {
+                drop(other);
+                let class = format_class(op.op, op.payload)
+                    .ok_or_else(|| damaged("the page does not exist".to_owned()))?;
+                self.store.redo_page(op.pid, Some(class))?
+            }
+        };
+        let applied = if wal::record::op_range::BTREE.contains(&op.op) {
+            btree::apply(&mut page, op.op, op.payload).map_err(|error| error.to_string())
+        } else {
+            pagestore::redo::apply(&mut page, op.op, op.payload).map_err(|error| error.to_string())
+        };
+        applied.map_err(damaged)?;
+        page.mark_dirty(wal::LsnRange { start: record.start, end: record.end });
+        Ok(true)
+    }
+}
+
+/// Size class of the page that a format op writes.
+fn format_class(op: u8, payload: &[u8]) -> Option<u8> {
+    if wal::record::op_range::BTREE.contains(&op) {
+        btree::format_class(op, payload)
+    } else {
+        pagestore::redo::format_class(op, payload)
+    }
+}
+
+/// Makes the trees of all tables known: with `all` also those that a loser has created or
+/// dropped, for undoing its changes.
+fn know_trees(core: &Arc<Core>, all: bool) -> Result<()> {
+    core.forget_trees();
+    for table in dictionary::shapes(core, all)? {
+        for index in &table.indexes {
+            let name = format!("{}.{} index {}", table.schema, table.name, index.name);
+            let (store, wal) = (core.store.clone(), core.wal.clone());
+            crate::storage::set_codec(&store, index.tree, &table.options.codec);
+            let tree = Tree::open(store, wal, index.tree, index.root, index.page_class);
+            core.add_tree(tree, name);
+        }
+    }
+    Ok(())
+}
+
+/// Takes back what unfinished transactions have left; returns the number of changes.
+fn undo_losers(core: &Arc<Core>, losers: impl IntoIterator<Item = (TrxId, Loser)>) -> Result<u64> {
+    let mut undone = 0;
+    let mut record = wal::RecordBuilder::new(RecordKind::Compensation, TrxId::ZERO);
+    for (number, (id, loser)) in losers.into_iter().enumerate() {
+        if base::mutant!("undo_skips_loser") && number == 0 {
+            continue;
+        }
+        for (_, step) in loser.steps.iter().rev() {
+            undone += u64::from(undo_step(core, id, step, &mut record)?);
+            runtime::yield_if_due();
+        }
+        record.reset(RecordKind::Abort, id);
+        let permit = core.wal.admit_internal(record.stream_len())?;
+        core.wal.append(&permit, &record);
+    }
+    Ok(undone)
+}
+
+fn undo_step(
+    core: &Arc<Core>,
+    id: TrxId,
+    step: &UndoStep,
+    record: &mut wal::RecordBuilder,
+) -> Result<bool> {
+    // A tree that is not named any more goes as a whole.
+    let Ok(tree) = core.tree(step.tree) else { return Ok(false) };
+    match step.apply(core, &tree, id, record) {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(OpenError::Damaged(format!(
+            "{}: a change of unfinished transaction {id} is not in its tree",
+            core.tree_name(step.tree)
+        ))),
+        Err(EngineError::Corrupt { .. }) => {
+            base::probe!("engine.undo.damaged_tree");
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Drops trees that own pages but that nobody names: creations and drops cut off by a crash.
+fn drop_orphans(core: &Arc<Core>) -> Result<u64> {
+    let known = core.tree_ids();
+    let is_orphan = |tree: &TreeId| tree.get() >= FIRST_TREE && !known.contains(tree);
+    let orphans: Vec<TreeId> = core.store.space().trees().into_iter().filter(is_orphan).collect();
+    for &tree in &orphans {
+        core.drop_tree(tree)?;
+    }
+    Ok(orphans.len() as u64)
+}

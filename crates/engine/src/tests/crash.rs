@@ -1,0 +1,251 @@
+//! Crashes of the whole engine on the simulated disk: what was acknowledged stays, what was not is
+//! there as a whole or not at all, the indexes agree, and a crash during recovery changes nothing
+//! of that.
+
+use super::*;
+use base::Random;
+use engine_api::EngineError;
+use runtime::sim::{CrashKind, Disk, SimConfig, Simulation};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+fn tiny_at_random(random: &mut Random) -> EngineOptions {
+    let mut options = tiny("/database", 2 << 20);
+    options.checkpoint_interval = Duration::from_millis(1 + random.below(50));
+    options.purge_interval = Duration::from_millis(1 + random.below(20));
+    options
+}
+
+/// What clients know: rows by id as of the last acknowledged commit, and changes whose commit was
+/// asked for but not answered.
+#[derive(Default)]
+struct Ledger {
+    table: Option<Arc<TableDefinition>>,
+    acknowledged: BTreeMap<i64, Row>,
+    /// Per fiber: what its unanswered commit would change.
+    in_doubt: BTreeMap<u64, Vec<(i64, Option<Row>)>>,
+    /// Highest AUTO_INCREMENT value drawn before a commit, by table.
+    drawn: BTreeMap<TableId, u64>,
+    commits: u64,
+}
+
+type Shared = Arc<Mutex<Ledger>>;
+
+/// One transaction of a fiber on ids of its own, so that the ledger knows the outcome.
+fn transact(engine: &Engine, t: &Tested, ledger: &Shared, fiber: u64, random: &mut Random) {
+    let mut trx = engine.begin(options());
+    let mut changes: BTreeMap<i64, Option<Row>> = BTreeMap::new();
+    let result: engine_api::Result<()> = (0..random.below(6) + 1).try_for_each(|_| {
+        let id = (fiber * 100 + random.below(25)) as i64;
+        let size = if random.chance(0.05) { 9000 } else { random.below(400) as usize };
+        let new = row(id, random.below(8) as i64, random.chance(0.5).then_some(id), &vec![7; size]);
+        let point = trx.begin_statement();
+        let before = changes.clone();
+        if random.chance(0.3) {
+            if t.delete(&mut *trx, id)? {
+                changes.insert(id, None);
+            }
+        } else if t.update(&mut *trx, id, |row| *row = new.clone())?.is_some() {
+            changes.insert(id, Some(new));
+        } else {
+            t.insert(&mut *trx, &new)?.expect("ids and unique values of this fiber");
+            changes.insert(id, Some(new));
+        }
+        if random.chance(0.1) {
+            trx.rollback_to(point)?;
+            changes = before;
+        }
+        if random.chance(0.2) {
+            runtime::sleep(Duration::from_micros(random.below(300)));
+        }
+        Ok(())
+    });
+    match result {
+        Ok(()) => {}
+        Err(EngineError::Failed(_)) => return,
+        Err(error) => panic!("{error}"),
+    }
+    if random.chance(0.15) {
+        trx.rollback().unwrap();
+        return;
+    }
+    let changes: Vec<_> = changes.into_iter().collect();
+    ledger.lock().unwrap().in_doubt.insert(fiber, changes.clone());
+    if trx.commit().is_err() {
+        return;
+    }
+    let mut ledger = ledger.lock().unwrap();
+    ledger.in_doubt.remove(&fiber);
+    ledger.commits += 1;
+    apply(&mut ledger.acknowledged, changes);
+}
+
+fn apply(rows: &mut BTreeMap<i64, Row>, changes: Vec<(i64, Option<Row>)>) {
+    for (id, row) in changes {
+        match row {
+            Some(row) => drop(rows.insert(id, row)),
+            None => drop(rows.remove(&id)),
+        }
+    }
+}
+
+/// Creates, fills, indexes and drops tables of its own, and draws AUTO_INCREMENT values.
+fn change_definitions(engine: &Engine, ledger: &Shared, random: &mut Random) {
+    let mut definition = definition();
+    definition.indexes.truncate(1);
+    let mut trx = engine.begin(options());
+    engine.create_table(&mut *trx, &mut definition).unwrap();
+    if random.chance(0.2) {
+        return trx.rollback().unwrap();
+    }
+    trx.commit().unwrap();
+    let t = Tested { table: engine.open_table(Arc::new(definition.clone())).unwrap() };
+    let mut trx = engine.begin(options());
+    for id in 0..random.below(120) as i64 {
+        t.insert(&mut *trx, &row(id, id % 9, None, b"row")).unwrap().unwrap();
+    }
+    trx.commit().unwrap();
+    let drawn = t.table.reserve_auto_increment(1 + random.below(3), 1, 1).unwrap();
+    let mut trx = engine.begin(options());
+    definition.indexes.push(index("k", false, &[1]));
+    engine.build_index(&mut *trx, &mut definition, 1).unwrap().unwrap();
+    if random.chance(0.3) {
+        return trx.rollback().unwrap();
+    }
+    trx.commit().unwrap();
+    let t = Tested { table: engine.open_table(Arc::new(definition.clone())).unwrap() };
+    t.assert_sound();
+    {
+        let mut ledger = ledger.lock().unwrap();
+        let highest = ledger.drawn.entry(definition.id).or_default();
+        assert!(drawn > *highest, "a value is given once");
+        *highest = drawn;
+    }
+    if random.chance(0.7) {
+        let mut trx = engine.begin(options());
+        engine.drop_table(&mut *trx, &definition).unwrap();
+        trx.commit().unwrap();
+    }
+}
+
+/// Every table that the engine knows is sound, every tree belongs to one of them, and counters
+/// have not gone back.
+fn verify_definitions(engine: &Engine, ledger: &Shared) {
+    let mut trees = Vec::new();
+    for definition in crate::dictionary::shapes(&engine.core, false).unwrap() {
+        trees.extend(definition.indexes.iter().map(|index| index.tree));
+        let drawn = ledger.lock().unwrap().drawn.get(&definition.id).copied().unwrap_or(0);
+        let t = Tested { table: engine.open_table(Arc::new(definition)).unwrap() };
+        t.assert_sound();
+        assert!(t.table.next_auto_increment() > drawn, "a counter went back");
+    }
+    trees.sort();
+    assert_eq!(engine.core.tree_ids(), trees);
+    let space = engine.core.store.space();
+    let owned: Vec<_> = space.trees().into_iter().filter(|tree| tree.get() >= 16).collect();
+    assert_eq!(owned, trees, "no page belongs to a tree that nobody names");
+}
+
+/// Compares the database with the ledger and settles what was in doubt.
+fn verify(engine: &Engine, t: &Tested, ledger: &Shared) {
+    t.assert_sound();
+    let mut trx = engine.begin(options());
+    let found: BTreeMap<i64, Row> = t.all(&mut *trx).into_iter().map(|row| (row.id, row)).collect();
+    trx.commit().unwrap();
+    let mut ledger = ledger.lock().unwrap();
+    for (fiber, changes) in std::mem::take(&mut ledger.in_doubt) {
+        let mut with = ledger.acknowledged.clone();
+        apply(&mut with, changes);
+        let mine = |rows: &BTreeMap<i64, Row>| -> Vec<Row> {
+            let first = fiber as i64 * 100;
+            rows.range(first..first + 100).map(|(_, row)| row.clone()).collect()
+        };
+        if mine(&with) == mine(&found) {
+            ledger.acknowledged = with;
+        } else {
+            assert_eq!(mine(&ledger.acknowledged), mine(&found), "half a commit of {fiber}");
+        }
+    }
+    assert_eq!(ledger.acknowledged, found);
+}
+
+/// Opens, verifies, works; ends by the crash that the simulation has planned, or in order.
+fn life(random_seed: u64, ledger: &Shared, rounds: u64) {
+    let mut random = Random::new(random_seed);
+    let (engine, summary) = Engine::open(tiny_at_random(&mut random)).unwrap();
+    if summary.losers > 0 {
+        base::probe!("engine.test.losers");
+    }
+    let definition = ledger.lock().unwrap().table.clone();
+    let t = match definition {
+        Some(definition) => Tested { table: engine.open_table(definition).unwrap() },
+        None => {
+            let t = Tested::create(&*engine);
+            ledger.lock().unwrap().table = Some(t.table.definition().clone());
+            t
+        }
+    };
+    verify(&engine, &t, ledger);
+    verify_definitions(&engine, ledger);
+    let fibers: Vec<_> = (0..8)
+        .map(|fiber| {
+            let (engine, t, ledger) = (engine.clone(), t.clone(), ledger.clone());
+            let mut random = Random::new(random_seed * 100 + fiber);
+            runtime::spawn("client", move || {
+                for _ in 0..rounds {
+                    transact(&engine, &t, &ledger, fiber, &mut random);
+                }
+            })
+        })
+        .collect();
+    let (changer, changed_ledger) = (engine.clone(), ledger.clone());
+    let changing = runtime::spawn("definitions", move || {
+        for _ in 0..4 {
+            change_definitions(&changer, &changed_ledger, &mut random);
+        }
+    });
+    fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+    changing.join().unwrap();
+    verify(&engine, &t, ledger);
+    engine.close().unwrap();
+}
+
+/// Several lives of one database with crashes between and during them.
+fn run(seed: u64) -> u64 {
+    let ledger = Shared::default();
+    let mut random = Random::new(seed);
+    let mut disk: Option<Disk> = None;
+    for number in 0..5 {
+        let config = SimConfig::new(seed * 10 + number);
+        let mut simulation = match disk.take() {
+            Some(disk) => Simulation::with_disk(config, disk),
+            None => Simulation::new(config),
+        };
+        if number < 4 {
+            let early = random.chance(0.3);
+            let steps = if early { 10 + random.below(300) } else { 300 + random.below(2500) };
+            simulation.crash_after_steps(steps);
+        }
+        let (ledger, life_seed) = (ledger.clone(), seed * 1000 + number);
+        let result = simulation.run(move || life(life_seed, &ledger, 25));
+        if let Err(end) = &result {
+            assert!(matches!(end, runtime::sim::SimEnd::Crashed), "seed {seed}: {end:?}");
+        } else if number < 4 {
+            base::probe!("engine.test.lived_to_the_end");
+        }
+        disk = Some(simulation.crash(CrashKind::Power));
+    }
+    let commits = ledger.lock().unwrap().commits;
+    commits
+}
+
+#[test]
+fn acknowledged_commits_survive_crashes() {
+    let seeds = std::env::var("GANNET_SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(20);
+    let first = std::env::var("GANNET_SIM_FIRST").ok().and_then(|it| it.parse().ok()).unwrap_or(0);
+    let commits: u64 = (first..first + seeds).map(run).sum();
+    let losers = base::probe::count("engine.test.losers");
+    println!("{seeds} seeds, 5 lives each: {commits} commits, {losers} starts with losers");
+    println!("{:?}", base::probe::counts());
+    assert!(commits > seeds * 20 && losers > 0);
+}
