@@ -62,6 +62,16 @@ struct Generated {
     last: u64,
 }
 
+/// Where the value of a row's AUTO_INCREMENT column comes from.
+enum Given {
+    /// There is no such column.
+    Nothing,
+    /// From the counter.
+    Generated(u64),
+    /// From the statement.
+    Explicit(i128),
+}
+
 struct Inserter<'p> {
     plan: &'p InsertPlan,
     table: Arc<dyn Table>,
@@ -145,7 +155,7 @@ impl<'p> Inserter<'p> {
         sink: &mut dyn RowSink,
     ) -> Result<(), ExecError> {
         self.records += 1;
-        let explicit = self.generate(exec, &mut values)?;
+        let given = self.generate(exec, &mut values)?;
         self.expected = self.expected.saturating_sub(1);
         loop {
             self.maker.encode(&values, &mut self.row)?;
@@ -171,9 +181,18 @@ impl<'p> Inserter<'p> {
         }
         self.inserted += 1;
         self.affected += 1;
-        if let Some(value) = explicit {
-            self.generated.last = value;
-            self.table.observe_auto_increment(value)?;
+        match given {
+            Given::Nothing => {}
+            Given::Generated(value) => {
+                self.generated.first.get_or_insert(value);
+                self.generated.last = value;
+            }
+            Given::Explicit(value) => {
+                self.generated.last = value as u64;
+                if let Ok(value) = u64::try_from(value) {
+                    self.table.observe_auto_increment(value)?;
+                }
+            }
         }
         self.return_row(exec, &values, sink)
     }
@@ -194,29 +213,23 @@ impl<'p> Inserter<'p> {
         Ok(sink.row(&row, &self.plan.returning_columns)?)
     }
 
-    /// Fills in the AUTO_INCREMENT column; returns its value if the statement gave one.
-    fn generate(
-        &mut self,
-        exec: &Exec<'_>,
-        values: &mut [Value],
-    ) -> Result<Option<u64>, ExecError> {
+    /// Fills in the AUTO_INCREMENT column.
+    fn generate(&mut self, exec: &Exec<'_>, values: &mut [Value]) -> Result<Given, ExecError> {
         let Some(position) = self.maker.definition().auto_increment_column() else {
-            return Ok(None);
+            return Ok(Given::Nothing);
         };
         let zero = zero_generates(exec.eval.settings.sql_mode);
         match values[position] {
             Value::Null => {}
             Value::Int(0) | Value::UInt(0) if zero => {}
-            Value::Int(value) => return Ok(u64::try_from(value).ok()),
-            Value::UInt(value) => return Ok(Some(value)),
-            _ => return Ok(None),
+            Value::Int(value) => return Ok(Given::Explicit(value.into())),
+            Value::UInt(value) => return Ok(Given::Explicit(value.into())),
+            _ => return Ok(Given::Nothing),
         }
         let value = self.next_generated(exec)?;
         let from = expr::ResultType::bigint(true, false);
         values[position] = self.maker.store(exec, position, ValueRef::UInt(value), &from)?;
-        self.generated.first.get_or_insert(value);
-        self.generated.last = value;
-        Ok(None)
+        Ok(Given::Generated(value))
     }
 
     /// The next generated value. A VALUES list reserves one for each of its rows at once; a
@@ -283,6 +296,13 @@ impl<'p> Inserter<'p> {
         if let Err(duplicate) = self.table.update(exec.transaction, &old, &new)? {
             return Err(self.maker.duplicate(exec, &frame.first, &duplicate).into());
         }
+        if let Some(position) = self.maker.definition().auto_increment_column() {
+            self.generated.last = match frame.first[position] {
+                Value::Int(value) => value as u64,
+                Value::UInt(value) => value,
+                _ => 0,
+            };
+        }
         self.replaced += 1;
         self.affected += 2;
         Ok(())
@@ -300,7 +320,7 @@ impl<'p> Inserter<'p> {
         let (records, warnings) = (self.records, exec.eval.warning_count());
         let info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
         let assigned = exec.eval.assigned_insert_id.get();
-        let explicit = if self.inserted > 0 { self.generated.last } else { 0 };
+        let explicit = self.generated.last;
         Outcome {
             affected_rows: self.affected,
             insert_id: self.generated.first.or(assigned).unwrap_or(explicit),

@@ -5,4 +5,4 @@ pub mod insert;
 mod row;
 pub mod update;
 
-pub use row::column_filler;
+pub use row::{column_filler, duplicate_entry};

@@ -118,7 +118,7 @@ impl<'t> RowMaker<'t> {
             }
         }
         let entry = String::from_utf8_lossy(&text).into_owned();
-        SqlError::new(&codes::DUP_ENTRY_WITH_KEY_NAME, &[&entry, &index.name])
+        duplicate_entry(&entry, &index.name)
     }
 }
 
@@ -136,6 +136,12 @@ fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecE
             Filler::Value(store(value, &from, &column.column_type, &place, eval)?)
         }
     })
+}
+
+/// Error 1062 with the text that names the index.
+pub fn duplicate_entry(entry: &str, index: &str) -> SqlError {
+    let message = codes::DUP_ENTRY_WITH_KEY_NAME.message(&[&entry, &index]);
+    SqlError::with_message(&codes::DUP_ENTRY, message)
 }
 
 /// What existing rows get in a column that is added: its default, or the zero of its type.

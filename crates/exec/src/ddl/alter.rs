@@ -344,8 +344,7 @@ fn copy(
         layout.encode(&references, &mut row.key, &mut row.payload)?;
         if let Err(duplicate) = target.insert(transaction, &mut row)? {
             let name = &new.indexes[duplicate.index].name;
-            let arguments: [&dyn std::fmt::Display; 2] = [&"", name];
-            return Err(SqlError::new(&codes::DUP_ENTRY_WITH_KEY_NAME, &arguments).into());
+            return Err(crate::change::duplicate_entry("", name).into());
         }
         copied += 1;
         context.eval.reset_arena();

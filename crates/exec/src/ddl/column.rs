@@ -253,7 +253,11 @@ pub fn default(
     let place = ColumnPlace { schema: "", table: "", column: name, row: 0 };
     let stored = store(ValueRef::Bytes(&text), &from, column_type, &place, eval);
     eval.warnings_are_errors.set(strict);
-    let stored = stored.map_err(|_| invalid())?;
+    let stored = stored.map_err(|error| {
+        let warning = types::Warning::from(&error);
+        eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
+        invalid()
+    })?;
     let mut shown = Vec::new();
     types::text::write_text(stored.as_ref(), column_type, eval.settings.time_zone, &mut shown);
     Ok(ColumnDefault::Constant(shown))

@@ -269,7 +269,7 @@ fn duplicate_in_build(
         }
     }
     let entry = String::from_utf8_lossy(&text).into_owned();
-    Ok(SqlError::new(&codes::DUP_ENTRY_WITH_KEY_NAME, &[&entry, &index.name]))
+    Ok(crate::change::duplicate_entry(&entry, &index.name))
 }
 
 /// DROP INDEX.

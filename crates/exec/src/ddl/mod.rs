@@ -209,7 +209,7 @@ fn create_database(
     match context.catalog.create_schema(context.locks, &create.name, options) {
         Err(error @ CatalogError::DatabaseExists(_)) if create.if_not_exists => {
             context.note(error);
-            Ok(Outcome { affected_rows: 1, ..Outcome::default() })
+            Ok(Outcome::default())
         }
         Err(error) => Err(error.into()),
         Ok(()) => Ok(Outcome { affected_rows: 1, ..Outcome::default() }),

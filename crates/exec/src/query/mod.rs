@@ -103,6 +103,7 @@ impl Limit {
             Ok(match expr.eval(eval, &NoColumns)? {
                 ValueRef::UInt(value) => value,
                 ValueRef::Int(value) => value.max(0) as u64,
+                ValueRef::Bytes(text) => types::number::parse_integer(text).value.to_u64().0,
                 _ => default,
             })
         };
