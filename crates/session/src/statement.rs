@@ -318,7 +318,7 @@ impl Session {
         planned: &mut Option<Arc<SessionPlan>>,
     ) -> Result<Answer, Failure> {
         let (plan, fresh) = self.current_plan(statement, run.plan)?;
-        if fresh {
+        if fresh && plan.prepared.is_reusable() {
             *planned = Some(plan.clone());
         }
         let known = run.definitions_known && !fresh;
