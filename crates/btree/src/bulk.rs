@@ -6,6 +6,7 @@
 //! 3. A crash or an error before that leaves pages that belong to the tree but hang nowhere: the
 //!    owner drops the tree and creates it anew.
 
+use crate::build;
 use crate::descent::Stop;
 use crate::edit::{self, EditError, Fences};
 use crate::entry::OVERFLOW;
@@ -97,9 +98,9 @@ impl Leaves {
         for entry in &self.waiting[..count] {
             let key = &self.bytes[entry.key_at..entry.payload_at];
             let payload = &self.bytes[entry.payload_at..entry.end];
-            edit::append_leaf(&mut page, key, (entry.flags, entry.word), payload)?;
+            build::append_leaf(&mut page, key, (entry.flags, entry.word), payload)?;
         }
-        edit::finish(&mut page);
+        build::finish(&mut page);
         Ok(page)
     }
 
@@ -141,10 +142,10 @@ impl Children {
         let mut page = vec![0; page_bytes];
         edit::init(&mut page, level, Fences { lower: self.lower.as_deref(), upper })?;
         for (child, separator) in &self.waiting {
-            edit::append_separator(&mut page, separator, child.get())?;
+            build::append_separator(&mut page, separator, child.get())?;
         }
         edit::set_child(&mut page, self.waiting.len(), last.get())?;
-        edit::finish(&mut page);
+        build::finish(&mut page);
         Ok(page)
     }
 }

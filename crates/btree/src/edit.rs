@@ -10,7 +10,6 @@ use crate::node::{self, Slot};
 use crate::page_read::{PageRead, slice};
 use crate::scratch;
 use pagestore::header::HEADER_BYTES;
-use std::ops::Range;
 
 /// Why an edit was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,7 +22,7 @@ pub enum EditError {
     Damaged(&'static str),
 }
 
-type Result<T = ()> = std::result::Result<T, EditError>;
+pub(crate) type Result<T = ()> = std::result::Result<T, EditError>;
 
 /// The key range of a node; `None` is infinity.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,11 +33,11 @@ pub struct Fences<'a> {
     pub upper: Option<&'a [u8]>,
 }
 
-fn put_u16(page: &mut [u8], offset: usize, value: usize) {
+pub(crate) fn put_u16(page: &mut [u8], offset: usize, value: usize) {
     page[offset..offset + 2].copy_from_slice(&(value as u16).to_le_bytes());
 }
 
-fn put_slot(page: &mut [u8], index: usize, slot: Slot) {
+pub(crate) fn put_slot(page: &mut [u8], index: usize, slot: Slot) {
     let at = SLOTS + SLOT_BYTES * index;
     page[at..at + SLOT_BYTES].copy_from_slice(&slot.encode().to_le_bytes());
 }
@@ -72,7 +71,7 @@ pub fn init(page: &mut [u8], level: usize, fences: Fences<'_>) -> Result {
 }
 
 /// Takes `length` bytes off the gap; the caller has made sure that they are there.
-fn take_heap(page: &mut [u8], length: usize) -> usize {
+pub(crate) fn take_heap(page: &mut [u8], length: usize) -> usize {
     let at = usize::from(page.u16_at(HEAP)) - length;
     put_u16(page, HEAP, at);
     let used = usize::from(page.u16_at(USED)) + length;
@@ -152,7 +151,7 @@ fn update_hints(page: &mut [u8], changed: usize, former_count: usize) {
 }
 
 /// Computes all heads anew, leaving out `skip` bytes, and the hints with them.
-fn set_head_skip(page: &mut [u8], skip: usize) {
+pub(crate) fn set_head_skip(page: &mut [u8], skip: usize) {
     put_u16(page, HEAD_SKIP, skip);
     for index in 0..node::count(page) {
         let slot = node::slot(page, index);
@@ -164,7 +163,7 @@ fn set_head_skip(page: &mut [u8], skip: usize) {
 }
 
 /// Bytes that the suffixes of all slots share: those of the first and the last one.
-fn shared_bytes(page: &[u8]) -> usize {
+pub(crate) fn shared_bytes(page: &[u8]) -> usize {
     let count = node::count(page);
     if count < 2 {
         return 0;
@@ -231,7 +230,7 @@ fn expect_level(page: &[u8], leaf: bool) -> Result {
 }
 
 /// A slot that exists and whose entry lies inside the heap.
-fn checked_slot(page: &[u8], index: usize) -> Result<Slot> {
+pub(crate) fn checked_slot(page: &[u8], index: usize) -> Result<Slot> {
     if index >= node::count(page) {
         return Err(EditError::Damaged("slot beyond the end"));
     }
@@ -261,7 +260,11 @@ fn insert_entry(page: &mut [u8], index: usize, suffix: &[u8], tail: [&[u8]; 2]) 
     Ok(())
 }
 
-fn leaf_header_bytes(flags: u8, word: u64, payload_len: usize) -> [u8; LEAF_HEADER_BYTES] {
+pub(crate) fn leaf_header_bytes(
+    flags: u8,
+    word: u64,
+    payload_len: usize,
+) -> [u8; LEAF_HEADER_BYTES] {
     let mut bytes = [0; LEAF_HEADER_BYTES];
     bytes[0] = flags;
     bytes[1..9].copy_from_slice(&word.to_le_bytes());
@@ -403,7 +406,7 @@ fn note_removal(page: &mut [u8], index: usize) {
     }
 }
 
-fn child_bytes(child: u64) -> [u8; CHILD_BYTES] {
+pub(crate) fn child_bytes(child: u64) -> [u8; CHILD_BYTES] {
     let bytes = child.to_le_bytes();
     [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5]]
 }
@@ -443,132 +446,4 @@ pub fn remove_child(page: &mut [u8], index: usize) -> Result {
     close_slot(page, index);
     note_removal(page, index);
     set_child(page, index, left)
-}
-
-/// Appends entries `range` of `source` behind those of `target`, whose fences contain their keys.
-/// Heads and hints are the caller's to [`finish`].
-pub fn append_entries(target: &mut [u8], source: &[u8], range: Range<usize>) -> Result {
-    let (prefix, target_prefix) = (node::prefix(source), node::prefix_len(target));
-    for index in range {
-        let slot = checked_slot(source, index)?;
-        let suffix = node::suffix(source, slot);
-        let tail_at = slot.offset + slot.suffix_len;
-        let tail = slice(source, tail_at, node::entry_bytes(source, slot) - slot.suffix_len);
-        let front = prefix.get(target_prefix..).unwrap_or(&[]);
-        let back = suffix
-            .get(target_prefix.saturating_sub(prefix.len())..)
-            .ok_or(EditError::Damaged("key shorter than the new prefix"))?;
-        append_entry(target, [front, back], tail)?;
-    }
-    Ok(())
-}
-
-/// Appends one entry whose key suffix is given in two parts.
-pub fn append_entry(target: &mut [u8], key: [&[u8]; 2], tail: &[u8]) -> Result {
-    let suffix_len = key[0].len() + key[1].len();
-    let length = suffix_len + tail.len();
-    if node::gap_bytes(target) < length + SLOT_BYTES {
-        return Err(EditError::NoRoom);
-    }
-    let offset = take_heap(target, length);
-    let entry = &mut target[offset..offset + length];
-    entry[..key[0].len()].copy_from_slice(key[0]);
-    entry[key[0].len()..suffix_len].copy_from_slice(key[1]);
-    entry[suffix_len..].copy_from_slice(tail);
-    let count = node::count(target);
-    put_slot(target, count, Slot { offset, suffix_len, head: 0 });
-    put_u16(target, COUNT, count + 1);
-    Ok(())
-}
-
-/// Appends a leaf entry given as full key; for building nodes from scratch.
-pub fn append_leaf(
-    target: &mut [u8],
-    key: &[u8],
-    (flags, word): (u8, u64),
-    payload: &[u8],
-) -> Result {
-    let suffix = key
-        .get(node::prefix_len(target)..)
-        .ok_or(EditError::Damaged("key shorter than the prefix"))?;
-    let length = suffix.len() + LEAF_HEADER_BYTES + payload.len();
-    if node::gap_bytes(target) < length + SLOT_BYTES {
-        return Err(EditError::NoRoom);
-    }
-    let count = node::count(target);
-    let header = leaf_header_bytes(flags, word, payload.len());
-    let offset = take_heap(target, length);
-    target[offset..offset + suffix.len()].copy_from_slice(suffix);
-    let tail = offset + suffix.len();
-    target[tail..tail + LEAF_HEADER_BYTES].copy_from_slice(&header);
-    target[tail + LEAF_HEADER_BYTES..offset + length].copy_from_slice(payload);
-    let slot = Slot { offset, suffix_len: suffix.len(), head: 0 };
-    put_slot(target, count, slot);
-    put_u16(target, COUNT, count + 1);
-    Ok(())
-}
-
-/// Appends a separator given as full key, with the child left of it.
-pub fn append_separator(target: &mut [u8], key: &[u8], child: u64) -> Result {
-    let suffix = key
-        .get(node::prefix_len(target)..)
-        .ok_or(EditError::Damaged("separator shorter than the prefix"))?;
-    append_entry(target, [suffix, &[]], &child_bytes(child))
-}
-
-/// Completes a node built by appending: fills in heads and hints.
-pub fn finish(target: &mut [u8]) {
-    set_head_skip(target, shared_bytes(target));
-}
-
-/// Rebuilds `page` through a scratch page: `build` gets the old bytes and the new, empty ones.
-/// The common header is kept. Nothing changes when `build` fails.
-pub fn rebuild(page: &mut [u8], build: impl FnOnce(&[u8], &mut [u8]) -> Result) -> Result {
-    scratch::with(page.len(), |fresh| {
-        fresh[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
-        build(page, fresh)?;
-        finish(fresh);
-        page.copy_from_slice(fresh);
-        Ok(())
-    })
-}
-
-/// Cuts a node down to its first `keep` slots and a new upper fence. In an inner node the
-/// child of slot `keep` becomes the upper child.
-pub fn truncate(page: &mut [u8], keep: usize, upper: &[u8]) -> Result {
-    let level = node::level(page);
-    if keep > node::count(page) {
-        return Err(EditError::Damaged("cut beyond the end"));
-    }
-    rebuild(page, |old, fresh| {
-        init(fresh, level, Fences { lower: node::lower_fence(old), upper: Some(upper) })?;
-        append_entries(fresh, old, 0..keep)?;
-        if level > 0 {
-            set_child(fresh, keep, node::child(old, keep))?;
-        }
-        Ok(())
-    })
-}
-
-/// Takes over all entries of `right`, the node that follows `page` on the same level.
-pub fn absorb(page: &mut [u8], right: &[u8]) -> Result {
-    let level = node::level(page);
-    if node::level(right) != level || node::upper_fence(page) != node::lower_fence(right) {
-        return Err(EditError::Damaged("merge of nodes that are not neighbours"));
-    }
-    rebuild(page, |left, fresh| {
-        let fences = Fences { lower: node::lower_fence(left), upper: node::upper_fence(right) };
-        init(fresh, level, fences)?;
-        append_entries(fresh, left, 0..node::count(left))?;
-        if level > 0 {
-            let separator = node::lower_fence(right)
-                .ok_or(EditError::Damaged("right neighbour without lower fence"))?;
-            append_separator(fresh, separator, node::child(left, node::count(left)))?;
-        }
-        append_entries(fresh, right, 0..node::count(right))?;
-        if level > 0 {
-            set_child(fresh, node::count(fresh), node::child(right, node::count(right)))?;
-        }
-        Ok(())
-    })
 }

@@ -1,4 +1,4 @@
-//! B+trees over the page store: ordered byte keys to entries of flags, a version word and a payload.
+//! B+trees over the page store: ordered byte keys to entries of flags, version word and payload.
 //!
 //! `btree` knows bytes only: no SQL types, no transactions, no visibility. What a key, a flag or a
 //! version word means belongs to the caller.
@@ -23,6 +23,7 @@
 
 #![warn(missing_docs)]
 
+pub mod build;
 mod bulk;
 pub mod counters;
 mod cursor;

@@ -10,6 +10,7 @@
 //!
 //! The payloads byte by byte are in `docs/file-format.md`.
 
+use crate::build;
 use crate::edit::{self, EditError, Patch};
 use crate::layout::*;
 use crate::node;
@@ -260,7 +261,7 @@ fn build(page: &mut [u8], tree: TreeId, image: &[u8]) -> Result<(), RedoError> {
 fn absorb(page: &mut [u8], image: &[u8]) -> Result<(), RedoError> {
     scratch::with(page.len(), |right| {
         expand_image(right, op::ABSORB, image)?;
-        Ok(edit::absorb(page, right)?)
+        Ok(build::absorb(page, right)?)
     })
 }
 
@@ -293,7 +294,7 @@ pub fn apply(page: &mut [u8], op: u8, payload: &[u8]) -> Result<(), RedoError> {
             edit::insert_child(page, index, fields.rest, right)?;
         }
         op::REMOVE_CHILD => edit::remove_child(page, fields.u16()?)?,
-        op::TRUNCATE => edit::truncate(page, fields.u16()?, fields.rest)?,
+        op::TRUNCATE => build::truncate(page, fields.u16()?, fields.rest)?,
         op::ABSORB => absorb(page, fields.rest)?,
         op::BUILD => build(page, fields.format(page.len())?, fields.rest)?,
         op::OVERFLOW => overflow::apply(page, fields.format(page.len())?, fields.rest)?,

@@ -7,6 +7,7 @@
 //! 3. What may park (frames, room in the log, a page number) is obtained before the first latch.
 //! 4. The root keeps its page: it grows by moving its content into a new child.
 
+use crate::build;
 use crate::descent::{Descent, Stop};
 use crate::edit::{self, EditError, Fences};
 use crate::error::TreeError;
@@ -44,7 +45,8 @@ struct Supplies {
     permit: Permit,
 }
 
-/// Attempts until a split counts as impossible. Each failed one splits the parent or grows the root.
+/// Attempts until a split counts as impossible. Each failed one splits the parent or grows the
+/// root.
 const MAX_ATTEMPTS: usize = 1000;
 
 impl Tree {
@@ -231,11 +233,11 @@ fn right_half(page: &[u8], plan: &SplitPlan) -> Result<Vec<u8>, EditError> {
     edit::init(&mut image, level, fences)?;
     // In an inner node the separator at `keep` moves up instead of right.
     let first = plan.keep + usize::from(level > 0);
-    edit::append_entries(&mut image, page, first..count)?;
+    build::append_entries(&mut image, page, first..count)?;
     if level > 0 {
         edit::set_child(&mut image, count - first, node::child(page, count))?;
     }
-    edit::finish(&mut image);
+    build::finish(&mut image);
     Ok(image)
 }
 

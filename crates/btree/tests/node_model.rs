@@ -2,6 +2,7 @@
 //! same, and the redo of everything that was done. Runs under Miri with fewer steps.
 
 use base::{Random, TreeId};
+use btree::build;
 use btree::edit::{self, Fences, Patch};
 use btree::layout::{LEAF_HEADER_BYTES, SLOT_BYTES, max_inline_bytes, max_key_bytes};
 use btree::node::{self, Route};
@@ -132,8 +133,8 @@ impl Leaves {
         let mut right = vec![0; page.len()];
         let fences = Fences { lower: Some(&plan.separator), upper: node::upper_fence(&page) };
         edit::init(&mut right, 0, fences).expect("fences fit");
-        edit::append_entries(&mut right, &page, plan.keep..node::count(&page[..])).expect("fits");
-        edit::finish(&mut right);
+        build::append_entries(&mut right, &page, plan.keep..node::count(&page[..])).expect("fits");
+        build::finish(&mut right);
         let right = self.pages.add(&right);
         let mut payload = Vec::new();
         redo::encode_truncate(&mut payload, plan.keep, &plan.separator);
@@ -314,9 +315,9 @@ fn split_and_merge(pages: &mut Pages, number: usize, model: &[(Vec<u8>, u64)], u
     let mut right = vec![0; page.len()];
     let fences = Fences { lower: Some(&plan.separator), upper: node::upper_fence(&page) };
     edit::init(&mut right, 1, fences).expect("fences fit");
-    edit::append_entries(&mut right, &page, plan.keep + 1..count).expect("fits");
+    build::append_entries(&mut right, &page, plan.keep + 1..count).expect("fits");
     edit::set_child(&mut right, count - plan.keep - 1, upper).expect("upper child");
-    edit::finish(&mut right);
+    build::finish(&mut right);
     let right = pages.add(&right);
     let mut payload = Vec::new();
     redo::encode_truncate(&mut payload, plan.keep, &plan.separator);
@@ -337,9 +338,9 @@ fn random_bytes_are_errors_not_panics() {
     let mut sound = vec![0u8; 4096];
     edit::init(&mut sound, 0, Fences { lower: Some(b"ka"), upper: Some(b"kz") }).expect("leaf");
     for number in 0..40u8 {
-        edit::append_leaf(&mut sound, &[b'k', b'b', number], (0, 7), &[number; 20]).expect("fits");
+        build::append_leaf(&mut sound, &[b'k', b'b', number], (0, 7), &[number; 20]).expect("fits");
     }
-    edit::finish(&mut sound);
+    build::finish(&mut sound);
     for round in 0..rounds {
         let mut page = sound.clone();
         for _ in 0..random.index(6) {
