@@ -14,7 +14,7 @@
 //! The order of a checkpoint (amendment 9):
 //!
 //! ```text
-//! redo = store.checkpoint_barrier()        every change below is in a complete group
+//! redo = store.checkpoint_barrier()?       every change below is in a complete group
 //! store.sync_data()?                       ... and durable
 //! store.write_superblock(|s| s.redo_lsn = redo, ..)?
 //! wal.recycle_before(..)
@@ -88,11 +88,14 @@ impl PageStore {
     }
 
     /// The LSN from which redo would repeat every change that is not in a complete group: the
-    /// lowest first change of dirty pages and of copies on their way. Changes whose record is
-    /// appended while their page is still latched are covered: the end of the log is taken
-    /// first, then every latch that was held at that time is waited for. Parks.
-    pub fn checkpoint_barrier(&self) -> Lsn {
-        let Some(disk) = &self.shared().disk else { return Lsn::ZERO };
+    /// lowest first change of dirty pages and of copies on their way.
+    ///
+    /// Changes whose record is appended while their page is still latched are covered: the end of
+    /// the log is taken first, then every latch that was held at that time is waited for. And a
+    /// dirty page that was freed no longer counts, so the record that freed it must be durable
+    /// before anybody relies on the answer: this returns only then. Parks.
+    pub fn checkpoint_barrier(&self) -> Result<Lsn, StoreError> {
+        let Some(disk) = &self.shared().disk else { return Ok(Lsn::ZERO) };
         let end = disk.wal.end();
         // No latch is held across a scheduling point, so when every worker has passed one, all
         // changes logged below `end` have been declared by `mark_dirty`.
@@ -100,7 +103,12 @@ impl PageStore {
         let signal = passed.clone();
         runtime::quiescent::defer(move || signal.set());
         passed.wait_uncancellable(WaitClass::Other, None);
-        self.shared().dirty.oldest().map_or(end, |oldest| oldest.min(end))
+        let oldest = self.shared().dirty.oldest().map_or(end, |oldest| oldest.min(end));
+        if !base::mutant!("barrier_before_log") {
+            let durable = disk.wal.wait_durable(disk.wal.end());
+            durable.map_err(|error| disk.fatal(&error.to_string()))?;
+        }
+        Ok(oldest)
     }
 
     /// Makes every complete group durable. Returns the sequence of the last one. Parks.

@@ -8,10 +8,11 @@ use crate::dirty::{DirtyPage, DirtyQueue};
 use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
 use crate::frames::Frames;
-use crate::guard::{ExclusivePage, OptimisticPage, Pin, SharedPage, start_page};
+use crate::guard::{ExclusivePage, Pin, SharedPage, start_page};
 use crate::header::class_is_valid;
 use crate::load::Loads;
 use crate::location::{Location, Place};
+use crate::optimistic::OptimisticPage;
 use crate::options::{PageCheck, StoreOptions};
 use crate::segments::Death;
 use crate::space::{MAP_PAGES, SpaceState};
@@ -20,7 +21,7 @@ use codec::CodecId;
 use runtime::sync::{Event, FiberMutex, Mutex, WaitQueue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use wal::{LsnRange, Permit, RecordBuilder};
+use wal::{LsnRange, Permit, RecordBuilder, Wal};
 
 /// The page store; a cheap handle, cloned freely.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) codecs: Codecs,
     pub(crate) page_check: Option<PageCheck>,
     pub(crate) counters: Arc<Counters>,
+    /// Where the store's own records go; absent in a volatile store without a log.
+    pub(crate) wal: Option<Arc<Wal>>,
     /// Absent in a volatile store.
     pub(crate) disk: Option<Disk>,
     pub(crate) background: Background,
@@ -61,6 +64,16 @@ pub(crate) struct Shared {
 impl PageStore {
     /// A store without files: nothing is ever written or evicted. For tests of the rooms above.
     pub fn volatile(pool_bytes: usize, max_pages: u64) -> Result<PageStore, StoreError> {
+        PageStore::volatile_with_log(pool_bytes, max_pages, None)
+    }
+
+    /// As [`PageStore::volatile`]; the store's own records go to `wal`, so that their LSNs fit
+    /// with those of the caller's.
+    pub fn volatile_with_log(
+        pool_bytes: usize,
+        max_pages: u64,
+        wal: Option<Arc<Wal>>,
+    ) -> Result<PageStore, StoreError> {
         let options = StoreOptions {
             pool_bytes,
             max_pages,
@@ -69,7 +82,7 @@ impl PageStore {
         };
         let array = TranslationArray::new(max_pages.next_multiple_of(MAP_PAGES))?;
         let counters = Arc::new(Counters::default());
-        Ok(PageStore { shared: Arc::new(Shared::new(&options, array, counters, None)?) })
+        Ok(PageStore { shared: Arc::new(Shared::new(&options, array, counters, wal, None)?) })
     }
 
     /// The store over what recovery or creation has made ready.
@@ -79,7 +92,8 @@ impl PageStore {
         counters: Arc<Counters>,
         disk: Disk,
     ) -> Result<PageStore, StoreError> {
-        let shared = Arc::new(Shared::new(options, array, counters, Some(disk))?);
+        let wal = Some(disk.wal.clone());
+        let shared = Arc::new(Shared::new(options, array, counters, wal, Some(disk))?);
         crate::background::start(&shared, options);
         Ok(PageStore { shared })
     }
@@ -261,6 +275,7 @@ impl Shared {
         options: &StoreOptions,
         array: TranslationArray,
         counters: Arc<Counters>,
+        wal: Option<Arc<Wal>>,
         disk: Option<Disk>,
     ) -> Result<Shared, StoreError> {
         Ok(Shared {
@@ -273,6 +288,7 @@ impl Shared {
             codecs: Codecs::new(options.codec),
             page_check: options.page_check,
             counters,
+            wal,
             disk,
             background: Background::default(),
             flush_work: Event::new(),
@@ -284,7 +300,7 @@ impl Shared {
 
     /// Room in the log for a record of the store's own.
     pub(crate) fn admit(&self, bytes: usize) -> Result<Option<Permit>, StoreError> {
-        let admitted = self.disk.as_ref().map(|disk| disk.wal.admit(bytes)).transpose();
+        let admitted = self.wal.as_ref().map(|wal| wal.admit(bytes)).transpose();
         admitted.map_err(|error| match error {
             wal::WalError::DiskFull => StoreError::DiskFull,
             other => StoreError::Poisoned(other.to_string()),
@@ -293,8 +309,8 @@ impl Shared {
 
     /// Appends a record of the store's own; a volatile store has no log and uses LSN 1.
     pub(crate) fn append(&self, permit: Option<&Permit>, record: &RecordBuilder) -> LsnRange {
-        match (&self.disk, permit) {
-            (Some(disk), Some(permit)) => disk.wal.append(permit, record),
+        match (&self.wal, permit) {
+            (Some(wal), Some(permit)) => wal.append(permit, record),
             _ => LsnRange { start: Lsn::new(1), end: Lsn::new(2) },
         }
     }
