@@ -34,7 +34,7 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
         _ => core.counters.write_all(&core.wal)?,
     };
     state.counters = Some(counters);
-    let redo = core.store.checkpoint_barrier();
+    let redo = core.store.checkpoint_barrier().map_err(store_error)?;
     let oldest_active = core.txn.oldest_active_lsn();
     let scan = redo.min(oldest_active).min(counters.start);
     // Recovery begins at positions that the log must have.
@@ -66,5 +66,5 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
 pub(crate) fn is_due(core: &Core) -> bool {
     let state = core.checkpointing.lock();
     let logged = state.counters.is_none_or(|written| written.end < core.wal.end());
-    logged || core.store.checkpoint_barrier() > state.redo
+    logged || core.store.oldest_unwritten() > state.redo
 }

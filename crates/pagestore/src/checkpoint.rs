@@ -111,6 +111,13 @@ impl PageStore {
         Ok(oldest)
     }
 
+    /// What [`PageStore::checkpoint_barrier`] would roughly return, without waiting: good for
+    /// deciding whether a checkpoint is worth while, not for taking one.
+    pub fn oldest_unwritten(&self) -> Lsn {
+        let Some(disk) = &self.shared().disk else { return Lsn::ZERO };
+        self.shared().dirty.oldest().unwrap_or(disk.wal.end())
+    }
+
     /// Makes every complete group durable. Returns the sequence of the last one. Parks.
     pub fn sync_data(&self) -> Result<u64, StoreError> {
         self.shared().disk.as_ref().map_or(Ok(0), Disk::sync_data)

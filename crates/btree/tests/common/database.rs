@@ -92,7 +92,7 @@ impl Database {
     }
 
     fn checkpoint_with(&self, change: impl FnOnce(&mut Superblock)) {
-        let redo_lsn = self.store.checkpoint_barrier();
+        let redo_lsn = self.store.checkpoint_barrier().expect("no faults");
         self.store.sync_data().expect("sync");
         // A page freed by a record that is not durable yet is no longer among the dirty ones: until
         // that record is durable the page's own changes must stay in the log.
