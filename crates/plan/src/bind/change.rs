@@ -26,6 +26,7 @@ impl<'q> Binder<'_, '_, 'q> {
             (Vec::new(), Vec::new())
         } else {
             self.in_target_block(&target, &name, |binder| {
+                binder.block().clause = Clause::Returning;
                 let items = binder.bind_items(&insert.returning)?;
                 binder.no_subqueries("a subquery in RETURNING")?;
                 Ok(items)
@@ -92,12 +93,13 @@ impl<'q> Binder<'_, '_, 'q> {
         target: &TableEntry,
         alias: &str,
         name: &ast::ColumnName,
+        clause: Clause,
     ) -> Result<usize> {
         let definition = target.definition();
         let own_table = name.table.as_ref().is_none_or(|table| table == alias);
         let own_schema = name.schema.as_ref().is_none_or(|schema| *schema == definition.schema);
         let found = definition.column_position(&name.name).filter(|_| own_table && own_schema);
-        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &"field list"]))
+        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &clause.name()]))
     }
 
     fn insert_columns(
@@ -114,7 +116,7 @@ impl<'q> Binder<'_, '_, 'q> {
         };
         let mut columns = Vec::with_capacity(names.len());
         for name in names {
-            let position = self.target_column(target, alias, name)?;
+            let position = self.target_column(target, alias, name, Clause::InsertInto)?;
             if columns.contains(&position) {
                 return Err(SqlError::new(&codes::FIELD_SPECIFIED_TWICE, &[&name.name]));
             }
@@ -158,6 +160,7 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<InsertRows> {
         self.push_block()?;
         self.add_target(target, alias);
+        self.block().clause = Clause::Values;
         let bound = self.bind_insert_rows(rows);
         let block = self.pop_block();
         let bound = bound?;
@@ -200,10 +203,14 @@ impl<'q> Binder<'_, '_, 'q> {
             return Ok(Vec::new());
         }
         self.in_target_block(target, alias, |binder| {
+            binder.block().clause = Clause::OnDuplicate;
             binder.block().inserted_row = Some(target.definition().columns.len());
             let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
             for assignment in &insert.on_duplicate {
-                let position = binder.target_column(target, alias, &assignment.column)?;
+                let position = {
+                    let clause = Clause::OnDuplicate;
+                    binder.target_column(target, alias, &assignment.column, clause)?
+                };
                 let value = match &assignment.value {
                     ast::Expression::Default(None) => {
                         let column = binder.bind_column(&assignment.column)?;
@@ -266,8 +273,8 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut columns = Vec::with_capacity(update.assignments.len());
         let mut values = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
-            let position = self.target_column(target, alias, &assignment.column)?;
-            self.block().clause = Clause::FieldList;
+            let position = self.target_column(target, alias, &assignment.column, Clause::Set)?;
+            self.block().clause = Clause::Set;
             if assignment.value == ast::Expression::Default(None) {
                 columns.push((position, true));
                 values.push(None);

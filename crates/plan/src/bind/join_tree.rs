@@ -61,13 +61,13 @@ impl Binder<'_, '_, '_> {
                     continue;
                 }
                 if found.is_some() {
-                    let clause = "from clause";
+                    let clause = Clause::From.name();
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
                 found = Some((number, table.first + offset, column.clone()));
             }
         }
-        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &"from clause"]))
+        found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &Clause::From.name()]))
     }
 
     /// A join as one source that gives the columns of all its tables.

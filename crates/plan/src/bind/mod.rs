@@ -45,30 +45,42 @@ pub(crate) type Result<T> = std::result::Result<T, SqlError>;
 /// The clause that an expression stands in, named as in errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
-    FieldList,
+    Select,
+    From,
     On,
     Where,
     GroupBy,
     Having,
     OrderBy,
+    InsertInto,
+    Values,
+    OnDuplicate,
+    Set,
+    Returning,
 }
 
 impl Clause {
     /// MariaDB's name.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::FieldList => "field list",
-            Self::On => "on clause",
-            Self::Where => "where clause",
-            Self::GroupBy => "group statement",
-            Self::Having => "having clause",
-            Self::OrderBy => "order clause",
+            Self::Select => "SELECT",
+            Self::From => "FROM",
+            Self::On => "ON",
+            Self::Where => "WHERE",
+            Self::GroupBy => "GROUP BY",
+            Self::Having => "HAVING",
+            Self::OrderBy => "ORDER BY",
+            Self::InsertInto => "INSERT INTO",
+            Self::Values => "VALUES",
+            Self::OnDuplicate => "UPDATE",
+            Self::Set => "SET",
+            Self::Returning => "RETURNING",
         }
     }
 
     /// Whether aggregates may stand here.
     fn allows_aggregates(self) -> bool {
-        matches!(self, Self::FieldList | Self::Having | Self::OrderBy)
+        matches!(self, Self::Select | Self::Having | Self::OrderBy)
     }
 }
 
@@ -150,7 +162,7 @@ impl Block {
             aggregates: Vec::new(),
             aliases: Vec::new(),
             merged: Vec::new(),
-            clause: Clause::FieldList,
+            clause: Clause::Select,
             in_aggregate: false,
             inserted_row: None,
         }

@@ -79,6 +79,7 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(unsupported("PROCEDURE"));
         }
         let mut from = self.bind_from(&select.from)?;
+        self.block().clause = Clause::Select;
         let (items, columns) = self.bind_items(&select.items)?;
         let mut conjuncts = std::mem::take(&mut from.conjuncts);
         if let Some(filter) = &select.filter {
@@ -131,7 +132,6 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<(Vec<Expr>, Vec<ResultColumn>)> {
         let mut values = Vec::with_capacity(items.len());
         let mut columns = Vec::with_capacity(items.len());
-        self.block().clause = Clause::FieldList;
         for item in items {
             match item {
                 ast::SelectItem::Wildcard => self.expand_all(&mut values, &mut columns)?,
@@ -191,7 +191,9 @@ impl<'q> Binder<'_, '_, 'q> {
         };
         let found = self.block().tables.iter().position(|table| table.answers_to(&qualified));
         let Some(table) = found else {
-            return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[name]));
+            let schema = name.schema.clone().or_else(|| self.context.database.map(str::to_owned));
+            let name = ast::TableName { schema, name: name.name.clone() };
+            return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
         };
         let table = &self.block().tables[table];
         let (first, count) = (table.first, table.columns.len());
@@ -409,13 +411,22 @@ fn expression_column(name: String, value: &Expr) -> ResultColumn {
     }
 }
 
-/// The name of an item without an alias.
+/// The name of an item without an alias: constants have their own, whatever stands around
+/// them.
 fn item_name(expression: &ast::Expression, text: &str) -> String {
     match expression {
         ast::Expression::Column(column) => column.name.clone(),
+        ast::Expression::Unary(ast::UnaryOperator::Plus, operand) => item_name(operand, text),
         ast::Expression::Literal(ast::Literal::String { bytes, .. }) => {
             String::from_utf8_lossy(bytes).trim_start().to_string()
         }
+        ast::Expression::Literal(
+            literal @ (ast::Literal::Integer(_)
+            | ast::Literal::Decimal(_)
+            | ast::Literal::Float(_)
+            | ast::Literal::Boolean(_)
+            | ast::Literal::Null),
+        ) => literal.to_string(),
         _ => text.trim_start().to_string(),
     }
 }

@@ -211,10 +211,12 @@ impl FactReader<'_> {
             CompareRule::Decimal
                 if column_type.kind.is_integer() || column_type.kind == TypeKind::Decimal =>
             {
-                if kind.is_string() {
-                    cast(CastTarget::Decimal { precision: 65, scale: 30 })
-                } else {
-                    Some(value.clone())
+                match value.literal() {
+                    Some(Value::Bytes(text)) => Some(self.number(text)),
+                    _ if kind.is_string() => {
+                        cast(CastTarget::Decimal { precision: 65, scale: 30 })
+                    }
+                    _ => Some(value.clone()),
                 }
             }
             CompareRule::Double if double_is_exact(column_type) => {
@@ -252,6 +254,17 @@ impl FactReader<'_> {
             },
             _ => None,
         }
+    }
+}
+
+impl FactReader<'_> {
+    /// The number at the beginning of a text, without the warning that the comparison gives.
+    fn number(&self, text: &[u8]) -> Expr {
+        let number = types::Decimal::parse(text).value;
+        let scale = u32::from(number.scale());
+        let precision = number.precision().max(scale);
+        let result = expr::ResultType::decimal(precision, scale, false, false);
+        self.builder.computed(Value::Decimal(number), result)
     }
 }
 
