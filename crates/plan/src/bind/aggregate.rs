@@ -52,7 +52,7 @@ impl<'q> Binder<'_, '_, 'q> {
             aggregates.push(call);
             aggregates.len() - 1
         });
-        builder.column(AGGREGATE + number, result, "")
+        builder.column(AGGREGATE + number, result, format!("aggregate#{number}"))
     }
 }
 

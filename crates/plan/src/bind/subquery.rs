@@ -25,9 +25,10 @@ impl<'q> Binder<'_, '_, 'q> {
         result: ResultType,
     ) -> Expr {
         let applies = &mut self.block().applies;
+        let name = format!("subquery#{}", applies.len());
         let position = APPLY + applies.len();
         applies.push(Apply { position, kind, outer_positions, query });
-        self.builder().column(position, result, "")
+        self.builder().column(position, result, name)
     }
 
     pub(super) fn bind_scalar_subquery(&mut self, query: &'q ast::Query) -> Result<Expr> {

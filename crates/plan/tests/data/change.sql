@@ -1,0 +1,21 @@
+INSERT INTO t (k, c) VALUES (1, 'a'), (2, DEFAULT), (k + 1, UPPER(c))
+INSERT INTO t VALUES (NULL, ?, ?, ?)
+INSERT INTO t () VALUES ()
+INSERT INTO small SELECT a, b, d FROM u WHERE a = 1
+INSERT IGNORE INTO small SET x = 1, y = 'a'
+REPLACE INTO small VALUES (1, 'a', 2)
+INSERT INTO small VALUES (1, 'a', 2) ON DUPLICATE KEY UPDATE z = z + VALUES(z), y = VALUES(y), x = DEFAULT(z)
+INSERT INTO small VALUES ((SELECT MAX(a) FROM u), 'b', 3)
+INSERT INTO small VALUES (1, 'a', 2) RETURNING x, y
+UPDATE t SET k = k + 1 WHERE id = ?
+UPDATE t SET c = ? WHERE id = ?
+UPDATE t SET k = k + 1 WHERE k = 5
+UPDATE t SET c = 'x' WHERE k = 5
+UPDATE t SET c = DEFAULT, n = (SELECT MAX(a) FROM u WHERE u.d = t.k) WHERE id < 5
+UPDATE t SET id = id + 1 ORDER BY id DESC LIMIT 3
+UPDATE small AS s SET s.y = 'a', z = 5
+DELETE FROM t WHERE id = ?
+DELETE FROM t WHERE k BETWEEN 1 AND 5
+DELETE FROM t ORDER BY c LIMIT 2
+DELETE FROM t
+DELETE FROM t WHERE k IN (SELECT a FROM u)

@@ -1,0 +1,150 @@
+//! SQL in, plan out. `tests/data/*.sql` holds a statement a line; definitions are carried out,
+//! queries are planned, and what came of each stands in `*.out`. `EXPLAIN` lines show MariaDB's
+//! rows. `GANNET_BLESS=1` writes the answers anew.
+
+mod support;
+
+use catalog::{Account, Authentication, Catalog, MetadataLockSet, PrivilegeSet, UserPrivileges};
+use expr::{EvalContext, ResultType};
+use plan::{PlanContext, SystemVariables};
+use std::path::PathBuf;
+use std::sync::Arc;
+use syntax::ast::{Statement, SystemVariable};
+use syntax::{ParseOptions, parse};
+use types::{SqlError, Value};
+
+struct NoVariables;
+
+impl SystemVariables for NoVariables {
+    fn read(&self, variable: &SystemVariable) -> Result<(Value, ResultType), SqlError> {
+        Err(SqlError::new(&types::codes::UNKNOWN_SYSTEM_VARIABLE, &[&variable.name]))
+    }
+}
+
+struct Desk {
+    catalog: Arc<Catalog>,
+    locks: MetadataLockSet,
+    user: UserPrivileges,
+    eval: EvalContext,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let engine = Arc::new(support::PaperEngine::default());
+        let account = Account::new("root", "localhost");
+        let mut user = UserPrivileges::new(account, Authentication::NoPassword);
+        user.global = PrivilegeSet::all_at(u8::MAX);
+        Self {
+            catalog: Catalog::open(engine).expect("an empty dictionary"),
+            locks: MetadataLockSet::default(),
+            user,
+            eval: EvalContext::new(),
+        }
+    }
+
+    fn answer(&mut self, line: &str) -> String {
+        let options = ParseOptions { parameters: true, ..ParseOptions::default() };
+        let answer = match parse(line.as_bytes(), &options) {
+            Ok(parsed) => self.run(&parsed.statement, parsed.parameters),
+            Err(error) => format!("{error}\n"),
+        };
+        self.locks.release_all();
+        answer
+    }
+
+    fn run(&mut self, statement: &Statement, parameters: u32) -> String {
+        let inner = match statement {
+            Statement::Explain(explain) => explain.statement.as_ref(),
+            Statement::Query(_)
+            | Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_) => Some(statement),
+            _ => None,
+        };
+        let Some(inner) = inner else { return self.define(statement) };
+        let parameters = vec![ResultType::bigint(false, false); parameters as usize];
+        let mut context = PlanContext {
+            catalog: &self.catalog,
+            locks: &mut self.locks,
+            user: &self.user,
+            database: Some("test"),
+            eval: &self.eval,
+            variables: &NoVariables,
+            parameters: &parameters,
+        };
+        let prepared = match plan::prepare(inner, &mut context) {
+            Ok(prepared) => prepared,
+            Err(error) => return format!("{error}\n"),
+        };
+        if !matches!(statement, Statement::Explain(_)) {
+            return plan::text::plan_text(prepared.plan());
+        }
+        let (_, rows) = plan::explain(&prepared, &self.eval).expect("explainable");
+        let row = |row: &Vec<Value>| {
+            let values = row.iter().map(|value| match value {
+                Value::Null => "NULL".to_string(),
+                Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
+                Value::Int(number) => number.to_string(),
+                other => format!("{other:?}"),
+            });
+            values.collect::<Vec<_>>().join(" | ") + "\n"
+        };
+        rows.iter().map(row).collect()
+    }
+
+    fn define(&mut self, statement: &Statement) -> String {
+        let memory = base::MemoryAccount::new(1 << 30);
+        let mut context = exec::ddl::DdlContext {
+            catalog: &self.catalog,
+            locks: &mut self.locks,
+            eval: &mut self.eval,
+            schema: Some("test"),
+            memory: &memory,
+            cancel: &runtime::CancelToken::new(),
+        };
+        match exec::ddl::execute(&mut context, statement) {
+            Ok(Some(_)) => String::new(),
+            Ok(None) => "not a definition\n".to_string(),
+            Err(error) => format!("{}\n", error.sql),
+        }
+    }
+}
+
+fn run_files() -> Vec<String> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let mut differences = Vec::new();
+    for name in ["access", "join", "subquery", "group", "change", "explain", "errors"] {
+        let file = folder.join(name).with_extension("sql");
+        let mut desk = Desk::new();
+        let mut answers = String::new();
+        let setup = std::fs::read_to_string(folder.join("tables.sql")).expect("tables.sql");
+        for line in setup.lines() {
+            assert_eq!(desk.answer(line), "", "{line}");
+        }
+        let text = std::fs::read_to_string(&file).expect("a data file");
+        for line in text.lines() {
+            answers += &format!("> {line}\n{}\n", desk.answer(line));
+        }
+        let recorded = file.with_extension("out");
+        if std::env::var_os("GANNET_BLESS").is_some() {
+            std::fs::write(&recorded, &answers).expect("writable");
+        }
+        let expected = std::fs::read_to_string(&recorded).unwrap_or_default();
+        let (got, expected) = (answers.split("\n\n"), expected.split("\n\n"));
+        differences.extend(got.zip(expected).filter(|(g, e)| g != e).map(|(got, expected)| {
+            format!("{name}: got\n{got}\nexpected\n{expected}")
+        }));
+        if answers.matches("\n\n").count() != text.lines().count() {
+            differences.push(format!("{name}: statements and answers differ in number"));
+        }
+    }
+    differences
+}
+
+#[test]
+fn plans_are_as_recorded() {
+    let runtime = runtime::Runtime::start(runtime::Config::default()).expect("workers");
+    let differences = runtime.run(run_files);
+    runtime.shutdown();
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+}
