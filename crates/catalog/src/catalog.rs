@@ -248,17 +248,15 @@ impl Catalog {
     }
 
     /// What a table name means now, without a lock: for SHOW and information_schema. Fails
-    /// with 1049 or 1146.
+    /// with 1146 (1109 in information_schema).
     pub fn find(&self, schema: &str, table: &str) -> Result<TableRef> {
         if schema.eq_ignore_ascii_case(information_schema::SCHEMA_NAME) {
-            let unknown = || CatalogError::UnknownTable(schema.to_owned(), table.to_owned());
+            let unknown = || CatalogError::UnknownVirtualTable(table.to_owned());
             return information_schema::find(table).map(TableRef::Virtual).ok_or_else(unknown);
         }
-        let found = self.schema(schema);
-        let found = found.ok_or_else(|| CatalogError::UnknownDatabase(schema.to_owned()))?;
-        let entry = found.table(table).cloned();
+        let found = self.schema(schema).and_then(|found| found.table(table).cloned());
         let missing = || CatalogError::NoSuchTable(schema.to_owned(), table.to_owned());
-        entry.map(TableRef::Base).ok_or_else(missing)
+        found.map(TableRef::Base).ok_or_else(missing)
     }
 
     /// What a table name means, with a shared metadata lock in `locks`: it stays so until the

@@ -28,6 +28,9 @@ pub enum CatalogError {
     /// 1051: a table that DROP names.
     #[error("Unknown table '{0}.{1}'")]
     UnknownTable(String, String),
+    /// 1109: not a table of information_schema.
+    #[error("Unknown table '{0}' in information_schema")]
+    UnknownVirtualTable(String),
     /// 1044: a schema that nobody may change.
     #[error("Access denied for user to database '{0}'")]
     SystemDatabase(String),

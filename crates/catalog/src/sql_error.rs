@@ -47,6 +47,7 @@ impl From<CatalogError> for SqlError {
             CatalogError::NoSuchTable(..) => &codes::NO_SUCH_TABLE,
             CatalogError::TableExists(_) => &codes::TABLE_EXISTS_ERROR,
             CatalogError::UnknownTable(..) => &codes::BAD_TABLE_ERROR,
+            CatalogError::UnknownVirtualTable(_) => &codes::UNKNOWN_TABLE,
             CatalogError::SystemDatabase(_) => &codes::DBACCESS_DENIED_ERROR,
             CatalogError::WrongDatabaseName(_) => &codes::WRONG_DB_NAME,
             CatalogError::WrongTableName(_) => &codes::WRONG_TABLE_NAME,

@@ -13,7 +13,7 @@ use exec::{ExecError, Outcome};
 use runtime::CancelReason;
 use std::sync::Arc;
 use syntax::ParseError;
-use syntax::ast::{Completion, Statement};
+use syntax::ast::{Completion, QueryBody, ShowKind, Statement};
 use types::{SqlError, codes};
 use wire::capability::MULTI_STATEMENTS;
 use wire::response;
@@ -370,15 +370,45 @@ impl Session {
     }
 }
 
-/// Statements that leave the warnings of the one before in SHOW WARNINGS, if they have none of
-/// their own: those that read no table.
+/// Statements that read no table leave the warnings of the one before in SHOW WARNINGS, if they
+/// have none of their own.
 fn keeps_warnings(statement: &Statement) -> bool {
     match statement {
-        Statement::Show(_) => true,
         Statement::Query(query) => match &query.body {
-            syntax::ast::QueryBody::Select(select) => select.from.is_empty(),
+            QueryBody::Select(select) => select.from.is_empty(),
             _ => false,
         },
-        _ => false,
+        Statement::Show(show) => matches!(
+            show.kind,
+            ShowKind::Warnings { .. }
+                | ShowKind::Errors { .. }
+                | ShowKind::WarningCount
+                | ShowKind::ErrorCount
+                | ShowKind::CreateDatabase { .. }
+                | ShowKind::CreateUser(_)
+                | ShowKind::Grants(_)
+                | ShowKind::Privileges
+                | ShowKind::ProcessList { .. }
+                | ShowKind::Engine(..)
+                | ShowKind::Other(_)
+        ),
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::LoadData(_)
+        | Statement::CreateTable(_)
+        | Statement::AlterTable(_)
+        | Statement::DropTable(_)
+        | Statement::RenameTable(_)
+        | Statement::TruncateTable(_)
+        | Statement::CreateIndex(_)
+        | Statement::DropIndex(_)
+        | Statement::CreateView(_)
+        | Statement::DropView(_)
+        | Statement::Describe(_)
+        | Statement::Explain(_)
+        | Statement::LockTables(_)
+        | Statement::TableMaintenance(_) => false,
+        _ => true,
     }
 }
