@@ -142,3 +142,27 @@ pub fn absorb(page: &mut [u8], right: &[u8]) -> Result {
         Ok(())
     })
 }
+
+/// Bytes the union of two neighbours takes, with the shorter prefix and the joint fences.
+pub fn merged_bytes(left: &[u8], right: &[u8]) -> usize {
+    let lower = node::lower_fence(left);
+    let upper = node::upper_fence(right);
+    let prefix_len = match (lower, upper) {
+        (Some(lower), Some(upper)) => node::common_prefix(lower, upper),
+        _ => 0,
+    };
+    let entries = |page: &[u8]| {
+        let fences = [node::lower_fence(page), node::upper_fence(page)];
+        let fence_bytes: usize = fences.into_iter().flatten().map(<[u8]>::len).sum();
+        let longer = node::prefix_len(page).saturating_sub(prefix_len);
+        node::used_bytes(page) - SLOTS - fence_bytes + node::count(page) * longer
+    };
+    let separator = match node::lower_fence(right) {
+        Some(separator) if node::level(left) > 0 => {
+            separator.len() - prefix_len + CHILD_BYTES + SLOT_BYTES
+        }
+        _ => 0,
+    };
+    let fences = lower.map_or(0, <[u8]>::len) + upper.map_or(0, <[u8]>::len);
+    SLOTS + fences + entries(left) + entries(right) + separator
+}

@@ -6,9 +6,10 @@
 //!    [`UNDERFULL_SHARE`], so that a node does not split and merge in turn.
 //! 4. Both fences of the pair are kept: the survivor's range is the union of both.
 
+use crate::build;
 use crate::descent::{Descent, Stop};
 use crate::error::TreeError;
-use crate::layout::{CHILD_BYTES, SLOT_BYTES, SLOTS};
+use crate::layout::{SLOT_BYTES, SLOTS};
 use crate::node::{self, Route};
 use crate::page_read::PageRead;
 use crate::redo::{self, op};
@@ -124,7 +125,7 @@ impl Tree {
         let mut parent = parent.upgrade()?;
         let mut left = left.upgrade()?;
         let right = right.upgrade()?;
-        if merged_bytes(&left, &right) > limit(left.len()) {
+        if build::merged_bytes(&left, &right) > limit(left.len()) {
             return Ok(None);
         }
         record.reset(RecordKind::Structure, TrxId::ZERO);
@@ -192,28 +193,4 @@ fn limit(page_bytes: usize) -> usize {
 fn used(page: &OptimisticPage<'_>) -> usize {
     use crate::layout::USED;
     SLOTS + SLOT_BYTES * node::count(page) + usize::from(PageRead::u16_at(page, USED))
-}
-
-/// Bytes the union of two neighbours takes, with the shorter prefix and the joint fences.
-fn merged_bytes(left: &[u8], right: &[u8]) -> usize {
-    let lower = node::lower_fence(left);
-    let upper = node::upper_fence(right);
-    let prefix_len = match (lower, upper) {
-        (Some(lower), Some(upper)) => node::common_prefix(lower, upper),
-        _ => 0,
-    };
-    let entries = |page: &[u8]| {
-        let fences = [node::lower_fence(page), node::upper_fence(page)];
-        let fence_bytes: usize = fences.into_iter().flatten().map(<[u8]>::len).sum();
-        let longer = node::prefix_len(page).saturating_sub(prefix_len);
-        node::used_bytes(page) - SLOTS - fence_bytes + node::count(page) * longer
-    };
-    let separator = match node::lower_fence(right) {
-        Some(separator) if node::level(left) > 0 => {
-            separator.len() - prefix_len + CHILD_BYTES + SLOT_BYTES
-        }
-        _ => 0,
-    };
-    let fences = lower.map_or(0, <[u8]>::len) + upper.map_or(0, <[u8]>::len);
-    SLOTS + fences + entries(left) + entries(right) + separator
 }

@@ -95,8 +95,33 @@ fn best_near(middle: usize, count: usize, cost: impl Fn(usize) -> usize) -> usiz
     range.min_by_key(|at| (cost(*at), at.abs_diff(middle))).unwrap_or(middle)
 }
 
+impl Combined<'_> {
+    /// Slots that stay on the left when the split is before combined position `at`.
+    fn keep(&self, at: usize) -> usize {
+        if !self.incoming.replaces && at > self.incoming.index { at - 1 } else { at }
+    }
+
+    /// Bytes of the larger half before the incoming entry is added to either: a separator longer
+    /// than the fence it replaces may make a half larger than the node was.
+    fn larger_half(&self, at: usize) -> usize {
+        let page = self.page;
+        let (keep, count) = (self.keep(at), node::count(page));
+        let bytes = |index| node::entry_bytes(page, node::slot(page, index)) + SLOT_BYTES;
+        let left: usize = (0..keep).map(bytes).sum();
+        let right: usize = (keep..count).map(bytes).sum();
+        let separator = node::prefix_len(page) + self.separator_len(at);
+        let lower = node::lower_fence(page).map_or(0, <[u8]>::len);
+        let upper = node::upper_fence(page).map_or(0, <[u8]>::len);
+        SLOTS + separator + (left + lower).max(right + upper)
+    }
+}
+
 /// Plans the split of a leaf that cannot take `incoming`. `None` if there is nothing to split,
 /// that is fewer than two entries with the incoming one.
+///
+/// Both halves fit their pages: the wished boundary is taken only if they do, and among all
+/// boundaries there is one that does, since fences are at most an eighth and entries a quarter of
+/// a page.
 pub fn plan_leaf(page: &[u8], incoming: Incoming<'_>) -> Option<SplitPlan> {
     let combined = Combined { page, incoming };
     let count = combined.count();
@@ -106,7 +131,7 @@ pub fn plan_leaf(page: &[u8], incoming: Incoming<'_>) -> Option<SplitPlan> {
     let ascending = !incoming.replaces
         && page.u8_at(ASCENDING) >= ASCENDING_INSERTS
         && usize::from(page.u16_at(LAST_INSERT)) == incoming.index;
-    let at = if ascending && incoming.index + 1 < count {
+    let mut at = if ascending && incoming.index + 1 < count {
         // Inserts climb through the middle: what lies above goes away, they go on in the gap.
         incoming.index + 1
     } else if ascending {
@@ -115,10 +140,13 @@ pub fn plan_leaf(page: &[u8], incoming: Incoming<'_>) -> Option<SplitPlan> {
         let middle = boundary(count, 8, |position| combined.bytes(position));
         best_near(middle, count, |position| combined.separator_len(position))
     };
+    if combined.larger_half(at) > page.len() {
+        base::probe!("btree.split_moved");
+        at = (1..count).min_by_key(|at| combined.larger_half(*at))?;
+    }
     let mut separator = node::prefix(page).to_vec();
     separator.extend_from_slice(&combined.suffix(at)[..combined.separator_len(at)]);
-    let keep = if !incoming.replaces && at > incoming.index { at - 1 } else { at };
-    Some(SplitPlan { keep, separator })
+    Some(SplitPlan { keep: combined.keep(at), separator })
 }
 
 /// Plans the split of an inner node. `None` with fewer than two separators.
