@@ -142,9 +142,18 @@ impl Explain {
         self.last_id
     }
 
+    /// The reading part of UPDATE and DELETE, which knows no `const` and `ref`.
     fn change(&mut self, select: &SelectPlan) {
         let id = self.next_id();
+        let first = self.rows.len();
         self.block(select, id, if has_inner(select) { "PRIMARY" } else { "SIMPLE" });
+        if let Some(row) = self.rows.get_mut(first)
+            && matches!(row.kind, Some("const" | "ref"))
+        {
+            row.kind = Some("range");
+            row.reference = None;
+            row.extra = Some("Using where".to_string());
+        }
     }
 
     /// A query; `simple` is what it is called when nothing else is in it. Returns its id.
@@ -395,7 +404,7 @@ fn describe_ranges(
             words.push("Using where");
         } else {
             words.push("Using index condition");
-            if has_other_conditions(step, parts) {
+            if reads_beyond_index(step, definition, index) {
                 words.push("Using where");
             }
         }
@@ -445,6 +454,20 @@ fn has_other_conditions(step: &TableStep, enforced: usize) -> bool {
         None => 0,
     };
     count(&step.filter) > 0 || count(&step.condition) > equalities.min(enforced)
+}
+
+/// Whether a condition reads columns of the table that the index does not have.
+fn reads_beyond_index(step: &TableStep, definition: &TableDefinition, index: usize) -> bool {
+    let parts = definition.indexes[index].parts.iter().chain(&definition.indexes[0].parts);
+    let parts: Vec<usize> = parts.map(|part| step.first_position + part.column).collect();
+    let own = step.first_position..step.first_position + definition.columns.len();
+    let mut beyond = step.filter.is_some();
+    for condition in &step.condition {
+        condition.for_each_column(&mut |position| {
+            beyond |= own.contains(&position) && !parts.contains(&position);
+        });
+    }
+    beyond
 }
 
 fn use_key(row: &mut Row, definition: &TableDefinition, index: usize, parts: usize) {

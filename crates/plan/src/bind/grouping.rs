@@ -39,7 +39,7 @@ impl<'b> Grouping<'b> {
         if let Some(key) = self.keys.iter().position(|key| same(key, expr)) {
             let name = match &expr.kind {
                 ExprKind::Column { name, .. } => name.clone(),
-                _ => "".into(),
+                _ => format!("key#{key}").into(),
             };
             expr.kind = ExprKind::Column { position: key, name };
             return Ok(());
@@ -81,7 +81,8 @@ impl<'b> Grouping<'b> {
             return Ok(CARRIED + number);
         }
         if self.full && position < OUTER {
-            return Err(SqlError::new(&codes::WRONG_FIELD_WITH_GROUP, &[name]));
+            let plain = name.replace('`', "");
+            return Err(SqlError::new(&codes::WRONG_FIELD_WITH_GROUP, &[&plain]));
         }
         let column = self.builder.column(position, result, name.clone());
         let call = self.builder.aggregate(

@@ -20,6 +20,7 @@ mod name;
 pub(crate) mod order;
 mod query;
 mod select;
+mod semijoin;
 pub(crate) mod set;
 mod subquery;
 pub(crate) mod table;

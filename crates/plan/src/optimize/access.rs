@@ -2,11 +2,12 @@
 
 use super::conjuncts::Conjunct;
 use super::facts::{FactReader, Facts, IndexRanges};
-use super::{Problem, cost, ordering};
+use super::{Problem, cost, estimate, ordering};
 use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
 use engine_api::{LockMode, ScanDirection, Statistics};
 use expr::{CompareOperator, CompareRule, Expr, ExprKind};
+use std::sync::Arc;
 use syntax::ast::{IndexHint, IndexHintKind, IndexHintPurpose};
 use types::{ColumnType, SqlError, TypeKind};
 
@@ -29,15 +30,33 @@ pub(super) struct Candidate {
 
 /// Numbers about a base table.
 struct Numbers {
-    statistics: Statistics,
+    statistics: Arc<Statistics>,
     rows: f64,
+    /// The engine's estimate for the ranges in question.
+    asked: Option<f64>,
 }
 
 impl Numbers {
     fn of(entry: &TableEntry) -> Result<Self, SqlError> {
-        let statistics = entry.handle()?.statistics();
+        let statistics = Arc::new(entry.handle()?.statistics());
         let rows = (statistics.rows as f64).max(1.0);
-        Ok(Self { statistics, rows })
+        Ok(Self { statistics, rows, asked: None })
+    }
+
+    /// The same with an estimate of ranges that have bounds.
+    fn with_estimate(
+        &self,
+        asks: bool,
+        entry: &TableEntry,
+        index: usize,
+        found: &IndexRanges,
+    ) -> Self {
+        let bounded = |range: &RangePlan| range.lower.is_some() || range.upper.is_some();
+        let asked = match asks && found.ranges.iter().any(bounded) {
+            true => estimate::rows(entry, index, &found.ranges),
+            false => None,
+        };
+        Self { statistics: self.statistics.clone(), rows: self.rows, asked }
     }
 
     /// Rows for one value of the first `parts` parts of an index.
@@ -86,7 +105,7 @@ impl Problem<'_> {
         let facts = self.facts(source, bound, entry, usable);
         let definition = entry.definition();
         let allowed = allowed_indexes(entry, &self.sources[source].hints);
-        let mut candidates = Vec::new();
+        let mut found = Vec::new();
         let mut possible_keys = Vec::new();
         for (number, index) in definition.indexes.iter().enumerate() {
             if index.parts.is_empty() {
@@ -95,8 +114,14 @@ impl Problem<'_> {
             let Some(ranges) = facts.ranges(index) else { continue };
             possible_keys.push(number);
             if allowed.ranges[number] {
-                candidates.push(self.ranges(source, entry, number, ranges, &numbers, usable));
+                found.push((number, ranges));
             }
+        }
+        let asks = found.len() > 1 || found.first().is_some_and(|(number, _)| *number != 0);
+        let mut candidates = Vec::new();
+        for (number, ranges) in found {
+            let numbers = numbers.with_estimate(asks, entry, number, &ranges);
+            candidates.push(self.ranges(source, entry, number, ranges, &numbers, usable));
         }
         let forced = allowed.forced && !candidates.is_empty();
         if !forced {
@@ -149,7 +174,10 @@ impl Problem<'_> {
         usable: &[&Conjunct],
     ) -> Candidate {
         let definition = &entry.definition().indexes[index];
-        let rows = range_rows(&found, definition, index, numbers);
+        let rows = match numbers.asked {
+            Some(rows) => rows.clamp(1.0, numbers.rows.max(1.0)),
+            None => range_rows(&found, definition, index, numbers),
+        };
         let covering = self.is_covering(source, entry, index);
         let row_cost = match (index, covering) {
             (0, _) => cost::ROW,

@@ -282,6 +282,17 @@ fn begins_plainly(pattern: &Expr) -> bool {
     }
 }
 
+/// Whether a point depends on the row of another table.
+fn reads_columns(points: &[RangeValue]) -> bool {
+    let mut reads = false;
+    for point in points {
+        if let RangeValue::Equal(value) | RangeValue::NullSafe(value) = point {
+            value.for_each_column(&mut |_| reads = true);
+        }
+    }
+    reads
+}
+
 impl Facts {
     /// The constraint on a column: the fewest points, or all bounds together.
     fn on_column(&self, column: usize) -> Option<Constraint> {
@@ -292,7 +303,9 @@ impl Facts {
             }
             best = Some(match (best, constraint) {
                 (None, constraint) => constraint.clone(),
-                (Some(Constraint::Points(a)), Constraint::Points(b)) if b.len() < a.len() => {
+                (Some(Constraint::Points(a)), Constraint::Points(b))
+                    if (b.len(), reads_columns(b)) < (a.len(), reads_columns(&a)) =>
+                {
                     constraint.clone()
                 }
                 (Some(Constraint::Interval { .. }), Constraint::Points(_)) => constraint.clone(),

@@ -3,6 +3,8 @@
 mod access;
 pub(crate) mod conjuncts;
 mod cost;
+mod estimate;
+mod extreme;
 mod facts;
 mod join_order;
 mod ordering;
@@ -10,6 +12,7 @@ mod outer_join;
 mod propagate;
 mod used;
 
+use crate::bind::order::same;
 use crate::bind::table::Source;
 use crate::context::PlanContext;
 use crate::physical::{Access, Apply, SelectPlan, TableSource, TableStep};
@@ -51,6 +54,11 @@ pub(crate) fn plan_block(
     applies: Vec<Apply>,
     wanted: Option<WantedOrder>,
 ) -> Result<SelectPlan, SqlError> {
+    if applies.is_empty()
+        && let Some(plan) = extreme::plan(context, &plan, &sources, &conjuncts)?
+    {
+        return Ok(plan);
+    }
     let builder = Builder::new(&context.eval.settings);
     let mut plan = plan;
     let mut sources = sources;
@@ -78,13 +86,28 @@ pub(crate) fn plan_block(
     let chosen = join_order::choose(&problem)?;
     if chosen.ordered {
         plan.order_by.clear();
-        if plan.aggregate.is_none() {
-            plan.projection.truncate(plan.columns.len());
+        match &mut plan.aggregate {
+            None => plan.projection.truncate(plan.columns.len()),
+            Some(aggregate) => aggregate.sorted = problem.order_covers(&aggregate.keys),
         }
     }
     place(problem, chosen, &mut plan);
     Ok(plan)
 }
+
+impl Problem<'_> {
+    /// Whether rows in the wanted order have equal values of all `keys` side by side.
+    fn order_covers(&self, keys: &[Expr]) -> bool {
+        let Some(wanted) = &self.wanted else { return false };
+        let wanted = &wanted.keys;
+        let first = wanted.iter().take(keys.len());
+        wanted.len() >= keys.len()
+            && keys.iter().all(|key| first.clone().any(|(known, _)| same(known, key)))
+    }
+}
+
+/// A LIMIT that is a parameter is taken for this.
+const LIMIT_GUESS: u64 = 100;
 
 /// LIMIT plus OFFSET, where every row that passes counts at once.
 fn streaming_limit(plan: &SelectPlan) -> Option<u64> {
@@ -92,15 +115,15 @@ fn streaming_limit(plan: &SelectPlan) -> Option<u64> {
         return None;
     }
     let number = |expr: &Option<Expr>| match expr {
-        None => Some(0),
+        None => 0,
         Some(expr) => match expr.literal() {
-            Some(types::Value::Int(v)) => u64::try_from(*v).ok(),
-            Some(types::Value::UInt(v)) => Some(*v),
-            _ => None,
+            Some(types::Value::Int(v)) => u64::try_from(*v).unwrap_or(0),
+            Some(types::Value::UInt(v)) => *v,
+            _ => LIMIT_GUESS,
         },
     };
     plan.limit.count.as_ref()?;
-    number(&plan.limit.count)?.checked_add(number(&plan.limit.offset)?)
+    Some(number(&plan.limit.count).saturating_add(number(&plan.limit.offset)))
 }
 
 /// Puts subqueries and conditions where they can be decided first.

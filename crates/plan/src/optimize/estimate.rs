@@ -1,0 +1,95 @@
+//! Asks the engine how many keys lie in a range whose ends are constants.
+
+use crate::physical::{RangeEnd, RangePlan, RangeValue};
+use catalog::TableEntry;
+use engine_api::KeyRange;
+use expr::Expr;
+use std::ops::Bound;
+use types::row::{KeyColumn, LayoutColumn};
+use types::{ColumnType, TypeKind, Value};
+
+/// Most ranges of one access that are asked for one by one.
+const ASKED_MAX: usize = 8;
+
+/// Keys in the ranges of an index, if all their ends are constants of the columns' own kind.
+pub(super) fn rows(entry: &TableEntry, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+    if ranges.len() > ASKED_MAX {
+        return None;
+    }
+    let layouts = entry.layouts();
+    let parts = layouts.indexes.get(index)?.parts();
+    let columns = layouts.row.columns();
+    let mut keys = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        keys.push(key_range(range, parts, columns)?);
+    }
+    let table = entry.handle().ok()?;
+    Some(keys.iter().map(|range| table.estimate_range(index, range) as f64).sum())
+}
+
+fn key_range(
+    range: &RangePlan,
+    parts: &[KeyColumn],
+    columns: &[LayoutColumn],
+) -> Option<KeyRange> {
+    let mut prefix = Vec::new();
+    for (value, part) in range.equal.iter().zip(parts) {
+        let RangeValue::Equal(value) = value else { return None };
+        push(value, part, columns, &mut prefix)?;
+    }
+    let Some(part) = parts.get(range.equal.len()) else { return Some(KeyRange::prefix(prefix)) };
+    if part.descending {
+        return None;
+    }
+    let end = |end: &Option<RangeEnd>| match end {
+        None => Some(None),
+        Some(RangeEnd::Value { value, inclusive }) => {
+            let mut key = prefix.clone();
+            push(value, part, columns, &mut key)?;
+            Some(Some(if *inclusive { Bound::Included(key) } else { Bound::Excluded(key) }))
+        }
+        Some(RangeEnd::LikePrefix { .. }) => None,
+    };
+    let whole = || match prefix.is_empty() {
+        true => Bound::Unbounded,
+        false => Bound::Included(prefix.clone()),
+    };
+    let lower = end(&range.lower)?.unwrap_or_else(whole);
+    let upper = end(&range.upper)?.unwrap_or_else(whole);
+    Some(KeyRange { lower, upper })
+}
+
+fn push(expr: &Expr, part: &KeyColumn, columns: &[LayoutColumn], key: &mut Vec<u8>) -> Option<()> {
+    let column = &columns[part.column].column_type;
+    let value = fitting(expr.literal()?, column)?;
+    part.push(value.as_ref(), key).ok()
+}
+
+/// The value as one of the column's, where that is plain to see.
+fn fitting(value: &Value, column: &ColumnType) -> Option<Value> {
+    let integer = match value {
+        Value::Int(v) => Some(i128::from(*v)),
+        Value::UInt(v) => Some(i128::from(*v)),
+        _ => None,
+    };
+    if column.kind.is_integer() {
+        let bits = column.integer_bytes() * 8;
+        let (low, high) = match column.unsigned {
+            true => (0, (1i128 << bits) - 1),
+            false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
+        };
+        let within = integer?.clamp(low, high);
+        return Some(match column.unsigned {
+            true => Value::UInt(within as u64),
+            false => Value::Int(within as i64),
+        });
+    }
+    match (column.kind, value) {
+        (kind, Value::Bytes(_)) if kind.is_string() => Some(value.clone()),
+        (TypeKind::DateTime, Value::DateTime(_)) | (TypeKind::Date, Value::Date(_)) => {
+            Some(value.clone())
+        }
+        (TypeKind::Date, Value::DateTime(v)) => Some(Value::Date(v.date())),
+        _ => None,
+    }
+}
