@@ -1,5 +1,6 @@
 //! EXPLAIN in the rows and words of MariaDB.
 
+use crate::optimize::extreme::EXTREME;
 use crate::physical::{
     Access, Apply, Plan, QueryPlan, RangePlan, RangeValue, ResultColumn, SelectPlan, TableSource,
     TableStep,
@@ -231,7 +232,8 @@ fn subquery_word(apply: &Apply) -> &'static str {
 }
 
 fn has_inner(select: &SelectPlan) -> bool {
-    let derived = |step: &TableStep| matches!(step.source, TableSource::Derived(_));
+    let derived =
+        |step: &TableStep| matches!(step.source, TableSource::Derived(_)) && step.alias != EXTREME;
     !select.constant_applies.is_empty()
         || select.tables.iter().any(|step| derived(step) || !step.applies.is_empty())
 }
@@ -240,6 +242,9 @@ fn has_inner(select: &SelectPlan) -> bool {
 fn without_tables(select: &SelectPlan) -> Option<&'static str> {
     if select.tables.is_empty() {
         return Some("No tables used");
+    }
+    if select.tables.iter().any(|step| step.alias == EXTREME) {
+        return Some("Select tables optimized away");
     }
     let is_false = select.constant_filter.as_ref().is_some_and(|filter| match filter.literal() {
         Some(Value::Int(0) | Value::UInt(0) | Value::Null) => true,

@@ -131,9 +131,11 @@ fn run_files() -> Vec<String> {
         }
         let expected = std::fs::read_to_string(&recorded).unwrap_or_default();
         let (got, expected) = (answers.split("\n\n"), expected.split("\n\n"));
-        differences.extend(got.zip(expected).filter(|(g, e)| g != e).map(|(got, expected)| {
-            format!("{name}: got\n{got}\nexpected\n{expected}")
-        }));
+        differences.extend(
+            got.zip(expected)
+                .filter(|(g, e)| g != e)
+                .map(|(got, expected)| format!("{name}: got\n{got}\nexpected\n{expected}")),
+        );
         if answers.matches("\n\n").count() != text.lines().count() {
             differences.push(format!("{name}: statements and answers differ in number"));
         }
@@ -147,4 +149,51 @@ fn plans_are_as_recorded() {
     let differences = runtime.run(run_files);
     runtime.shutdown();
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+}
+
+/// Prints what parsing and planning of frequent statements cost.
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_planning() {
+    let runtime = runtime::Runtime::start(runtime::Config::default()).expect("workers");
+    runtime.run(|| {
+        let mut desk = Desk::new();
+        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+        let setup = std::fs::read_to_string(folder.join("tables.sql")).expect("tables.sql");
+        setup.lines().for_each(|line| assert_eq!(desk.answer(line), ""));
+        for line in [
+            "SELECT c FROM t WHERE id=12345",
+            "SELECT c FROM t WHERE id BETWEEN 100 AND 199 ORDER BY c",
+            "UPDATE t SET k=k+1 WHERE id=777",
+            "INSERT INTO t (id, k, c, n) VALUES (5, 7, 'abcdef', 1)",
+            "DELETE FROM t WHERE id=5",
+            "SELECT t.c, u.b FROM t JOIN u ON t.id = u.a WHERE u.b = 'x' AND t.k > 5",
+        ] {
+            let options = ParseOptions::default();
+            let count = 20_000;
+            let start = std::time::Instant::now();
+            for _ in 0..count {
+                std::hint::black_box(parse(line.as_bytes(), &options).expect("parses"));
+            }
+            let parsing = start.elapsed() / count;
+            let parsed = parse(line.as_bytes(), &options).expect("parses");
+            let start = std::time::Instant::now();
+            for _ in 0..count {
+                let mut context = PlanContext {
+                    catalog: &desk.catalog,
+                    locks: &mut desk.locks,
+                    user: &desk.user,
+                    database: Some("test"),
+                    eval: &desk.eval,
+                    variables: &NoVariables,
+                    parameters: &[],
+                };
+                let prepared = plan::prepare(&parsed.statement, &mut context);
+                std::hint::black_box(prepared.expect("plans"));
+                desk.locks.release_all();
+            }
+            println!("parse {parsing:?} plan {:?}: {line}", start.elapsed() / count);
+        }
+    });
+    runtime.shutdown();
 }

@@ -79,14 +79,14 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(unsupported("PROCEDURE"));
         }
         let mut from = self.bind_from(&select.from)?;
+        self.block().clause = Clause::Select;
+        let (items, columns) = self.bind_items(&select.items)?;
         let mut conjuncts = std::mem::take(&mut from.conjuncts);
         if let Some(filter) = &select.filter {
             let mut filter = self.bind_conjuncts(filter, Clause::Where)?;
             self.join_subqueries(&mut from, &mut filter)?;
             filter.into_iter().for_each(|f| optimize::conjuncts::flatten(f, &mut conjuncts));
         }
-        self.block().clause = Clause::Select;
-        let (items, columns) = self.bind_items(&select.items)?;
         let mut keys = self.bind_group_by(&select.group_by, &items)?;
         let having = match &select.having {
             Some(having) => {

@@ -21,7 +21,7 @@ impl Binder<'_, '_, '_> {
         if from.sources.is_empty() {
             return Ok(());
         }
-        for conjunct in conjuncts {
+        for conjunct in conjuncts.iter_mut().rev() {
             let ExprKind::Column { position, .. } = &conjunct.kind else { continue };
             let Some(number) = position.checked_sub(APPLY).filter(|_| *position < AGGREGATE) else {
                 continue;

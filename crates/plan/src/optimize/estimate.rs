@@ -27,11 +27,7 @@ pub(super) fn rows(entry: &TableEntry, index: usize, ranges: &[RangePlan]) -> Op
     Some(keys.iter().map(|range| table.estimate_range(index, range) as f64).sum())
 }
 
-fn key_range(
-    range: &RangePlan,
-    parts: &[KeyColumn],
-    columns: &[LayoutColumn],
-) -> Option<KeyRange> {
+fn key_range(range: &RangePlan, parts: &[KeyColumn], columns: &[LayoutColumn]) -> Option<KeyRange> {
     let mut prefix = Vec::new();
     for (value, part) in range.equal.iter().zip(parts) {
         let RangeValue::Equal(value) = value else { return None };
@@ -73,7 +69,7 @@ fn fitting(value: &Value, column: &ColumnType) -> Option<Value> {
         _ => None,
     };
     if column.kind.is_integer() {
-        let bits = column.integer_bytes() * 8;
+        let bits = column.kind.integer_bytes() * 8;
         let (low, high) = match column.unsigned {
             true => (0, (1i128 << bits) - 1),
             false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),

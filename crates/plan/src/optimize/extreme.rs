@@ -13,6 +13,9 @@ use expr::aggregate::AggregateFunction;
 use expr::{Builder, Expr, Test};
 use types::SqlError;
 
+/// Alias of the derived table.
+pub(crate) const EXTREME: &str = "<extreme>";
+
 /// The block with its one table read only at one end of an index, if that can be done.
 pub(super) fn plan(
     context: &PlanContext<'_>,
@@ -47,7 +50,7 @@ pub(super) fn plan(
     outer.frame_columns = 1;
     outer.tables = vec![TableStep {
         source: TableSource::Derived(Box::new(QueryPlan::Select(Box::new(inner)))),
-        alias: String::new(),
+        alias: EXTREME.to_string(),
         first_position: 0,
         access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
         left_join: false,

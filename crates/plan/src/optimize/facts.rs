@@ -213,9 +213,7 @@ impl FactReader<'_> {
             {
                 match value.literal() {
                     Some(Value::Bytes(text)) => Some(self.number(text)),
-                    _ if kind.is_string() => {
-                        cast(CastTarget::Decimal { precision: 65, scale: 30 })
-                    }
+                    _ if kind.is_string() => cast(CastTarget::Decimal { precision: 65, scale: 30 }),
                     _ => Some(value.clone()),
                 }
             }

@@ -4,7 +4,7 @@ mod access;
 pub(crate) mod conjuncts;
 mod cost;
 mod estimate;
-mod extreme;
+pub(crate) mod extreme;
 mod facts;
 mod join_order;
 mod ordering;

@@ -5,6 +5,7 @@ use base::{PageId, TrxId};
 use engine_api::*;
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -182,8 +183,15 @@ impl Table for PaperTable {
         statistics.distinct = self.0.indexes.iter().map(distinct).collect();
         statistics
     }
-    fn estimate_range(&self, _: usize, _: &KeyRange) -> u64 {
-        self.statistics().rows / 20
+    /// A twentieth of the rows, and a hundredth of that where the ends begin with the same part.
+    fn estimate_range(&self, _: usize, range: &KeyRange) -> u64 {
+        let bytes = |bound: &Bound<Vec<u8>>| match bound {
+            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
+            Bound::Unbounded => Vec::new(),
+        };
+        let (low, high) = (bytes(&range.lower), bytes(&range.upper));
+        let shared = low.iter().zip(&high).take_while(|(a, b)| a == b).count();
+        self.statistics().rows / if shared >= 4 { 2000 } else { 20 }
     }
     fn check(&self) -> Result<Vec<TableFinding>> {
         Ok(Vec::new())
