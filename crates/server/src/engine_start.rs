@@ -6,9 +6,14 @@ use engine::{Engine, EngineOptions, RecoverySummary};
 use session::variables::GlobalVariables;
 use std::sync::Arc;
 
+/// Exit code of a server whose storage has failed; recovery at the next start is the repair.
+const EXIT_STORAGE_FAILED: i32 = 3;
+
 /// An opened engine.
 pub struct OpenedEngine {
     engine: Arc<Engine>,
+    /// The database was made by this start.
+    pub created: bool,
 }
 
 /// Opens the engine of a data directory, which recovers it or initialises it.
@@ -16,29 +21,28 @@ pub fn open(directory: &str, globals: &GlobalVariables) -> Result<OpenedEngine, 
     let pool_bytes = globals.value("innodb_buffer_pool_size").number();
     let pool_bytes = usize::try_from(pool_bytes).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(directory, pool_bytes);
-    options.on_fatal = Arc::new(stop_at_once);
+    options.on_fatal = Arc::new(|failure| {
+        log::error(&format!("storage has failed, the server stops: {failure}"));
+        std::process::exit(EXIT_STORAGE_FAILED)
+    });
     let opened = Engine::open(options);
     let (engine, summary) = opened.map_err(|error| ServeError::Engine(error.to_string()))?;
-    tell(&summary);
-    Ok(OpenedEngine { engine })
+    report(&summary);
+    Ok(OpenedEngine { engine, created: summary.created })
 }
 
-/// What is durable is no longer known: only a recovery can tell, so the process ends here.
-fn stop_at_once(reason: &str) {
-    log::error(&format!("storage has failed, the server stops: {reason}"));
-    std::process::abort();
-}
-
-fn tell(summary: &RecoverySummary) {
+fn report(summary: &RecoverySummary) {
     if summary.created || summary.was_clean {
         return;
     }
     log::note(&format!(
-        "recovered in {} ms: {} log records, {} page changes applied, {} transactions rolled back",
-        summary.micros / 1000,
+        "recovered after a crash in {:.3} s: {} log records read, {} page changes redone, {} \
+         transactions rolled back ({} changes)",
+        summary.micros as f64 / 1e6,
         summary.records,
         summary.redone,
-        summary.losers
+        summary.losers,
+        summary.undone
     ));
 }
 
@@ -48,10 +52,10 @@ impl OpenedEngine {
         self.engine.clone()
     }
 
-    /// Writes what is not written and closes.
+    /// Writes what is not written and closes, so that the next start has nothing to redo.
     pub fn close(self) {
         if let Err(error) = self.engine.close() {
-            log::error(&format!("the engine did not close in order: {error}"));
+            log::error(&format!("the storage engine did not close in order: {error}"));
         }
     }
 }

@@ -3,7 +3,6 @@
 //! `main` starts the runtime and calls [`run`] in a fiber; everything else happens here.
 
 pub mod check;
-pub mod data_directory;
 pub mod engine_start;
 pub mod log;
 pub mod option_file;

@@ -1,11 +1,10 @@
 //! `gannet serve`: start, wait, stop.
 //!
-//! Order of a start: data directory and its lock, engine (recovery), catalog, listeners, the
+//! Order of a start: engine (which locks the data directory and recovers it), catalog, listeners, the
 //! ready line. Order of a stop: listeners, connections (running statements are interrupted,
 //! their transactions rolled back), engine. A failure of storage stops the process at once:
 //! recovery is the repair.
 
-use crate::data_directory::{DataDirectory, DirectoryError};
 use crate::log;
 use crate::options::ServeOptions;
 use catalog::{Catalog, CatalogError};
@@ -23,9 +22,6 @@ use thiserror::Error;
 /// The server could not start or did not stop well.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// The data directory.
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
     /// The storage engine.
     #[error("the storage engine cannot start: {0}")]
     Engine(String),
@@ -57,16 +53,15 @@ pub fn run(options: &ServeOptions) -> Result<(), ServeError> {
     for warning in &options.warnings {
         log::warning(warning);
     }
-    let directory = DataDirectory::open(&options.data_directory, true)?;
     let globals = globals(options);
-    let opened = crate::engine_start::open(directory.path(), &globals)?;
+    let opened = crate::engine_start::open(&options.data_directory, &globals)?;
     let catalog = Catalog::open(opened.engine())?;
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
     let stop = Arc::new(Event::default());
     let event = stop.clone();
     state.set_on_shutdown(move || event.set());
-    let listeners = listen(options, &directory, &state)?;
-    if directory.is_new {
+    let listeners = listen(options, &state)?;
+    if opened.created {
         print_first_login(&listeners);
     }
     announce(&listeners);
@@ -109,14 +104,13 @@ fn tcp_addresses(options: &ServeOptions) -> Result<Vec<SocketAddr>, ServeError> 
 
 fn listen(
     options: &ServeOptions,
-    directory: &DataDirectory,
     state: &Arc<ServerState>,
 ) -> Result<Vec<ServeHandle>, ServeError> {
     let mut addresses = Vec::new();
     if !options.skip_networking {
         addresses.extend(tcp_addresses(options)?.into_iter().map(Address::Tcp));
     }
-    let default = format!("{}/gannet.sock", directory.path());
+    let default = format!("{}/gannet.sock", options.data_directory);
     let socket = options.socket.clone().unwrap_or(default);
     if socket.len() <= SOCKET_PATH_BYTES_MAX {
         addresses.push(Address::Unix(socket.clone().into()));
