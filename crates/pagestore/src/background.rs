@@ -242,7 +242,8 @@ impl PageStore {
         }
         disk.check_poison()?;
         disk.sync_data()?;
-        Ok(())
+        // What is durable now is noted, so that rot in it can be told from a torn write.
+        disk.write_superblock(|_| {})
     }
 
     /// Joins a fiber, reminding it meanwhile that it is to stop: one `set` wakes one fiber only.

@@ -11,6 +11,7 @@ mod array;
 mod background;
 mod blob;
 mod bytes;
+mod check;
 mod checkpoint;
 mod codecs;
 mod collect;
@@ -39,6 +40,7 @@ pub mod space;
 mod store;
 mod superblock;
 
+pub use check::{CheckReport, Finding, Region, RegionKind, check};
 pub use counters::StoreCounters;
 pub use error::{Retry, StoreError};
 pub use guard::{ExclusivePage, Pin, SharedPage};

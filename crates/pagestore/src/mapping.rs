@@ -193,6 +193,12 @@ fn check_listed(
 }
 
 impl Survey {
+    /// Segments in use: number, whether closed with a footer that counts, groups.
+    pub(crate) fn accepted(&self) -> impl Iterator<Item = (u32, bool, &[ScannedGroup])> {
+        let segments = self.segments.iter().flatten();
+        segments.map(|it| (it.header.number, !it.needs_footer, &it.groups[..]))
+    }
+
     /// How many groups of a segment are known to be durable; `None`: all that its footer lists.
     fn durable_groups(&self, number: u32, seq: u64) -> Option<u32> {
         let mut listed = self.record.open.iter();

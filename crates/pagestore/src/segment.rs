@@ -238,7 +238,8 @@ pub(crate) enum Found<T> {
     Nothing,
     /// Neither copy is readable: rot.
     Damaged,
-    /// The newest readable copy, and the number of copies that are damaged.
+    /// The newest readable copy, and the number of copies that are damaged. (A copy of zeroes is
+    /// not: a crash came between the first writes of both.)
     Good(T, usize),
 }
 
@@ -250,6 +251,7 @@ fn copies<T>(block: &[u8], decode: impl Fn(&[u8]) -> Option<T>) -> (Vec<T>, usiz
         all_zero &= copy.iter().all(|&byte| byte == 0);
         match decode(copy) {
             Some(value) => good.push(value),
+            None if copy.iter().all(|&byte| byte == 0) => {}
             None => damaged += 1,
         }
     }

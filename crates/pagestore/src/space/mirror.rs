@@ -70,6 +70,13 @@ impl Mirror {
         }
     }
 
+    /// Adds a map page that cannot be read: every number counts as allocated, none is handed out.
+    pub(crate) fn add_unreadable_map(&mut self) {
+        let all = [u64::MAX; 4];
+        let extent = Extent { tree: SPACE_TREE, class: 0, used: all, allocated: all };
+        self.extents.extend(std::iter::repeat_n(extent, MAP_EXTENTS as usize));
+    }
+
     /// How many map pages are known.
     pub(crate) fn map_count(&self) -> u64 {
         self.extents.len() as u64 / MAP_EXTENTS

@@ -25,7 +25,7 @@ mod mirror;
 use crate::error::{Retry, StoreError};
 use crate::guard::ExclusivePage;
 use crate::store::{PageStore, Shared};
-use base::{Lsn, PageId, TreeId, TrxId};
+use base::{Lsn, PageId, TreeId, TrxId, probe};
 pub use map_page::{
     EXTENT_PAGES, MAP_CLASS, MAP_EXTENTS, MAP_PAGES, OP_MAP_CHANGE, OP_MAP_FORMAT, SPACE_TREE,
 };
@@ -345,8 +345,30 @@ impl<'a> Space<'a> {
         self.mirror().trees()
     }
 
+    /// Reads one map page, pins it for good and adds it to the mirror.
+    fn load_map(&self, pid: PageId, mirror: &mut Mirror) -> Result<(), StoreError> {
+        let pin = self.store.load(pid)?;
+        let damage = self.store.run_with_retry(|_| {
+            let page = self.store.shared_page(pid)?;
+            let outcome = map_page::check(&page);
+            if outcome.is_ok() {
+                mirror.add_map(&page);
+            }
+            Ok(outcome.err())
+        })?;
+        match damage {
+            Some(detail) => Err(StoreError::Corrupt { pid, detail: detail.to_owned() }),
+            None => {
+                keep_forever(pin);
+                Ok(())
+            }
+        }
+    }
+
     /// Reads the map pages after redo and drops every page whose number is not allocated.
-    /// Returns how many were dropped. Parks.
+    /// A map page that is corrupt is contained: its numbers count as allocated, changes of them
+    /// are errors, new pages get numbers of other map pages. Returns how many pages were dropped.
+    /// Parks.
     pub(crate) fn rebuild(&self) -> Result<u64, StoreError> {
         let shared = self.store.shared();
         let mut mirror = Mirror::default();
@@ -356,19 +378,13 @@ impl<'a> Space<'a> {
             if place == crate::location::Place::NONE {
                 break;
             }
-            let pin = self.store.load(pid)?;
-            let damage = self.store.run_with_retry(|_| {
-                let page = self.store.shared_page(pid)?;
-                let outcome = map_page::check(&page);
-                if outcome.is_ok() {
-                    mirror.add_map(&page);
+            match self.load_map(pid, &mut mirror) {
+                Err(StoreError::Corrupt { .. }) => {
+                    probe!("pagestore_unreadable_map");
+                    mirror.add_unreadable_map();
                 }
-                Ok(outcome.err())
-            })?;
-            if let Some(detail) = damage {
-                return Err(StoreError::Corrupt { pid, detail: detail.to_owned() });
+                other => other?,
             }
-            keep_forever(pin);
         }
         *self.mirror() = mirror;
         let mut dropped = 0;

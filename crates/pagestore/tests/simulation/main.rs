@@ -4,5 +4,6 @@
 //! `GANNET_MUTANT=name` switches a deliberate defect on, which must make a seed fail.
 
 mod crashes;
+mod faults;
 mod miniature;
 mod model;

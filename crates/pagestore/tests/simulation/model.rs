@@ -24,6 +24,11 @@ pub struct Model {
     pub operations: u64,
     pub lives: u64,
     trees: u32,
+    /// Whether a start passes over corrupt pages, and which ones it met.
+    pub tolerates_corrupt: bool,
+    pub corrupt: Vec<u64>,
+    /// End of the log at the last clean stop.
+    pub stopped_at: u64,
     pub counters: pagestore::StoreCounters,
 }
 
