@@ -106,7 +106,7 @@ impl Places {
             log: datadir.join("wal"),
             data: datadir.join("data"),
             temporary: datadir.join("tmp"),
-            lock: datadir.join("gannet.lock"),
+            lock: datadir.join("engine.lock"),
             marker: datadir.join("creating"),
         }
     }
