@@ -5,14 +5,17 @@ mod common;
 
 use base::{Random, TreeId, TrxId};
 use btree::{Batch, Cursor, Direction, Tree};
+use common::database::{Database, Shape};
 use common::*;
 use pagestore::PageStore;
 use runtime::{Config, Runtime};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wal::{RecordBuilder, RecordKind};
 
 const FIBERS: u64 = 8;
-const STEPS: u64 = 12_000;
 const COUNTER: &[u8] = b"\xff";
 
 type Mine = BTreeMap<[u8; 8], ModelEntry>;
@@ -51,13 +54,13 @@ fn check_scan(mut cursor: Cursor, fiber: u64, mine: &Mine) {
     assert_eq!(seen, mine.len(), "every own entry is seen once");
 }
 
-fn work(tree: &Tree, fiber: u64) {
+fn work(tree: &Tree, fiber: u64, steps: u64) {
     let mut random = Random::new(fiber);
     let mut record = RecordBuilder::new(RecordKind::Change, TrxId::ZERO);
     let mut mine = Mine::new();
-    for step in 0..STEPS {
+    for step in 0..steps {
         let key = (random.below(2000) * FIBERS + fiber).to_be_bytes();
-        let shrinking = step / 3_000 % 2 == 1;
+        let shrinking = step / (steps / 4) % 2 == 1;
         if random.chance(if shrinking { 0.8 } else { 0.2 }) {
             assert_eq!(remove(tree, &mut record, &key), mine.remove(&key).is_some());
         } else {
@@ -77,34 +80,64 @@ fn work(tree: &Tree, fiber: u64) {
     }
 }
 
-#[test]
-fn workers_share_a_tree() {
-    let folder = std::env::temp_dir().join(format!("gannet-btree-stress-{}", std::process::id()));
-    let log_folder = folder.join("wal");
+fn run_workers(tree: &Tree, steps: u64) {
+    let fibers: Vec<_> = (0..FIBERS)
+        .map(|fiber| {
+            let tree = tree.clone();
+            runtime::spawn_on(fiber as usize, "work", move || work(&tree, fiber, steps))
+        })
+        .collect();
+    for fiber in fibers {
+        fiber.join().expect("fiber");
+    }
+    assert_eq!(get(tree, COUNTER).map(|entry| entry.1), Some(FIBERS * steps));
+    let verification = tree.verify().expect("verify");
+    assert_eq!(verification.findings, []);
+    assert_eq!(tree.store_pages(), verification.pages.len() as u64);
+}
+
+/// Runs `body` on two workers with a folder of its own.
+fn on_workers(name: &str, body: impl FnOnce(PathBuf) + Send + 'static) {
+    let folder = std::env::temp_dir().join(format!("gannet-btree-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
     let runtime = Runtime::start(Config { workers: 2, ..Config::default() }).expect("runtime");
-    runtime.run(move || {
-        runtime::fs::create_dir_all(&log_folder).expect("folder");
-        let wal = log(log_folder.to_str().expect("path"));
-        let store = PageStore::volatile(256 << 20, 1 << 18).expect("store");
-        let tree = Tree::create(store, wal, TreeId::new(3), 12).expect("tree");
-        let fibers: Vec<_> = (0..FIBERS)
-            .map(|fiber| {
-                let tree = tree.clone();
-                runtime::spawn_on(fiber as usize, "work", move || work(&tree, fiber))
-            })
-            .collect();
-        for fiber in fibers {
-            fiber.join().expect("fiber");
-        }
-        assert_eq!(get(&tree, COUNTER).map(|entry| entry.1), Some(FIBERS * STEPS));
-        let verification = tree.verify().expect("verify");
-        assert_eq!(verification.findings, []);
-        assert_eq!(tree.store_pages(), verification.pages.len() as u64);
-    });
+    let inside = folder.clone();
+    runtime.run(move || body(inside));
     runtime.shutdown();
     std::fs::remove_dir_all(folder).expect("folder");
+}
+
+#[test]
+fn workers_share_a_tree() {
+    on_workers("stress", |folder| {
+        let wal = log(folder.join("wal").to_str().expect("path"));
+        let store = PageStore::volatile(256 << 20, 1 << 18).expect("store");
+        let tree = Tree::create(store, wal, TreeId::new(3), 12).expect("tree");
+        run_workers(&tree, 12_000);
+    });
     for name in ["btree.leaf_split", "btree.leaf_merge", "btree.overflow_written"] {
         assert!(base::probe::count(name) > 0, "no {name}");
     }
-    println!("{:?}", base::probe::counts());
+}
+
+#[test]
+fn workers_share_a_tree_larger_than_memory() {
+    on_workers("evict", |folder| {
+        let shape = Shape { root: folder, pool_bytes: 1 << 20, class: 12, ..Shape::of(1) };
+        let database = Database::create(&shape);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, checkpointed) = (stop.clone(), database.clone());
+        let checkpointer = runtime::spawn("checkpoint", move || {
+            while !stopped.load(Ordering::Relaxed) {
+                checkpointed.checkpoint();
+                runtime::sleep(std::time::Duration::from_millis(20));
+            }
+        });
+        run_workers(&database.tree, 1_500);
+        stop.store(true, Ordering::Relaxed);
+        checkpointer.join().expect("checkpoints");
+        assert!(database.store.counters().evictions > 0, "the pool was large enough");
+        database.store.close().expect("close");
+        database.wal.close().expect("close");
+    });
 }

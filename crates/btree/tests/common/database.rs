@@ -13,6 +13,8 @@ use wal::{FIRST_LSN, LsnRange, Reader, RecordView, Wal, WalOptions};
 /// Tiny sizes, chosen by the seed, so that everything rare happens soon.
 #[derive(Clone, Debug)]
 pub struct Shape {
+    /// Directory of the database.
+    pub root: PathBuf,
     pub pool_bytes: usize,
     pub segment_bytes: u64,
     pub group_bytes: usize,
@@ -23,6 +25,7 @@ impl Shape {
     pub fn of(seed: u64) -> Shape {
         let mut random = Random::new(seed ^ 0x5EED);
         Shape {
+            root: PathBuf::from("db"),
             pool_bytes: *random.pick(&[512 << 10, 1 << 20, 2 << 20]),
             segment_bytes: *random.pick(&[256 << 10, 512 << 10, 1 << 20]),
             group_bytes: *random.pick(&[16 << 10, 64 << 10]),
@@ -40,7 +43,7 @@ impl Shape {
             group_bytes: self.group_bytes,
             log_cap_bytes: 4 << 20,
             page_check: Some(btree::check_page),
-            ..StoreOptions::new("db/data")
+            ..StoreOptions::new(self.root.join("data"))
         }
     }
 
@@ -73,10 +76,11 @@ impl Database {
         let mut superblock = Superblock::new(UUID, shape.segment_bytes, 8);
         superblock.redo_lsn = FIRST_LSN;
         superblock.durable_lsn = FIRST_LSN;
-        let wal = Wal::create(Path::new("db/wal"), shape.log_options(), 1).expect("log");
+        let wal = Wal::create(&shape.root.join("wal"), shape.log_options(), 1).expect("log");
         superblock.store(&options.dir).expect("superblock");
-        for folder in ["db", "/"] {
-            runtime::fs::sync_dir(Path::new(folder)).expect("sync");
+        for folder in [&*shape.root, shape.root.parent().unwrap_or(Path::new("/"))] {
+            let folder = if folder == Path::new("") { Path::new("/") } else { folder };
+            runtime::fs::sync_dir(folder).expect("sync");
         }
         let store = PageStore::create(options, wal.clone(), superblock).expect("store");
         let tree = Tree::create(store.clone(), wal.clone(), TREE, shape.class).expect("tree");
@@ -121,7 +125,7 @@ impl Database {
         superblock.store(&options.dir).expect("superblock");
         let recovered = recover(&options, &superblock).expect("mapping");
         let known = superblock.durable_lsn.max(recovered.max_page_lsn());
-        let directory = PathBuf::from("db/wal");
+        let directory = shape.root.join("wal");
         let mut reader =
             Reader::open(&directory, UUID, superblock.redo_lsn, known).expect("reader");
         let mut records = Vec::new();
