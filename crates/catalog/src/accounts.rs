@@ -3,6 +3,7 @@
 use crate::{
     Account, Authentication, Catalog, CatalogError, Privilege, PrivilegeSet, Result, UserPrivileges,
 };
+use engine_api::Transaction;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -43,11 +44,14 @@ impl Catalog {
         Ok(())
     }
 
-    pub(crate) fn create_root(&self) -> Result<()> {
+    /// Adds root@localhost without a password to a new dictionary.
+    pub(crate) fn put_root(&self, trx: &mut dyn Transaction) -> Result<()> {
         let root = Account::new("root", "localhost");
         let mut user = UserPrivileges::new(root, Authentication::NoPassword);
         user.global = PrivilegeSet::all_at(1).with(Privilege::GrantOption);
-        self.store_user(user)
+        self.engine().dictionary_put(trx, &user_key(&user.account), &user.encode())?;
+        self.users.write().insert(user.account.clone(), Arc::new(user));
+        Ok(())
     }
 
     fn store_user(&self, user: UserPrivileges) -> Result<()> {

@@ -1,18 +1,17 @@
 //! The catalog: cache, look-ups and definition changes.
 
 use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
-use crate::information_schema::{self, VirtualTable};
-use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result};
+use crate::information_schema;
+use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result, TableEntry, TableRef};
 use engine_api::{
-    Engine, FlushPolicy, Isolation, Table, TableDefinition, Transaction, TransactionOptions,
+    Engine, FlushPolicy, Isolation, TableDefinition, Transaction, TransactionOptions,
 };
 use runtime::sync::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use types::CollationId;
-use types::row::{IndexLayout, RowLayout};
 
 const SCHEMA_FORMAT: u8 = 1;
 const NAME_CHARACTERS_MAX: usize = 64;
@@ -54,99 +53,6 @@ impl Schema {
     }
 }
 
-/// The layouts of a table, made once for all statements.
-#[derive(Debug)]
-pub struct TableLayouts {
-    /// Rows.
-    pub row: Arc<RowLayout>,
-    /// Keys of each index, in the order of the definition.
-    pub indexes: Vec<IndexLayout>,
-}
-
-/// A table as the cache holds it: one version of its definition and, once somebody needed it,
-/// the engine's handle.
-pub struct TableEntry {
-    definition: Arc<TableDefinition>,
-    engine: Arc<dyn Engine>,
-    layouts: OnceLock<TableLayouts>,
-    opened: Mutex<Option<Arc<dyn Table>>>,
-    replaced: std::sync::atomic::AtomicBool,
-    lock: Arc<MetadataLock>,
-}
-
-impl TableEntry {
-    fn new(
-        definition: TableDefinition,
-        engine: Arc<dyn Engine>,
-        lock: Arc<MetadataLock>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            lock,
-            definition: Arc::new(definition),
-            engine,
-            layouts: OnceLock::new(),
-            opened: Mutex::new(None),
-            replaced: std::sync::atomic::AtomicBool::new(false),
-        })
-    }
-
-    /// The metadata lock of its name.
-    pub fn lock(&self) -> &Arc<MetadataLock> {
-        &self.lock
-    }
-
-    /// The definition.
-    pub fn definition(&self) -> &Arc<TableDefinition> {
-        &self.definition
-    }
-
-    /// How its rows and keys are laid out.
-    pub fn layouts(&self) -> &TableLayouts {
-        self.layouts.get_or_init(|| {
-            let row = Arc::new(self.definition.row_layout());
-            let indexes = 0..self.definition.indexes.len();
-            let indexes = indexes.map(|at| self.definition.index_layout(&row, at)).collect();
-            TableLayouts { row, indexes }
-        })
-    }
-
-    /// The engine's table; opened at the first call. Fails if its trees are damaged.
-    pub fn handle(&self) -> Result<Arc<dyn Table>> {
-        if let Some(table) = &*self.opened.lock() {
-            return Ok(table.clone());
-        }
-        let table = self.engine.open_table(self.definition.clone())?;
-        let mut opened = self.opened.lock();
-        Ok(opened.get_or_insert(table).clone())
-    }
-
-    /// Still what its name means: not dropped, renamed or altered since.
-    pub fn is_current(&self) -> bool {
-        !self.replaced.load(Ordering::Acquire)
-    }
-}
-
-/// What a table name means.
-#[derive(Clone)]
-pub enum TableRef {
-    /// A table of the engine.
-    Base(Arc<TableEntry>),
-    /// A table of information_schema.
-    Virtual(&'static VirtualTable),
-}
-
-impl TableRef {
-    /// The engine's table; information_schema can be read only (1044).
-    pub fn base(self) -> Result<Arc<TableEntry>> {
-        match self {
-            Self::Base(entry) => Ok(entry),
-            Self::Virtual(_) => {
-                Err(CatalogError::SystemDatabase(information_schema::SCHEMA_NAME.to_string()))
-            }
-        }
-    }
-}
-
 /// See the crate's documentation.
 pub struct Catalog {
     engine: Arc<dyn Engine>,
@@ -182,11 +88,24 @@ impl Catalog {
         Ok(Arc::new(catalog))
     }
 
+    /// One transaction: after a crash there is all of it or nothing.
     fn initialise(&self) -> Result<()> {
-        let mut locks = MetadataLockSet::default();
-        self.create_schema(&mut locks, "mysql", SchemaOptions::default())?;
-        self.create_schema(&mut locks, "test", SchemaOptions::default())?;
-        self.create_root()
+        let options = SchemaOptions::default();
+        let mut trx = self.begin();
+        for name in ["mysql", "test"] {
+            let record = encode_schema(&options);
+            self.engine.dictionary_put(&mut *trx, &schema_key(name), &record)?;
+        }
+        self.put_root(&mut *trx)?;
+        trx.commit()?;
+        let mut schemas = self.schemas.write();
+        for name in ["mysql", "test"] {
+            let name = name.to_owned();
+            let schema =
+                Schema { name: name.clone(), options: options.clone(), tables: BTreeMap::new() };
+            schemas.insert(name, Arc::new(schema));
+        }
+        Ok(())
     }
 
     fn load_schemas(&self, pairs: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
@@ -355,13 +274,13 @@ impl Catalog {
         let schema = self.schema(name).ok_or_else(missing)?;
         let mut trx = self.begin();
         for (table, entry) in &schema.tables {
-            self.engine.drop_table(&mut *trx, &entry.definition)?;
+            self.engine.drop_table(&mut *trx, entry.definition())?;
             self.engine.dictionary_delete(&mut *trx, &table_key(name, table))?;
         }
         self.engine.dictionary_delete(&mut *trx, &schema_key(name))?;
         trx.commit()?;
         for entry in schema.tables.values() {
-            entry.replaced.store(true, Ordering::Release);
+            entry.set_replaced();
         }
         self.schemas.write().remove(name);
         self.changed();
@@ -418,7 +337,7 @@ impl Catalog {
             return Err(CatalogError::UnknownTable(schema.to_owned(), name.to_owned()));
         };
         let mut trx = self.begin();
-        self.engine.drop_table(&mut *trx, &entry.definition)?;
+        self.engine.drop_table(&mut *trx, entry.definition())?;
         self.engine.dictionary_delete(&mut *trx, &table_key(schema, name))?;
         trx.commit()?;
         self.publish(schema, name, None);
@@ -442,7 +361,7 @@ impl Catalog {
         if self.find(to.0, to.1).is_ok() {
             return Err(CatalogError::TableExists(to.1.to_owned()));
         }
-        let mut definition = (*entry.definition).clone();
+        let mut definition = (**entry.definition()).clone();
         definition.schema = to.0.to_owned();
         definition.name = to.1.to_owned();
         definition.version += 1;
@@ -489,10 +408,10 @@ impl Catalog {
     ) -> std::result::Result<Arc<TableEntry>, E> {
         self.lock_for_change(locks, schema, name)?;
         let entry = self.find(schema, name)?.base()?;
-        let mut definition = (*entry.definition).clone();
+        let mut definition = (**entry.definition()).clone();
         let mut trx = self.begin();
         edit(&mut *trx, &mut definition)?;
-        definition.version = entry.definition.version + 1;
+        definition.version = entry.definition().version + 1;
         let record = encode_table(&definition);
         let key = table_key(schema, name);
         let stored = self.engine.dictionary_put(&mut *trx, &key, &record);
@@ -515,7 +434,7 @@ impl Catalog {
                 None => schema.tables.remove(name),
             };
             if let Some(old) = old {
-                old.replaced.store(true, Ordering::Release);
+                old.set_replaced();
             }
         });
     }

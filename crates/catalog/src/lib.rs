@@ -32,13 +32,15 @@ mod locks;
 mod privileges;
 pub mod show;
 mod sql_error;
+mod table_entry;
 mod users;
 
 pub use accounts::GrantLevel;
-pub use catalog::{Catalog, Schema, SchemaOptions, TableEntry, TableLayouts, TableRef};
+pub use catalog::{Catalog, Schema, SchemaOptions};
 pub use encoding::DecodeError;
 pub use error::{CatalogError, Result};
 pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
 pub use sql_error::engine_error;
+pub use table_entry::{TableEntry, TableLayouts, TableRef};
 pub use users::{Account, Authentication, HostPattern, UserPrivileges};

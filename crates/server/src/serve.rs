@@ -1,7 +1,7 @@
 //! `gannet serve`: start, wait, stop.
 //!
-//! Order of a start: engine (which locks the data directory and recovers it), catalog, listeners, the
-//! ready line. Order of a stop: listeners, connections (running statements are interrupted,
+//! Order of a start: engine (which locks the data directory and recovers it), catalog, listeners,
+//! the ready line. Order of a stop: listeners, connections (running statements are interrupted,
 //! their transactions rolled back), engine. A failure of storage stops the process at once:
 //! recovery is the repair.
 

@@ -13,6 +13,7 @@
 //! 4. Error numbers, states and texts come from `types::codes`; engine errors are mapped in
 //!    `catalog::engine_error`.
 
+mod access;
 mod accounts;
 mod admin;
 mod answer;

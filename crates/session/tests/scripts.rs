@@ -72,7 +72,10 @@ impl World {
     fn step(&mut self, name: &str, what: &str) -> String {
         let (command, rest) = what.split_once(' ').unwrap_or((what, ""));
         if command == "\\capabilities" {
-            self.capabilities = CAPABILITIES | u64::from_str_radix(rest, 16).unwrap();
+            let asked = u64::from_str_radix(rest, 16).unwrap();
+            // Bit 0 says "not MariaDB": without it the upper half counts.
+            let mysql = if asked >> 32 != 0 { 1 } else { 0 };
+            self.capabilities = CAPABILITIES & !mysql | asked;
             return String::new();
         }
         if command == "\\connect" {
@@ -222,4 +225,17 @@ fn accounts() {
 #[test]
 fn show() {
     check("show");
+}
+
+#[test]
+fn prepared() {
+    check("prepared");
+}
+
+/// Its numbers are the process's, so only its form is known.
+#[test]
+fn statistics_are_one_line() {
+    let seen = Simulation::new(SimConfig::new(7)).run(|| run("a: \\text 09"));
+    let seen = seen.unwrap();
+    assert!(seen.lines().nth(1).unwrap().starts_with("    Uptime: "), "{seen}");
 }

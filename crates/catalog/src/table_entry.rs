@@ -1,0 +1,107 @@
+//! A table in the cache.
+
+use crate::information_schema::{self, VirtualTable};
+use crate::{CatalogError, MetadataLock, Result};
+use engine_api::{Engine, Table, TableDefinition};
+use runtime::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use types::row::{IndexLayout, RowLayout};
+
+/// The layouts of a table, made once for all statements.
+#[derive(Debug)]
+pub struct TableLayouts {
+    /// Rows.
+    pub row: Arc<RowLayout>,
+    /// Keys of each index, in the order of the definition.
+    pub indexes: Vec<IndexLayout>,
+}
+
+/// A table as the cache holds it: one version of its definition and, once somebody needed it,
+/// the engine's handle.
+pub struct TableEntry {
+    definition: Arc<TableDefinition>,
+    engine: Arc<dyn Engine>,
+    layouts: OnceLock<TableLayouts>,
+    opened: Mutex<Option<Arc<dyn Table>>>,
+    replaced: AtomicBool,
+    lock: Arc<MetadataLock>,
+}
+
+impl TableEntry {
+    pub(crate) fn new(
+        definition: TableDefinition,
+        engine: Arc<dyn Engine>,
+        lock: Arc<MetadataLock>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            lock,
+            definition: Arc::new(definition),
+            engine,
+            layouts: OnceLock::new(),
+            opened: Mutex::new(None),
+            replaced: AtomicBool::new(false),
+        })
+    }
+
+    /// The metadata lock of its name.
+    pub fn lock(&self) -> &Arc<MetadataLock> {
+        &self.lock
+    }
+
+    /// The definition.
+    pub fn definition(&self) -> &Arc<TableDefinition> {
+        &self.definition
+    }
+
+    /// How its rows and keys are laid out.
+    pub fn layouts(&self) -> &TableLayouts {
+        self.layouts.get_or_init(|| {
+            let row = Arc::new(self.definition.row_layout());
+            let indexes = 0..self.definition.indexes.len();
+            let indexes = indexes.map(|at| self.definition.index_layout(&row, at)).collect();
+            TableLayouts { row, indexes }
+        })
+    }
+
+    /// The engine's table; opened at the first call. Fails if its trees are damaged.
+    pub fn handle(&self) -> Result<Arc<dyn Table>> {
+        if let Some(table) = &*self.opened.lock() {
+            return Ok(table.clone());
+        }
+        let table = self.engine.open_table(self.definition.clone())?;
+        let mut opened = self.opened.lock();
+        Ok(opened.get_or_insert(table).clone())
+    }
+
+    /// The name means something else from now on.
+    pub(crate) fn set_replaced(&self) {
+        self.replaced.store(true, Ordering::Release);
+    }
+
+    /// Still what its name means: not dropped, renamed or altered since.
+    pub fn is_current(&self) -> bool {
+        !self.replaced.load(Ordering::Acquire)
+    }
+}
+
+/// What a table name means.
+#[derive(Clone)]
+pub enum TableRef {
+    /// A table of the engine.
+    Base(Arc<TableEntry>),
+    /// A table of information_schema.
+    Virtual(&'static VirtualTable),
+}
+
+impl TableRef {
+    /// The engine's table; information_schema can be read only (1044).
+    pub fn base(self) -> Result<Arc<TableEntry>> {
+        match self {
+            Self::Base(entry) => Ok(entry),
+            Self::Virtual(_) => {
+                Err(CatalogError::SystemDatabase(information_schema::SCHEMA_NAME.to_string()))
+            }
+        }
+    }
+}
