@@ -58,7 +58,7 @@ impl EngineOptions {
             datadir: datadir.into(),
             buffer_pool_bytes,
             flush_policy: FlushPolicy::EveryCommit,
-            undo_budget_bytes: (buffer_pool_bytes as u64 / 4).max(64 << 20),
+            undo_budget_bytes: (buffer_pool_bytes as u64 / 2).max(512 << 20),
             undo_chunk_bytes: 256 << 10,
             sort_buffer_bytes: 16 << 20,
             log_ring_bytes: 16 << 20,

@@ -10,8 +10,12 @@ use crate::transaction::EngineTransaction;
 use base::{Lsn, TreeId, TrxId};
 use btree::{Change, DELETED, LogPart, Tree};
 use engine_api::{EngineError, Result};
+use std::time::Duration;
 use txn::{BeforeImage, LoggedUndo};
 use wal::{RecordBuilder, RecordKind, UndoKind};
+
+/// Between two looks whether space has returned.
+const SPACE_PAUSE: Duration = Duration::from_millis(50);
 
 /// One change to take back, with everything copied out of the undo.
 #[derive(Default)]
@@ -93,7 +97,17 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64) -> Result<()> {
         });
         let tree = trx.core.tree(step.tree)?;
         let id = trx.trx.id();
-        if !step.apply(&trx.core, &tree, id, &mut trx.buffers.record)? {
+        let applied = loop {
+            match step.apply(&trx.core, &tree, id, &mut trx.buffers.record) {
+                // Half a rollback helps nobody: it goes on when space has returned.
+                Err(EngineError::DiskFull) => {
+                    base::probe!("engine.rollback_waits_for_space");
+                    runtime::sleep(SPACE_PAUSE);
+                }
+                applied => break applied?,
+            }
+        };
+        if !applied {
             return Err(EngineError::Corrupt {
                 object: trx.core.tree_name(step.tree),
                 detail: "an entry changed by a running transaction is not there".to_owned(),

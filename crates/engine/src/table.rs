@@ -270,15 +270,20 @@ impl TableParts {
         Ok(())
     }
 
-    /// Runs a change of a row; unless all of it succeeds, nothing of it stays.
+    /// Runs a change of the row at `key`; unless all of it succeeds, nothing of it stays.
     fn whole<T>(
         &self,
         trx: &mut EngineTransaction,
+        key: &[u8],
         change: impl FnOnce(&mut EngineTransaction) -> Result<std::result::Result<T, DuplicateKey>>,
     ) -> Result<std::result::Result<T, DuplicateKey>> {
         trx.prepare_write()?;
         let before = trx.trx.undo_count();
         let result = change(trx);
+        let changed = matches!(result, Ok(Ok(_))) && trx.trx.undo_count() > before;
+        if changed && std::mem::take(&mut trx.last_lock_is_new) {
+            trx.trx.unlock_changed(self.trees[0].id(), key);
+        }
         self.counters.note_change();
         let rolled_back = matches!(result, Err(EngineError::Deadlock | EngineError::WriteConflict));
         if !matches!(result, Ok(Ok(_))) && !rolled_back {
@@ -300,17 +305,17 @@ impl Table for EngineTable {
         }
         let row = &*row;
         ROWS_INSERTED.add(1);
-        self.whole(own(trx), |trx| self.insert_row(trx, row))
+        self.whole(own(trx), &row.key, |trx| self.insert_row(trx, row))
     }
 
     fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
         ROWS_UPDATED.add(1);
-        self.whole(own(trx), |trx| self.update_row(trx, old, new))
+        self.whole(own(trx), &old.key, |trx| self.update_row(trx, old, new))
     }
 
     fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()> {
         ROWS_DELETED.add(1);
-        let deleted = self.whole(own(trx), |trx| self.delete_row(trx, row).map(Ok))?;
+        let deleted = self.whole(own(trx), &row.key, |trx| self.delete_row(trx, row).map(Ok))?;
         deleted.map_err(|_| self.corrupt(0, "duplicate met by a delete"))
     }
 

@@ -14,7 +14,7 @@
 
 use crate::core::Core;
 use crate::error::{from_lock, from_txn, from_undo};
-use base::{TableId, TreeId, TrxId};
+use base::{Lsn, TableId, TreeId, TrxId};
 use btree::EntryBuffer;
 use engine_api::{
     EngineError, Isolation, Result, Savepoint, Transaction as ApiTransaction, TransactionOptions,
@@ -77,14 +77,6 @@ pub(crate) fn own(trx: &mut dyn ApiTransaction) -> &mut EngineTransaction {
 
 impl EngineTransaction {
     pub(crate) fn new(core: Arc<Core>, options: TransactionOptions) -> Self {
-        let policy = match options.flush_policy {
-            engine_api::FlushPolicy::EverySecond => FlushPolicy::EverySecond,
-            engine_api::FlushPolicy::Synchronous => FlushPolicy::EveryCommit,
-            engine_api::FlushPolicy::WriteOnly => FlushPolicy::WriteEveryCommit,
-        };
-        if core.wal.policy() != policy {
-            core.wal.set_policy(policy);
-        }
         let trx = core.txn.begin();
         let buffers = core.take_buffers();
         Self {
@@ -113,7 +105,7 @@ impl EngineTransaction {
     }
 
     /// The snapshot that rows about to be changed must not be newer than, if there is one.
-    pub(crate) fn conflict_snapshot(&self) -> Option<base::Lsn> {
+    pub(crate) fn conflict_snapshot(&self) -> Option<Lsn> {
         let checks =
             self.options.snapshot_isolation && self.options.isolation == Isolation::RepeatableRead;
         self.trx.open_snapshot().filter(|_| checks)
@@ -186,8 +178,7 @@ impl EngineTransaction {
         match self.trx.commit(record) {
             Ok(None) => self.trx.wait_met_durable().map_err(|error| from_txn(&error)),
             Ok(Some(timestamp)) if self.steps.is_empty() => {
-                let waited = self.core.wal.wait_commit(timestamp);
-                waited.map_err(|error| EngineError::Failed(error.to_string()))?;
+                self.wait_for_log(timestamp)?;
                 self.slow_down();
                 Ok(())
             }
@@ -202,6 +193,26 @@ impl EngineTransaction {
                 Err(from_txn(&error))
             }
         }
+    }
+
+    /// Waits as the transaction's policy says. The log's own policy follows the laxer ones, so
+    /// that its once-a-second sync runs; a synchronous commit does not depend on it.
+    fn wait_for_log(&self, timestamp: Lsn) -> Result<()> {
+        let wal = &self.core.wal;
+        let policy = match self.options.flush_policy {
+            engine_api::FlushPolicy::Synchronous => FlushPolicy::EveryCommit,
+            engine_api::FlushPolicy::EverySecond => FlushPolicy::EverySecond,
+            engine_api::FlushPolicy::WriteOnly => FlushPolicy::WriteEveryCommit,
+        };
+        let waited = if policy == FlushPolicy::EveryCommit {
+            wal.wait_durable(timestamp)
+        } else {
+            if wal.policy() != policy {
+                wal.set_policy(policy);
+            }
+            wal.wait_commit(timestamp)
+        };
+        waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
     /// While pages are written more slowly than they are changed, each commit waits a little,

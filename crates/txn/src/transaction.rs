@@ -215,6 +215,15 @@ impl Transaction {
         }
     }
 
+    /// The row whose lock was taken last has been changed: its version word keeps others out, so
+    /// the explicit lock is given back unless somebody waits in its queue. A transaction that
+    /// changes many rows holds few explicit locks.
+    pub fn unlock_changed(&mut self, tree: TreeId, key: &[u8]) {
+        if let Some(owner) = &self.owner {
+            self.system.locks.release_last_if_alone(owner, &mut self.held, tree, key);
+        }
+    }
+
     /// The entry of a lock just taken is written by `other`, which still runs: waits behind it
     /// in the queue of the key. Afterwards the lock is held again.
     pub fn wait_behind(

@@ -24,6 +24,8 @@ struct Ledger {
     acknowledged: BTreeMap<i64, Row>,
     /// Per fiber: what its unanswered commit would change.
     in_doubt: BTreeMap<u64, Vec<(i64, Option<Row>)>>,
+    /// Highest value answered of each shared counter.
+    seen: BTreeMap<i64, i64>,
     /// Highest AUTO_INCREMENT value drawn before a commit, by table.
     drawn: BTreeMap<TableId, u64>,
     commits: u64,
@@ -89,6 +91,48 @@ fn apply(rows: &mut BTreeMap<i64, Row>, changes: Vec<(i64, Option<Row>)>) {
     }
 }
 
+/// Rows that all fibers count up: first id and how many.
+const COUNTERS: std::ops::Range<i64> = 9000..9150;
+
+/// Counts one of the shared rows up, or reads it. What was answered must be there after a crash,
+/// whoever wrote it and however late its own answer.
+fn count(engine: &Engine, t: &Tested, ledger: &Shared, random: &mut Random, lax: bool) {
+    // Few rows are fought for; many rows are seldom written and soon frozen.
+    let id = COUNTERS.start + random.below(if lax { 150 } else { 3 }) as i64;
+    let unanswered = lax || random.chance(0.5);
+    let flush_policy = if unanswered { FlushPolicy::EverySecond } else { FlushPolicy::Synchronous };
+    let mut options = isolation(Isolation::ReadCommitted);
+    options.flush_policy = flush_policy;
+    let mut trx = engine.begin(options);
+    trx.begin_statement();
+    let mut seen = 0;
+    if random.chance(if lax { 0.97 } else { 0.6 }) {
+        let done = t.update(&mut *trx, id, |row| {
+            row.k += 1;
+            seen = row.k;
+        });
+        match done {
+            Ok(Some(Ok(()))) => {}
+            Err(EngineError::Deadlock) => return,
+            other => panic!("{other:?}"),
+        }
+        if random.chance(0.3) {
+            runtime::sleep(Duration::from_micros(random.below(100)));
+        }
+        trx.commit().unwrap();
+        if unanswered {
+            return;
+        }
+    } else {
+        let row = t.get(&mut *trx, id, LockMode::None).unwrap();
+        seen = row.expect("counters are never deleted").k;
+        trx.wait_read_durable().unwrap();
+    }
+    let mut ledger = ledger.lock().unwrap();
+    let highest = ledger.seen.entry(id).or_default();
+    *highest = seen.max(*highest);
+}
+
 /// Creates, fills, indexes and drops tables of its own, and draws AUTO_INCREMENT values.
 fn change_definitions(engine: &Engine, ledger: &Shared, random: &mut Random) {
     let mut definition = definition();
@@ -150,9 +194,14 @@ fn verify_definitions(engine: &Engine, ledger: &Shared) {
 fn verify(engine: &Engine, t: &Tested, ledger: &Shared) {
     t.assert_sound();
     let mut trx = engine.begin(options());
-    let found: BTreeMap<i64, Row> = t.all(&mut *trx).into_iter().map(|row| (row.id, row)).collect();
+    let mut found: BTreeMap<i64, Row> =
+        t.all(&mut *trx).into_iter().map(|row| (row.id, row)).collect();
     trx.commit().unwrap();
     let mut ledger = ledger.lock().unwrap();
+    for (id, row) in found.split_off(&COUNTERS.start) {
+        let answered = ledger.seen.get(&id).copied().unwrap_or(0);
+        assert!(row.k >= answered, "counter {id} is {}, {answered} was answered", row.k);
+    }
     for (fiber, changes) in std::mem::take(&mut ledger.in_doubt) {
         let mut with = ledger.acknowledged.clone();
         apply(&mut with, changes);
@@ -181,26 +230,37 @@ fn life(random_seed: u64, ledger: &Shared, rounds: u64) {
         Some(definition) => Tested { table: engine.open_table(definition).unwrap() },
         None => {
             let t = Tested::create(&*engine);
+            let mut trx = engine.begin(options());
+            for id in COUNTERS {
+                t.insert(&mut *trx, &row(id, 0, None, b"counter")).unwrap().unwrap();
+            }
+            trx.commit().unwrap();
             ledger.lock().unwrap().table = Some(t.table.definition().clone());
             t
         }
     };
     verify(&engine, &t, ledger);
     verify_definitions(&engine, ledger);
+    // Now and then nobody waits for the log but those who answer what they have read.
+    let lax = random.chance(0.2);
+    let rounds = if lax { rounds * 6 } else { rounds };
     let fibers: Vec<_> = (0..8)
         .map(|fiber| {
             let (engine, t, ledger) = (engine.clone(), t.clone(), ledger.clone());
             let mut random = Random::new(random_seed * 100 + fiber);
             runtime::spawn("client", move || {
                 for _ in 0..rounds {
-                    transact(&engine, &t, &ledger, fiber, &mut random);
+                    if !lax {
+                        transact(&engine, &t, &ledger, fiber, &mut random);
+                    }
+                    count(&engine, &t, &ledger, &mut random, lax);
                 }
             })
         })
         .collect();
     let (changer, changed_ledger) = (engine.clone(), ledger.clone());
     let changing = runtime::spawn("definitions", move || {
-        for _ in 0..4 {
+        for _ in 0..if lax { 0 } else { 4 } {
             change_definitions(&changer, &changed_ledger, &mut random);
         }
     });
@@ -248,4 +308,34 @@ fn acknowledged_commits_survive_crashes() {
     println!("{seeds} seeds, 5 lives each: {commits} commits, {losers} starts with losers");
     println!("{:?}", base::probe::counts());
     assert!(commits > seeds * 20 && losers > 0);
+}
+
+/// Runs lives with one defect switched on until one fails; returns the seed.
+fn seed_that_finds(mutant: &'static str) -> Option<u64> {
+    base::mutant::switch(Some(mutant));
+    let found = (0..300).find(|&seed| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        let result = std::panic::catch_unwind(|| run(seed));
+        std::panic::set_hook(hook);
+        result.is_err()
+    });
+    base::mutant::switch(None);
+    found
+}
+
+/// Alone in its process: `cargo test -p gannet-engine mutants -- --ignored --nocapture`.
+#[test]
+#[ignore = "switches defects on for the whole process"]
+fn mutants_are_found() {
+    let mutants = [
+        "checkpoint_before_data_sync",
+        "redo_skips_record",
+        "undo_skips_loser",
+        "release_before_commit_record",
+        "freeze_above_durable",
+    ];
+    for mutant in mutants {
+        println!("{mutant}: found by seed {:?}", seed_that_finds(mutant));
+    }
 }

@@ -355,6 +355,25 @@ impl LockTable {
         }
     }
 
+    /// Gives the lock taken last back if it is on this key and nobody waits for it.
+    pub(crate) fn release_last_if_alone(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        tree: TreeId,
+        key: &[u8],
+    ) {
+        let is_it = |it: &HeldLock| it.tree == tree && it.key.as_slice() == key;
+        let Some(hash) = held.last().filter(|it| is_it(it)).map(|it| it.hash) else { return };
+        let mut shard = self.shard(hash).lock();
+        let Ok(mut entry) = shard.find_entry(hash, |it| it.is_for(tree, key)) else { return };
+        let requests = &mut entry.get_mut().requests;
+        if requests.len() == 1 && Arc::ptr_eq(&requests[0].owner, owner) {
+            entry.remove();
+            held.pop();
+        }
+    }
+
     fn release(&self, owner: &Arc<Owner>, lock: &HeldLock) {
         let mut shard = self.shard(lock.hash).lock();
         let is_it = |it: &Queue| it.is_for(lock.tree, &lock.key);
