@@ -28,6 +28,8 @@ use std::time::Duration;
 
 /// Between two looks while there are dead bytes.
 const PERIOD: Duration = Duration::from_millis(100);
+/// Between two looks while there are none.
+const IDLE_PERIOD: Duration = Duration::from_secs(1);
 /// Fewer closed segments than this are not worth collecting.
 const SEGMENTS_MIN: usize = 3;
 /// A segment fuller than this is no victim.
@@ -67,8 +69,8 @@ impl Collector {
         let Some(disk) = &shared.disk else { return };
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
             let has_work = disk.table.lock().has_dead_bytes(self.spare_segments);
-            let deadline = has_work.then(|| runtime::now() + PERIOD);
-            shared.background.collector_work.take(WaitClass::Idle, deadline);
+            let deadline = runtime::now() + if has_work { PERIOD } else { IDLE_PERIOD };
+            shared.background.collector_work.take(WaitClass::Idle, Some(deadline));
             if shared.background.is_recovered.load(Ordering::Relaxed) {
                 // Poison and a full disk are seen by the loop and at the next look.
                 let _ = self.look(shared, disk);
