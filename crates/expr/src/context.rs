@@ -4,6 +4,7 @@ use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::time::Duration;
 use types::convert::StoreSettings;
 use types::error::ErrorCode;
 use types::row::RowView;
@@ -114,6 +115,28 @@ pub struct SessionFacts {
     pub row_count: i64,
 }
 
+/// What expressions need of the world outside: the session supplies it.
+pub trait Hooks: std::fmt::Debug + Send {
+    /// The time now, for SYSDATE.
+    fn now(&self) -> Timestamp;
+    /// Waits; false if it was interrupted, an error if the statement was killed.
+    fn sleep(&self, duration: Duration) -> Result<bool, SqlError>;
+}
+
+/// A world in which time stands still at the statement's start.
+#[derive(Clone, Copy, Debug)]
+struct NoHooks;
+
+impl Hooks for NoHooks {
+    fn now(&self) -> Timestamp {
+        Timestamp::ZERO
+    }
+
+    fn sleep(&self, _duration: Duration) -> Result<bool, SqlError> {
+        Ok(true)
+    }
+}
+
 /// A user variable: its value and the type it was assigned with.
 #[derive(Clone, Debug)]
 pub struct UserVariable {
@@ -128,7 +151,7 @@ pub struct UserVariable {
 ///
 /// Text that functions make lives in `arena` until [`EvalContext::reset_arena`], which the
 /// executor calls between rows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EvalContext {
     /// Settings of the session.
     pub settings: Settings,
@@ -150,7 +173,28 @@ pub struct EvalContext {
     pub row_number: Cell<u64>,
     /// Source of random numbers for RAND() and UUID().
     pub random: RefCell<RandomState>,
+    /// Clock and waits.
+    pub hooks: Box<dyn Hooks>,
     warnings: RefCell<Warnings>,
+}
+
+impl Default for EvalContext {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            facts: SessionFacts::default(),
+            now: Timestamp::ZERO,
+            parameters: Vec::new(),
+            variables: RefCell::default(),
+            arena: Bump::new(),
+            assigned_insert_id: Cell::new(None),
+            warnings_are_errors: Cell::new(false),
+            row_number: Cell::new(0),
+            random: RefCell::default(),
+            hooks: Box::new(NoHooks),
+            warnings: RefCell::default(),
+        }
+    }
 }
 
 /// State of the random functions: two numbers as the server's generator keeps them.
@@ -261,6 +305,11 @@ impl EvalContext {
             time_zone: self.settings.time_zone,
             now: self.now,
         }
+    }
+
+    /// The time now, the statement's start where there is no clock.
+    pub(crate) fn clock(&self) -> Timestamp {
+        self.hooks.now().max(self.now)
     }
 
     /// The statement's start on the session's clock.

@@ -29,7 +29,7 @@ mod result_type;
 
 pub use builder::{Builder, CastTarget};
 pub use compare::{CompareRule, compare_values};
-pub use context::{Columns, EvalContext, NoColumns, SessionFacts, Settings, UserVariable};
+pub use context::{Columns, EvalContext, Hooks, NoColumns, SessionFacts, Settings, UserVariable};
 pub use expression::{
     ArithmeticOperator, BitOperator, CompareOperator, Expr, ExprKind, External, Literal,
     LiteralForm, Test,

@@ -198,9 +198,21 @@ pub fn write_float(value: f32, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a number with so many digits after the point.
+/// Appends a number with so many digits after the point; zeros follow the fewest digits that
+/// read back the same.
 pub fn write_fixed(value: f64, places: u8, out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("{value:.*}", usize::from(places)).as_bytes());
+    let places = usize::from(places);
+    let shortest = value.to_string();
+    let own = shortest.find('.').map_or(0, |point| shortest.len() - point - 1);
+    if own > places {
+        out.extend_from_slice(format!("{value:.places$}").as_bytes());
+        return;
+    }
+    out.extend_from_slice(shortest.as_bytes());
+    if own == 0 && places > 0 {
+        out.push(b'.');
+    }
+    out.extend(std::iter::repeat_n(b'0', places - own));
 }
 
 /// Appends an integer.

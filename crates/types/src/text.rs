@@ -30,14 +30,27 @@ pub fn write_text(
         ValueRef::Decimal(v) => v.write_text(out),
         ValueRef::Bytes(v) => out.extend_from_slice(v),
         ValueRef::Date(v) => v.write_text(out),
-        ValueRef::DateTime(v) => v.write_text(scale.min(6), out),
-        ValueRef::Timestamp(v) => zone.to_local(v).write_text(scale.min(6), out),
-        ValueRef::Time(v) => v.write_text(scale.min(6), out),
+        ValueRef::DateTime(v) => v.write_text(shown_scale(scale, v.micros()), out),
+        ValueRef::Timestamp(v) => {
+            let local = zone.to_local(v);
+            local.write_text(shown_scale(scale, local.micros()), out);
+        }
+        ValueRef::Time(v) => v.write_text(shown_scale(scale, v.micros()), out),
     }
     if column_type.zerofill {
         let width = column_type.length as usize;
         let missing = width.saturating_sub(out.len() - start);
         out.splice(start..start, std::iter::repeat_n(b'0', missing));
+    }
+}
+
+/// Fractional digits to show: as the type fixes them, or all six where it does not and there
+/// are any.
+fn shown_scale(scale: u8, micros: u32) -> u8 {
+    match scale {
+        0..=6 => scale,
+        _ if micros > 0 => 6,
+        _ => 0,
     }
 }
 

@@ -29,6 +29,7 @@ enum State {
     Bits { bits: u64 },
     Deviation { count: i64, mean: f64, squares: f64 },
     Concat { items: Vec<Item>, bytes: usize },
+    First(Option<Value>),
 }
 
 /// One value of GROUP_CONCAT with its sort key.
@@ -84,6 +85,7 @@ impl Aggregate {
                 State::Deviation { count: 0, mean: 0.0, squares: 0.0 }
             }
             F::GroupConcat => State::Concat { items: Vec::new(), bytes: 0 },
+            F::AnyValue => State::First(None),
         };
         Accumulator { state, seen: self.distinct.then(HashSet::new) }
     }
@@ -104,6 +106,12 @@ impl Accumulator {
             return Ok(());
         }
         let argument = &aggregate.arguments[0];
+        if let State::First(first) = &mut self.state {
+            if first.is_none() {
+                *first = Some(argument.eval_result(context, row)?.to_owned());
+            }
+            return Ok(());
+        }
         let value = argument.eval_result(context, row)?;
         if value.is_null() || !self.is_new(aggregate, value, context, row)? {
             return Ok(());
@@ -143,6 +151,7 @@ impl Accumulator {
                 *mean += delta / *count as f64;
                 *squares += delta * (x - *mean);
             }
+            State::First(_) => {}
             State::Concat { items, bytes } => {
                 if let Some(item) = concat_item(aggregate, context, row)? {
                     *bytes += item.text.len();
@@ -213,6 +222,7 @@ impl Accumulator {
                     _ => Value::Double(variance.sqrt()),
                 }
             }
+            State::First(first) => first.clone().unwrap_or_default(),
             State::Concat { items, bytes } => concat_value(aggregate, items, *bytes, context),
         })
     }

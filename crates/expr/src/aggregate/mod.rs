@@ -43,6 +43,8 @@ pub enum AggregateFunction {
     Variance,
     /// VAR_SAMP.
     SampleVariance,
+    /// The value of any row of the group (ANY_VALUE, and columns that GROUP BY determines).
+    AnyValue,
 }
 
 /// ORDER BY, SEPARATOR and LIMIT of GROUP_CONCAT.

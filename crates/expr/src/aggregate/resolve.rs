@@ -74,7 +74,8 @@ impl Builder<'_> {
                     ResultType::decimal(precision, scale, false, true)
                 }
             },
-            F::Minimum | F::Maximum => argument.with_nullable(true),
+            F::AnyValue => argument,
+            F::Minimum | F::Maximum => argument.of_expression().with_nullable(true),
             F::BitAnd | F::BitOr | F::BitXor => {
                 let mut result = ResultType::bigint(true, false);
                 result.column_type.length = 21;

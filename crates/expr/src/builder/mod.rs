@@ -14,7 +14,7 @@ pub(crate) use collations::{CollationUse, aggregate_collations};
 pub(crate) use operators::{Domain, number_of_hex};
 
 use crate::context::Settings;
-use crate::expression::{Expr, ExprKind};
+use crate::expression::{ArithmeticOperator, Expr, ExprKind};
 use crate::functions;
 use crate::result_type::{Coercibility, ResultType};
 use std::sync::Arc;
@@ -100,6 +100,12 @@ impl<'a> Builder<'a> {
     /// A call by name, as written. 1305 for an unknown name, 1582 for a wrong number of
     /// arguments.
     pub fn call(&self, name: &str, arguments: Vec<Expr>) -> Result<Expr, SqlError> {
+        if name.eq_ignore_ascii_case("mod") {
+            return match <[Expr; 2]>::try_from(arguments) {
+                Ok([left, right]) => self.arithmetic(ArithmeticOperator::Modulo, left, right),
+                Err(_) => Err(SqlError::new(&codes::WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name])),
+            };
+        }
         let Some(function) = functions::find(name) else {
             return Err(SqlError::new(&codes::SP_DOES_NOT_EXIST, &[&"FUNCTION", &name]));
         };

@@ -2,10 +2,10 @@
 
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use types::temporal::DateRules;
-use types::{Collation, DateTime, Decimal, SqlError, Time, ValueRef};
+use types::{Collation, DateTime, Decimal, SqlError, Time, ValueRef, codes};
 
 /// A call with what it needs.
 #[derive(Clone, Copy)]
@@ -101,5 +101,19 @@ impl<'a> Frame<'a> {
     /// A text result, kept in the arena.
     pub fn keep(&self, bytes: &[u8]) -> ValueRef<'a> {
         ValueRef::Bytes(self.context.keep(bytes))
+    }
+
+    /// A text result, NULL with a warning if it is longer than a packet may be.
+    pub fn keep_limited(&self, bytes: &[u8]) -> Result<ValueRef<'a>, SqlError> {
+        let limit = self.context.settings.max_allowed_packet;
+        if bytes.len() <= limit {
+            return Ok(self.keep(bytes));
+        }
+        let name = match &self.expr.kind {
+            ExprKind::Call { function, .. } => function.name(),
+            _ => "",
+        };
+        self.context.warn(&codes::WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit])?;
+        Ok(ValueRef::Null)
     }
 }

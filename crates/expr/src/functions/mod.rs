@@ -6,8 +6,22 @@ pub(crate) mod bits;
 pub(crate) mod cast;
 pub(crate) mod control;
 mod frame;
+mod hash;
+mod information;
+mod math;
 mod random;
+mod rounding;
+mod sleep;
+mod temporal_make;
+mod temporal_now;
+mod temporal_parts;
+mod temporal_text;
+mod temporal_typing;
 pub(crate) mod temporal_units;
+mod text_basic;
+mod text_encode;
+mod text_search;
+mod typing;
 
 pub(crate) use bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, NEGATE, SHIFT_LEFT, SHIFT_RIGHT};
 pub(crate) use frame::Frame;
@@ -92,7 +106,21 @@ impl fmt::Debug for Function {
 pub(crate) const MANY: usize = usize::MAX;
 
 /// The families.
-static FAMILIES: &[&[Function]] = &[control::FUNCTIONS];
+static FAMILIES: &[&[Function]] = &[
+    control::FUNCTIONS,
+    text_basic::FUNCTIONS,
+    text_search::FUNCTIONS,
+    text_encode::FUNCTIONS,
+    hash::FUNCTIONS,
+    rounding::FUNCTIONS,
+    math::FUNCTIONS,
+    information::FUNCTIONS,
+    temporal_now::FUNCTIONS,
+    temporal_parts::FUNCTIONS,
+    temporal_make::FUNCTIONS,
+    temporal_text::FUNCTIONS,
+    sleep::FUNCTIONS,
+];
 
 /// A function by name, compared without regard to case.
 pub fn find(name: &str) -> Option<&'static Function> {

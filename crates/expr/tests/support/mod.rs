@@ -148,6 +148,13 @@ impl Fixture {
 pub fn context() -> EvalContext {
     let mut context = EvalContext::new();
     context.settings.time_zone = TimeZone::Fixed(0);
+    context.facts.database = Some("sbtest".to_string());
+    context.facts.user = "root@localhost".to_string();
+    context.facts.current_user = "root@localhost".to_string();
+    context.facts.version = "10.11.19-MariaDB-0+deb12u1".to_string();
+    context.facts.connection_id = 7;
+    context.facts.found_rows = 1;
+    context.facts.row_count = -1;
     context.begin_statement(Timestamp(1_600_000_000_123_456));
     context
 }

@@ -251,6 +251,7 @@ error_codes! {
         "Unexpected GTID received from master after reconnect. This normally indicates that \
          the master server was replaced without restarting the slave threads. {}";
     NO_SUCH_QUERY = 1957, "HY000", "Unknown query id: {}";
+    BAD_BASE64_DATA = 1958, "HY000", "Bad base64 data as position {}";
     INVALID_ROLE = 1959, "OP000", "Invalid role specification {Q}";
     INVALID_CURRENT_USER = 1960, "0L000", "The current user is invalid";
     IT_IS_A_VIEW = 1965, "42S02", "'{}' is a view";

@@ -7,12 +7,14 @@
 //! 3. Fractions are always microseconds in memory; how many digits are shown or stored is the
 //!    static type's scale.
 
+mod by_format;
 mod calendar;
 mod format;
 mod interval;
 mod parse;
 mod zone;
 
+pub use by_format::parse_by_format;
 pub use calendar::{
     DAY_NUMBER_1970, WeekMode, date_from_day_number, day_number, days_in_month, days_in_year,
     is_leap_year, week_number, weekday, weekday_of_day_number,

@@ -1,0 +1,153 @@
+//! Digests and checksums.
+
+use super::typing::{bytes, connection_text, constant_integer};
+use super::{Frame, Function};
+use crate::builder::Builder;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use sha1::Sha1;
+use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
+use types::{ColumnType, SqlError, TypeKind, ValueRef, codes};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("md5", 1, 1, resolve_md5, md5),
+    Function::new("sha1", 1, 1, resolve_sha1, sha1_digest),
+    Function::new("sha", 1, 1, resolve_sha1, sha1_digest),
+    Function::new("sha2", 2, 2, resolve_sha2, sha2_digest),
+    Function::new("crc32", 1, 1, resolve_crc32, crc32),
+];
+
+type Resolved = Result<ResultType, SqlError>;
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        text.push_str(&format!("{byte:02x}"));
+        text
+    })
+}
+
+fn resolve_md5(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(connection_text(builder, 32))
+}
+
+fn md5(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    Ok(frame.keep(hexadecimal(&md5_of(text)).as_bytes()))
+}
+
+/// Shifts of MD5's four rounds.
+const SHIFTS: [[u32; 4]; 4] = [[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]];
+
+/// MD5 (RFC 1321).
+fn md5_of(text: &[u8]) -> [u8; 16] {
+    let mut message = text.to_vec();
+    message.push(0x80);
+    while message.len() % 64 != 56 {
+        message.push(0);
+    }
+    message.extend_from_slice(&(8 * text.len() as u64).to_le_bytes());
+    let mut state = [0x6745_2301u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+    for block in message.chunks_exact(64) {
+        let mut words = [0u32; 16];
+        for (word, bytes) in words.iter_mut().zip(block.chunks_exact(4)) {
+            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+        let [mut a, mut b, mut c, mut d] = state;
+        for i in 0..64 {
+            let (mix, index) = match i / 16 {
+                0 => ((b & c) | (!b & d), i),
+                1 => ((d & b) | (!d & c), (5 * i + 1) % 16),
+                2 => (b ^ c ^ d, (3 * i + 5) % 16),
+                _ => (c ^ (b | !d), 7 * i % 16),
+            };
+            let sine = ((i as f64 + 1.0).sin().abs() * 4_294_967_296.0) as u32;
+            let sum = a.wrapping_add(mix).wrapping_add(sine).wrapping_add(words[index]);
+            let rotated = sum.rotate_left(SHIFTS[i / 16][i % 4]);
+            (a, b, c, d) = (d, b.wrapping_add(rotated), b, c);
+        }
+        for (word, added) in state.iter_mut().zip([a, b, c, d]) {
+            *word = word.wrapping_add(added);
+        }
+    }
+    let mut digest = [0u8; 16];
+    for (bytes, word) in digest.chunks_exact_mut(4).zip(state) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    digest
+}
+
+fn resolve_sha1(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(connection_text(builder, 40))
+}
+
+fn sha1_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    Ok(frame.keep(hexadecimal(&Sha1::digest(text)).as_bytes()))
+}
+
+fn resolve_sha2(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(match constant_integer(arguments.get(1)) {
+        Some(0 | 256) => connection_text(builder, 64),
+        Some(224) => connection_text(builder, 56),
+        Some(384) => connection_text(builder, 96),
+        Some(_) if arguments[1].literal().is_some() && !is_512(arguments) => bytes(0),
+        _ => connection_text(builder, 128),
+    })
+}
+
+fn is_512(arguments: &[Expr]) -> bool {
+    constant_integer(arguments.get(1)) == Some(512)
+}
+
+fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(bits) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let digest = match bits {
+        0 | 256 => Sha256::digest(text).to_vec(),
+        224 => Sha224::digest(text).to_vec(),
+        384 => Sha384::digest(text).to_vec(),
+        512 => Sha512::digest(text).to_vec(),
+        _ => {
+            frame.context.warn(&codes::WRONG_PARAMETERS_TO_NATIVE_FCT, &[&"sha2"])?;
+            return Ok(ValueRef::Null);
+        }
+    };
+    Ok(frame.keep(hexadecimal(&digest).as_bytes()))
+}
+
+fn resolve_crc32(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+    let mut column_type = ColumnType::integer(TypeKind::Int, true);
+    column_type.length = 10;
+    Ok(ResultType::of(column_type, arguments[0].result.nullable))
+}
+
+/// CRC-32 (IEEE), bit by bit.
+fn crc32_of(text: &[u8]) -> u32 {
+    !text.iter().fold(!0u32, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            let mask = (crc & 1).wrapping_neg();
+            crc >> 1 ^ 0xedb8_8320 & mask
+        })
+    })
+}
+
+fn crc32(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let text = frame.text(0)?;
+    Ok(text.map_or(ValueRef::Null, |text| ValueRef::UInt(u64::from(crc32_of(text)))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_of_known_texts() {
+        assert_eq!(hexadecimal(&md5_of(b"")), "d41d8cd98f00b204e9800998ecf8427e");
+        assert_eq!(hexadecimal(&md5_of(&[b'a'; 100])), "36a92cc94a9e0fa21f625f8bfb007adf");
+        assert_eq!(crc32_of(b"123456789"), 0xcbf4_3926);
+    }
+}

@@ -1,0 +1,217 @@
+//! The statement's time, and instants as numbers.
+
+use super::temporal_typing::{datetime_result, known_scale, time_result};
+use super::typing::constant_integer;
+use super::{Frame, Function};
+use crate::builder::Builder;
+use crate::coerce;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::temporal::{DateRules, MICROS};
+use types::{ColumnType, DateTime, Decimal, SqlError, Timestamp, TypeKind, ValueRef, codes};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("now", 0, 1, resolve_now, now),
+    Function::new("current_timestamp", 0, 1, resolve_now, now),
+    Function::new("localtime", 0, 1, resolve_now, now),
+    Function::new("localtimestamp", 0, 1, resolve_now, now),
+    Function::new("sysdate", 0, 1, resolve_now, sysdate).volatile(),
+    Function::new("utc_timestamp", 0, 1, resolve_now, utc_timestamp),
+    Function::new("curdate", 0, 0, resolve_curdate, curdate),
+    Function::new("current_date", 0, 0, resolve_curdate, curdate),
+    Function::new("utc_date", 0, 0, resolve_curdate, utc_date),
+    Function::new("curtime", 0, 1, resolve_curtime, curtime),
+    Function::new("current_time", 0, 1, resolve_curtime, curtime),
+    Function::new("utc_time", 0, 1, resolve_curtime, utc_time),
+    Function::new("unix_timestamp", 0, 1, resolve_unix_timestamp, unix_timestamp),
+    Function::new("from_unixtime", 1, 2, resolve_from_unixtime, from_unixtime),
+    Function::new("convert_tz", 3, 3, resolve_convert_tz, convert_tz),
+];
+
+type Resolved = Result<ResultType, SqlError>;
+type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
+
+/// Fractional digits asked for; 1426 for more than six.
+fn asked_scale(function: &Function, arguments: &[Expr]) -> Result<u8, SqlError> {
+    match constant_integer(arguments.first()) {
+        None => Ok(0),
+        Some(scale @ 0..=6) => Ok(scale as u8),
+        Some(_) => Err(SqlError::new(&codes::TOO_BIG_PRECISION, &[&function.name(), &6])),
+    }
+}
+
+fn resolve_now(
+    _: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(datetime_result(asked_scale(function, arguments)?, false))
+}
+
+fn scaled<'a>(frame: &Frame<'_>, moment: DateTime) -> Evaluated<'a> {
+    Ok(ValueRef::DateTime(moment.truncated(frame.expr.result.column_type.scale)))
+}
+
+fn now(frame: Frame<'_>) -> Evaluated<'_> {
+    scaled(&frame, frame.context.local_now())
+}
+
+fn sysdate(frame: Frame<'_>) -> Evaluated<'_> {
+    let instant = frame.context.clock();
+    scaled(&frame, frame.context.settings.time_zone.to_local(instant))
+}
+
+fn utc(frame: &Frame<'_>) -> DateTime {
+    DateTime::from_epoch_micros(frame.context.now.0).unwrap_or_default()
+}
+
+fn utc_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
+    scaled(&frame, utc(&frame))
+}
+
+fn resolve_curdate(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(ResultType::of(ColumnType::date(), false))
+}
+
+fn curdate(frame: Frame<'_>) -> Evaluated<'_> {
+    Ok(ValueRef::Date(frame.context.local_now().date()))
+}
+
+fn utc_date(frame: Frame<'_>) -> Evaluated<'_> {
+    Ok(ValueRef::Date(utc(&frame).date()))
+}
+
+fn resolve_curtime(
+    _: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(time_result(asked_scale(function, arguments)?, false))
+}
+
+fn time_of_day<'a>(frame: &Frame<'_>, moment: DateTime) -> Evaluated<'a> {
+    let scale = frame.expr.result.column_type.scale;
+    Ok(ValueRef::Time(moment.time().truncated(scale)))
+}
+
+fn curtime(frame: Frame<'_>) -> Evaluated<'_> {
+    time_of_day(&frame, frame.context.local_now())
+}
+
+fn utc_time(frame: Frame<'_>) -> Evaluated<'_> {
+    time_of_day(&frame, utc(&frame))
+}
+
+/// Seconds with a fraction: BIGINT without, DECIMAL with.
+pub(super) fn seconds_result(scale: u8) -> ResultType {
+    if scale == 0 {
+        return ResultType::integer_of_length(17, false, true);
+    }
+    ResultType::decimal(16 + u32::from(scale), u32::from(scale), false, true)
+}
+
+/// Microseconds as seconds of the type that [`seconds_result`] gave.
+pub(super) fn seconds_value<'a>(result: &ResultType, micros: i64) -> ValueRef<'a> {
+    if result.column_type.kind == TypeKind::Decimal {
+        let seconds = Decimal::new(i128::from(micros), 6);
+        return ValueRef::Decimal(seconds.truncated(result.column_type.scale));
+    }
+    ValueRef::Int(micros / MICROS)
+}
+
+fn resolve_unix_timestamp(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(seconds_result(arguments.first().map_or(0, known_scale)))
+}
+
+fn unix_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
+    let result = &frame.expr.result;
+    if frame.count() == 0 {
+        return Ok(seconds_value(result, frame.context.now.0));
+    }
+    if let ValueRef::Timestamp(instant) = frame.value(0)? {
+        return Ok(seconds_value(result, instant.0));
+    }
+    let Some(moment) = frame.datetime(0, DateRules::complete())? else {
+        return Ok(ValueRef::Null);
+    };
+    let instant = frame.context.settings.time_zone.to_instant(moment);
+    if !(0..=Timestamp::MAX.0).contains(&instant.0) {
+        return Ok(ValueRef::Null);
+    }
+    Ok(seconds_value(result, instant.0))
+}
+
+/// Digits after the point that are not known before a value is: shown when there are any.
+const SCALE_OF_VALUE: u8 = 39;
+
+fn resolve_from_unixtime(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    if arguments.len() > 1 {
+        return Ok(super::temporal_text::format_result(builder, &arguments[1]));
+    }
+    let from = &arguments[0].result;
+    let kind = from.column_type.kind;
+    if kind.is_string() || kind.is_floating() {
+        let mut result = datetime_result(6, true);
+        result.column_type.scale = SCALE_OF_VALUE;
+        return Ok(result);
+    }
+    Ok(datetime_result(from.decimal_scale().min(6), true))
+}
+
+/// The clock's time at so many seconds since 1970; `None` out of range.
+fn from_seconds(frame: &Frame<'_>) -> Result<Option<DateTime>, SqlError> {
+    let Some(seconds) = frame.decimal(0)? else { return Ok(None) };
+    if seconds.is_negative() {
+        return Ok(None);
+    }
+    let micros = seconds.truncated(6).with_scale(6).mantissa().unwrap_or(i128::MAX);
+    if micros > i128::from(Timestamp::MAX.0) {
+        let shown = coerce::to_text(frame.context, frame.value(0)?, frame.result(0));
+        let shown = coerce::printable(shown);
+        frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"unixtime", &shown])?;
+        return Ok(None);
+    }
+    let offset = i64::from(frame.context.settings.time_zone.offset_seconds()) * MICROS;
+    Ok(DateTime::from_epoch_micros(micros as i64 + offset))
+}
+
+fn from_unixtime(frame: Frame<'_>) -> Evaluated<'_> {
+    let Some(moment) = from_seconds(&frame)? else { return Ok(ValueRef::Null) };
+    if frame.count() == 1 {
+        return Ok(ValueRef::DateTime(moment));
+    }
+    let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    super::temporal_text::formatted(&frame, moment, format)
+}
+
+fn resolve_convert_tz(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(datetime_result(known_scale(&arguments[0]), true))
+}
+
+fn convert_tz(frame: Frame<'_>) -> Evaluated<'_> {
+    let Some(moment) = frame.datetime(0, DateRules::complete())? else {
+        return Ok(ValueRef::Null);
+    };
+    let zone = |index: usize| -> Result<Option<types::TimeZone>, SqlError> {
+        let text = frame.text(index)?;
+        Ok(text.and_then(|t| types::TimeZone::parse(&String::from_utf8_lossy(t))))
+    };
+    let (Some(from), Some(to)) = (zone(1)?, zone(2)?) else { return Ok(ValueRef::Null) };
+    let instant = from.to_instant(moment);
+    if !(0..=Timestamp::MAX.0).contains(&instant.0) {
+        return Ok(ValueRef::DateTime(moment));
+    }
+    Ok(ValueRef::DateTime(to.to_local(instant)))
+}

@@ -1,0 +1,48 @@
+//! Result types of functions of dates and times.
+
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::temporal::{DateRules, parse_datetime, parse_time};
+use types::{ColumnType, TypeKind, Value};
+
+/// DATETIME with so many fractional digits.
+pub(crate) fn datetime_result(scale: u8, nullable: bool) -> ResultType {
+    ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), nullable)
+}
+
+/// TIME with so many fractional digits.
+pub(crate) fn time_result(scale: u8, nullable: bool) -> ResultType {
+    ResultType::of(ColumnType::temporal(TypeKind::Time, scale), nullable)
+}
+
+/// DATE.
+pub(crate) fn date_result(nullable: bool) -> ResultType {
+    ResultType::of(ColumnType::date(), nullable)
+}
+
+/// Fractional digits of an argument used as a date and time: those written in a literal, six
+/// for other text.
+pub(crate) fn known_scale(argument: &Expr) -> u8 {
+    if let Some(Value::Bytes(text)) = argument.literal() {
+        let parsed = parse_datetime(text, DateRules::default());
+        return parsed.map_or(6, |parsed| parsed.digits.min(6));
+    }
+    number_scale(argument)
+}
+
+/// The same for an argument used as a duration.
+pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
+    if let Some(Value::Bytes(text)) = argument.literal() {
+        let parsed = parse_time(text, DateRules::default());
+        return parsed.map_or(6, |parsed| parsed.digits.min(6));
+    }
+    number_scale(argument)
+}
+
+fn number_scale(argument: &Expr) -> u8 {
+    let kind = argument.result.column_type.kind;
+    if kind.is_string() || kind.is_floating() {
+        return 6;
+    }
+    argument.result.decimal_scale().min(6)
+}

@@ -1,0 +1,416 @@
+//! Texts and numbers in other notations.
+
+use super::typing::{
+    argument_bytes, bytes, connection_text, int, plain, resolve_int_3, resolve_int_7, text_like,
+};
+use super::{Frame, Function, MANY};
+use crate::builder::{Builder, Domain, number_of_hex};
+use crate::coerce;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::{Charset, SqlError, TypeKind, ValueRef, codes};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("hex", 1, 1, resolve_hex, hex),
+    Function::new("unhex", 1, 1, resolve_unhex, unhex),
+    Function::new("ascii", 1, 1, resolve_int_3, ascii),
+    Function::new("ord", 1, 1, resolve_int_7, ord),
+    Function::new("char", 1, MANY, resolve_char, char),
+    Function::new("bin", 1, 1, resolve_conv, bin),
+    Function::new("oct", 1, 1, resolve_conv, oct),
+    Function::new("conv", 3, 3, resolve_conv, conv),
+    Function::new("to_base64", 1, 1, resolve_to_base64, to_base64),
+    Function::new("from_base64", 1, 1, resolve_from_base64, from_base64),
+    Function::new("quote", 1, 1, resolve_quote, quote),
+    Function::new("soundex", 1, 1, resolve_soundex, soundex),
+    Function::new("format", 2, 3, resolve_format, format),
+    Function::new("charset", 1, 1, resolve_name, charset),
+    Function::new("collation", 1, 1, resolve_name, collation),
+    Function::new("coercibility", 1, 1, resolve_coercibility, coercibility),
+];
+
+type Resolved = Result<ResultType, SqlError>;
+
+fn resolve_hex(builder: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+    let result = &arguments[0].result;
+    let characters = match result.column_type.kind {
+        TypeKind::BigInt => 2 * u64::from(result.text_length()),
+        kind if kind.is_number() => 16,
+        _ => 2 * argument_bytes(&arguments[0]),
+    };
+    Ok(plain(connection_text(builder, characters)))
+}
+
+const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+
+fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    for byte in bytes {
+        out.push(HEX_DIGITS[usize::from(byte >> 4)]);
+        out.push(HEX_DIGITS[usize::from(byte & 15)]);
+    }
+}
+
+fn hex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let value = frame.value(0)?;
+    let mut out = Vec::new();
+    match value {
+        ValueRef::Null => return Ok(ValueRef::Null),
+        ValueRef::Bytes(bytes) => push_hex(bytes, &mut out),
+        ValueRef::Int(_)
+        | ValueRef::UInt(_)
+        | ValueRef::Double(_)
+        | ValueRef::Float(_)
+        | ValueRef::Decimal(_) => {
+            let bits = coerce::to_bits(frame.context, value, frame.result(0))?;
+            out.extend_from_slice(format!("{bits:X}").as_bytes());
+        }
+        _ => push_hex(coerce::to_text(frame.context, value, frame.result(0)), &mut out),
+    }
+    Ok(frame.keep(&out))
+}
+
+fn resolve_unhex(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+    Ok(plain(bytes(argument_bytes(&arguments[0]).div_ceil(2))))
+}
+
+fn unhex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let mut out = Vec::with_capacity(text.len().div_ceil(2));
+    let mut pending = (text.len() % 2 == 1).then_some(0);
+    for &byte in text {
+        let Some(digit) = char::from(byte).to_digit(16) else { return Ok(ValueRef::Null) };
+        match pending.take() {
+            Some(high) => out.push((high << 4 | digit) as u8),
+            None => pending = Some(digit),
+        }
+    }
+    Ok(frame.keep(&out))
+}
+
+fn ascii(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(frame
+        .text(0)?
+        .map_or(ValueRef::Null, |text| ValueRef::Int(text.first().copied().map_or(0, i64::from))))
+}
+
+fn ord(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    if text.is_empty() {
+        return Ok(ValueRef::Int(0));
+    }
+    let result = frame.result(0);
+    let charset = if result.is_string() { result.collation().charset() } else { Charset::Ascii };
+    let size = charset.character_bytes(text);
+    let value = text[..size].iter().fold(0i64, |value, &byte| value << 8 | i64::from(byte));
+    Ok(ValueRef::Int(value))
+}
+
+fn resolve_char(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+    for argument in arguments.iter_mut() {
+        if argument.is_hex_literal() {
+            let taken = argument.clone();
+            *argument = number_of_hex(taken);
+        }
+    }
+    Ok(bytes(4 * arguments.len() as u64))
+}
+
+fn char(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let mut out = Vec::new();
+    for i in 0..frame.count() {
+        let Some(code) = frame.wide(i)? else { continue };
+        let code = code as u32;
+        let bytes = code.to_be_bytes();
+        let skipped = (code.leading_zeros() / 8).min(3) as usize;
+        out.extend_from_slice(&bytes[skipped..]);
+        // A number of several bytes keeps all of them, its zero bytes included.
+    }
+    Ok(frame.keep(&out))
+}
+
+fn resolve_conv(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(connection_text(builder, 65))
+}
+
+/// Digits of a number in a base from 2 to 36.
+fn in_base(mut number: u64, base: u64) -> Vec<u8> {
+    let mut digits = Vec::new();
+    loop {
+        let digit = (number % base) as u32;
+        let character = char::from_digit(digit, 36).unwrap_or('0').to_ascii_uppercase();
+        digits.push(character as u8);
+        number /= base;
+        if number == 0 {
+            break;
+        }
+    }
+    digits.reverse();
+    digits
+}
+
+fn bits_in_base<'a>(frame: &Frame<'a>, base: u64) -> Result<ValueRef<'a>, SqlError> {
+    let Some(wide) = frame.wide(0)? else { return Ok(ValueRef::Null) };
+    Ok(frame.keep(&in_base(wide as u64, base)))
+}
+
+fn bin(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    bits_in_base(&frame, 2)
+}
+
+fn oct(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    bits_in_base(&frame, 8)
+}
+
+fn conv(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(from) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let Some(to) = frame.integer(2)? else { return Ok(ValueRef::Null) };
+    let (from_base, to_base) = (from.unsigned_abs(), to.unsigned_abs());
+    if !(2..=36).contains(&from_base) || !(2..=36).contains(&to_base) {
+        return Ok(ValueRef::Null);
+    }
+    let text = text.trim_ascii_start();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut number = 0u64;
+    for &byte in digits {
+        let Some(digit) = char::from(byte).to_digit(from_base as u32) else { break };
+        number = number.saturating_mul(from_base).saturating_add(u64::from(digit));
+    }
+    let bits = if negative { number.wrapping_neg() } else { number };
+    let out = if to < 0 && (bits as i64) < 0 {
+        let mut out = vec![b'-'];
+        out.extend(in_base((bits as i64).unsigned_abs(), to_base));
+        out
+    } else {
+        in_base(bits, to_base)
+    };
+    Ok(frame.keep(&out))
+}
+
+fn resolve_to_base64(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let encoded = argument_bytes(&arguments[0]).div_ceil(3) * 4;
+    let lines = encoded.saturating_sub(1) / 76;
+    Ok(connection_text(builder, encoded + lines))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn to_base64(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let (mut out, mut column) = (Vec::new(), 0);
+    for chunk in text.chunks(3) {
+        if column == 76 {
+            out.push(b'\n');
+            column = 0;
+        }
+        let word =
+            chunk.iter().fold(0u32, |word, &b| word << 8 | u32::from(b)) << (8 * (3 - chunk.len()));
+        for i in 0..4 {
+            if i <= chunk.len() {
+                out.push(BASE64[(word >> (18 - 6 * i) & 63) as usize]);
+            } else {
+                out.push(b'=');
+            }
+        }
+        column += 4;
+    }
+    Ok(frame.keep(&out))
+}
+
+fn resolve_from_base64(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(bytes(argument_bytes(&arguments[0]) * 3 / 4))
+}
+
+/// Decodes; the position of the first byte that cannot be on failure.
+fn decode_base64(text: &[u8]) -> Result<Vec<u8>, usize> {
+    let (mut out, mut word, mut count, mut padding) = (Vec::new(), 0u32, 0, 0);
+    for (at, &byte) in text.iter().enumerate() {
+        if byte.is_ascii_whitespace() {
+            continue;
+        }
+        let digit = match BASE64.iter().position(|&symbol| symbol == byte) {
+            Some(digit) if padding == 0 => digit as u32,
+            None if byte == b'=' && count >= 2 => {
+                padding += 1;
+                0
+            }
+            _ => return Err(at),
+        };
+        word = word << 6 | digit;
+        count += 1;
+        if count == 4 {
+            let bytes = word.to_be_bytes();
+            out.extend_from_slice(&bytes[1..4 - padding.min(2)]);
+            (word, count) = (0, 0);
+        }
+    }
+    if count == 0 { Ok(out) } else { Err(text.len()) }
+}
+
+fn from_base64(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    match decode_base64(text) {
+        Ok(out) => Ok(frame.keep(&out)),
+        Err(at) => {
+            frame.context.warn(&codes::BAD_BASE64_DATA, &[&at])?;
+            Ok(ValueRef::Null)
+        }
+    }
+}
+
+fn resolve_quote(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let characters = arguments[0].result.characters() * 2;
+    let extra = if arguments[0].result.column_type.kind == TypeKind::Null { 4 } else { 2 };
+    Ok(text_like(builder, &arguments[0], characters + extra))
+}
+
+fn quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Bytes(b"NULL")) };
+    let mut out = Vec::with_capacity(text.len() + 2);
+    out.push(b'\'');
+    for &byte in text {
+        match byte {
+            b'\'' | b'\\' => out.extend([b'\\', byte]),
+            0 => out.extend(b"\\0"),
+            0x1a => out.extend(b"\\Z"),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'\'');
+    Ok(frame.keep(&out))
+}
+
+fn resolve_soundex(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    Ok(text_like(builder, &arguments[0], arguments[0].result.characters().max(4)))
+}
+
+fn soundex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let code = |letter: u8| match letter.to_ascii_uppercase() {
+        b'B' | b'F' | b'P' | b'V' => b'1',
+        b'C' | b'G' | b'J' | b'K' | b'Q' | b'S' | b'X' | b'Z' => b'2',
+        b'D' | b'T' => b'3',
+        b'L' => b'4',
+        b'M' | b'N' => b'5',
+        b'R' => b'6',
+        _ => b'0',
+    };
+    let (mut out, mut last) = (Vec::new(), b'0');
+    for &letter in text.iter().filter(|byte| byte.is_ascii_alphabetic()) {
+        if out.is_empty() {
+            out.push(letter.to_ascii_uppercase());
+            last = code(letter);
+            continue;
+        }
+        if matches!(letter.to_ascii_uppercase(), b'H' | b'W') {
+            continue;
+        }
+        let digit = code(letter);
+        if digit != b'0' && digit != last {
+            out.push(digit);
+        }
+        last = digit;
+    }
+    while !out.is_empty() && out.len() < 4 {
+        out.push(b'0');
+    }
+    Ok(frame.keep(&out))
+}
+
+/// Most digits after the point that FORMAT gives.
+const FORMAT_PLACES_MAX: i64 = 38;
+/// Digits before the point of the largest DOUBLE.
+const DOUBLE_DIGITS: u64 = 310;
+
+fn resolve_format(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let result = &arguments[0].result;
+    let digits = match Domain::of(result) {
+        Domain::Integer => u64::from(result.decimal_precision()),
+        Domain::Decimal => u64::from(result.integer_digits()) + 1,
+        Domain::Double => DOUBLE_DIGITS,
+    };
+    let places = super::typing::constant_integer(arguments.get(1)).unwrap_or(FORMAT_PLACES_MAX);
+    let places = places.clamp(0, FORMAT_PLACES_MAX) as u64;
+    let separators = digits / 3 + u64::from(places > 0) + 1;
+    Ok(connection_text(builder, digits + separators + places))
+}
+
+fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let value = frame.value(0)?;
+    let Some(places) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let places = places.clamp(0, FORMAT_PLACES_MAX) as u8;
+    let from = frame.result(0);
+    let mut plain = Vec::new();
+    if Domain::of(from) == Domain::Double {
+        let number = coerce::to_double(frame.context, value, from)?;
+        let unit = 10f64.powi(i32::from(places));
+        let rounded = (number * unit).round() / unit;
+        let number = if rounded.is_finite() { rounded } else { number };
+        types::number::write_fixed(number, places, &mut plain);
+    } else {
+        let number = coerce::to_decimal(frame.context, value, from)?;
+        number.with_scale(places).write_text(&mut plain);
+    }
+    let negative = plain.first() == Some(&b'-');
+    let digits = &plain[usize::from(negative)..];
+    let whole = digits.iter().position(|&byte| byte == b'.').unwrap_or(digits.len());
+    let mut out = Vec::with_capacity(plain.len() * 4 / 3 + 2);
+    if negative {
+        out.push(b'-');
+    }
+    for (i, &digit) in digits[..whole].iter().enumerate() {
+        if i > 0 && (whole - i).is_multiple_of(3) {
+            out.push(b',');
+        }
+        out.push(digit);
+    }
+    out.extend_from_slice(&digits[whole..]);
+    Ok(frame.keep(&out))
+}
+
+fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(connection_text(builder, 64))
+}
+
+fn charset(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(frame.keep(frame.result(0).collation().charset().name().as_bytes()))
+}
+
+fn collation(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(frame.keep(frame.result(0).collation().name().as_bytes()))
+}
+
+fn resolve_coercibility(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+    Ok(int(10, false))
+}
+
+fn coercibility(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(ValueRef::Int(frame.result(0).coercibility as i64))
+}

@@ -1,0 +1,362 @@
+//! Finding and replacing in texts.
+
+use super::typing::{compared, int, joined_text, resolve_int_3};
+use super::{Frame, Function, MANY, any_nullable};
+use crate::builder::{Builder, Domain};
+use crate::coerce;
+use crate::expression::Expr;
+use crate::result_type::ResultType;
+use types::{CollationId, SqlError, ValueRef, collation};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("locate", 2, 3, resolve_locate, locate),
+    Function::new("instr", 2, 2, resolve_locate, instr),
+    Function::new("replace", 3, 3, resolve_replace, replace),
+    Function::new("insert", 4, 4, resolve_insert, insert),
+    Function::new("field", 2, MANY, resolve_field, field),
+    Function::new("elt", 2, MANY, resolve_elt, elt),
+    Function::new("find_in_set", 2, 2, resolve_find_in_set, find_in_set),
+    Function::new("substring_index", 3, 3, resolve_substring_index, substring_index),
+    Function::new("strcmp", 2, 2, resolve_strcmp, strcmp),
+    Function::new("make_set", 2, MANY, resolve_make_set, make_set),
+    Function::new("export_set", 3, 5, resolve_export_set, export_set),
+];
+
+type Resolved = Result<ResultType, SqlError>;
+
+fn resolve_locate(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let nullable = any_nullable(arguments);
+    compared(builder, function, &mut arguments[..2])?;
+    Ok(int(11, nullable))
+}
+
+/// Collation of two texts that were brought to one character set.
+fn collation_of_pair(frame: &Frame<'_>, a: usize, b: usize) -> CollationId {
+    let (x, y) = (frame.result(a), frame.result(b));
+    match (x.is_string(), y.is_string()) {
+        (true, true) => {
+            let binary = CollationId::BINARY;
+            if x.collation() == binary || y.collation() == binary {
+                binary
+            } else if y.coercibility < x.coercibility {
+                y.collation()
+            } else {
+                x.collation()
+            }
+        }
+        (true, false) => x.collation(),
+        (false, true) => y.collation(),
+        _ => frame.context.settings.collation,
+    }
+}
+
+/// Position in characters, from 1, of a needle at or after character `from`; 0 if it is not
+/// there.
+fn position(collation: CollationId, text: &[u8], needle: &[u8], from: i64) -> i64 {
+    let info = collation.info();
+    let charset = info.charset;
+    let Ok(skipped) = usize::try_from(from - 1) else { return 0 };
+    if skipped > charset.character_count(text) {
+        return 0;
+    }
+    let start = charset.byte_offset(text, skipped);
+    match collation::find(info, text, needle, start) {
+        Some(at) => charset.character_count(&text[..at]) as i64 + 1,
+        None => 0,
+    }
+}
+
+fn locate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(needle) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(text) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let from = if frame.count() > 2 {
+        match frame.integer(2)? {
+            Some(from) => from,
+            None => return Ok(ValueRef::Null),
+        }
+    } else {
+        1
+    };
+    let collation = collation_of_pair(&frame, 0, 1);
+    Ok(ValueRef::Int(position(collation, text, needle, from)))
+}
+
+fn instr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(needle) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let collation = collation_of_pair(&frame, 0, 1);
+    Ok(ValueRef::Int(position(collation, text, needle, 1)))
+}
+
+fn resolve_replace(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
+    let growth = lengths[2].saturating_sub(lengths[1]);
+    let most = if lengths[1] > 0 { lengths[0] / lengths[1] } else { 0 };
+    joined_text(builder, function, arguments, lengths[0] + most * growth)
+}
+
+fn replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(from) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some(to) = frame.text(2)? else { return Ok(ValueRef::Null) };
+    if from.is_empty() || text.len() < from.len() {
+        return Ok(ValueRef::Bytes(text));
+    }
+    let charset = frame.collation().charset;
+    let (mut out, mut at) = (Vec::with_capacity(text.len()), 0);
+    while at < text.len() {
+        if text[at..].starts_with(from) {
+            out.extend_from_slice(to);
+            at += from.len();
+        } else {
+            let size = charset.character_bytes(&text[at..]);
+            out.extend_from_slice(&text[at..at + size]);
+            at += size;
+        }
+    }
+    frame.keep_limited(&out)
+}
+
+fn resolve_insert(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let characters = arguments[0].result.characters() + arguments[3].result.characters();
+    // The two texts are brought to one character set beside each other.
+    arguments.swap(1, 3);
+    let result = joined_text(builder, function, &mut arguments[..2], characters);
+    arguments.swap(1, 3);
+    result
+}
+
+fn insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(start) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let Some(length) = frame.integer(2)? else { return Ok(ValueRef::Null) };
+    let Some(new) = frame.text(3)? else { return Ok(ValueRef::Null) };
+    let charset = frame.collation().charset;
+    let count = charset.character_count(text) as i64;
+    if start < 1 || start > count {
+        return Ok(ValueRef::Bytes(text));
+    }
+    let removed = if length < 0 { i64::MAX } else { length };
+    let begin = charset.byte_offset(text, (start - 1) as usize);
+    let rest = &text[begin..];
+    let end = charset.byte_offset(rest, usize::try_from(removed).unwrap_or(usize::MAX));
+    let mut out = text[..begin].to_vec();
+    out.extend_from_slice(new);
+    out.extend_from_slice(&rest[end..]);
+    frame.keep_limited(&out)
+}
+
+fn resolve_field(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    if arguments.iter().all(|argument| argument.result.is_string()) {
+        compared(builder, function, arguments)?;
+    }
+    Ok(int(3, false))
+}
+
+fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let wanted = frame.value(0)?;
+    if wanted.is_null() {
+        return Ok(ValueRef::Int(0));
+    }
+    let texts = frame.arguments.iter().all(|argument| argument.result.is_string());
+    let domain = frame
+        .arguments
+        .iter()
+        .map(|argument| Domain::of(&argument.result))
+        .fold(Domain::Integer, Domain::join);
+    for i in 1..frame.count() {
+        let value = frame.value(i)?;
+        if value.is_null() {
+            continue;
+        }
+        let context = frame.context;
+        let equal = if texts {
+            let collation = collation_of_pair(&frame, 0, i).info();
+            let (a, b) = (wanted.bytes().unwrap_or(b""), value.bytes().unwrap_or(b""));
+            collation.equal(a, b)
+        } else if domain == Domain::Double {
+            coerce::to_double(context, wanted, frame.result(0))?
+                == coerce::to_double(context, value, frame.result(i))?
+        } else {
+            coerce::to_decimal(context, wanted, frame.result(0))?
+                == coerce::to_decimal(context, value, frame.result(i))?
+        };
+        if equal {
+            return Ok(ValueRef::Int(i as i64));
+        }
+    }
+    Ok(ValueRef::Int(0))
+}
+
+fn resolve_elt(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let values = &mut arguments[1..];
+    let characters = values.iter().map(|v| v.result.characters()).max().unwrap_or(0);
+    let scale = values.iter().map(|v| v.result.of_expression().column_type.scale).max();
+    let mut result = joined_text(builder, function, values, characters)?;
+    result.column_type.scale = scale.unwrap_or(0);
+    Ok(result)
+}
+
+fn elt(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let index = frame.integer(0)?.and_then(|index| usize::try_from(index).ok());
+    match index {
+        Some(index) if index >= 1 && index < frame.count() => {
+            Ok(frame.text(index)?.map_or(ValueRef::Null, ValueRef::Bytes))
+        }
+        _ => Ok(ValueRef::Null),
+    }
+}
+
+fn resolve_find_in_set(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    compared(builder, function, arguments)?;
+    resolve_int_3(builder, function, arguments)
+}
+
+fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(wanted) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(list) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    if list.is_empty() || wanted.contains(&b',') {
+        return Ok(ValueRef::Int(0));
+    }
+    let collation = collation_of_pair(&frame, 0, 1).info();
+    let found = list.split(|&byte| byte == b',').position(|item| collation.equal(item, wanted));
+    Ok(ValueRef::Int(found.map_or(0, |i| i as i64 + 1)))
+}
+
+fn resolve_substring_index(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let characters = arguments[0].result.characters();
+    joined_text(builder, function, &mut arguments[..2], characters)
+}
+
+fn substring_index(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(delimiter) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some(count) = frame.integer(2)? else { return Ok(ValueRef::Null) };
+    if delimiter.is_empty() || count == 0 {
+        return Ok(ValueRef::Bytes(b""));
+    }
+    let charset = frame.collation().charset;
+    let (mut starts, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        if text[at..].starts_with(delimiter) {
+            starts.push(at);
+            at += delimiter.len();
+        } else {
+            at += charset.character_bytes(&text[at..]);
+        }
+    }
+    let wanted = usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX);
+    if starts.len() < wanted {
+        return Ok(ValueRef::Bytes(text));
+    }
+    Ok(ValueRef::Bytes(if count > 0 {
+        &text[..starts[wanted - 1]]
+    } else {
+        &text[starts[starts.len() - wanted] + delimiter.len()..]
+    }))
+}
+
+fn resolve_strcmp(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    compared(builder, function, arguments)?;
+    Ok(int(2, any_nullable(arguments)))
+}
+
+fn strcmp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(a) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(b) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let order = collation_of_pair(&frame, 0, 1).info().compare(a, b);
+    Ok(ValueRef::Int(order as i64))
+}
+
+fn resolve_make_set(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let values = &mut arguments[1..];
+    let commas = values.len() as u64 - 1;
+    let characters = values.iter().map(|v| v.result.characters()).sum::<u64>() + commas;
+    joined_text(builder, function, values, characters)
+}
+
+fn make_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(bits) = frame.wide(0)? else { return Ok(ValueRef::Null) };
+    let (mut out, mut first) = (Vec::new(), true);
+    for i in 1..frame.count().min(65) {
+        if bits as u64 >> (i - 1) & 1 == 0 {
+            continue;
+        }
+        if let Some(text) = frame.text(i)? {
+            if !first {
+                out.push(b',');
+            }
+            out.extend_from_slice(text);
+            first = false;
+        }
+    }
+    Ok(frame.keep(&out))
+}
+
+fn resolve_export_set(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Resolved {
+    let longest = arguments[1].result.characters().max(arguments[2].result.characters());
+    let separator = arguments.get(3).map_or(1, |a| a.result.characters());
+    let end = arguments.len().min(4);
+    let result =
+        joined_text(builder, function, &mut arguments[1..end], longest * 64 + separator * 63)?;
+    Ok(result)
+}
+
+fn export_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(bits) = frame.wide(0)? else { return Ok(ValueRef::Null) };
+    let Some(on) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some(off) = frame.text(2)? else { return Ok(ValueRef::Null) };
+    let separator = if frame.count() > 3 { frame.text(3)? } else { Some(&b","[..]) };
+    let Some(separator) = separator else { return Ok(ValueRef::Null) };
+    let count = if frame.count() > 4 { frame.integer(4)? } else { Some(64) };
+    let Some(count) = count else { return Ok(ValueRef::Null) };
+    let count = if (0..=64).contains(&count) { count } else { 64 };
+    let mut out = Vec::new();
+    for i in 0..count {
+        if i > 0 {
+            out.extend_from_slice(separator);
+        }
+        out.extend_from_slice(if bits as u64 >> i & 1 == 1 { on } else { off });
+    }
+    Ok(frame.keep(&out))
+}

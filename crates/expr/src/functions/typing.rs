@@ -1,0 +1,141 @@
+//! Result types that many functions share.
+
+use super::{Function, any_nullable};
+use crate::builder::{Builder, CollationUse, aggregate_collations};
+use crate::expression::Expr;
+use crate::result_type::{Coercibility, ResultType};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
+
+/// Characters that a text may have whose length is not known before it runs.
+pub(crate) const UNKNOWN_CHARACTERS: u64 = 16_777_216;
+
+/// INT of so many characters.
+pub(crate) fn int(length: u32, nullable: bool) -> ResultType {
+    let mut column_type = ColumnType::integer(TypeKind::Int, false);
+    column_type.length = length;
+    column_type.precision = (length - u32::from(length > 1)).min(10) as u8;
+    ResultType::of(column_type, nullable)
+}
+
+/// A constant integer argument.
+pub(crate) fn constant_integer(argument: Option<&Expr>) -> Option<i64> {
+    match argument?.literal()? {
+        Value::Int(v) => Some(*v),
+        Value::UInt(v) => Some(i64::try_from(*v).unwrap_or(i64::MAX)),
+        Value::Decimal(v) => Some(v.to_i64().0),
+        Value::Double(v) => Some(v.round_ties_even() as i64),
+        Value::Bytes(text) => Some(types::number::parse_integer(text).value.to_i64().0),
+        _ => None,
+    }
+}
+
+/// Collation of a result made from one argument: its own, the connection's for a number.
+pub(crate) fn collation_of(
+    builder: &Builder<'_>,
+    argument: &Expr,
+) -> (CollationId, Coercibility, bool) {
+    let result = &argument.result;
+    if result.is_string() {
+        (result.collation(), result.coercibility, result.ascii)
+    } else if result.column_type.kind == TypeKind::Null {
+        (CollationId::BINARY, Coercibility::Ignorable, true)
+    } else {
+        (builder.connection_collation(), Coercibility::Coercible, true)
+    }
+}
+
+/// A text of so many characters in the collation of one argument.
+pub(crate) fn text_like(builder: &Builder<'_>, argument: &Expr, characters: u64) -> ResultType {
+    let (collation, coercibility, ascii) = collation_of(builder, argument);
+    let coercibility = coercibility.min(Coercibility::Coercible);
+    ResultType::string(characters, collation, coercibility, ascii, true)
+}
+
+/// A text in the connection's collation.
+pub(crate) fn connection_text(builder: &Builder<'_>, characters: u64) -> ResultType {
+    let collation = builder.connection_collation();
+    ResultType::string(characters, collation, Coercibility::Coercible, true, true)
+}
+
+/// Bytes.
+pub(crate) fn bytes(length: u64) -> ResultType {
+    let collation = CollationId::BINARY;
+    ResultType::string(length, collation, Coercibility::Coercible, false, true)
+}
+
+/// The same without digits after the point in its metadata.
+pub(crate) fn plain(mut result: ResultType) -> ResultType {
+    result.column_type.scale = 0;
+    result
+}
+
+/// Longest text of an argument in bytes.
+pub(crate) fn argument_bytes(argument: &Expr) -> u64 {
+    let result = &argument.result;
+    if result.is_string() {
+        result.column_type.max_bytes()
+    } else {
+        u64::from(result.text_length())
+    }
+}
+
+/// Joins the collations of all arguments and gives a text of so many characters.
+pub(crate) fn joined_text(
+    builder: &Builder<'_>,
+    function: &Function,
+    arguments: &mut [Expr],
+    characters: u64,
+) -> Result<ResultType, SqlError> {
+    let (collation, coercibility, ascii) =
+        aggregate_collations(builder, function.name(), arguments, CollationUse::Join)?;
+    Ok(ResultType::string(characters, collation, coercibility, ascii, true))
+}
+
+/// Brings arguments to one collation for comparing them.
+pub(crate) fn compared(
+    builder: &Builder<'_>,
+    function: &Function,
+    arguments: &mut [Expr],
+) -> Result<CollationId, SqlError> {
+    let (collation, ..) =
+        aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
+    Ok(collation)
+}
+
+/// DOUBLE, NULL possible.
+pub(crate) fn resolve_double(
+    _: &Builder<'_>,
+    _: &'static Function,
+    _: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    Ok(ResultType::double(true))
+}
+
+/// Text as long as the first argument.
+pub(crate) fn resolve_text_like(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut Vec<Expr>,
+) -> Result<ResultType, SqlError> {
+    Ok(text_like(builder, &arguments[0], arguments[0].result.characters()))
+}
+
+macro_rules! resolve_ints {
+    ($($name:ident = $length:literal;)*) => {$(
+        /// INT of this length, NULL if an argument can be.
+        pub(crate) fn $name(
+            _: &Builder<'_>,
+            _: &'static Function,
+            arguments: &mut Vec<Expr>,
+        ) -> Result<ResultType, SqlError> {
+            Ok(int($length, any_nullable(arguments)))
+        }
+    )*};
+}
+
+resolve_ints! {
+    resolve_int_2 = 2;
+    resolve_int_3 = 3;
+    resolve_int_7 = 7;
+    resolve_int_10 = 10;
+}
