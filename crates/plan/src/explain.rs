@@ -56,11 +56,8 @@ fn deletes_all(select: &SelectPlan) -> bool {
 fn columns() -> Vec<ResultColumn> {
     let utf8 = CollationId::UTF8MB4_GENERAL_CI;
     let text = |length| ColumnType::text(TypeKind::VarChar, length, utf8);
-    let number = || {
-        let mut number = ColumnType::integer(TypeKind::BigInt, false);
-        number.length = 10;
-        number
-    };
+    let mut number = ColumnType::integer(TypeKind::BigInt, true);
+    number.length = 3;
     let column = |name: &str, column_type, nullable| ResultColumn {
         name: name.to_string(),
         org_name: String::new(),
@@ -71,7 +68,7 @@ fn columns() -> Vec<ResultColumn> {
         flags: if nullable { 0 } else { flags::NOT_NULL },
     };
     vec![
-        column("id", number(), true),
+        column("id", number, true),
         column("select_type", text(19), false),
         column("table", text(64), true),
         column("type", text(10), true),
@@ -79,14 +76,14 @@ fn columns() -> Vec<ResultColumn> {
         column("key", text(64), true),
         column("key_len", text(4096), true),
         column("ref", text(2048), true),
-        column("rows", number(), true),
+        column("rows", text(64), true),
         column("Extra", text(255), false),
     ]
 }
 
 /// A row before it becomes values.
 struct Row {
-    id: Option<i64>,
+    id: Option<u64>,
     select_type: String,
     table: Option<String>,
     kind: Option<&'static str>,
@@ -99,7 +96,7 @@ struct Row {
 }
 
 impl Row {
-    fn new(id: i64, select_type: &str) -> Self {
+    fn new(id: u64, select_type: &str) -> Self {
         Self {
             id: Some(id),
             select_type: select_type.to_string(),
@@ -117,7 +114,7 @@ impl Row {
     fn values(self) -> Vec<Value> {
         let text = |text: Option<String>| text.map_or(Value::Null, Value::text);
         vec![
-            self.id.map_or(Value::Null, Value::Int),
+            self.id.map_or(Value::Null, Value::UInt),
             Value::text(self.select_type),
             text(self.table),
             text(self.kind.map(str::to_string)),
@@ -125,7 +122,7 @@ impl Row {
             text(self.key),
             text(self.key_length),
             text(self.reference),
-            self.rows.map_or(Value::Null, |rows| Value::Int(i64::try_from(rows).unwrap_or(0))),
+            text(self.rows.map(|rows| rows.to_string())),
             text(self.extra),
         ]
     }
@@ -134,11 +131,11 @@ impl Row {
 #[derive(Default)]
 struct Explain {
     rows: Vec<Row>,
-    last_id: i64,
+    last_id: u64,
 }
 
 impl Explain {
-    fn next_id(&mut self) -> i64 {
+    fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
     }
@@ -158,7 +155,7 @@ impl Explain {
     }
 
     /// A query; `simple` is what it is called when nothing else is in it. Returns its id.
-    fn query(&mut self, query: &QueryPlan, simple: &str) -> i64 {
+    fn query(&mut self, query: &QueryPlan, simple: &str) -> u64 {
         let id = self.next_id();
         match query {
             QueryPlan::Select(select) => {
@@ -187,7 +184,7 @@ impl Explain {
         id
     }
 
-    fn member(&mut self, query: &QueryPlan, id: i64, select_type: &str) {
+    fn member(&mut self, query: &QueryPlan, id: u64, select_type: &str) {
         match query {
             QueryPlan::Select(select) => self.block(select, id, select_type),
             QueryPlan::Set(_) => {
@@ -196,7 +193,7 @@ impl Explain {
         }
     }
 
-    fn block(&mut self, select: &SelectPlan, id: i64, select_type: &str) {
+    fn block(&mut self, select: &SelectPlan, id: u64, select_type: &str) {
         if let Some(text) = without_tables(select) {
             let mut row = Row::new(id, select_type);
             row.extra = Some(text.to_string());
@@ -207,7 +204,7 @@ impl Explain {
                 let first = number == 0;
                 let mut row = step_row(step, id, select_type, &select.tables[..number]);
                 if let TableSource::Derived(query) = &step.source {
-                    let derived = self.last_id + 1 + inner.len() as i64;
+                    let derived = self.last_id + 1 + inner.len() as u64;
                     row.table = Some(format!("<derived{derived}>"));
                     inner.push(&**query);
                 }
@@ -291,7 +288,7 @@ fn push_extra(row: &mut Row, words: Vec<&str>) {
     }
 }
 
-fn step_row(step: &TableStep, id: i64, select_type: &str, before: &[TableStep]) -> Row {
+fn step_row(step: &TableStep, id: u64, select_type: &str, before: &[TableStep]) -> Row {
     let mut row = Row::new(id, select_type);
     row.table = Some(step.alias.clone());
     row.rows = Some(step.rows_estimate);

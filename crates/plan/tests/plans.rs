@@ -84,7 +84,7 @@ impl Desk {
             let values = row.iter().map(|value| match value {
                 Value::Null => "NULL".to_string(),
                 Value::Bytes(text) => String::from_utf8_lossy(text).into_owned(),
-                Value::Int(number) => number.to_string(),
+                Value::UInt(number) => number.to_string(),
                 other => format!("{other:?}"),
             });
             values.collect::<Vec<_>>().join(" | ") + "\n"

@@ -145,7 +145,8 @@ impl<'q> Binder<'_, '_, 'q> {
     fn bind_user_variable(&mut self, name: &str) -> Expr {
         self.reusable = false;
         let variables = self.context.eval.variables.borrow();
-        let result = variables.get(&name.to_lowercase()).map(|variable| variable.result);
+        let known = variables.get(&name.to_lowercase());
+        let result = known.map(|variable| variable_type(variable.result));
         drop(variables);
         self.builder().user_variable(name, result)
     }
@@ -238,6 +239,28 @@ impl<'q> Binder<'_, '_, 'q> {
             Some(first) => Ok(self.builder().column(first + position, bound.result, name)),
             None => Ok(self.builder().computed(types::Value::Null, bound.result)),
         }
+    }
+}
+
+/// A variable has the widest type of its value's family.
+fn variable_type(result: ResultType) -> ResultType {
+    const TEXT_CHARACTERS: u32 = 16_777_215;
+    let kind = result.column_type.kind;
+    if kind.is_string() {
+        let mut text = result.with_nullable(true);
+        text.column_type.kind = types::TypeKind::LongText;
+        text.column_type.length = TEXT_CHARACTERS;
+        return text;
+    }
+    match kind {
+        types::TypeKind::Decimal => ResultType::decimal(65, 38, false, true),
+        kind if kind.is_integer() => {
+            let mut integer = ResultType::bigint(result.column_type.unsigned, true);
+            integer.column_type.length = 20;
+            integer
+        }
+        kind if kind.is_floating() => ResultType::double(true),
+        _ => result,
     }
 }
 

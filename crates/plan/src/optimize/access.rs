@@ -191,23 +191,34 @@ impl Problem<'_> {
             && found.used_parts == full
             && definition.parts.iter().all(|part| part.prefix.is_none())
             && point_key(&found.ranges).is_some();
+        let is_constant = point_key(&found.ranges).is_some_and(|key| reads_nothing(&key));
         let order = self.order_of(source, entry, index, found.equal_parts, is_point);
         let direction = order.unwrap_or(ScanDirection::Forward);
         let access = match (is_point, point_key(&found.ranges)) {
             (true, Some(key)) => Access::Point { key },
             _ => Access::Ranges { index, ranges: found.ranges, direction, covering },
         };
+        let ranges_cost = count * cost::DESCENT + rows * (row_cost + self.lock_cost());
         // Conditions that made the ranges leave everything that the ranges give.
         let selectivity = selectivity(usable, found.used_parts);
         Candidate {
             access,
-            cost: count * cost::DESCENT + rows * row_cost,
+            cost: match is_point {
+                true if is_constant => cost::POINT,
+                true => cost::POINT_OF_JOIN,
+                false => ranges_cost,
+            },
             once: 0.0,
             rows,
             selectivity,
             ordered: order.is_some(),
             possible_keys: Vec::new(),
         }
+    }
+
+    /// What a row lock costs, most of it paid by others.
+    fn lock_cost(&self) -> f64 {
+        if self.lock == LockMode::None { 0.0 } else { cost::LOCKED_ROW }
     }
 
     fn scan(
@@ -231,7 +242,7 @@ impl Problem<'_> {
         let direction = order.unwrap_or(ScanDirection::Forward);
         Some(Candidate {
             access: Access::Scan { index, direction, covering },
-            cost: numbers.rows * row_cost,
+            cost: cost::DESCENT + numbers.rows * (row_cost + self.lock_cost()),
             once: 0.0,
             rows: numbers.rows,
             selectivity: selectivity(usable, 0),
@@ -434,6 +445,13 @@ fn point_key(ranges: &[RangePlan]) -> Option<Vec<Expr>> {
         RangeValue::NullSafe(_) | RangeValue::Null => None,
     });
     values.collect()
+}
+
+/// Whether values depend on no row.
+fn reads_nothing(values: &[Expr]) -> bool {
+    let mut free = true;
+    values.iter().for_each(|value| value.for_each_column(&mut |_| free = false));
+    free
 }
 
 /// The share of rows that conditions leave; `used` of them have made the access already.

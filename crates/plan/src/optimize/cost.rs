@@ -8,6 +8,12 @@ pub(super) const COVERED_ROW: f64 = 0.8;
 pub(super) const FETCHED_ROW: f64 = 4.0;
 /// Coming to the first key of a range.
 pub(super) const DESCENT: f64 = 3.0;
+/// One row by its whole clustered key, known from the start.
+pub(super) const POINT: f64 = 1.0;
+/// One row by its whole clustered key, taken from the rows of other tables.
+pub(super) const POINT_OF_JOIN: f64 = 2.0;
+/// A row that is locked whether it is wanted or not.
+pub(super) const LOCKED_ROW: f64 = 5.0;
 /// A row put into a hash table.
 pub(super) const HASHED_ROW: f64 = 0.7;
 /// A probe of a hash table.

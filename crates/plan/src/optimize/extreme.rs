@@ -6,7 +6,7 @@ use crate::bind::set::empty_select;
 use crate::bind::table::Source;
 use crate::context::PlanContext;
 use crate::physical::{
-    Access, LimitPlan, QueryPlan, ResultColumn, SelectPlan, TableSource, TableStep,
+    Access, LimitPlan, QueryPlan, ResultColumn, SelectPlan, SortKey, TableSource, TableStep,
 };
 use engine_api::{LockMode, ScanDirection};
 use expr::aggregate::AggregateFunction;
@@ -29,6 +29,7 @@ pub(super) fn plan(
     inner.outer_columns = plan.outer_columns;
     inner.frame_columns = plan.frame_columns;
     inner.limit = LimitPlan { count: Some(builder.integer(1)), offset: None };
+    inner.order_by = vec![SortKey { position: 0, descending }];
     let mut conjuncts = conjuncts.to_vec();
     conjuncts.push(builder.is(column.clone(), Test::Null, true)?);
     let wanted = Some(WantedOrder { keys: vec![(column.clone(), descending)] });

@@ -95,7 +95,10 @@ impl Parser<'_> {
     /// `(arguments)` of an ordinary function, and OVER.
     fn plain_call(&mut self, name: String) -> Result<Expression> {
         self.expect(Symbol::LeftParenthesis)?;
-        let arguments = self.arguments()?;
+        let arguments = match arity(&name) {
+            Some((least, most)) => self.counted_arguments(least, most)?,
+            None => self.arguments()?,
+        };
         let call = Expression::Function(Box::new(FunctionCall { schema: None, name, arguments }));
         self.over(call)
     }
@@ -107,6 +110,23 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         let arguments = self.list(Self::expression)?;
+        self.expect(Symbol::RightParenthesis)?;
+        Ok(arguments)
+    }
+
+    /// Arguments of a function whose number of them is a matter of grammar.
+    fn counted_arguments(&mut self, least: usize, most: usize) -> Result<Vec<Expression>> {
+        let mut arguments = Vec::new();
+        while arguments.len() < most && !(arguments.is_empty() && self.at(Symbol::RightParenthesis))
+        {
+            if !arguments.is_empty() && !self.eat(Symbol::Comma) {
+                break;
+            }
+            arguments.push(self.expression()?);
+        }
+        if arguments.len() < least {
+            return Err(self.unexpected());
+        }
         self.expect(Symbol::RightParenthesis)?;
         Ok(arguments)
     }
@@ -466,6 +486,38 @@ impl Parser<'_> {
             _ => Ok(Expression::Row(items)),
         }
     }
+}
+
+/// Fewest and most arguments of functions that the grammar itself knows.
+fn arity(name: &str) -> Option<(usize, usize)> {
+    const KNOWN: [(&str, usize, usize); 24] = [
+        ("ascii", 1, 1),
+        ("charset", 1, 1),
+        ("collation", 1, 1),
+        ("date", 1, 1),
+        ("day", 1, 1),
+        ("format", 2, 3),
+        ("hour", 1, 1),
+        ("if", 3, 3),
+        ("insert", 4, 4),
+        ("left", 2, 2),
+        ("microsecond", 1, 1),
+        ("minute", 1, 1),
+        ("mod", 2, 2),
+        ("month", 1, 1),
+        ("quarter", 1, 1),
+        ("repeat", 2, 2),
+        ("replace", 3, 3),
+        ("reverse", 1, 1),
+        ("right", 2, 2),
+        ("second", 1, 1),
+        ("time", 1, 1),
+        ("timestamp", 1, 2),
+        ("truncate", 2, 2),
+        ("year", 1, 1),
+    ];
+    let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name));
+    known.map(|(_, least, most)| (*least, *most))
 }
 
 /// The aggregate function of this name in lower case.

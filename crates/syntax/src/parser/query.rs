@@ -273,7 +273,7 @@ impl Parser<'_> {
         }
         let start = self.token.start;
         let expression = self.expression()?;
-        let text = self.source(start, self.previous_end);
+        let text = without_version_marks(self.source(start, self.previous_end));
         let alias = self.alias(true)?;
         Ok(SelectItem::Expression { expression, alias, text })
     }
@@ -507,4 +507,29 @@ impl Parser<'_> {
             _ => Err(self.unexpected()),
         }
     }
+}
+
+/// Source text without the marks of version comments, as MariaDB names items by it.
+fn without_version_marks(text: String) -> String {
+    if !text.contains("/*!") && !text.contains("/*M!") {
+        return text;
+    }
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    let mut open = false;
+    while !rest.is_empty() {
+        let mark = ["/*!", "/*M!"].iter().find(|mark| rest.starts_with(**mark));
+        if let Some(mark) = mark {
+            rest = rest[mark.len()..].trim_start_matches(|c: char| c.is_ascii_digit());
+            open = true;
+        } else if open && rest.starts_with("*/") {
+            rest = &rest[2..];
+            open = false;
+        } else {
+            let next = rest.chars().next().map_or(1, char::len_utf8);
+            result.push_str(&rest[..next]);
+            rest = &rest[next..];
+        }
+    }
+    result
 }
