@@ -7,6 +7,7 @@
 //! write, rollback        one entry: versions and locks decided under its latch; undoing it
 //! ddl, build, shape      trees of tables; index builds; what the engine knows of tables
 //! purge, checkpoint      background work
+//! offline                `gannet check`
 //! recovery               redo, undo of what did not commit, leftovers
 //! ```
 //!
@@ -26,6 +27,7 @@ mod engine;
 mod error;
 mod keys;
 pub mod memory;
+pub mod offline;
 mod options;
 mod purge;
 mod range;

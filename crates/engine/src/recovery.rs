@@ -110,6 +110,16 @@ impl Places {
             marker: datadir.join("creating"),
         }
     }
+
+    /// Keeps other servers out while the file returned is open.
+    pub(crate) fn lock_exclusively(&self, datadir: &Path) -> Result<File> {
+        let lock = OpenOptions::new().create(true).open(&self.lock);
+        let lock = io("open", &self.lock, lock)?;
+        if !io("lock", &self.lock, lock.try_lock_exclusive())? {
+            return Err(OpenError::Locked(datadir.to_owned()));
+        }
+        Ok(lock)
+    }
 }
 
 fn io<T>(action: &'static str, path: &Path, result: std::io::Result<T>) -> Result<T> {
@@ -149,7 +159,7 @@ pub(crate) fn encode_anchor(root: PageId, class: u8, scan_lsn: Lsn) -> Vec<u8> {
     bytes
 }
 
-fn decode_anchor(bytes: &[u8]) -> Option<(PageId, u8, Lsn)> {
+pub(crate) fn decode_anchor(bytes: &[u8]) -> Option<(PageId, u8, Lsn)> {
     let (&version, rest) = bytes.split_first()?;
     let (root, rest) = rest.split_first_chunk::<8>()?;
     let (&class, rest) = rest.split_first()?;
@@ -181,11 +191,7 @@ pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> 
     if let Some(parent) = options.datadir.parent().filter(|it| !it.as_os_str().is_empty()) {
         io("sync", parent, runtime::fs::sync_dir(parent))?;
     }
-    let lock = OpenOptions::new().create(true).open(&places.lock);
-    let lock = io("open", &places.lock, lock)?;
-    if !io("lock", &places.lock, lock.try_lock_exclusive())? {
-        return Err(OpenError::Locked(options.datadir));
-    }
+    let lock = places.lock_exclusively(&options.datadir)?;
     remove_files(&places.temporary)?;
     let is_unfinished = io("look for", &places.marker, runtime::fs::exists(&places.marker))?;
     let superblock = if is_unfinished { None } else { Superblock::load(&places.data)? };
