@@ -11,7 +11,7 @@ use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::UpdatePlan;
 use std::sync::Arc;
-use types::{Level, Value, ValueRef, Warning};
+use types::{Value, ValueRef};
 
 /// A frame whose first columns are a row that is being changed.
 pub trait ChangingRow: Columns {
@@ -110,12 +110,9 @@ impl Updater<'_> {
         match updated.map_err(|error| in_table(error, name))? {
             Ok(()) => self.changed += 1,
             Err(duplicate) => {
-                let error = self.maker.duplicate(exec, &frame.row, &duplicate);
                 if !self.plan.ignore {
-                    return Err(error.into());
+                    return Err(self.maker.duplicate(exec, &frame.row, &duplicate).into());
                 }
-                let warning = Warning { level: Level::Warning, ..Warning::from(&error) };
-                exec.eval.push_warning(warning);
             }
         }
         Ok(())

@@ -100,7 +100,7 @@ pub fn definition(
     let mut parts: Vec<IndexPart> = Vec::with_capacity(written.parts.len());
     let mut bytes = 0;
     for part in &written.parts {
-        let made = index_part(table, part, is_primary(written))?;
+        let made = index_part(table, part, written.kind)?;
         if parts.iter().any(|other| other.column == made.column) {
             return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&part.column]).into());
         }
@@ -127,8 +127,10 @@ pub fn definition(
 fn index_part(
     table: &TableDefinition,
     written: &IndexPartSpecification,
-    primary: bool,
+    index: IndexKind,
 ) -> Result<IndexPart, ExecError> {
+    // A plain index may hold a part of each value; a unique one would then say too much.
+    let (primary, prefix_if_needed) = (index == IndexKind::Primary, index == IndexKind::Plain);
     let name = &written.column;
     let missing = || SqlError::new(&codes::KEY_COLUMN_DOES_NOT_EXIST, &[name]);
     let position = table.column_position(name).ok_or_else(missing)?;
@@ -148,6 +150,9 @@ fn index_part(
         }
         Some(prefix) if !kind.is_large() && prefix == length => None,
         Some(prefix) => Some(prefix.min(KEY_BYTES_MAX) as u32),
+        None if kind.is_large() && prefix_if_needed => {
+            Some((KEY_BYTES_MAX / u64::from(column_type.collation.charset().max_bytes())) as u32)
+        }
         None if kind.is_large() => {
             return Err(SqlError::new(&codes::BLOB_KEY_WITHOUT_LENGTH, &[name]).into());
         }
