@@ -251,7 +251,13 @@ impl Shared {
                 }
             }
             self.hand_to_flushers(cold);
-            if self.frames.occupied(chunk).is_empty() {
+            let occupied = self.frames.occupied(chunk);
+            let pins = |frame: u32| self.frames.descriptor(frame).pins.load(Ordering::Relaxed);
+            if occupied.iter().any(|&frame| pins(frame) > 0) {
+                // Somebody pinned a page here since, perhaps for good: another chunk will do.
+                probe!("pagestore_drain_given_up");
+                self.frames.cancel_drain(chunk);
+            } else if occupied.is_empty() {
                 self.frames.finish_drain(chunk);
                 add(&self.counters.rebalanced_chunks, 1);
                 probe!("pagestore_chunk_changed_class");

@@ -271,9 +271,32 @@ impl Frames {
             .collect()
     }
 
+    /// A draining chunk stays with its class after all.
+    pub(crate) fn cancel_drain(&self, chunk: u32) {
+        let class = self.drained_class(chunk);
+        let mut frames = self.class(class).lock();
+        let mut draining = self.draining.lock();
+        if !draining.contains(&chunk) {
+            return;
+        }
+        draining.retain(|&other| other != chunk);
+        self.chunk_class[chunk as usize].store(class, Ordering::Relaxed);
+        frames.chunks.push(chunk);
+        let is_free = |&frame: &u32| self.descriptor(frame).pid.load(Ordering::Relaxed) == NO_PAGE;
+        frames.free.extend(self.frames_of(chunk, class).filter(is_free));
+        self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
+        self.counts(class)
+            .total
+            .fetch_add(self.frames_per_chunk(class) as usize, Ordering::Relaxed);
+    }
+
     /// A draining chunk is empty: any class may have it.
     pub(crate) fn finish_drain(&self, chunk: u32) {
-        self.draining.lock().retain(|&other| other != chunk);
+        let mut draining = self.draining.lock();
+        if !draining.contains(&chunk) {
+            return;
+        }
+        draining.retain(|&other| other != chunk);
         self.chunk_class[chunk as usize].store(CHUNK_UNASSIGNED, Ordering::Relaxed);
         self.unassigned.lock().push(chunk);
     }
@@ -314,7 +337,11 @@ mod tests {
         }
         assert!(frames.take_free(13).is_none(), "freed frames of the chunk are not handed out");
         assert!(frames.occupied(chunk).is_empty());
+        frames.cancel_drain(chunk);
+        let again = frames.take_free(13).expect("its class has it back");
+        frames.give_back(again, 13);
+        assert_eq!(frames.start_drain(13, 1).map(|it| frames.occupied(it).len()), Some(4));
         frames.finish_drain(chunk);
-        assert!(frames.take_free(15).is_some());
+        assert!(frames.take_free(15).is_none(), "that chunk was not draining");
     }
 }
