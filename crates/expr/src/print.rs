@@ -106,25 +106,8 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
         | ExprKind::CompareRows { operator, left, right, .. } => {
             infix(left, operator.symbol(), right, own, formatter)
         }
-        ExprKind::Between { operand: inner, low, high, negated, .. } => {
-            operand(inner, own + 1, formatter)?;
-            write!(formatter, "{} between ", not(*negated))?;
-            operand(low, own + 1, formatter)?;
-            formatter.write_str(" and ")?;
-            operand(high, own + 1, formatter)
-        }
-        ExprKind::In { operand: inner, list: candidates, negated } => {
-            operand(inner, own + 1, formatter)?;
-            write!(formatter, "{} in (", not(*negated))?;
-            for (i, (candidate, _)) in candidates.iter().enumerate() {
-                write!(formatter, "{}{candidate}", if i > 0 { "," } else { "" })?;
-            }
-            formatter.write_str(")")
-        }
-        ExprKind::Like { operand: inner, pattern, negated, .. } => {
-            operand(inner, own + 1, formatter)?;
-            write!(formatter, "{} like ", not(*negated))?;
-            operand(pattern, own + 1, formatter)
+        ExprKind::Between { .. } | ExprKind::In { .. } | ExprKind::Like { .. } => {
+            print_predicate(expr, own, formatter)
         }
         ExprKind::Arithmetic { operator, left, right } => {
             infix(left, operator.symbol(), right, own, formatter)
@@ -135,17 +118,8 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
             write!(formatter, " {sign} interval {amount} {}", unit.name())
         }
         ExprKind::Case { operand: subject, branches, otherwise } => {
-            formatter.write_str("case ")?;
-            if let Some((subject, _)) = subject {
-                write!(formatter, "{subject} ")?;
-            }
-            for (when, then) in branches {
-                write!(formatter, "when {when} then {then} ")?;
-            }
-            if let Some(otherwise) = otherwise {
-                write!(formatter, "else {otherwise} ")?;
-            }
-            formatter.write_str("end")
+            let subject = subject.as_ref().map(|(subject, _)| subject.as_ref());
+            print_case(subject, branches, otherwise.as_deref(), formatter)
         }
         ExprKind::Cast { operand: inner, .. } => print_cast(expr, inner, formatter),
         ExprKind::ConvertText(inner) => {
@@ -158,17 +132,9 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
                 write!(formatter, "convert({inner} using {})", target.charset().name())
             }
         }
-        ExprKind::UnitCall { function, unit, arguments } => match function.name() {
-            "extract" => {
-                formatter.write_str("extract(")?;
-                write!(formatter, "{} from {})", unit.name(), arguments[0])
-            }
-            name => {
-                write!(formatter, "{name}({},", unit.name().to_uppercase())?;
-                list(arguments, ",", 0, formatter)?;
-                formatter.write_str(")")
-            }
-        },
+        ExprKind::UnitCall { function, unit, arguments } => {
+            print_unit_call(function.name(), unit.name(), arguments, formatter)
+        }
         ExprKind::Call { function, arguments } => {
             print_call(function.name(), arguments, own, formatter)
         }
@@ -254,5 +220,66 @@ fn print_cast(expr: &Expr, inner: &Expr, formatter: &mut Formatter<'_>) -> fmt::
             write!(formatter, "char({}) charset {charset}", column_type.length)?;
         }
     }
+    formatter.write_str(")")
+}
+
+/// BETWEEN, IN and LIKE.
+fn print_predicate(expr: &Expr, own: u8, formatter: &mut Formatter<'_>) -> fmt::Result {
+    match &expr.kind {
+        ExprKind::Between { operand: inner, low, high, negated, .. } => {
+            operand(inner, own + 1, formatter)?;
+            write!(formatter, "{} between ", not(*negated))?;
+            operand(low, own + 1, formatter)?;
+            formatter.write_str(" and ")?;
+            operand(high, own + 1, formatter)
+        }
+        ExprKind::In { operand: inner, list: candidates, negated } => {
+            operand(inner, own + 1, formatter)?;
+            write!(formatter, "{} in (", not(*negated))?;
+            for (i, (candidate, _)) in candidates.iter().enumerate() {
+                write!(formatter, "{}{candidate}", if i > 0 { "," } else { "" })?;
+            }
+            formatter.write_str(")")
+        }
+        ExprKind::Like { operand: inner, pattern, negated, .. } => {
+            operand(inner, own + 1, formatter)?;
+            write!(formatter, "{} like ", not(*negated))?;
+            operand(pattern, own + 1, formatter)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn print_case(
+    subject: Option<&Expr>,
+    branches: &[(Expr, Expr)],
+    otherwise: Option<&Expr>,
+    formatter: &mut Formatter<'_>,
+) -> fmt::Result {
+    formatter.write_str("case ")?;
+    if let Some(subject) = subject {
+        write!(formatter, "{subject} ")?;
+    }
+    for (when, then) in branches {
+        write!(formatter, "when {when} then {then} ")?;
+    }
+    if let Some(otherwise) = otherwise {
+        write!(formatter, "else {otherwise} ")?;
+    }
+    formatter.write_str("end")
+}
+
+fn print_unit_call(
+    name: &str,
+    unit: &str,
+    arguments: &[Expr],
+    formatter: &mut Formatter<'_>,
+) -> fmt::Result {
+    if name == "extract" {
+        write!(formatter, "extract({unit} from ")?;
+    } else {
+        write!(formatter, "{name}({},", unit.to_uppercase())?;
+    }
+    list(arguments, ",", 0, formatter)?;
     formatter.write_str(")")
 }

@@ -4,7 +4,7 @@ use super::{Aggregate, AggregateFunction, ConcatOptions};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
 use crate::expression::Expr;
 use crate::result_type::ResultType;
-use types::{ColumnType, SqlError, TypeKind, codes};
+use types::{SqlError, TypeKind, codes};
 
 /// Digits that SUM adds for the number of rows.
 const SUM_DIGITS: u32 = 22;
@@ -82,30 +82,32 @@ impl Builder<'_> {
                 result
             }
             F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance => {
-                let mut column_type = ColumnType::double();
-                column_type.length = 23;
-                let exact = Domain::of(&argument) != Domain::Double;
-                if exact {
-                    let increment = self.settings().div_precision_increment;
-                    column_type.scale = argument.decimal_scale() + increment;
-                    column_type.length = 17 + u32::from(column_type.scale);
-                }
-                ResultType::of(column_type, true)
+                self.deviation_result(&argument)
             }
-            F::GroupConcat => {
-                let (collation, coercibility, ascii) =
-                    aggregate_collations(self, "group_concat", arguments, CollationUse::Join)?;
-                let length = self.settings().group_concat_max_len as u64;
-                let characters = length / u64::from(collation.charset().max_bytes());
-                let mut result =
-                    ResultType::string(characters, collation, coercibility, ascii, true);
-                if length > 512 {
-                    let binary = collation == types::CollationId::BINARY;
-                    result.column_type.kind =
-                        if binary { TypeKind::MediumBlob } else { TypeKind::MediumText };
-                }
-                result
-            }
+            F::GroupConcat => return self.concat_result(arguments),
         })
+    }
+
+    /// Deviations are DOUBLE, with fixed digits for exact arguments.
+    fn deviation_result(&self, argument: &ResultType) -> ResultType {
+        if Domain::of(argument) == Domain::Double {
+            return ResultType::double(true);
+        }
+        let increment = self.settings().div_precision_increment;
+        ResultType::double_of_scale(argument.decimal_scale() + increment, true)
+    }
+
+    fn concat_result(&self, arguments: &mut [Expr]) -> Result<ResultType, SqlError> {
+        let (collation, coercibility, ascii) =
+            aggregate_collations(self, "group_concat", arguments, CollationUse::Join)?;
+        let length = self.settings().group_concat_max_len as u64;
+        let characters = length / u64::from(collation.charset().max_bytes());
+        let mut result = ResultType::string(characters, collation, coercibility, ascii, true);
+        if length > 512 && !result.column_type.kind.is_large() {
+            let binary = collation == types::CollationId::BINARY;
+            result.column_type.kind =
+                if binary { TypeKind::MediumBlob } else { TypeKind::MediumText };
+        }
+        Ok(result)
     }
 }

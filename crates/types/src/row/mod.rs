@@ -51,3 +51,6 @@ pub enum LayoutError {
     #[error("malformed bytes: {0}")]
     Malformed(&'static str),
 }
+
+#[cfg(test)]
+mod tests;

@@ -227,3 +227,6 @@ impl Timestamp {
 pub const fn fraction_unit(scale: u8) -> u32 {
     10u32.pow(6 - if scale > 6 { 6 } else { scale as u32 })
 }
+
+#[cfg(test)]
+mod tests;
