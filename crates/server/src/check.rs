@@ -34,15 +34,18 @@ pub fn run(path: &str, regions: bool) -> i32 {
         }
     };
     for finding in &report.findings {
-        println!("{}: {}", finding.file, finding.detail);
+        log::print(&format!("{}: {}", finding.file, finding.detail));
     }
     if regions {
         for region in &report.regions {
-            println!("{} {} {} {}", region.kind, region.file, region.offset, region.length);
+            log::print(&format!(
+                "{} {} {} {}",
+                region.kind, region.file, region.offset, region.length
+            ));
         }
     }
     if !report.findings.is_empty() {
-        println!("{} findings", report.findings.len());
+        log::print(&format!("{} findings", report.findings.len()));
         return EXIT_FINDINGS;
     }
     if regions {
@@ -50,18 +53,18 @@ pub fn run(path: &str, regions: bool) -> i32 {
     }
     match check_tables(path) {
         Ok((tables, 0)) => {
-            println!(
+            log::print(&format!(
                 "clean: {} pages, {} log records, {tables} tables with their indexes",
                 report.pages, report.records
-            );
+            ));
             0
         }
         Ok((_, findings)) => {
-            println!("{findings} findings");
+            log::print(&format!("{findings} findings"));
             EXIT_FINDINGS
         }
         Err(error) => {
-            println!("{error}");
+            log::print(&format!("{error}"));
             EXIT_FINDINGS
         }
     }
@@ -81,11 +84,13 @@ fn check_tables(path: &str) -> Result<(usize, usize), ServeError> {
             match checked {
                 Ok(found) => {
                     findings += found.len();
-                    found.iter().for_each(|f| println!("{name}: {}: {}", f.object, f.detail));
+                    for finding in found {
+                        log::print(&format!("{name}: {}: {}", finding.object, finding.detail));
+                    }
                 }
                 Err(error) => {
                     findings += 1;
-                    println!("{name}: {error}");
+                    log::print(&format!("{name}: {error}"));
                 }
             }
         }

@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> i32 {
             if arguments.is_empty() { 2 } else { 0 }
         }
         Ok(CommandLine::Version) => {
-            println!("gannet  Ver {}", session::version_text());
+            log::print(&format!("gannet  Ver {}", session::version_text()));
             0
         }
         Ok(CommandLine::Check { data_directory, regions }) => check::run(&data_directory, regions),

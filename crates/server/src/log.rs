@@ -1,5 +1,6 @@
 //! Lines for the operator, on standard error.
 
+use std::io::Write;
 use types::{CollationId, ColumnType, TimeZone, Timestamp, TypeKind, ValueRef};
 
 fn line(level: &str, sentence: &str) {
@@ -15,7 +16,18 @@ fn line(level: &str, sentence: &str) {
     let now = ValueRef::Timestamp(Timestamp(runtime::wall_clock_micros()));
     let mut time = Vec::new();
     wire::text::push_text(&mut time, now, &column, TimeZone::System);
-    eprintln!("{} {level} gannet: {sentence}", String::from_utf8_lossy(&time));
+    complain(&format!("{} {level} gannet: {sentence}", String::from_utf8_lossy(&time)));
+}
+
+/// A line on standard output. That nobody reads it any more is no reason to stop.
+pub fn print(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _written = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// A line on standard error, likewise.
+pub fn complain(line: &str) {
+    let _written = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Something worth knowing.

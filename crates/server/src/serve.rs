@@ -135,7 +135,9 @@ fn listen(
 
 /// How to log in to a server that was just initialised.
 fn print_first_login(listeners: &[ServeHandle]) {
-    eprintln!("A new server was initialised. Log in as root without a password, from here only:");
+    log::complain(&format!(
+        "A new server was initialised. Log in as root without a password, from here only:"
+    ));
     for listener in listeners {
         match listener.address() {
             Address::Tcp(address) => {
@@ -143,19 +145,21 @@ fn print_first_login(listeners: &[ServeHandle]) {
                     ip if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
                     ip => ip,
                 };
-                eprintln!("  mariadb -u root -h {host} -P {}", address.port());
+                log::complain(&format!("  mariadb -u root -h {host} -P {}", address.port()));
             }
-            Address::Unix(path) => eprintln!("  mariadb -u root -S {}", path.display()),
+            Address::Unix(path) => {
+                log::complain(&format!("  mariadb -u root -S {}", path.display()));
+            }
         }
     }
-    eprintln!("Then set one:  ALTER USER root@localhost IDENTIFIED BY '...';");
+    log::complain(&format!("Then set one:  ALTER USER root@localhost IDENTIFIED BY '...';"));
 }
 
 /// The line that says that clients may come.
 fn announce(listeners: &[ServeHandle]) {
     let tcp = listeners.iter().find(|l| matches!(l.address(), Address::Tcp(_)));
     if let Some(listener) = tcp.or(listeners.first()) {
-        println!("ready for connections on {}", listener.address());
+        log::print(&format!("ready for connections on {}", listener.address()));
     }
 }
 
