@@ -26,9 +26,9 @@ use runtime::file::AlignedBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Between two looks while there are dead bytes.
+/// Between two looks while there is something to do.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Between two looks while there are none.
+/// Between two looks otherwise.
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 /// Fewer closed segments than this are not worth collecting.
 const SEGMENTS_MIN: usize = 3;
@@ -67,26 +67,30 @@ impl Collector {
     /// Runs until the store stops.
     pub(crate) fn run(mut self, shared: &Shared) {
         let Some(disk) = &shared.disk else { return };
+        let mut has_collected = false;
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
-            let has_work = disk.table.lock().has_dead_bytes(self.spare_segments);
-            let deadline = runtime::now() + if has_work { PERIOD } else { IDLE_PERIOD };
+            let soon = has_collected || disk.table.lock().has_dead_segments(self.spare_segments);
+            let deadline = runtime::now() + if soon { PERIOD } else { IDLE_PERIOD };
             shared.background.collector_work.take(WaitClass::Idle, Some(deadline));
             if shared.background.is_recovered.load(Ordering::Relaxed) {
                 // Poison and a full disk are seen by the loop and at the next look.
-                let _ = self.look(shared, disk);
+                has_collected = self.look(shared, disk).unwrap_or(false);
             }
         }
         let _ = self.writer.close(disk);
     }
 
-    /// One look: collect, sync if that frees something, give space back.
-    fn look(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
+    /// One look: collect, sync if that frees something, give space back. Returns whether anything
+    /// was collected.
+    fn look(&mut self, shared: &Shared, disk: &Disk) -> Result<bool, StoreError> {
+        let mut has_collected = false;
         while let Some(victim) = self.choose_victim(disk) {
             let outcome = self.collect(shared, disk, victim);
             disk.table.lock().segments[victim as usize].is_collected = false;
             outcome?;
+            has_collected = true;
             if shared.background.is_stopping() {
-                return Ok(());
+                return Ok(true);
             }
         }
         self.periods_since_sync += 1;
@@ -101,7 +105,7 @@ impl Collector {
             disk.write_superblock(|_| {})?;
         }
         disk.release(self.spare_segments)?;
-        Ok(())
+        Ok(has_collected)
     }
 
     fn choose_victim(&self, disk: &Disk) -> Option<u32> {

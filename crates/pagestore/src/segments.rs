@@ -363,15 +363,14 @@ impl SegmentTable {
         candidates.min_by_key(|(_, segment)| segment.live_bytes).map(|(number, _)| number as u32)
     }
 
-    /// Whether collection, a sync or giving back could gain anything.
-    pub(crate) fn has_dead_bytes(&self, spare: usize) -> bool {
-        let (live, all, _) = self.utilisation();
+    /// Whether a sync or giving back could gain anything.
+    pub(crate) fn has_dead_segments(&self, spare: usize) -> bool {
         let dead = self.segments.iter().filter(|segment| match segment.usage {
             SegmentUse::Unused { released } => !released,
             SegmentUse::Open => false,
             SegmentUse::Closed => segment.live_bytes == 0 && !segment.is_damaged,
         });
-        live * 10 < all * 9 || self.wants_sync() || dead.count() > spare
+        self.wants_sync() || dead.count() > spare
     }
 
     /// Sum of live bytes over all segments.
