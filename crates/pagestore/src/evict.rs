@@ -45,7 +45,7 @@ impl Shared {
     pub(crate) fn has_frame(&self, class: u8) -> bool {
         let free = || self.frames.counts(class).free.load(Ordering::Relaxed) > 0;
         free() || {
-            self.gather(class, 1);
+            self.gather(class, 1, false);
             free()
         }
     }
@@ -166,7 +166,7 @@ impl Shared {
         if free() >= count {
             return Ok(());
         }
-        self.gather(class, count);
+        self.gather(class, count, false);
         if free() >= count {
             return Ok(());
         }
@@ -183,7 +183,9 @@ impl Shared {
             self.flush_work.set();
             let deadline = Some(runtime::now() + FRAME_WAIT_STEP);
             self.frame_waiters.wait_until_uncancellable(WaitClass::FreeFrame, deadline, || {
-                self.gather(class, count);
+                // What is there may be pinned by those who wait here.
+                let waited = runtime::now() - start;
+                self.gather(class, count, waited > FRAME_WAIT_STEP * 4);
                 free() >= count
             });
             if free() >= count {
@@ -200,8 +202,9 @@ impl Shared {
         outcome
     }
 
-    /// One try to have `count` frames of the class free: unused chunks, the clock, other classes.
-    fn gather(&self, class: u8, count: usize) {
+    /// One try to have `count` frames of the class free: unused chunks, the clock, other classes
+    /// (the desperate do not care how many chunks those have).
+    fn gather(&self, class: u8, count: usize, is_desperate: bool) {
         let free = || self.frames.counts(class).free.load(Ordering::Relaxed);
         let assign = || {
             let mut frames = self.frames.class(class).lock();
@@ -212,15 +215,15 @@ impl Shared {
             self.evict(class, count);
         }
         if free() < count {
-            self.drain_other_class(class, count);
+            let total = self.frames.counts(class).total.load(Ordering::Relaxed);
+            self.drain_other_class(class, is_desperate || total < count);
             self.continue_draining();
             assign();
         }
     }
 
-    /// Begins to take a chunk from a class that has many more, or from any if this one has fewer
-    /// than `count` frames in all.
-    fn drain_other_class(&self, class: u8, count: usize) {
+    /// Begins to take a chunk from a class that has many more, or from any if this one is poor.
+    fn drain_other_class(&self, class: u8, is_poor: bool) {
         if !self.frames.draining.lock().is_empty() {
             return;
         }
@@ -229,7 +232,6 @@ impl Shared {
         let others = (CLASS_MIN..=CLASS_MAX).filter(|&other| other != class);
         let mut donors: Vec<_> = others.map(|other| (chunks(other), other)).collect();
         donors.sort_unstable_by(|left, right| right.cmp(left));
-        let is_poor = self.frames.counts(class).total.load(Ordering::Relaxed) < count;
         for (chunks, donor) in donors {
             let keep = usize::from(own > 0);
             if (is_poor || chunks > own * FAIR_RATIO)
