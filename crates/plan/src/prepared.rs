@@ -1,6 +1,6 @@
 //! The room's doors.
 
-use crate::bind::{Binder, Clause, NamedColumn, NamedTable, unsupported};
+use crate::bind::{Binder, Clause, ColumnList, NamedColumn, NamedTable, unsupported};
 use crate::context::PlanContext;
 use crate::physical::{InsertRows, Plan, ResultColumn};
 use catalog::TableEntry;
@@ -120,18 +120,13 @@ pub fn filter(
         org_table: column.org_table.clone(),
         schema: column.schema.clone(),
         flags: 0,
-        hidden: false,
     });
-    let columns: Vec<NamedColumn> = named.collect();
+    let columns = ColumnList::Listed(named.collect());
+    let table = NamedTable::new(String::new(), String::new(), 0, columns);
     let block = binder.block();
-    block.columns = columns.len();
+    block.columns = table.width();
     block.clause = Clause::Where;
-    block.tables.push(NamedTable {
-        alias: String::new(),
-        schema: String::new(),
-        first: 0,
-        columns,
-    });
+    block.tables.push(table);
     let bound = binder.bind_value(expression)?;
     let block = binder.pop_block();
     if !block.applies.is_empty() {

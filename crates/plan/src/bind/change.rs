@@ -2,7 +2,6 @@
 
 use super::from::From;
 use super::set::empty_select;
-use super::table::base_columns;
 use super::*;
 use crate::physical::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, SelectPlan, TableSource, UpdatePlan,
@@ -71,9 +70,10 @@ impl<'q> Binder<'_, '_, 'q> {
 
     fn add_target(&mut self, target: &Arc<TableEntry>, alias: &str) -> From {
         let definition = target.definition();
-        let columns = base_columns(definition, alias);
         let mut from = From::default();
-        let source = TableSource::Base(EntryHandle(target.clone()));
+        let handle = EntryHandle(target.clone());
+        let columns = ColumnList::Base(handle.clone());
+        let source = TableSource::Base(handle);
         let schema = definition.schema.clone();
         self.add_source(source, alias.to_string(), schema, columns, Vec::new(), &mut from);
         from

@@ -253,7 +253,6 @@ fn variable_type(result: ResultType) -> ResultType {
         return text;
     }
     match kind {
-        types::TypeKind::Decimal => ResultType::decimal(65, 38, false, true),
         kind if kind.is_integer() => {
             let mut integer = ResultType::bigint(result.column_type.unsigned, true);
             integer.column_type.length = 20;

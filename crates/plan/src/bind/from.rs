@@ -4,8 +4,8 @@
 //! a left join is one source; where it is a join itself it becomes a derived table whose
 //! columns are those of its tables one after the other, so that positions need no change.
 
-use super::join_tree::visible_columns;
-use super::table::{Source, base_columns, virtual_columns};
+use super::join_tree::visible_names;
+use super::table::Source;
 use super::*;
 use crate::physical::{QueryPlan, TableSource};
 use catalog::{Privilege, TableRef};
@@ -92,14 +92,15 @@ impl<'q> Binder<'_, '_, 'q> {
         let (schema, columns, table) = match self.open(name, Privilege::Select)? {
             TableRef::Base(entry) => {
                 let definition = entry.definition();
-                let columns = base_columns(definition, &alias);
                 check_hints(definition, hints)?;
-                (definition.schema.clone(), columns, TableSource::Base(EntryHandle(entry)))
+                let schema = definition.schema.clone();
+                let handle = EntryHandle(entry);
+                (schema, ColumnList::Base(handle.clone()), TableSource::Base(handle))
             }
             TableRef::Virtual(table) => {
-                let columns = virtual_columns(table, &alias);
                 let source = TableSource::Virtual { table, schema: None, name: None };
-                (catalog::information_schema::SCHEMA_NAME.to_string(), columns, source)
+                let schema = catalog::information_schema::SCHEMA_NAME.to_string();
+                (schema, ColumnList::Virtual(table), source)
             }
         };
         let hints = hints.to_vec();
@@ -113,14 +114,16 @@ impl<'q> Binder<'_, '_, 'q> {
         table: TableSource,
         alias: String,
         schema: String,
-        columns: Vec<NamedColumn>,
+        columns: ColumnList,
         hints: Vec<ast::IndexHint>,
         from: &mut From,
     ) {
         let block = self.block();
-        let (first, width) = (block.columns, columns.len());
+        let first = block.columns;
+        let named = NamedTable::new(alias.clone(), schema, first, columns);
+        let width = named.width();
         block.columns += width;
-        block.tables.push(NamedTable { alias: alias.clone(), schema, first, columns });
+        block.tables.push(named);
         from.sources.push(Source {
             table,
             alias,
@@ -144,9 +147,9 @@ impl<'q> Binder<'_, '_, 'q> {
                 org_table: column.org_table.clone(),
                 schema: column.schema.clone(),
                 flags: column.flags,
-                hidden: false,
             })
             .collect();
+        let columns = ColumnList::Listed(columns);
         let source = TableSource::Derived(Box::new(plan));
         self.add_source(source, alias.to_string(), String::new(), columns, Vec::new(), from);
     }
@@ -238,7 +241,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let first = from.sources[inner.start].first;
         for table in &mut self.block().tables[table..] {
             if (first..first + inner_columns).contains(&table.first) {
-                table.columns.iter_mut().for_each(|column| column.result.nullable = true);
+                table.nullable = true;
             }
         }
         if inner.len() > 1 || from.sources[inner.start].left_join.is_some() {
@@ -297,12 +300,10 @@ impl<'q> Binder<'_, '_, 'q> {
     /// Names of columns that both sides of a NATURAL join have.
     fn common_names(&mut self, first: usize, right: usize) -> Vec<String> {
         let block = self.block();
-        let left = visible_columns(&block.tables[first..right]);
-        let right = visible_columns(&block.tables[right..]);
-        left.iter()
-            .filter(|l| right.iter().any(|r| r.1.name.eq_ignore_ascii_case(&l.1.name)))
-            .map(|column| column.1.name.clone())
-            .collect()
+        let left = visible_names(&block.tables[first..right]);
+        let right = visible_names(&block.tables[right..]);
+        let is_common = |name: &&str| right.iter().any(|other| other.eq_ignore_ascii_case(name));
+        left.into_iter().filter(is_common).map(str::to_string).collect()
     }
 }
 

@@ -45,8 +45,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let missing = || SqlError::new(&codes::NO_DEFAULT_FOR_FIELD, &[&name.name]);
         let ExprKind::Column { position, .. } = &column.kind else { return Err(missing()) };
         let Some((_, named)) = self.block().column_at(*position) else { return Err(missing()) };
-        let (schema, table, org_name) =
-            (named.schema.clone(), named.org_table.clone(), named.org_name.clone());
+        let (schema, table, org_name) = (named.schema, named.org_table, named.org_name);
         let found = self.entries.iter().find_map(|entry| {
             let definition = entry.0.definition();
             let same = definition.schema == schema && definition.name == table;

@@ -86,13 +86,13 @@ impl<'b> Grouping<'b> {
         }
         let column = self.builder.column(position, result, name.clone());
         let call = self.builder.aggregate(
-            AggregateFunction::Minimum,
+            AggregateFunction::AnyValue,
             false,
             vec![column],
             ConcatOptions::default(),
         )?;
         let known = self.calls.iter().position(|known| {
-            known.function == AggregateFunction::Minimum
+            known.function == AggregateFunction::AnyValue
                 && known.arguments.iter().zip(&call.arguments).all(|(a, b)| same(a, b))
         });
         let number = known.unwrap_or_else(|| {

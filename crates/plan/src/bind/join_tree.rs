@@ -7,12 +7,13 @@ use crate::physical::{LimitPlan, QueryPlan, ResultColumn, SelectPlan, TableSourc
 use engine_api::{LockMode, LockWait};
 use expr::CompareOperator;
 
-/// The columns of tables that an unqualified name or `*` finds, with their positions.
-pub(super) fn visible_columns(tables: &[NamedTable]) -> Vec<(usize, &NamedColumn)> {
-    let columns = tables.iter().flat_map(|table| {
-        table.columns.iter().enumerate().map(|(offset, column)| (table.first + offset, column))
+/// The names of columns that an unqualified name or `*` finds.
+pub(super) fn visible_names(tables: &[NamedTable]) -> Vec<&str> {
+    let names = tables.iter().flat_map(|table| {
+        let visible = (0..table.width()).filter(|offset| !table.hidden.contains(offset));
+        visible.map(|offset| table.name(offset))
     });
-    columns.filter(|(_, column)| !column.hidden).collect()
+    names.collect()
 }
 
 impl Binder<'_, '_, '_> {
@@ -43,7 +44,7 @@ impl Binder<'_, '_, '_> {
             let (table, position, _) = if right_outer { left_column } else { right_column };
             let table = &mut self.block().tables[table];
             let offset = position - table.first;
-            table.columns[offset].hidden = true;
+            table.hidden.push(offset);
         }
         Ok(conjuncts)
     }
@@ -56,15 +57,17 @@ impl Binder<'_, '_, '_> {
         let mut found = None;
         for number in tables {
             let table = &self.block().tables[number];
-            for (offset, column) in table.columns.iter().enumerate() {
-                if column.hidden || !column.name.eq_ignore_ascii_case(name) {
+            let mut next = 0;
+            while let Some(offset) = table.find(name, next) {
+                next = offset + 1;
+                if table.hidden.contains(&offset) {
                     continue;
                 }
                 if found.is_some() {
                     let clause = Clause::From.name();
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
-                found = Some((number, table.first + offset, column.clone()));
+                found = Some((number, table.first + offset, table.column(offset)));
             }
         }
         found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &Clause::From.name()]))
@@ -102,7 +105,8 @@ impl Binder<'_, '_, '_> {
             if !(first..first + width).contains(&table.first) {
                 continue;
             }
-            for (offset, column) in table.columns.iter().enumerate() {
+            for offset in 0..table.width() {
+                let column = table.column(offset);
                 let position = table.first + offset - first;
                 projection.push(builder.column(position, column.result, column.printed.clone()));
                 columns.push(ResultColumn {

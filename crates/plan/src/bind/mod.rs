@@ -102,8 +102,18 @@ pub(crate) struct NamedColumn {
     pub schema: String,
     /// Flags of the column definition.
     pub flags: u16,
-    /// Merged into another one by USING or NATURAL: found only when qualified.
-    pub hidden: bool,
+}
+
+/// The columns of a table that names can mean; those of a base table are described when they
+/// are asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum ColumnList {
+    /// A table of the engine.
+    Base(EntryHandle),
+    /// A table of information_schema.
+    Virtual(&'static catalog::information_schema::VirtualTable),
+    /// Columns as they are.
+    Listed(Vec<NamedColumn>),
 }
 
 /// A table as names see it.
@@ -116,7 +126,11 @@ pub(crate) struct NamedTable {
     /// Virtual position of its first column.
     pub first: usize,
     /// Columns.
-    pub columns: Vec<NamedColumn>,
+    pub columns: ColumnList,
+    /// Columns merged into others by USING or NATURAL: found only when qualified.
+    pub hidden: Vec<usize>,
+    /// On the inner side of an outer join: every column can be NULL.
+    pub nullable: bool,
 }
 
 /// A select alias that other clauses may use.

@@ -2,35 +2,22 @@
 
 use super::*;
 
-/// Where a name was found.
-struct Found {
-    position: usize,
-    result: ResultType,
-    printed: Arc<str>,
-}
-
 impl Block {
     /// A column of the block's tables; 1052 if several match.
-    fn find_column(&self, name: &ast::ColumnName) -> Result<Option<Found>> {
-        let mut found: Option<Found> = None;
-        for table in &self.tables {
-            if !table.answers_to(name) {
-                continue;
-            }
-            for (offset, column) in table.columns.iter().enumerate() {
-                let hidden = column.hidden && name.table.is_none();
-                if hidden || !column.name.eq_ignore_ascii_case(&name.name) {
+    fn find_column(&self, name: &ast::ColumnName) -> Result<Option<(&NamedTable, usize)>> {
+        let mut found: Option<(&NamedTable, usize)> = None;
+        for table in self.tables.iter().filter(|table| table.answers_to(name)) {
+            let mut next = 0;
+            while let Some(offset) = table.find(&name.name, next) {
+                next = offset + 1;
+                if name.table.is_none() && table.hidden.contains(&offset) {
                     continue;
                 }
                 if found.is_some() {
                     let clause = self.clause.name();
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
-                found = Some(Found {
-                    position: table.first + offset,
-                    result: column.result,
-                    printed: column.printed.clone(),
-                });
+                found = Some((table, offset));
             }
         }
         Ok(found)
@@ -45,12 +32,11 @@ impl Block {
     }
 
     /// The description of a column by its virtual position.
-    pub(crate) fn column_at(&self, position: usize) -> Option<(&NamedTable, &NamedColumn)> {
-        let table = self
-            .tables
-            .iter()
-            .find(|table| (table.first..table.first + table.columns.len()).contains(&position))?;
-        Some((table, &table.columns[position - table.first]))
+    pub(crate) fn column_at(&self, position: usize) -> Option<(&NamedTable, NamedColumn)> {
+        let holds =
+            |table: &&NamedTable| (table.first..table.first + table.width()).contains(&position);
+        let table = self.tables.iter().find(holds)?;
+        Some((table, table.column(position - table.first)))
     }
 }
 
@@ -82,9 +68,11 @@ impl Binder<'_, '_, '_> {
             return Ok(alias.expr.clone());
         }
         for level in (0..self.blocks.len()).rev() {
-            if let Some(found) = self.blocks[level].find_column(name)? {
-                let position = self.pass_inward(level, found.position);
-                return Ok(self.builder().column(position, found.result, found.printed));
+            if let Some((table, offset)) = self.blocks[level].find_column(name)? {
+                let (position, result) = (table.first + offset, table.result(offset));
+                let printed = table.printed(offset);
+                let position = self.pass_inward(level, position);
+                return Ok(self.builder().column(position, result, printed));
             }
             let aliases_count = !in_aggregate
                 && (clause == Clause::OrderBy || clause == Clause::GroupBy)

@@ -55,9 +55,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let values = row.iter().map(|value| self.bind_scalar(value)).collect::<Result<Vec<_>>>();
         let block = self.pop_block();
         let values = values?;
-        let named = values.iter().enumerate();
-        let columns = named.map(|(at, value)| expression_column(format!("column_{at}"), value));
-        let columns = columns.collect();
+        let named = row.iter().zip(&values);
+        let name = |expression: &ast::Expression| item_name(expression, &expression.to_string());
+        let columns = named.map(|(item, value)| expression_column(name(item), value)).collect();
         let draft = Draft {
             from: From::default(),
             conjuncts: Vec::new(),
@@ -169,10 +169,10 @@ impl<'q> Binder<'_, '_, 'q> {
             self.push_column(*position, values, columns);
         }
         for table in 0..self.block().tables.len() {
-            for offset in 0..self.block().tables[table].columns.len() {
+            for offset in 0..self.block().tables[table].width() {
                 let table = &self.block().tables[table];
                 let position = table.first + offset;
-                if !table.columns[offset].hidden && !merged.contains(&position) {
+                if !table.hidden.contains(&offset) && !merged.contains(&position) {
                     self.push_column(position, values, columns);
                 }
             }
@@ -198,7 +198,7 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
         };
         let table = &self.block().tables[table];
-        let (first, count) = (table.first, table.columns.len());
+        let (first, count) = (table.first, table.width());
         for position in first..first + count {
             self.push_column(position, values, columns);
         }
@@ -213,9 +213,8 @@ impl<'q> Binder<'_, '_, 'q> {
     ) {
         let builder = self.builder();
         let Some((_, column)) = self.block().column_at(position) else { return };
-        let value = builder.column(position, column.result, column.printed.clone());
-        let name = column.name.clone();
-        columns.push(self.result_column(name, &value));
+        let value = builder.column(position, column.result, column.printed);
+        columns.push(self.result_column(column.name, &value));
         values.push(value);
     }
 
@@ -226,10 +225,10 @@ impl<'q> Binder<'_, '_, 'q> {
         {
             return ResultColumn {
                 name,
-                org_name: column.org_name.clone(),
+                org_name: column.org_name,
                 table: table.alias.clone(),
-                org_table: column.org_table.clone(),
-                schema: column.schema.clone(),
+                org_table: column.org_table,
+                schema: column.schema,
                 result: value.result,
                 flags: column.flags,
             };

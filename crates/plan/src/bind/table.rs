@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::physical::TableSource;
-use catalog::information_schema::VirtualTable;
 use catalog::{Privilege, TableEntry, TableRef};
 use engine_api::{ColumnDefault, ColumnDefinition, TableDefinition};
 use expr::flags;
@@ -64,43 +63,84 @@ impl Binder<'_, '_, '_> {
     }
 }
 
-/// The columns of a table of the engine under a name.
-pub(super) fn base_columns(definition: &TableDefinition, alias: &str) -> Vec<NamedColumn> {
-    let columns = definition.columns.iter().enumerate();
-    columns
-        .map(|(position, column)| NamedColumn {
-            name: column.name.clone(),
-            result: ResultType::column(column.column_type, column.nullable),
-            printed: printed(&definition.schema, alias, &column.name),
-            org_name: column.name.clone(),
-            org_table: definition.name.clone(),
-            schema: definition.schema.clone(),
-            flags: column_flags(definition, position, column),
-            hidden: false,
-        })
-        .collect()
-}
+impl NamedTable {
+    /// A table under a name, from a position on.
+    pub(crate) fn new(alias: String, schema: String, first: usize, columns: ColumnList) -> Self {
+        Self { alias, schema, first, columns, hidden: Vec::new(), nullable: false }
+    }
 
-/// The columns of a table of information_schema under a name.
-pub(super) fn virtual_columns(table: &VirtualTable, alias: &str) -> Vec<NamedColumn> {
-    let schema = catalog::information_schema::SCHEMA_NAME;
-    let columns = table.columns.iter();
-    columns
-        .map(|column| NamedColumn {
-            name: column.name.to_string(),
-            result: ResultType::column(column.kind.column_type(), column.nullable),
-            printed: printed(schema, alias, column.name),
-            org_name: column.name.to_string(),
-            org_table: table.name.to_string(),
-            schema: schema.to_string(),
-            flags: 0,
-            hidden: false,
-        })
-        .collect()
-}
+    /// Number of columns.
+    pub(crate) fn width(&self) -> usize {
+        match &self.columns {
+            ColumnList::Base(entry) => entry.0.definition().columns.len(),
+            ColumnList::Virtual(table) => table.columns.len(),
+            ColumnList::Listed(columns) => columns.len(),
+        }
+    }
 
-fn printed(schema: &str, table: &str, column: &str) -> Arc<str> {
-    format!("`{schema}`.`{table}`.`{column}`").into()
+    /// The name of a column.
+    pub(super) fn name(&self, offset: usize) -> &str {
+        match &self.columns {
+            ColumnList::Base(entry) => &entry.0.definition().columns[offset].name,
+            ColumnList::Virtual(table) => table.columns[offset].name,
+            ColumnList::Listed(columns) => &columns[offset].name,
+        }
+    }
+
+    /// The first column of that name from `start` on.
+    pub(super) fn find(&self, name: &str, start: usize) -> Option<usize> {
+        (start..self.width()).find(|offset| self.name(*offset).eq_ignore_ascii_case(name))
+    }
+
+    /// The type of a column.
+    pub(super) fn result(&self, offset: usize) -> ResultType {
+        let result = match &self.columns {
+            ColumnList::Base(entry) => {
+                let column = &entry.0.definition().columns[offset];
+                ResultType::column(column.column_type, column.nullable)
+            }
+            ColumnList::Virtual(table) => {
+                let column = &table.columns[offset];
+                ResultType::column(column.kind.column_type(), column.nullable)
+            }
+            ColumnList::Listed(columns) => columns[offset].result,
+        };
+        if self.nullable { result.with_nullable(true) } else { result }
+    }
+
+    /// A column as messages print it.
+    pub(super) fn printed(&self, offset: usize) -> Arc<str> {
+        match &self.columns {
+            ColumnList::Listed(columns) => columns[offset].printed.clone(),
+            _ => format!("`{}`.`{}`.`{}`", self.schema, self.alias, self.name(offset)).into(),
+        }
+    }
+
+    /// Everything about a column.
+    pub(crate) fn column(&self, offset: usize) -> NamedColumn {
+        let (org_table, flags) = match &self.columns {
+            ColumnList::Listed(columns) => {
+                let mut column = columns[offset].clone();
+                column.result = self.result(offset);
+                return column;
+            }
+            ColumnList::Base(entry) => {
+                let definition = entry.0.definition();
+                let flags = column_flags(definition, offset, &definition.columns[offset]);
+                (definition.name.clone(), flags)
+            }
+            ColumnList::Virtual(table) => (table.name.to_string(), 0),
+        };
+        NamedColumn {
+            name: self.name(offset).to_string(),
+            result: self.result(offset),
+            printed: self.printed(offset),
+            org_name: self.name(offset).to_string(),
+            org_table,
+            schema: self.schema.clone(),
+            flags,
+        }
+    }
 }
 
 /// Flags that MariaDB sends of a column beside those of its type.

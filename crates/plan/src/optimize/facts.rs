@@ -241,13 +241,16 @@ impl FactReader<'_> {
                     TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
                         Some(value.clone())
                     }
-                    kind if kind.is_string() => cast(CastTarget::DateTime(6)),
+                    // A literal that is still text is no date.
+                    kind if kind.is_string() && value.literal().is_none() => {
+                        cast(CastTarget::DateTime(6))
+                    }
                     _ => None,
                 }
             }
             CompareRule::Time if column_type.kind == TypeKind::Time => match kind {
                 TypeKind::Time => Some(value.clone()),
-                kind if kind.is_string() => cast(CastTarget::Time(6)),
+                kind if kind.is_string() && value.literal().is_none() => cast(CastTarget::Time(6)),
                 _ => None,
             },
             _ => None,

@@ -83,7 +83,8 @@ impl Engine for PaperEngine {
         Ok(())
     }
     fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(PaperTable(table)))
+        let statistics = statistics_of(&table);
+        Ok(Arc::new(PaperTable(table, statistics)))
     }
     fn dictionary_get(&self, _: &mut dyn Transaction, key: &[u8]) -> Result<Option<Vec<u8>>> {
         Ok(self.dictionary.lock().expect("not poisoned").get(key).cloned())
@@ -110,7 +111,7 @@ impl Engine for PaperEngine {
     }
 }
 
-struct PaperTable(Arc<TableDefinition>);
+struct PaperTable(Arc<TableDefinition>, Statistics);
 
 fn no_rows<T>() -> Result<T> {
     Err(EngineError::Unsupported("rows on paper"))
@@ -165,23 +166,7 @@ impl Table for PaperTable {
         Ok(())
     }
     fn statistics(&self) -> Statistics {
-        let mut statistics = Statistics { rows: 1000, ..Statistics::default() };
-        let mut known: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-        for part in self.0.options.comment.split(';') {
-            let mut words = part.split_whitespace();
-            let (Some(name), Some(numbers)) = (words.next(), words.next()) else { continue };
-            let numbers = numbers.split(',').map(|n| n.parse().expect("a number")).collect();
-            known.insert(name.to_string(), numbers);
-        }
-        if let Some(rows) = known.get("rows") {
-            statistics.rows = rows[0];
-        }
-        let distinct = |index: &IndexDefinition| {
-            let all = vec![statistics.rows; index.parts.len()];
-            known.get(&index.name).cloned().unwrap_or(all)
-        };
-        statistics.distinct = self.0.indexes.iter().map(distinct).collect();
-        statistics
+        self.1.clone()
     }
     /// A twentieth of the rows, and a hundredth of that where the ends begin with the same part.
     fn estimate_range(&self, _: usize, range: &KeyRange) -> u64 {
@@ -196,4 +181,24 @@ impl Table for PaperTable {
     fn check(&self) -> Result<Vec<TableFinding>> {
         Ok(Vec::new())
     }
+}
+
+fn statistics_of(table: &TableDefinition) -> Statistics {
+    let mut statistics = Statistics { rows: 1000, ..Statistics::default() };
+    let mut known: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for part in table.options.comment.split(';') {
+        let mut words = part.split_whitespace();
+        let (Some(name), Some(numbers)) = (words.next(), words.next()) else { continue };
+        let numbers = numbers.split(',').map(|n| n.parse().expect("a number")).collect();
+        known.insert(name.to_string(), numbers);
+    }
+    if let Some(rows) = known.get("rows") {
+        statistics.rows = rows[0];
+    }
+    let distinct = |index: &IndexDefinition| {
+        let all = vec![statistics.rows; index.parts.len()];
+        known.get(&index.name).cloned().unwrap_or(all)
+    };
+    statistics.distinct = table.indexes.iter().map(distinct).collect();
+    statistics
 }
