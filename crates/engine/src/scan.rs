@@ -80,7 +80,7 @@ impl EngineCursor {
             lock,
             wait: options.lock_wait,
             cursor,
-            batch: Batch::new(),
+            batch: trx.buffers.take_batch(),
             next: 0,
             batch_entries: FIRST_BATCH,
             changes: 0,
@@ -229,7 +229,7 @@ impl Cursor for EngineCursor {
         let trx = own(trx);
         loop {
             if self.next >= self.batch.len() && !self.fill(trx)? {
-                self.batch.clear();
+                trx.buffers.give_back_batch(std::mem::take(&mut self.batch));
                 self.next = 0;
                 return Ok(false);
             }

@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const BLOCK_BYTES: usize = 64 << 10;
+/// The system's number for a full disk.
+const NO_SPACE: i32 = 28;
 static RUN_NUMBER: AtomicU64 = AtomicU64::new(0);
 
 fn failed(error: std::io::Error) -> EngineError {
     match error.raw_os_error() {
-        Some(libc_enospc) if libc_enospc == 28 => EngineError::DiskFull,
+        Some(NO_SPACE) => EngineError::DiskFull,
         _ => EngineError::Failed(format!("temporary file: {error}")),
     }
 }
@@ -176,7 +178,7 @@ fn fill(
     block.resize(have + read, 0);
     run.file.read_at(&mut block[have..], *offset).map_err(failed)?;
     *offset += read as u64;
-    Ok(block.len() >= wanted && wanted > 0 || (wanted == 0))
+    Ok(block.len() >= wanted)
 }
 
 /// Gives the strings in order.

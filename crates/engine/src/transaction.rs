@@ -15,7 +15,7 @@
 use crate::core::Core;
 use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
-use btree::EntryBuffer;
+use btree::{Batch, EntryBuffer};
 use engine_api::{
     EngineError, Isolation, Result, Savepoint, Transaction as ApiTransaction, TransactionOptions,
 };
@@ -29,6 +29,10 @@ use wal::{FlushPolicy, RecordBuilder, RecordKind};
 /// Version of the logical part of commit records:
 /// `version u8 | flags u8 (0) | microseconds since 1970 i64 | extensions (none)`.
 const COMMIT_VERSION: u8 = 1;
+
+/// Batches kept for the next scans of a transaction and its successors.
+const BATCHES_KEPT: usize = 4;
+const BATCH_BYTES_KEPT: usize = 128 << 10;
 
 /// What a transaction does to trees as wholes.
 pub(crate) enum TreeStep {
@@ -56,6 +60,8 @@ pub(crate) struct Buffers {
     pub(crate) older: Vec<u8>,
     pub(crate) key: Vec<u8>,
     pub(crate) other_key: Vec<u8>,
+    /// Batches of scans that came to their end.
+    batches: Vec<Batch>,
 }
 
 /// See the head of the file.
@@ -273,6 +279,20 @@ impl Buffers {
             older: Vec::new(),
             key: Vec::new(),
             other_key: Vec::new(),
+            batches: Vec::new(),
+        }
+    }
+
+    /// An empty batch for a scan.
+    pub(crate) fn take_batch(&mut self) -> Batch {
+        self.batches.pop().unwrap_or_default()
+    }
+
+    /// A scan has ended: its batch serves the next one.
+    pub(crate) fn give_back_batch(&mut self, mut batch: Batch) {
+        if self.batches.len() < BATCHES_KEPT && batch.byte_len() <= BATCH_BYTES_KEPT {
+            batch.clear();
+            self.batches.push(batch);
         }
     }
 }

@@ -17,6 +17,8 @@
 //! The room knows keys and entries as bytes; it knows no pages, trees or tables. Applying undo to
 //! a tree is the engine's work.
 
+mod chunk;
+mod image;
 pub mod lock;
 mod owner;
 mod slots;
@@ -25,9 +27,11 @@ mod transaction;
 pub mod undo;
 mod version;
 
+pub use chunk::UndoFull;
+pub use image::{BeforeImage, LoggedUndo, NewUndo};
 pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
 pub use owner::Owner;
 pub use system::{PurgeBatch, TransactionSystem, TxnError, TxnOptions};
 pub use transaction::{Transaction, UndoPosition};
-pub use undo::{BeforeImage, LoggedUndo, NewUndo, UndoFull, UndoRecord, UndoSpace};
+pub use undo::{UndoRecord, UndoSpace};
 pub use version::{Reader, Seen, WordState};

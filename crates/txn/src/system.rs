@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! active --commit: [latch: append record, header = LSN, latest = LSN]--> committed
-//!        --rollback: undo applied, [latch: append record, header = aborted, latest = LSN]--> aborted
+//!        --rollback: undo applied, [latch: append, header = aborted, latest = LSN]--> aborted
 //! committed: locks released, followers woken, THEN the log is waited for
 //! ```
 //!
@@ -12,11 +12,12 @@
 //! 3. A rollback ends with a timestamp too, so that undo that a reader may still look through is
 //!    kept until the readers from before are gone.
 
+use crate::chunk::UndoFull;
 use crate::lock::LockTable;
 use crate::owner::Owner;
 use crate::slots::Slots;
 use crate::transaction::Transaction;
-use crate::undo::{Chunks, UndoFull, UndoSpace};
+use crate::undo::{Chunks, UndoSpace};
 use base::{Lsn, TrxId};
 use runtime::sync::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -63,6 +64,7 @@ pub struct PurgeBatch {
 }
 
 const ACTIVE_SHARDS: usize = 32;
+type ActiveShard = Mutex<HashMap<u64, Arc<Owner>>>;
 
 /// All transactions of an engine.
 pub struct TransactionSystem {
@@ -70,7 +72,7 @@ pub struct TransactionSystem {
     pub(crate) undo: UndoSpace,
     pub(crate) locks: LockTable,
     pub(crate) slots: Slots,
-    active: Box<[Mutex<HashMap<u64, Arc<Owner>>>]>,
+    active: Box<[ActiveShard]>,
     next_id: AtomicU64,
     latest: AtomicU64,
     commit_latch: Mutex<()>,
@@ -140,7 +142,7 @@ impl TransactionSystem {
         owner
     }
 
-    fn shard(&self, id: u64) -> &Mutex<HashMap<u64, Arc<Owner>>> {
+    fn shard(&self, id: u64) -> &ActiveShard {
         &self.active[id as usize % ACTIVE_SHARDS]
     }
 

@@ -1,9 +1,11 @@
 //! One transaction.
 
+use crate::chunk::UndoFull;
+use crate::image::NewUndo;
 use crate::lock::{Acquired, HeldLocks, LockError, LockKind, LockMode, WaitRule};
 use crate::owner::Owner;
 use crate::system::{TransactionSystem, TxnError};
-use crate::undo::{Chunks, NewUndo, UndoFull};
+use crate::undo::Chunks;
 use crate::version::{Reader, Seen, WordState};
 use base::{Lsn, TreeId, TrxId};
 use std::sync::Arc;

@@ -297,8 +297,7 @@ fn run(seed: u64) -> u64 {
     }
     let disk = disk.expect("every life leaves a disk");
     check_offline(seed, disk);
-    let commits = ledger.lock().unwrap().commits;
-    commits
+    ledger.lock().unwrap().commits
 }
 
 /// The directory that the last crash left is sound, and a changed byte in it is found.

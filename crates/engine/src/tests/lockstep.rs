@@ -71,7 +71,9 @@ impl Both<'_> {
     }
 
     fn read(&mut self, pair: &mut Pair) {
-        pair.trx.iter_mut().for_each(|trx| drop(trx.begin_statement()));
+        for trx in &mut pair.trx {
+            trx.begin_statement();
+        }
         if self.random.chance(0.3) {
             let id = self.random.below(40) as i64;
             self.same(pair, "get", |t, trx| t.get(trx, id, LockMode::None)).unwrap();
@@ -197,7 +199,9 @@ fn run(seed: u64, steps: u64) -> u64 {
                     let at = both.random.below(readers.len() as u64) as usize;
                     end(readers.swap_remove(at), true);
                 }
-                3 => drop(runtime::sleep(Duration::from_millis(50))),
+                3 => {
+                    runtime::sleep(Duration::from_millis(50));
+                }
                 4..=8 if !readers.is_empty() => {
                     let at = both.random.below(readers.len() as u64) as usize;
                     let mut pair = readers.swap_remove(at);
