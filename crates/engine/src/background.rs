@@ -48,15 +48,17 @@ fn purge_loop(core: &Core) {
 }
 
 fn checkpoint_loop(core: &Core) {
+    // What redo has brought up to date is written at once: if this run is cut short too, the next
+    // start need not repeat it.
+    if core.store.flush_until(core.wal.end()).is_err() {
+        base::probe!("engine.first_flush_failed");
+    }
     while !core.is_stopping() {
-        let deadline = runtime::now() + core.options.checkpoint_interval;
-        core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
-        if core.is_stopping() {
-            break;
-        }
         // What fails is tried again; a failed log or data file ends the process elsewhere.
         if checkpoint::is_due(core) && checkpoint::checkpoint(core, false).is_err() {
             base::probe!("engine.checkpoint.failed");
         }
+        let deadline = runtime::now() + core.options.checkpoint_interval;
+        core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
     }
 }
