@@ -5,11 +5,11 @@ use super::facts::{FactReader, Facts, IndexRanges};
 use super::{Problem, cost, estimate, ordering};
 use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
-use engine_api::{LockMode, ScanDirection, Statistics};
+use engine_api::{IndexDefinition, LockMode, ScanDirection, Statistics};
 use expr::{CompareOperator, CompareRule, Expr, ExprKind};
 use std::sync::Arc;
 use syntax::ast::{IndexHint, IndexHintKind, IndexHintPurpose};
-use types::{ColumnType, SqlError, TypeKind};
+use types::{SqlError, TypeKind};
 
 /// One way to read a source.
 #[derive(Clone, Debug)]
@@ -101,9 +101,14 @@ impl Problem<'_> {
         entry: &TableEntry,
         usable: &[&Conjunct],
     ) -> Result<Vec<Candidate>, SqlError> {
-        let numbers = Numbers::of(entry)?;
         let facts = self.facts(source, bound, entry, usable);
         let definition = entry.definition();
+        if self.sources[source].hints.is_empty()
+            && let Some(key) = constant_point(&facts, &definition.indexes[0])
+        {
+            return Ok(vec![one_row(key)]);
+        }
+        let numbers = Numbers::of(entry)?;
         let allowed = allowed_indexes(entry, &self.sources[source].hints);
         let mut found = Vec::new();
         let mut possible_keys = Vec::new();
@@ -139,7 +144,6 @@ impl Problem<'_> {
 
     fn facts(&self, source: usize, bound: u64, entry: &TableEntry, usable: &[&Conjunct]) -> Facts {
         let definition = entry.definition();
-        let types: Vec<ColumnType> = definition.columns.iter().map(|c| c.column_type).collect();
         let known = self.positions.constant_applies();
         let is_known = |expr: &Expr| {
             let (sources, applies) = self.positions.reads(expr);
@@ -148,7 +152,7 @@ impl Problem<'_> {
         let reader = FactReader {
             builder: &self.builder,
             first: self.sources[source].first,
-            types: &types,
+            columns: &definition.columns,
             is_known: &is_known,
         };
         reader.read(usable.iter().map(|conjunct| &conjunct.expr))
@@ -325,6 +329,30 @@ impl Problem<'_> {
     }
 }
 
+/// The clustered key of the one row that can pass, if it depends on no other row: no other way
+/// of reading can be better.
+fn constant_point(facts: &Facts, clustered: &IndexDefinition) -> Option<Vec<Expr>> {
+    if clustered.parts.is_empty() || clustered.parts.iter().any(|part| part.prefix.is_some()) {
+        return None;
+    }
+    let found = facts.ranges(clustered)?;
+    let key = point_key(&found.ranges)?;
+    (key.len() == clustered.parts.len() && reads_nothing(&key)).then_some(key)
+}
+
+/// The row with a known clustered key, which comes in any order.
+fn one_row(key: Vec<Expr>) -> Candidate {
+    Candidate {
+        access: Access::Point { key },
+        cost: cost::POINT,
+        once: 0.0,
+        rows: 1.0,
+        selectivity: 1.0,
+        ordered: true,
+        possible_keys: vec![0],
+    }
+}
+
 /// All rows of something that has no index.
 fn whole(rows: f64, usable: &[&Conjunct]) -> Candidate {
     Candidate {
@@ -404,7 +432,7 @@ fn allowed_indexes(entry: &TableEntry, hints: &[IndexHint]) -> Allowed {
 /// Rows that ranges of an index may hold.
 fn range_rows(
     found: &IndexRanges,
-    index: &engine_api::IndexDefinition,
+    index: &IndexDefinition,
     number: usize,
     numbers: &Numbers,
 ) -> f64 {
@@ -417,7 +445,7 @@ fn range_rows(
 
 fn one_range_rows(
     range: &RangePlan,
-    index: &engine_api::IndexDefinition,
+    index: &IndexDefinition,
     number: usize,
     numbers: &Numbers,
 ) -> f64 {

@@ -3,7 +3,7 @@
 use super::column_position;
 use super::conjuncts::flatten;
 use crate::physical::{RangeEnd, RangePlan, RangeValue};
-use engine_api::IndexDefinition;
+use engine_api::{ColumnDefinition, IndexDefinition};
 use expr::{Builder, CastTarget, CompareOperator, CompareRule, Expr, ExprKind, Test};
 use types::{ColumnType, TypeKind, Value};
 
@@ -33,8 +33,8 @@ pub(super) struct FactReader<'a> {
     pub builder: &'a Builder<'a>,
     /// First position of the table's columns.
     pub first: usize,
-    /// Types of its columns.
-    pub types: &'a [ColumnType],
+    /// Its columns.
+    pub columns: &'a [ColumnDefinition],
     /// Whether a value is known before the table is read.
     pub is_known: &'a dyn Fn(&Expr) -> bool,
 }
@@ -61,7 +61,7 @@ impl FactReader<'_> {
 
     fn column(&self, expr: &Expr) -> Option<usize> {
         let column = column_position(expr)?.checked_sub(self.first)?;
-        (column < self.types.len()).then_some(column)
+        (column < self.columns.len()).then_some(column)
     }
 
     fn add(&self, condition: &Expr, facts: &mut Facts) {
@@ -96,7 +96,7 @@ impl FactReader<'_> {
             }
             ExprKind::Like { operand, pattern, escape, collation, negated: false } => {
                 let Some(column) = self.column(operand) else { return };
-                let column_type = &self.types[column];
+                let column_type = &self.columns[column].column_type;
                 let usable = column_type.kind.is_string()
                     && column_type.collation == *collation
                     && (self.is_known)(pattern)
@@ -200,7 +200,7 @@ impl FactReader<'_> {
         if !(self.is_known)(value) {
             return None;
         }
-        let column_type = &self.types[column];
+        let column_type = &self.columns[column].column_type;
         let kind = value.result.column_type.kind;
         let cast = |target| self.builder.cast(value.clone(), target).ok();
         if kind == TypeKind::Null {
