@@ -117,67 +117,99 @@ impl CompareRule {
         }
     }
 
-    /// A constant converted to what it is compared as, if that loses nothing and warns of
-    /// nothing.
+    /// A constant converted to what it is compared as. Text that is not wholly such a value
+    /// warns when it is first evaluated.
     pub(crate) fn prepare_constant(self, builder: &Builder<'_>, expr: Expr) -> Expr {
         let ExprKind::Literal(Literal { value, form }) = &expr.kind else { return expr };
-        let prepared = match (self, value) {
+        let (prepared, clean) = match (self, value) {
             (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
             (_, Value::Bytes(_)) if *form == LiteralForm::Hex => {
                 return crate::builder::number_of_hex(expr);
             }
-            (CompareRule::Integer, _) => return expr,
-            (CompareRule::Decimal, Value::Int(v)) => Value::Decimal(Decimal::from(*v)),
-            (CompareRule::Decimal, Value::UInt(v)) => Value::Decimal(Decimal::from(*v)),
-            (CompareRule::Decimal, Value::Bytes(text)) => {
-                let parsed = Decimal::parse(text);
-                if parsed.length != text.len() || parsed.length == 0 || parsed.overflow {
-                    return expr;
-                }
-                Value::Decimal(parsed.value)
+            (CompareRule::Decimal, Value::Int(v)) => (Value::Decimal(Decimal::from(*v)), true),
+            (CompareRule::Decimal, Value::UInt(v)) => (Value::Decimal(Decimal::from(*v)), true),
+            (CompareRule::Double, Value::Int(v)) => (Value::Double(*v as f64), true),
+            (CompareRule::Double, Value::UInt(v)) => (Value::Double(*v as f64), true),
+            (CompareRule::Double, Value::Decimal(v)) => (Value::Double(v.to_f64()), true),
+            (CompareRule::DateTime, Value::Date(date)) => {
+                (Value::DateTime(date.at_midnight()), true)
             }
-            (CompareRule::Double, Value::Int(v)) => Value::Double(*v as f64),
-            (CompareRule::Double, Value::UInt(v)) => Value::Double(*v as f64),
-            (CompareRule::Double, Value::Decimal(v)) => Value::Double(v.to_f64()),
-            (CompareRule::Double, Value::Bytes(text)) => {
-                let parsed = types::number::parse_double(text);
-                if parsed.length != text.len() || parsed.length == 0 || parsed.overflow {
-                    return expr;
-                }
-                Value::Double(parsed.value)
-            }
-            (CompareRule::DateTime, Value::Bytes(text)) => {
-                match parse_datetime(text, DateRules::of(builder.settings().sql_mode)) {
-                    Some(parsed) if !parsed.truncated => Value::DateTime(parsed.value),
-                    _ => return expr,
-                }
-            }
-            (CompareRule::DateTime, Value::Date(date)) => Value::DateTime(date.at_midnight()),
-            (CompareRule::Time, Value::Bytes(text)) => {
-                match parse_time(text, DateRules::default()) {
-                    Some(parsed) if !parsed.truncated && !parsed.out_of_range => {
-                        match parsed.value {
-                            TimeOrDateTime::Time(time) => Value::Time(time),
-                            TimeOrDateTime::DateTime(_) => return expr,
-                        }
-                    }
-                    _ => return expr,
+            (_, Value::Bytes(text)) => {
+                let rules = DateRules::of(builder.settings().sql_mode);
+                match self.of_text(text, rules) {
+                    Some(converted) => converted,
+                    None => return expr,
                 }
             }
             _ => return expr,
         };
-        let column_type = match &prepared {
-            Value::Decimal(v) => {
-                let precision = v.precision().max(v.integer_digits() + u32::from(v.scale()));
-                ResultType::decimal(precision, u32::from(v.scale()), false, false).column_type
-            }
-            Value::Double(_) => types::ColumnType::double(),
-            Value::DateTime(_) => types::ColumnType::temporal(TypeKind::DateTime, 6),
-            _ => types::ColumnType::temporal(TypeKind::Time, 6),
+        let result = ResultType::of(type_of_prepared(&prepared), false);
+        let kind = if clean {
+            ExprKind::Literal(Literal { value: prepared, form: LiteralForm::Computed })
+        } else {
+            ExprKind::Converted { original: Box::new(expr), value: prepared, rule: self }
         };
-        let result = ResultType::of(column_type, false);
-        let literal = Literal { value: prepared, form: LiteralForm::Computed };
-        Expr { kind: ExprKind::Literal(literal), result }
+        Expr { kind, result }
+    }
+
+    /// Text as what the rule compares, and whether all of it was used; `None` where that
+    /// depends on the statement.
+    fn of_text(self, text: &[u8], rules: DateRules) -> Option<(Value, bool)> {
+        Some(match self {
+            CompareRule::Decimal => {
+                let parsed = Decimal::parse(text);
+                let whole = parsed.length == text.len() && parsed.length > 0;
+                (Value::Decimal(parsed.value), whole && !parsed.overflow)
+            }
+            CompareRule::Double => {
+                let parsed = types::number::parse_double(text);
+                let whole = parsed.length == text.len() && parsed.length > 0;
+                (Value::Double(parsed.value), whole && !parsed.overflow)
+            }
+            CompareRule::DateTime => match parse_datetime(text, rules) {
+                Some(parsed) => (Value::DateTime(parsed.value), !parsed.truncated),
+                None => (Value::DateTime(Default::default()), false),
+            },
+            CompareRule::Time => match parse_time(text, DateRules::default()) {
+                Some(parsed) => {
+                    let time = match parsed.value {
+                        TimeOrDateTime::Time(time) => time,
+                        TimeOrDateTime::DateTime(moment) => moment.time(),
+                    };
+                    (Value::Time(time), !parsed.truncated && !parsed.out_of_range)
+                }
+                None => (Value::Time(types::Time(0)), false),
+            },
+            CompareRule::Integer | CompareRule::Text(_) => return None,
+        })
+    }
+
+    /// Converts a constant as a comparison by this rule would, for its warnings.
+    pub(crate) fn convert(self, context: &EvalContext, constant: &Expr) -> Result<(), SqlError> {
+        let value = constant.literal().map_or(ValueRef::Null, Value::as_ref);
+        let result = &constant.result;
+        match self {
+            CompareRule::Decimal => coerce::to_decimal(context, value, result).map(drop),
+            CompareRule::Double => coerce::to_double(context, value, result).map(drop),
+            CompareRule::DateTime => {
+                coerce::to_datetime_for_compare(context, value, result).map(drop)
+            }
+            CompareRule::Time => coerce::to_time_for_compare(context, value, result).map(drop),
+            CompareRule::Integer | CompareRule::Text(_) => Ok(()),
+        }
+    }
+}
+
+/// Static type of a converted constant.
+fn type_of_prepared(value: &Value) -> types::ColumnType {
+    match value {
+        Value::Decimal(v) => {
+            let precision = v.precision().max(v.integer_digits() + u32::from(v.scale()));
+            ResultType::decimal(precision, u32::from(v.scale()), false, false).column_type
+        }
+        Value::Double(_) => types::ColumnType::double(),
+        Value::DateTime(_) => types::ColumnType::temporal(TypeKind::DateTime, 6),
+        _ => types::ColumnType::temporal(TypeKind::Time, 6),
     }
 }
 

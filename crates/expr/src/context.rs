@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::time::Duration;
 use types::convert::StoreSettings;
@@ -175,6 +175,8 @@ pub struct EvalContext {
     pub random: RefCell<RandomState>,
     /// Clock and waits.
     pub hooks: Box<dyn Hooks>,
+    /// Addresses of the converted constants that have warned in this statement.
+    warned: RefCell<HashSet<usize>>,
     warnings: RefCell<Warnings>,
 }
 
@@ -192,6 +194,7 @@ impl Default for EvalContext {
             row_number: Cell::new(0),
             random: RefCell::default(),
             hooks: Box::new(NoHooks),
+            warned: RefCell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -231,6 +234,7 @@ impl EvalContext {
         self.warnings_are_errors.set(false);
         self.row_number.set(0);
         self.random.get_mut().seeded.clear();
+        self.warned.get_mut().clear();
         self.clear_warnings();
         self.reset_arena();
     }
@@ -257,6 +261,11 @@ impl EvalContext {
         }
         self.push_warning(Warning::new(code, arguments));
         Ok(())
+    }
+
+    /// Whether an expression is evaluated for the first time in this statement.
+    pub(crate) fn is_first_evaluation(&self, expr: &crate::Expr) -> bool {
+        self.warned.borrow_mut().insert(std::ptr::from_ref(expr) as usize)
     }
 
     /// Adds a note, never an error.

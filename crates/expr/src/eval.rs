@@ -63,6 +63,12 @@ impl Expr {
                 context.variables.borrow_mut().insert(name.clone(), variable);
                 Ok(result)
             }
+            ExprKind::Converted { original, value, rule } => {
+                if context.is_first_evaluation(self) {
+                    rule.convert(context, original)?;
+                }
+                Ok(value.as_ref())
+            }
             ExprKind::External(external) => external.eval(context, row),
             _ => Ok(truth(self.eval_bool(context, row)?)),
         }

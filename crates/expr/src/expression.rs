@@ -167,6 +167,16 @@ pub enum ExprKind {
         /// Arguments.
         arguments: Vec<Expr>,
     },
+    /// A constant converted to what it is compared as, with a loss: the first evaluation in a
+    /// statement warns, as converting the original does.
+    Converted {
+        /// The constant as written.
+        original: Box<Expr>,
+        /// Its value as converted.
+        value: Value,
+        /// What it was converted for.
+        rule: CompareRule,
+    },
     /// A value that another room computes (a subquery).
     External(Arc<dyn External>),
 }
@@ -343,6 +353,7 @@ impl Expr {
             | ExprKind::Column { .. }
             | ExprKind::Parameter(_)
             | ExprKind::UserVariable(_)
+            | ExprKind::Converted { .. }
             | ExprKind::External(_) => {}
             ExprKind::Assign(_, operand)
             | ExprKind::Not(operand)
@@ -395,6 +406,7 @@ impl Expr {
             | ExprKind::Column { .. }
             | ExprKind::Parameter(_)
             | ExprKind::UserVariable(_)
+            | ExprKind::Converted { .. }
             | ExprKind::External(_) => {}
             ExprKind::Assign(_, operand)
             | ExprKind::Not(operand)

@@ -138,6 +138,7 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
         ExprKind::Call { function, arguments } => {
             print_call(function.name(), arguments, own, formatter)
         }
+        ExprKind::Converted { original, .. } => print(original, formatter),
         ExprKind::External(external) => formatter.write_str(&external.print()),
     }
 }

@@ -6,7 +6,7 @@ use crate::functions;
 use crate::result_type::ResultType;
 use types::column_type::SCALE_NOT_FIXED;
 use types::temporal::IntervalUnit;
-use types::{ColumnType, SqlError, SqlMode, TypeKind, Value};
+use types::{ColumnType, SqlError, SqlMode, TypeKind, Value, codes};
 
 /// As what an arithmetic operation computes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,7 +65,7 @@ impl Builder<'_> {
         left: Expr,
         right: Expr,
     ) -> Result<Expr, SqlError> {
-        let (left, right) = (scalar(left)?, scalar(right)?);
+        scalars(operator.symbol(), &left, &right)?;
         let (left, right) = (number_of_hex(left), number_of_hex(right));
         let mut domain = Domain::of_expr(&left).join(Domain::of_expr(&right));
         match operator {
@@ -231,6 +231,19 @@ impl Builder<'_> {
         let result = function.resolve(self, &mut arguments)?;
         Ok(Expr { kind: ExprKind::Call { function, arguments }, result })
     }
+}
+
+/// 4078 if one of two operands is a row.
+fn scalars(operation: &str, left: &Expr, right: &Expr) -> Result<(), SqlError> {
+    let is_row = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_));
+    if !is_row(left) && !is_row(right) {
+        return Ok(());
+    }
+    let name = |expr: &Expr| if is_row(expr) { "row" } else { expr.result.type_name() };
+    Err(SqlError::new(
+        &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+        &[&name(left), &name(right), &operation],
+    ))
 }
 
 /// A hexadecimal literal in numeric context is an unsigned integer.
