@@ -50,7 +50,7 @@ impl Expr {
             ExprKind::DateArithmetic { base, amount, unit, subtract } => {
                 functions::temporal_units::add(self, base, amount, *unit, *subtract, context, row)
             }
-            ExprKind::Cast { operand, pads } => {
+            ExprKind::Cast { operand, pads, .. } => {
                 functions::cast::eval(self, operand, *pads, context, row)
             }
             ExprKind::ConvertText(operand) => {
@@ -81,7 +81,7 @@ impl Expr {
         row: &'a dyn Columns,
     ) -> Result<ValueRef<'a>, SqlError> {
         Ok(match self.eval(context, row)? {
-            ValueRef::Decimal(value) => {
+            ValueRef::Decimal(value) if !matches!(self.kind, ExprKind::UserVariable(_)) => {
                 ValueRef::Decimal(value.with_scale(self.result.column_type.scale))
             }
             other => other,

@@ -157,6 +157,8 @@ pub enum ExprKind {
         operand: Box<Expr>,
         /// BINARY(n): filled up with 0x00.
         pads: bool,
+        /// Name of the select item that it is, for messages.
+        name: Option<Arc<str>>,
     },
     /// Text in another character set, or with another collation.
     ConvertText(Box<Expr>),
@@ -491,6 +493,14 @@ impl Expr {
             ExprKind::Literal(literal) => Some(&literal.value),
             _ => None,
         }
+    }
+
+    /// The same as an item of a select list with this name, which some messages show.
+    pub fn named(mut self, item: &str) -> Self {
+        if let ExprKind::Cast { name, .. } = &mut self.kind {
+            *name = Some(item.into());
+        }
+        self
     }
 
     /// Whether it was written as a hexadecimal or bit literal.

@@ -62,7 +62,7 @@ impl Builder<'_> {
         }
         let result = self.cast_type(&operand, target)?;
         let pads = matches!(target, CastTarget::Binary { length: Some(_) });
-        Ok(Expr { kind: ExprKind::Cast { operand: Box::new(operand), pads }, result })
+        Ok(Expr { kind: ExprKind::Cast { operand: Box::new(operand), pads, name: None }, result })
     }
 
     fn cast_type(&self, operand: &Expr, target: CastTarget) -> Result<ResultType, SqlError> {

@@ -2,7 +2,7 @@
 
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use types::number::parse_integer;
 use types::temporal::fraction_unit;
@@ -126,7 +126,10 @@ fn decimal(
     if rounded.precision() <= u32::from(precision) && rounded.scale() == scale {
         return Ok(rounded);
     }
-    let name = expr.to_string();
+    let name = match &expr.kind {
+        ExprKind::Cast { name: Some(name), .. } => name.to_string(),
+        _ => expr.to_string(),
+    };
     let row = context.row_number.get().max(1);
     context.warn(&codes::WARN_DATA_OUT_OF_RANGE, &[&name, &row])?;
     Ok(Decimal::largest(precision, scale, exact.is_negative()))

@@ -143,8 +143,8 @@ impl<'q> Binder<'_, '_, 'q> {
                 ast::SelectItem::Expression { expression, alias, text } => {
                     let value = self.bind_scalar(expression)?;
                     let name = alias.clone().unwrap_or_else(|| item_name(expression, text));
-                    columns.push(self.result_column(name, &value));
-                    values.push(value);
+                    columns.push(self.result_column(name.clone(), &value));
+                    values.push(value.named(&name));
                 }
             }
         }
