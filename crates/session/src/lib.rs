@@ -20,6 +20,7 @@ mod answer;
 mod connection;
 mod dispatch;
 mod login;
+mod plan_cache;
 mod planned;
 mod prepared;
 mod process;

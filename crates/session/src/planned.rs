@@ -5,6 +5,7 @@ use crate::answer::{Outlet, Protocol};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Answer, Failure, Run};
 use crate::system_variables::session_view;
+use catalog::UserPrivileges;
 use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
 use expr::{Coercibility, Columns, Expr, NoColumns, ResultType};
 use plan::physical::ResultColumn;
@@ -38,6 +39,8 @@ pub(crate) struct SessionPlan {
     parameters: Vec<ResultType>,
     database: Option<String>,
     conditions: PlanConditions,
+    /// Whose privileges were checked when it was made.
+    user: Arc<UserPrivileges>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -107,6 +110,7 @@ impl Session {
             parameters,
             database: self.eval.facts.database.clone(),
             conditions: self.plan_conditions(),
+            user: self.user.clone(),
         }))
     }
 
@@ -139,7 +143,9 @@ impl Session {
             for entry in tables {
                 self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
             }
-            let usable = plan.prepared.is_reusable()
+            let allowed = self.may_change_all_rows() || Arc::ptr_eq(&plan.user, &self.user);
+            let usable = allowed
+                && plan.prepared.is_reusable()
                 && tables.iter().all(|entry| entry.is_current())
                 && plan.database.as_deref() == self.database()
                 && plan.conditions == self.plan_conditions()

@@ -1,5 +1,6 @@
 //! What all sessions share.
 
+use crate::plan_cache::PlanCache;
 use crate::process::ProcessList;
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
@@ -24,6 +25,7 @@ pub struct ServerState {
     started: Instant,
     /// Prepared statements of all sessions.
     pub(crate) prepared_count: AtomicU64,
+    pub(crate) plan_cache: PlanCache,
     stopping: AtomicBool,
     on_shutdown: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -46,6 +48,7 @@ impl ServerState {
             version,
             started: runtime::now(),
             prepared_count: AtomicU64::new(0),
+            plan_cache: PlanCache::default(),
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
         })

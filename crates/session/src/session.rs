@@ -1,5 +1,6 @@
 //! A session: what a connection is between and during its commands.
 
+use crate::plan_cache::Lookup;
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::status::SessionStatus;
@@ -43,6 +44,7 @@ pub struct Session {
     pub(crate) locks: MetadataLockSet,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
+    pub(crate) lookup: Lookup,
     pub(crate) status: SessionStatus,
     pub(crate) memory: Arc<MemoryAccount>,
     pub(crate) out: OutputBuffer,
@@ -91,6 +93,7 @@ impl Session {
             settings,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
+            lookup: Lookup::default(),
             status: SessionStatus::default(),
             memory,
             out: OutputBuffer::new(),

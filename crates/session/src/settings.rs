@@ -25,6 +25,8 @@ pub struct Settings {
     pub sql_mode: SqlMode,
     /// How statements are read.
     pub parse: ParseOptions,
+    /// character_set_client.
+    pub client: Charset,
     /// character_set_results' collation; none leaves text as it is.
     pub results: Option<CollationId>,
     /// collation_connection.
@@ -69,6 +71,7 @@ impl Settings {
             metadata_lock_timeout: Duration::from_secs(number("lock_wait_timeout")),
             sql_mode,
             parse: parse_options(sql_mode, client),
+            client,
             results: results.map(|charset| collation::default_of(charset).id),
             connection: collation::by_name(&text("collation_connection"))
                 .map_or(CollationId::UTF8MB4_GENERAL_CI, |collation| collation.id),

@@ -6,6 +6,7 @@
 
 use crate::Session;
 use crate::answer::{AnswerSink, Outlet, Protocol, ResultFormat};
+use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
 use crate::status::{StatusCounter, statement_counter};
 use crate::system_variables::session_view;
@@ -105,26 +106,68 @@ impl Session {
         let mut at = 0;
         loop {
             let rest = &text[at..];
-            let parsed = match syntax::parse(rest, &self.settings.parse) {
-                Ok(parsed) => parsed,
-                Err(error) => {
-                    self.eval.begin_statement(self.statement_time());
-                    return self.put_error(&parse_error(error));
+            let found = self.look_up(rest);
+            let end = match found {
+                Found::Known { statement, plan, values, end } => {
+                    if !self.note_what_follows(rest, end) {
+                        return;
+                    }
+                    self.run_with_values(&statement, Some(plan), values, outlet);
+                    end
+                }
+                Found::No | Found::New => {
+                    let is_new = matches!(found, Found::New);
+                    match self.parse_and_run(rest, is_new, outlet) {
+                        Some(end) => end,
+                        None => return,
+                    }
                 }
             };
-            let end = parsed.end.min(rest.len());
-            let more = !rest[end..].trim_ascii().is_empty();
-            if more && self.capabilities & MULTI_STATEMENTS == 0 {
-                self.eval.begin_statement(self.statement_time());
-                return self.put_error(&rest_is_not_expected(rest, end));
-            }
-            self.more_results = more;
-            self.run_statement(&parsed.statement, Run::text(), outlet);
             if !self.more_results || self.closing {
                 return;
             }
             at += end;
         }
+    }
+
+    /// Runs the first statement of a text that has no plan yet; where it ends.
+    fn parse_and_run(
+        &mut self,
+        text: &[u8],
+        is_new: bool,
+        outlet: &mut dyn Outlet,
+    ) -> Option<usize> {
+        let parsed = match syntax::parse(text, &self.settings.parse) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.eval.begin_statement(self.statement_time());
+                self.put_error(&parse_error(error));
+                return None;
+            }
+        };
+        let end = parsed.end.min(text.len());
+        if !self.note_what_follows(text, end) {
+            return None;
+        }
+        let learned = if is_new { self.learn(text, &parsed.statement) } else { None };
+        match learned {
+            Some((statement, values)) => self.run_with_values(&statement, None, values, outlet),
+            None => {
+                self.run_statement(&parsed.statement, Run::text(), outlet);
+            }
+        }
+        Some(end)
+    }
+
+    /// Whether another statement follows; false (and error 1064) if none may.
+    fn note_what_follows(&mut self, text: &[u8], end: usize) -> bool {
+        self.more_results = !text[end..].trim_ascii().is_empty();
+        if self.more_results && self.capabilities & MULTI_STATEMENTS == 0 {
+            self.eval.begin_statement(self.statement_time());
+            self.put_error(&rest_is_not_expected(text, end));
+            return false;
+        }
+        true
     }
 
     /// Runs a statement and writes its answer. Returns the plan if a new one was made.

@@ -228,6 +228,11 @@ fn show() {
 }
 
 #[test]
+fn plan_cache() {
+    check("plan_cache");
+}
+
+#[test]
 fn prepared() {
     check("prepared");
 }

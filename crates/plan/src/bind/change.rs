@@ -51,7 +51,7 @@ impl<'q> Binder<'_, '_, 'q> {
         if self.context.user.may(privilege, &schema, &name.name) {
             return Ok(());
         }
-        Err(self.denied(privilege, &name.name))
+        Err(self.denied(privilege, &schema, &name.name))
     }
 
     /// Binds something in a block whose only table is the target, from position 0.

@@ -24,7 +24,7 @@ impl Binder<'_, '_, '_> {
         let schema = self.schema_of(name)?;
         let virtual_schema = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
         if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
-            return Err(self.denied(privilege, &name.name));
+            return Err(self.denied(privilege, &schema, &name.name));
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table
@@ -36,11 +36,11 @@ impl Binder<'_, '_, '_> {
     }
 
     /// Error 1142.
-    pub(super) fn denied(&self, privilege: Privilege, table: &str) -> SqlError {
+    pub(super) fn denied(&self, privilege: Privilege, schema: &str, table: &str) -> SqlError {
         let account = &self.context.user.account;
         let command = privilege.name().to_ascii_uppercase();
-        let arguments: [&dyn std::fmt::Display; 4] =
-            [&command, &account.user, &account.host.0, &table];
+        let arguments: [&dyn std::fmt::Display; 5] =
+            [&command, &account.user, &account.host.0, &schema, &table];
         SqlError::new(&codes::TABLEACCESS_DENIED_ERROR, &arguments)
     }
 
