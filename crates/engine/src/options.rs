@@ -31,6 +31,9 @@ pub struct EngineOptions {
     pub first_log_file_bytes: u64,
     /// Largest log file, bytes.
     pub max_log_file_bytes: u64,
+    /// The log since the oldest page not yet written may grow to this before commits are slowed
+    /// down, bytes; half of it is aimed at. It bounds the time of a recovery.
+    pub log_cap_bytes: u64,
     /// Segment of the page store, bytes.
     pub segment_bytes: u64,
     /// Segments in one data file; counts at creation.
@@ -64,6 +67,7 @@ impl EngineOptions {
             log_ring_bytes: 16 << 20,
             first_log_file_bytes: 16 << 20,
             max_log_file_bytes: 256 << 20,
+            log_cap_bytes: 512 << 20,
             segment_bytes: 64 << 20,
             segments_per_file: 64,
             group_bytes: 1 << 20,

@@ -117,8 +117,11 @@ fn remove(
     });
     match removed {
         Ok(removed) => Ok(removed.record().is_some()),
-        // Damage of one tree must not stop the purge of the others.
-        Err(btree::TreeError::Damaged { .. }) => Ok(false),
-        Err(error) => Err(crate::error::from_tree(error, || core.tree_name(tree.id()))),
+        Err(error) => match crate::error::from_tree(error, || core.tree_name(tree.id())) {
+            // Damage of one tree must not stop the purge of the others; one that is being
+            // dropped may look damaged.
+            engine_api::EngineError::Corrupt { .. } => Ok(false),
+            error => Err(error),
+        },
     }
 }

@@ -140,6 +140,7 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     let mut store = StoreOptions::new(places.data.clone());
     store.pool_bytes = options.buffer_pool_bytes;
     store.segment_bytes = options.segment_bytes;
+    store.log_cap_bytes = options.log_cap_bytes;
     store.segments_per_file = options.segments_per_file;
     store.group_bytes = options.group_bytes;
     store.max_pages = options.max_pages;

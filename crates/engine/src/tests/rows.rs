@@ -224,3 +224,45 @@ fn the_dictionary_is_transactional() {
         engine.close().unwrap();
     });
 }
+
+#[test]
+fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
+    simulate(6, || {
+        let mut slow = tiny("/database", 4 << 20);
+        slow.purge_interval = Duration::from_secs(3600);
+        let (engine, _) = Engine::open(slow).unwrap();
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..200 {
+            t.insert(&mut *trx, &row(id, id, None, b"row")).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let mut trx = engine.begin(options());
+        for id in 0..199 {
+            assert!(t.delete(&mut *trx, id).unwrap());
+        }
+        trx.commit().unwrap();
+        let definition = t.table.definition().clone();
+        engine.close().unwrap();
+        drop((engine, t));
+
+        let (engine, summary) = Engine::open(tiny("/database", 4 << 20)).unwrap();
+        assert!(summary.was_clean && summary.losers == 0);
+        let t = Tested { table: engine.open_table(definition.clone()).unwrap() };
+        let entries = |index: usize| {
+            let tree = engine.core.tree(definition.indexes[index].tree).unwrap();
+            tree.verify().unwrap().entries
+        };
+        assert_eq!(entries(0), 200, "the queue of the last run is gone");
+        for index in [0, 1, 2] {
+            let mut trx = engine.begin(options());
+            let rows = t.scan(&mut *trx, index, LockMode::None, ScanDirection::Forward);
+            assert_eq!(rows.unwrap().len(), 1);
+            trx.commit().unwrap();
+        }
+        runtime::sleep(Duration::from_millis(500));
+        assert_eq!([0, 1, 2].map(entries), [1, 1, 1]);
+        t.assert_sound();
+        engine.close().unwrap();
+    });
+}
