@@ -71,6 +71,7 @@ def metadata(lines):
 
 
 def bless_expressions(client, path):
+    table = "a" if "aggregates" in path else "t"
     with open(path, encoding="utf8") as f:
         lines = f.read().split("\n")
     items, sql, meta = [], [SETUP, table_sql()], [SETUP, table_sql()]
@@ -85,9 +86,9 @@ def bless_expressions(client, path):
             expression = line.split(" => ")[0].strip()
             n = len(items)
             items.append((n, expression))
-            sql.append(f"select '@@@{n}.v' as m; select {expression} from t;\n"
+            sql.append(f"select '@@@{n}.v' as m; select {expression} from {table};\n"
                        f"show warnings;")
-            meta.append(f"select '@@@{n}.m' as m; select {expression} from t;")
+            meta.append(f"select '@@@{n}.m' as m; select {expression} from {table};")
     values = sections(run(client, "\n".join(sql), "-N"))
     types = {}
     raw = run(client, "\n".join(meta), "-t", "--column-type-info")

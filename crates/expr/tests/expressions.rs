@@ -55,7 +55,7 @@ fn outcome(case: &Case, fixture: &Fixture) -> (String, Vec<String>) {
     let result = parse(&case.text, fixture, &settings).and_then(|expr| {
         let value = expr.eval_result(&context, &fixture.values)?;
         let metadata = expr.result.metadata(CollationId::UTF8MB4_GENERAL_CI);
-        Ok(format!("{} : {}", printed(value, &expr, &context), shown_metadata(&metadata)))
+        Ok(format!("{} : {}", printed(value, &expr.result, &context), shown_metadata(&metadata)))
     });
     let mut warnings: Vec<String> = context
         .warnings()
@@ -86,6 +86,7 @@ fn expressions_agree_with_mariadb() {
         .expect("the data directory exists")
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .filter(|name| name.ends_with(".txt") && !name.starts_with("store"))
+        .filter(|name| !name.starts_with("aggregates"))
         .collect();
     names.sort();
     let only = std::env::var("ONLY").unwrap_or_default();

@@ -260,6 +260,13 @@ fn concat_item(
         let value = expr.eval_result(context, row)?;
         push_order_key(&expr.result, *descending, value, &mut key);
     }
+    if aggregate.distinct && key.is_empty() {
+        // DISTINCT alone gives the values in their order.
+        for argument in &aggregate.arguments {
+            let value = argument.eval_result(context, row)?;
+            push_order_key(&argument.result, false, value, &mut key);
+        }
+    }
     Ok(Some(Item { key, text }))
 }
 
@@ -273,6 +280,10 @@ fn concat_value(
         return Value::Null;
     }
     let mut ordered: Vec<&Item> = items.iter().collect();
+    if !aggregate.concat.order_by.is_empty() {
+        // Of equal keys the server gives the later first.
+        ordered.reverse();
+    }
     ordered.sort_by(|a, b| a.key.cmp(&b.key));
     let separator: &[u8] = aggregate.concat.separator.as_deref().unwrap_or(b",");
     let (skip, take) = aggregate.concat.limit.unwrap_or((0, u64::MAX));

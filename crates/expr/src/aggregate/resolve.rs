@@ -75,7 +75,13 @@ impl Builder<'_> {
                 }
             },
             F::AnyValue => argument,
-            F::Minimum | F::Maximum => argument.of_expression().with_nullable(true),
+            F::Minimum | F::Maximum => {
+                let mut result = argument.of_expression().with_nullable(true);
+                if result.column_type.kind == TypeKind::Double {
+                    result.column_type.length = result.column_type.length.max(23);
+                }
+                result
+            }
             F::BitAnd | F::BitOr | F::BitXor => {
                 let mut result = ResultType::bigint(true, false);
                 result.column_type.length = 21;
@@ -94,19 +100,23 @@ impl Builder<'_> {
             return ResultType::double(true);
         }
         let increment = self.settings().div_precision_increment;
-        ResultType::double_of_scale(argument.decimal_scale() + increment, true)
+        let scale = argument.decimal_scale() + increment;
+        let mut result = ResultType::double_of_scale(scale, true);
+        let digits = 2 * argument.decimal_precision() + u32::from(increment);
+        result.column_type.length = digits.min(u32::from(types::decimal::PRECISION_MAX)) + 2;
+        result
     }
 
     fn concat_result(&self, arguments: &mut [Expr]) -> Result<ResultType, SqlError> {
         let (collation, coercibility, ascii) =
             aggregate_collations(self, "group_concat", arguments, CollationUse::Join)?;
         let length = self.settings().group_concat_max_len as u64;
-        let characters = length / u64::from(collation.charset().max_bytes());
+        let characters = length * u64::from(collation.charset().max_bytes());
         let mut result = ResultType::string(characters, collation, coercibility, ascii, true);
-        if length > 512 && !result.column_type.kind.is_large() {
+        result.column_type.scale = 0;
+        if length > 512 {
             let binary = collation == types::CollationId::BINARY;
-            result.column_type.kind =
-                if binary { TypeKind::MediumBlob } else { TypeKind::MediumText };
+            result.column_type.kind = if binary { TypeKind::Blob } else { TypeKind::Text };
         }
         Ok(result)
     }

@@ -12,3 +12,10 @@ insert into t values (-5, 200, -300, 70000, 7, 4000000000,
   'bin', 'x\0y', 'some text', 'blob', 'café',
   '2020-02-29', '-12:34:56', '01:02:03.456', '2021-03-04 05:06:07', '1999-12-31 23:59:59.999999',
   '2020-09-13 12:26:40', 2024, null);
+drop table if exists a;
+create table a (i int, d decimal(10,2), f double, s varchar(10), dt datetime, b bigint not null, n int)
+  default charset utf8mb4;
+insert into a values (3, 1.50, 0.5, 'b', '2020-01-01 00:00:00', 9223372036854775807, null),
+  (1, -2.25, 1.25, 'A', '2021-06-30 12:00:00', 9223372036854775807, null),
+  (3, 10.00, 1e10, 'a', null, -1, null), (null, null, null, null, '1999-12-31 23:59:59', 5, null),
+  (12, 0.01, -7.125, 'c', '2020-01-01 00:00:00', 0, null);

@@ -1,11 +1,12 @@
 //! Reads expressions for tests: a small parser of its own, so that this room's tests need no
 //! other room, and a table with one row.
+#![allow(dead_code, reason = "each test uses a part")]
 
 mod parser;
 
 pub use parser::parse;
 
-use expr::{EvalContext, Expr, Metadata, ResultType, flags};
+use expr::{EvalContext, Metadata, ResultType, flags};
 use types::convert::{StoreSettings, store};
 use types::{
     CollationId, ColumnType, SqlMode, TimeZone, Timestamp, TypeKind, Value, ValueRef, collation,
@@ -122,12 +123,48 @@ const COLUMNS: &[(&str, &str, bool, Option<&str>)] = &[
     ("n", "int", true, None),
 ];
 
+/// Table `a` of `data/table.sql`, whose rows aggregates are taken over.
+pub const GROUPED: &[(&str, &str, bool)] = &[
+    ("i", "int", true),
+    ("d", "decimal(10,2)", true),
+    ("f", "double", true),
+    ("s", "varchar(10)", true),
+    ("dt", "datetime", true),
+    ("b", "bigint", false),
+    ("n", "int", true),
+];
+
+/// Its rows.
+pub const GROUPED_ROWS: &[[&str; 7]] = &[
+    ["3", "1.50", "0.5", "b", "2020-01-01 00:00:00", "9223372036854775807", "NULL"],
+    ["1", "-2.25", "1.25", "A", "2021-06-30 12:00:00", "9223372036854775807", "NULL"],
+    ["3", "10.00", "1e10", "a", "NULL", "-1", "NULL"],
+    ["NULL", "NULL", "NULL", "NULL", "1999-12-31 23:59:59", "5", "NULL"],
+    ["12", "0.01", "-7.125", "c", "2020-01-01 00:00:00", "0", "NULL"],
+];
+
 impl Fixture {
+    /// A row of `GROUPED_ROWS`.
+    pub fn grouped(row: usize) -> Self {
+        let columns: Vec<_> = GROUPED
+            .iter()
+            .zip(GROUPED_ROWS[row])
+            .map(|((name, declared, nullable), value)| {
+                (*name, *declared, *nullable, (value != "NULL").then_some(value))
+            })
+            .collect();
+        Self::of(&columns)
+    }
+
     pub fn new() -> Self {
+        Self::of(COLUMNS)
+    }
+
+    fn of(columns: &[(&str, &str, bool, Option<&str>)]) -> Self {
         let settings = settings_of_store(SqlMode::DEFAULT);
         let text = ColumnType::text(TypeKind::VarChar, 100, CollationId::UTF8MB4_GENERAL_CI);
         let mut fixture = Self { names: Vec::new(), results: Vec::new(), values: Vec::new() };
-        for (name, declared, nullable, value) in COLUMNS {
+        for (name, declared, nullable, value) in columns {
             let target = column_type(declared);
             fixture.names.push((*name).to_string());
             fixture.results.push(ResultType::column(target, *nullable));
@@ -160,13 +197,13 @@ pub fn context() -> EvalContext {
 }
 
 /// As the client prints a value in batch mode.
-pub fn printed(value: ValueRef<'_>, expr: &Expr, context: &EvalContext) -> String {
+pub fn printed(value: ValueRef<'_>, result: &ResultType, context: &EvalContext) -> String {
     if value.is_null() {
         return "NULL".to_string();
     }
-    let column_type = &expr.result.column_type;
+    let column_type = &result.column_type;
     let mut bytes = types::text::to_text(value, column_type, context.settings.time_zone);
-    let charset = expr.result.collation().charset();
+    let charset = result.collation().charset();
     if column_type.kind.is_string() && charset != types::Charset::Binary {
         let mut converted = Vec::new();
         charset.convert(&bytes, types::Charset::Utf8mb4, &mut converted);
