@@ -310,24 +310,60 @@ fn check_offline(seed: u64, disk: Disk) {
         for _ in 0..3 {
             let region = &regions[random.below(regions.len() as u64) as usize];
             let at = region.offset + random.below(region.length);
-            let flip = || {
-                let path = datadir.join(&region.file);
-                let file = runtime::file::OpenOptions::new().open(&path).unwrap();
-                let mut byte = [0];
-                file.read_at(&mut byte, at).unwrap();
-                byte[0] ^= 0x10;
-                file.write_at(&byte, at).unwrap();
-            };
-            flip();
+            let path = datadir.join(&region.file);
+            flip(&path, at);
             let report = crate::offline::check(datadir, 2 << 20).unwrap();
             assert!(!report.findings.is_empty(), "a flipped byte at {at} of {region:?}");
-            flip();
+            flip(&path, at);
         }
         let report = crate::offline::check(datadir, 2 << 20).unwrap();
         assert_eq!(report.findings, Vec::new());
         assert!(report.tables > 0 || report.pages < 10, "{} pages", report.pages);
+        let blobs: Vec<_> = regions_of(datadir, "blob");
+        let region = &blobs[random.below(blobs.len() as u64) as usize];
+        flip(&datadir.join(&region.file), region.offset + random.below(region.length));
+        read_everything(datadir);
     });
     checked.unwrap_or_else(|end| panic!("seed {seed}: check: {end:?}"));
+}
+
+fn regions_of(datadir: &std::path::Path, kind: &str) -> Vec<crate::offline::CheckRegion> {
+    let regions = crate::offline::regions(datadir).unwrap();
+    regions.into_iter().filter(|region| region.kind == kind).collect()
+}
+
+fn flip(path: &std::path::Path, at: u64) {
+    let file = runtime::file::OpenOptions::new().open(path).unwrap();
+    let mut byte = [0];
+    file.read_at(&mut byte, at).unwrap();
+    byte[0] ^= 0x10;
+    file.write_at(&byte, at).unwrap();
+}
+
+/// With one page copy damaged everything else is served, and those who need it are told.
+fn read_everything(datadir: &std::path::Path) {
+    let (engine, _) = match Engine::open(tiny(datadir, 2 << 20)) {
+        Ok(opened) => opened,
+        // Without the dictionary nothing can be found.
+        Err(crate::OpenError::Engine(EngineError::Corrupt { object, .. })) => {
+            return assert_eq!(object, "dictionary");
+        }
+        Err(error) => panic!("{error}"),
+    };
+    for definition in crate::dictionary::shapes(&engine.core, false).unwrap() {
+        let indexes = definition.indexes.len();
+        let t = Tested { table: engine.open_table(Arc::new(definition)).unwrap() };
+        for index in 0..indexes {
+            let mut trx = engine.begin(options());
+            match t.scan(&mut *trx, index, LockMode::None, ScanDirection::Forward) {
+                Ok(_) => {}
+                Err(EngineError::Corrupt { .. }) => base::probe!("engine.test.corrupt_told"),
+                Err(error) => panic!("{error}"),
+            }
+            trx.commit().unwrap();
+        }
+    }
+    engine.close().unwrap();
 }
 
 #[test]
