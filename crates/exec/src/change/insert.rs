@@ -62,6 +62,18 @@ struct Generated {
     last: u64,
 }
 
+/// Whether a value of a VALUES list reads a column of its row.
+fn reads_row(plan: &InsertPlan) -> bool {
+    let InsertRows::Values(rows) = &plan.source else { return false };
+    let mut reads = false;
+    for value in rows.iter().flatten() {
+        if let InsertValue::Expr(expr) = value {
+            expr.for_each_column(&mut |_| reads = true);
+        }
+    }
+    reads
+}
+
 /// Where the value of a row's AUTO_INCREMENT column comes from.
 enum Given {
     /// There is no such column.
@@ -77,6 +89,8 @@ struct Inserter<'p> {
     table: Arc<dyn Table>,
     maker: RowMaker<'p>,
     row: RowBuffer,
+    /// The values read other columns of their row: until they are set those have their defaults.
+    reads_row: bool,
     /// Rows still to come of a VALUES list, for the first reservation.
     expected: u64,
     generated: Generated,
@@ -94,6 +108,7 @@ impl<'p> Inserter<'p> {
             table: plan.target.0.handle()?,
             maker: RowMaker::new(exec, &plan.target.0, plan.ignore)?,
             row: RowBuffer::default(),
+            reads_row: reads_row(plan),
             expected: 1,
             generated: Generated::default(),
             records: 0,
@@ -103,7 +118,8 @@ impl<'p> Inserter<'p> {
         })
     }
 
-    /// A row of the defaults; columns that are given are NULL until they are set.
+    /// A row of the defaults; columns that are given and that no value reads are NULL until they
+    /// are set.
     fn blank(&self, exec: &Exec<'_>) -> Result<Vec<Value>, ExecError> {
         let count = self.maker.definition().columns.len();
         let mut values = Vec::with_capacity(count);

@@ -60,6 +60,16 @@ impl<'t> RowMaker<'t> {
         }
     }
 
+    /// What a column holds before the statement sets it: its default, or its type's zero.
+    pub fn initial_value(&self, exec: &Exec<'_>, position: usize) -> Value {
+        let column_type = &self.definition().columns[position].column_type;
+        match &self.fillers[position] {
+            Filler::Value(value) => value.clone(),
+            Filler::Now => now(exec.eval, column_type),
+            Filler::Missing => zero(column_type),
+        }
+    }
+
     /// Converts a value to a column's type.
     pub fn store(
         &self,
