@@ -42,7 +42,6 @@ mod status;
 mod storage;
 mod table;
 mod transaction;
-mod verify;
 mod write;
 
 #[cfg(test)]
@@ -51,4 +50,3 @@ mod tests;
 pub use crate::engine::Engine;
 pub use options::{EngineOptions, OnFatal};
 pub use recovery::{OpenError, RecoverySummary};
-pub use verify::{CheckedRegion, DirectoryFinding, DirectoryReport, check_directory};

@@ -169,11 +169,6 @@ pub(crate) fn decode_anchor(bytes: &[u8]) -> Option<(PageId, u8, Lsn)> {
     (version == 1).then_some((root, class, Lsn::new(u64::from_le_bytes(*scan))))
 }
 
-/// Where the log that is still needed begins, as the superblock's engine bytes say.
-pub(crate) fn anchor_scan_lsn(superblock: &Superblock) -> Option<Lsn> {
-    decode_anchor(&superblock.engine).map(|(_, _, scan_lsn)| scan_lsn)
-}
-
 fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) -> TxnOptions {
     TxnOptions {
         workers: runtime::worker_count(),

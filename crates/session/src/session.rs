@@ -9,8 +9,9 @@ use crate::variables::SessionVariables;
 use crate::{PreparedStatements, ServerState};
 use base::MemoryAccount;
 use catalog::{MetadataLockSet, UserPrivileges};
-use expr::EvalContext;
+use expr::{EvalContext, Hooks};
 use std::sync::Arc;
+use std::time::Duration;
 use types::{SqlError, Timestamp, Warning};
 use wire::OutputBuffer;
 use wire::capability::{self, status};
@@ -59,6 +60,23 @@ pub struct Session {
     pub(crate) insert_id: u64,
     /// The connection is to be closed after this answer.
     pub(crate) closing: bool,
+}
+
+/// Time as functions see it.
+#[derive(Debug)]
+struct WorldHooks;
+
+impl Hooks for WorldHooks {
+    fn now(&self) -> Timestamp {
+        Timestamp(runtime::wall_clock_micros())
+    }
+
+    fn sleep(&self, duration: Duration) -> Result<bool, SqlError> {
+        match runtime::sleep(duration) {
+            runtime::Wake::Cancelled => Err(SqlError::new(&types::codes::QUERY_INTERRUPTED, &[])),
+            runtime::Wake::TimedOut | runtime::Wake::Unparked => Ok(true),
+        }
+    }
 }
 
 /// What SHOW WARNINGS shows.
@@ -110,6 +128,7 @@ impl Session {
     }
 
     fn init_facts(&mut self) {
+        self.eval.hooks = Box::new(WorldHooks);
         let facts = &mut self.eval.facts;
         facts.connection_id = u64::from(self.process.id());
         facts.version = self.server.version.clone();

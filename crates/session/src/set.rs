@@ -306,6 +306,8 @@ impl Session {
         let before = self.variables.clone();
         let fixed_time = self.fixed_time;
         self.set(items)?;
+        // The limit may be among what was set.
+        let _timer = self.start_timer();
         let result = self.execute_statement(statement, run, outlet, planned);
         self.variables = before;
         self.fixed_time = fixed_time;

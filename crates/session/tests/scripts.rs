@@ -228,6 +228,11 @@ fn show() {
 }
 
 #[test]
+fn kill() {
+    check("kill");
+}
+
+#[test]
 fn plan_cache() {
     check("plan_cache");
 }
