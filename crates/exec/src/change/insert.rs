@@ -125,9 +125,11 @@ impl<'p> Inserter<'p> {
         let mut values = Vec::with_capacity(count);
         for position in 0..count {
             let given = self.plan.columns.contains(&position);
-            let default =
-                if given { Value::Null } else { self.maker.default_value(exec, position)? };
-            values.push(default);
+            values.push(match (given, self.reads_row) {
+                (false, _) => self.maker.default_value(exec, position)?,
+                (true, true) => self.maker.initial_value(exec, position),
+                (true, false) => Value::Null,
+            });
         }
         Ok(values)
     }
