@@ -114,7 +114,7 @@ impl Collector {
         if count < SEGMENTS_MIN || live as f64 >= all as f64 * self.target_utilisation {
             return None;
         }
-        let most = (table.segment_bytes as f64 * VICTIM_LIVE_MAX) as u64;
+        let most = (table.usable_bytes() as f64 * VICTIM_LIVE_MAX) as u64;
         let victim = table.victim(most)?;
         table.segments[victim as usize].is_collected = true;
         Some(victim)

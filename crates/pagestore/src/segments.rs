@@ -21,7 +21,7 @@
 //!    on. Space is given back only after such a record is durable somewhere.
 
 use crate::location::Location;
-use crate::segment::{OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
+use crate::segment::{BLOCK_BYTES, OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
 use base::Lsn;
 use std::collections::BTreeSet;
 
@@ -340,14 +340,20 @@ impl SegmentTable {
             && self.recorded_group_seq < self.synced_group_seq
     }
 
-    /// Bytes in closed segments that hold something, and how many of them are live.
+    /// What blobs can take of a segment: all but header, footer, trailer, and a share for
+    /// directories and padding. Without that, collection of tiny segments would never be content.
+    pub(crate) fn usable_bytes(&self) -> u64 {
+        self.segment_bytes - 4 * BLOCK_BYTES as u64 - self.segment_bytes / 32
+    }
+
+    /// Live bytes, usable bytes and number of the closed segments that hold something.
     pub(crate) fn utilisation(&self) -> (u64, u64, usize) {
         let closed = self.segments.iter();
         let closed = closed.filter(|segment| {
             segment.usage == SegmentUse::Closed && segment.live_bytes > 0 && !segment.is_damaged
         });
         closed.fold((0, 0, 0), |(live, all, count), segment| {
-            (live + segment.live_bytes, all + self.segment_bytes, count + 1)
+            (live + segment.live_bytes, all + self.usable_bytes(), count + 1)
         })
     }
 
@@ -473,6 +479,6 @@ mod tests {
         }
         assert_eq!(table.victim(SIZE), Some(2));
         assert_eq!(table.victim(100), None);
-        assert_eq!(table.utilisation(), (6 * 128, 3 * SIZE, 3));
+        assert_eq!(table.utilisation(), (6 * 128, 3 * table.usable_bytes(), 3));
     }
 }
