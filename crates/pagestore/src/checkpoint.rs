@@ -45,6 +45,8 @@ impl PageStore {
         superblock: Superblock,
     ) -> Result<PageStore, StoreError> {
         let files = open_files(&options, &superblock)?;
+        runtime::fs::sync_dir(&options.dir)
+            .map_err(|error| StoreError::io(&options.dir.display().to_string(), &error))?;
         let array = TranslationArray::new(options.max_pages.next_multiple_of(MAP_PAGES))?;
         let counters = Arc::new(Counters::default());
         let table = SegmentTable::new(superblock.segment_bytes);

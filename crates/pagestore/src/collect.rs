@@ -100,10 +100,6 @@ impl Collector {
             disk.wal.flush_kick(disk.wal.end());
             disk.sync_data()?;
         }
-        let durable = disk.wal.durable();
-        if disk.table.lock().wants_record(self.spare_segments, durable) {
-            disk.write_superblock(|_| {})?;
-        }
         disk.release(self.spare_segments)?;
         Ok(has_collected)
     }

@@ -142,7 +142,6 @@ impl Disk {
             StoreError::Io { file, detail } => self.fatal(&format!("{file}: {detail}")),
             other => other,
         })?;
-        self.table.lock().recorded(next.sync.synced_group_seq);
         *superblock = next;
         Ok(())
     }
@@ -220,7 +219,9 @@ impl Disk {
     }
 
     /// Marks the headers free, makes that durable, then punches: a crash in between never leaves
-    /// a header that promises groups which are gone.
+    /// a header that promises groups which are gone. The superblock is written before the holes,
+    /// because the sync records in those headers vanish: without a newer one, recovery would rely
+    /// on a record that still expects what is given back here.
     fn release_all(&self, numbers: &[u32]) -> Result<(), StoreError> {
         let record = self.table.lock().sync_record();
         let mut block = AlignedBuf::zeroed(BLOCK_BYTES);
@@ -230,6 +231,7 @@ impl Disk {
             self.write_or_wait(&block, self.start_of(number), false)?;
         }
         self.sync_data()?;
+        self.write_superblock(|_| {})?;
         for &number in numbers {
             if let Err(error) = self.files.punch(number)
                 && error.kind() != std::io::ErrorKind::Unsupported
@@ -425,12 +427,10 @@ impl SegmentWriter {
             let (number, had_life) = table.choose(reserve, disk.wal.durable());
             (number, table.segments[number as usize].seq, had_life, table.sync_record())
         };
-        let group_seq = record.synced_group_seq;
         let mut block = AlignedBuf::zeroed(BLOCK_BYTES);
         disk.header(number, seq, self.stream, false, record).encode(&mut block);
         // On a full disk the same segment is tried again: the record lists it as open.
         disk.write_or_wait(&block, disk.start_of(number), true)?;
-        disk.table.lock().recorded(group_seq);
         if had_life {
             probe!("pagestore_segment_reused");
             add(&disk.counters.segment_reuses, 1);

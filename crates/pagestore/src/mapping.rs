@@ -80,6 +80,10 @@ pub(crate) struct Survey {
 /// makes what it found durable. The log must not be open for writing yet. Parks.
 pub fn recover(options: &StoreOptions, superblock: &Superblock) -> Result<Recovered, StoreError> {
     let files = open_files(options, superblock)?;
+    // A process that died between creating a file and syncing the directory left a name that
+    // the next power failure would take away.
+    runtime::fs::sync_dir(&options.dir)
+        .map_err(|error| StoreError::io(&options.dir.display().to_string(), &error))?;
     let survey = survey(&files, superblock, options.max_pages)?;
     write_footers(&files, superblock, &survey)?;
     files.sync().map_err(StoreError::Poisoned)?;
@@ -388,17 +392,11 @@ fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
         ),
         None => SegmentState::unused(),
     });
-    let all = || survey.segments.iter().flatten();
-    let next_segment_seq = all().map(|accepted| accepted.header.seq + 1).max().unwrap_or(1);
-    let groups = all().flat_map(|accepted| &accepted.groups);
+    let groups = survey.segments.iter().flatten().flat_map(|accepted| &accepted.groups);
     let last_group = groups.map(|group| group.header.group_seq).max().unwrap_or(0);
-    let mut table = SegmentTable::recovered(
-        states.collect(),
-        files.segment_bytes(),
-        next_segment_seq.max(survey.record.next_segment_seq),
-        last_group.max(survey.record.synced_group_seq),
-        survey.record.synced_group_seq,
-    );
+    let segment_bytes = files.segment_bytes();
+    let mut table =
+        SegmentTable::recovered(states.collect(), segment_bytes, &survey.record, last_group);
     for number in 0..survey.array.high_water() {
         let place = survey.array.entry(PageId::new(number)).place();
         if place != Place::NONE {

@@ -27,11 +27,12 @@
 //! The sync record (also in the superblock) says what is known to be durable:
 //!
 //! ```text
-//!      0    8 every group up to this sequence is durable
-//!      8    8 segments below this sequence are closed, durable footer included, unless listed
-//!     16    4 listed segments
-//!     20    4 reserved (0)
-//!     24   16 * n: number u32, complete durable groups u32, sequence u64
+//!      0    8 version: raised for every record that is made, so the highest one knows most
+//!      8    8 every group up to this sequence is durable
+//!     16    8 segments below this sequence are closed, durable footer included, unless listed
+//!     24    4 listed segments
+//!     28    4 reserved (0)
+//!     32   16 * n: number u32, complete durable groups u32, sequence u64
 //! ```
 //!
 //! The trailer: magic "GANNTRL1", CRC, version, 2 reserved, UUID, number, 4 reserved, sequence as
@@ -58,7 +59,9 @@ pub(crate) const COPY_OFFSETS: [usize; 2] = [0, 2048];
 /// Open segments that a sync record can list.
 pub(crate) const OPEN_SEGMENTS_MAX: usize = 16;
 /// Bytes of an encoded sync record.
-pub(crate) const SYNC_RECORD_BYTES: usize = 24 + OPEN_SEGMENTS_MAX * 16;
+pub(crate) const SYNC_RECORD_BYTES: usize = LIST_OFFSET + OPEN_SEGMENTS_MAX * 16;
+/// Where a sync record lists segments.
+const LIST_OFFSET: usize = 32;
 
 const MAGIC_SEGMENT: u64 = u64::from_le_bytes(*b"GANNSEG1");
 const MAGIC_FREE: u64 = u64::from_le_bytes(*b"GANNFREE");
@@ -77,6 +80,7 @@ pub(crate) struct OpenSegment {
 /// What is known to be durable; see the head of this file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SyncRecord {
+    pub(crate) version: u64,
     pub(crate) synced_group_seq: u64,
     pub(crate) next_segment_seq: u64,
     pub(crate) open: Vec<OpenSegment>,
@@ -86,40 +90,38 @@ impl SyncRecord {
     pub(crate) fn encode(&self, out: &mut [u8]) {
         base::invariant!(self.open.len() <= OPEN_SEGMENTS_MAX, "too many open segments");
         out[..SYNC_RECORD_BYTES].fill(0);
-        put(out, 0, &self.synced_group_seq.to_le_bytes());
-        put(out, 8, &self.next_segment_seq.to_le_bytes());
-        put(out, 16, &(self.open.len() as u32).to_le_bytes());
-        for (place, open) in self.open.iter().enumerate() {
-            put(out, 24 + place * 16, &open.number.to_le_bytes());
-            put(out, 28 + place * 16, &open.groups.to_le_bytes());
-            put(out, 32 + place * 16, &open.seq.to_le_bytes());
+        put(out, 0, &self.version.to_le_bytes());
+        put(out, 8, &self.synced_group_seq.to_le_bytes());
+        put(out, 16, &self.next_segment_seq.to_le_bytes());
+        put(out, 24, &(self.open.len() as u32).to_le_bytes());
+        for (open, entry) in self.open.iter().zip(out[LIST_OFFSET..].chunks_exact_mut(16)) {
+            put(entry, 0, &open.number.to_le_bytes());
+            put(entry, 4, &open.groups.to_le_bytes());
+            put(entry, 8, &open.seq.to_le_bytes());
         }
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Option<SyncRecord> {
-        let count = u32_at(bytes, 16) as usize;
+        let count = u32_at(bytes, 24) as usize;
         if count > OPEN_SEGMENTS_MAX || bytes.len() < SYNC_RECORD_BYTES {
             return None;
         }
-        let open = (0..count).map(|place| OpenSegment {
-            number: u32_at(bytes, 24 + place * 16),
-            groups: u32_at(bytes, 28 + place * 16),
-            seq: u64_at(bytes, 32 + place * 16),
+        let open = bytes[LIST_OFFSET..].chunks_exact(16).take(count).map(|entry| OpenSegment {
+            number: u32_at(entry, 0),
+            groups: u32_at(entry, 4),
+            seq: u64_at(entry, 8),
         });
         Some(SyncRecord {
-            synced_group_seq: u64_at(bytes, 0),
-            next_segment_seq: u64_at(bytes, 8),
+            version: u64_at(bytes, 0),
+            synced_group_seq: u64_at(bytes, 8),
+            next_segment_seq: u64_at(bytes, 16),
             open: open.collect(),
         })
     }
 
     /// The record that knows more.
     pub(crate) fn newer(self, other: SyncRecord) -> SyncRecord {
-        let age = |record: &SyncRecord| {
-            let groups: u64 = record.open.iter().map(|open| u64::from(open.groups)).sum();
-            (record.synced_group_seq, record.next_segment_seq, groups)
-        };
-        if age(&other) > age(&self) { other } else { self }
+        if other.version > self.version { other } else { self }
     }
 }
 
@@ -293,6 +295,7 @@ mod tests {
             seq: 77,
             segment_bytes: 64 << 20,
             sync: SyncRecord {
+                version: 5,
                 synced_group_seq: 1000,
                 next_segment_seq: 78,
                 open: (0..OPEN_SEGMENTS_MAX as u32).map(open).collect(),
@@ -354,8 +357,10 @@ mod tests {
 
     #[test]
     fn the_record_that_knows_more_wins() {
-        let old = SyncRecord { synced_group_seq: 5, next_segment_seq: 9, open: Vec::new() };
-        let new = SyncRecord { synced_group_seq: 6, next_segment_seq: 9, open: Vec::new() };
+        // The newer one may list less: a footer became durable since.
+        let open = vec![OpenSegment { number: 0, groups: 3, seq: 8 }];
+        let old = SyncRecord { version: 5, synced_group_seq: 5, next_segment_seq: 9, open };
+        let new = SyncRecord { version: 6, open: Vec::new(), ..old.clone() };
         assert_eq!(old.clone().newer(new.clone()), new);
         assert_eq!(new.clone().newer(old), new);
     }

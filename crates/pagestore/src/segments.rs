@@ -18,7 +18,7 @@
 //!    withdrawn (disk full) leaves the sequence before it counts as written.
 //! 4. The header of a reused segment is durable before its first group is written, and carries
 //!    the sync record that justifies the reuse: recovery never trusts less than what reuse relied
-//!    on. Space is given back only after such a record is durable somewhere.
+//!    on. Before a header vanishes in a hole, the superblock carries a newer record than it did.
 
 use crate::location::Location;
 use crate::segment::{BLOCK_BYTES, OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
@@ -98,8 +98,8 @@ pub(crate) struct SegmentTable {
     /// Groups being written.
     writing: BTreeSet<u64>,
     synced_group_seq: u64,
-    /// Highest `synced_group_seq` that is durable in a header or superblock.
-    recorded_group_seq: u64,
+    /// Version of the last sync record that was made.
+    record_version: u64,
 }
 
 /// What a sync will have made durable once it returns; taken before it begins.
@@ -119,24 +119,25 @@ impl SegmentTable {
             next_group_seq: 1,
             writing: BTreeSet::new(),
             synced_group_seq: 0,
-            recorded_group_seq: 0,
+            record_version: 0,
         }
     }
 
-    /// The table as recovery found it: every group up to `group_seq` is durable.
+    /// The table as recovery found it and made it durable; `record` is the sync record it used.
     pub(crate) fn recovered(
         segments: Vec<SegmentState>,
         segment_bytes: u64,
-        next_segment_seq: u64,
-        group_seq: u64,
-        recorded_group_seq: u64,
+        record: &SyncRecord,
+        last_group_seq: u64,
     ) -> SegmentTable {
+        let group_seq = last_group_seq.max(record.synced_group_seq);
+        let next_segment_seq = segments.iter().map(|segment| segment.seq + 1).max();
         let mut table = SegmentTable {
             segments,
-            next_segment_seq,
+            next_segment_seq: next_segment_seq.unwrap_or(1).max(record.next_segment_seq),
             next_group_seq: group_seq + 1,
             synced_group_seq: group_seq,
-            recorded_group_seq,
+            record_version: record.version,
             ..SegmentTable::new(segment_bytes)
         };
         for segment in &mut table.segments {
@@ -297,47 +298,33 @@ impl SegmentTable {
     }
 
     /// What may be written into headers and superblock now.
-    pub(crate) fn sync_record(&self) -> SyncRecord {
+    pub(crate) fn sync_record(&mut self) -> SyncRecord {
+        self.record_version += 1;
         let open = self.listed().map(|(number, segment)| OpenSegment {
             number: number as u32,
             groups: segment.synced_groups,
             seq: segment.seq,
         });
         SyncRecord {
+            version: self.record_version,
             synced_group_seq: self.synced_group_seq,
             next_segment_seq: self.next_segment_seq,
             open: open.collect(),
         }
     }
 
-    /// A sync record with this group sequence is durable in a header or superblock.
-    pub(crate) fn recorded(&mut self, group_seq: u64) {
-        self.recorded_group_seq = self.recorded_group_seq.max(group_seq);
-    }
-
-    /// Dead segments whose space may be given back (rule 4), beyond `spare` kept for reuse.
+    /// Dead segments whose space may be given back, beyond `spare` kept for reuse.
     pub(crate) fn releasable(&self, spare: usize, durable: Lsn) -> Vec<u32> {
         let mut free: Vec<usize> = (0..self.segments.len())
             .filter(|&number| {
                 let segment = &self.segments[number];
                 segment.usage != SegmentUse::Unused { released: true }
-                    && segment.dead_by_group <= self.recorded_group_seq
                     && self.is_reusable(number, durable)
             })
             .collect();
         let count = free.len().saturating_sub(spare);
         free.drain(..free.len() - count);
         free.into_iter().map(|number| number as u32).collect()
-    }
-
-    /// Whether a durable record is all that keeps dead segments from being given back.
-    pub(crate) fn wants_record(&self, spare: usize, durable: Lsn) -> bool {
-        let dead = (0..self.segments.len()).filter(|&number| {
-            self.segments[number].usage != SegmentUse::Unused { released: true }
-                && self.is_reusable(number, durable)
-        });
-        dead.count() > spare + self.releasable(spare, durable).len()
-            && self.recorded_group_seq < self.synced_group_seq
     }
 
     /// What blobs can take of a segment: all but header, footer, trailer, and a share for
@@ -425,8 +412,6 @@ mod tests {
         let point = table.sync_point();
         table.synced(&point);
         assert!(table.is_reusable(0, Lsn::MAX) && !table.wants_sync());
-        assert!(table.releasable(0, Lsn::MAX).is_empty(), "no record is durable yet");
-        table.recorded(table.synced_group_seq());
         assert_eq!(table.releasable(0, Lsn::MAX), [0]);
         assert_eq!(table.choose(0, Lsn::MAX), (0, true));
     }

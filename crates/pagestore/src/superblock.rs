@@ -23,7 +23,7 @@
 //!    104    8 next transaction id
 //!    112    8 next tree id
 //!    120    8 undo addresses below this were given out
-//!    128  280 sync record (see segment.rs), then reserved up to 512
+//!    128  288 sync record (see segment.rs), then reserved up to 512
 //!    512    4 length of the engine's own bytes
 //!    516      the engine's own bytes, at most 3072; the rest is zero
 //! ```
