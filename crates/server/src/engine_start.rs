@@ -1,7 +1,7 @@
 //! Opening and closing the storage engine with the settings of the server.
 
 use crate::log;
-use crate::serve::ServeError;
+use crate::serve::{ServeError, Surroundings};
 use engine::{Engine, EngineOptions, RecoverySummary};
 use session::variables::GlobalVariables;
 use std::sync::Arc;
@@ -17,7 +17,11 @@ pub struct OpenedEngine {
 }
 
 /// Opens the engine of a data directory, which recovers it or initialises it.
-pub fn open(directory: &str, globals: &GlobalVariables) -> Result<OpenedEngine, ServeError> {
+pub fn open(
+    directory: &str,
+    globals: &GlobalVariables,
+    surroundings: &dyn Surroundings,
+) -> Result<OpenedEngine, ServeError> {
     let pool_bytes = globals.value("innodb_buffer_pool_size").number();
     let pool_bytes = usize::try_from(pool_bytes).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(directory, pool_bytes);
@@ -25,6 +29,7 @@ pub fn open(directory: &str, globals: &GlobalVariables) -> Result<OpenedEngine, 
         log::error(&format!("storage has failed, the server stops: {failure}"));
         std::process::exit(EXIT_STORAGE_FAILED)
     });
+    surroundings.tune(&mut options);
     let opened = Engine::open(options);
     let (engine, summary) = opened.map_err(|error| ServeError::Engine(error.to_string()))?;
     report(&summary);

@@ -1,7 +1,16 @@
 //! Lines for the operator, on standard error.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 use types::{CollationId, ColumnType, TimeZone, Timestamp, TypeKind, ValueRef};
+
+/// Only errors are written.
+static ONLY_ERRORS: AtomicBool = AtomicBool::new(false);
+
+/// From now on only errors are written; for simulations, which start a server many times.
+pub fn only_errors() {
+    ONLY_ERRORS.store(true, Ordering::Relaxed);
+}
 
 fn line(level: &str, sentence: &str) {
     let column = ColumnType {
@@ -32,12 +41,16 @@ pub fn complain(line: &str) {
 
 /// Something worth knowing.
 pub fn note(sentence: &str) {
-    line("[Note]", sentence);
+    if !ONLY_ERRORS.load(Ordering::Relaxed) {
+        line("[Note]", sentence);
+    }
 }
 
 /// Something that may be wrong.
 pub fn warning(sentence: &str) {
-    line("[Warning]", sentence);
+    if !ONLY_ERRORS.load(Ordering::Relaxed) {
+        line("[Warning]", sentence);
+    }
 }
 
 /// Something that is wrong.

@@ -8,6 +8,7 @@
 use crate::log;
 use crate::options::ServeOptions;
 use catalog::{Catalog, CatalogError};
+use engine::EngineOptions;
 use runtime::net::{Address, Listener, ServeHandle};
 use runtime::sync::Event;
 use runtime::{WaitClass, fs};
@@ -48,23 +49,45 @@ const FAREWELL_LIMIT: Duration = Duration::from_secs(5);
 /// Memory that statements may use in all beside the buffer pool, in bytes.
 const STATEMENT_MEMORY_BYTES: u64 = 4 << 30;
 
+/// What differs between the `gannet` binary and a simulation of the server.
+pub trait Surroundings {
+    /// Changes the engine's options before it is opened.
+    fn tune(&self, _options: &mut EngineOptions) {}
+    /// Clients may come; `created` says that the database is new.
+    fn ready(&self, listeners: &[ServeHandle], created: bool);
+}
+
+/// The binary: nothing is tuned, the first login and the ready line are printed.
+struct Process;
+
+impl Surroundings for Process {
+    fn ready(&self, listeners: &[ServeHandle], created: bool) {
+        if created {
+            print_first_login(listeners);
+        }
+        announce(listeners);
+    }
+}
+
 /// Runs the server until it is asked to stop.
 pub fn run(options: &ServeOptions) -> Result<(), ServeError> {
+    run_in(options, &Process)
+}
+
+/// Runs the server in surroundings of the caller's until it is asked to stop.
+pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result<(), ServeError> {
     for warning in &options.warnings {
         log::warning(warning);
     }
     let globals = globals(options);
-    let opened = crate::engine_start::open(&options.data_directory, &globals)?;
+    let opened = crate::engine_start::open(&options.data_directory, &globals, surroundings)?;
     let catalog = Catalog::open(opened.engine())?;
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
     let stop = Arc::new(Event::default());
     let event = stop.clone();
     state.set_on_shutdown(move || event.set());
     let listeners = listen(options, &state)?;
-    if opened.created {
-        print_first_login(&listeners);
-    }
-    announce(&listeners);
+    surroundings.ready(&listeners, opened.created);
     wait_for_the_end(&stop);
     log::note("shutting down");
     for listener in &listeners {

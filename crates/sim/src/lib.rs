@@ -8,6 +8,7 @@
 //! * [`model`]: the rules, without an engine.
 //! * [`tables`], [`world`], [`client`]: tables, what the fibers of a life share, one client.
 //! * [`life`]: lives and crashes of one seed.
+//! * [`server_life`]: the same for the whole server, through [`wire_client`].
 
 pub mod campaign;
 pub mod client;
@@ -15,6 +16,11 @@ pub mod command;
 pub mod life;
 pub mod model;
 pub mod mutants;
+pub mod server_check;
+pub mod server_client;
+pub mod server_ledger;
+pub mod server_life;
 pub mod subjects;
 pub mod tables;
+pub mod wire_client;
 pub mod world;

@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match sim::command::run(&arguments) {
+    let ran = match arguments.iter().position(|argument| argument == "--server") {
+        Some(_) => sim::server_life::command(&arguments),
+        None => sim::command::run(&arguments),
+    };
+    match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("gannet-sim: {message}");
