@@ -1,6 +1,7 @@
 //! Many seeds, and the sums over them.
 
 use crate::life::{Failure, SeedReport, Subject, run_seed};
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,18 +29,21 @@ pub struct Summary {
     pub total: SeedReport,
     /// What the rooms counted, by the names below.
     pub events: Vec<(&'static str, u64)>,
+    /// Times recovery met an intact batch of a former run where the log ends.
+    pub stale_tails: u64,
     /// Wall-clock seconds.
     pub seconds: f64,
 }
 
 /// Events that must all have happened in a campaign: printed name, and the metrics or probes
 /// that count it.
-const EVENTS: [(&str, &[&str]); 7] = [
-    ("collections", &["pagestore_collections"]),
-    ("segment reuses", &["pagestore_segment_reuses"]),
-    ("evictions", &["pagestore_evictions"]),
+const EVENTS: [(&str, &[&str]); 8] = [
+    ("collections", &["pagestore_collected"]),
+    ("segment reuses", &["pagestore_segment_reused"]),
+    ("evictions", &["pagestore_evicted"]),
     ("splits", &["btree_splits"]),
     ("merges", &["btree_merges"]),
+    ("torn groups", &["pagestore_torn_group"]),
     ("log wraps", &["wal_files_recycled"]),
     ("log file switches", &["wal_file_switches"]),
 ];
@@ -61,6 +65,7 @@ fn events() -> Vec<(&'static str, u64)> {
 pub fn run(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Result<Summary, String> {
     let started = Instant::now();
     let before = events();
+    let stale_before = base::probe::count("wal.stale_tail");
     let next = AtomicU64::new(campaign.first);
     let end = campaign.first + campaign.seeds;
     let total = Mutex::new(Ok(SeedReport::default()));
@@ -91,7 +96,23 @@ pub fn run(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Result<Summary, S
     let after = events();
     let events = after.iter().zip(&before).map(|(after, before)| (after.0, after.1 - before.1));
     let seconds = started.elapsed().as_secs_f64();
-    Ok(Summary { seeds: campaign.seeds, total, events: events.collect(), seconds })
+    let stale_tails = base::probe::count("wal.stale_tail") - stale_before;
+    let seeds = campaign.seeds;
+    Ok(Summary { seeds, total, events: events.collect(), stale_tails, seconds })
+}
+
+thread_local! {
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Makes every panic name its seed first: not all of them come back as a failure (a panic under a
+/// latch ends the process).
+pub fn name_seed_in_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        eprintln!("seed {}:", SEED.get());
+        usual(panic);
+    }));
 }
 
 /// A seed that panics outside a fiber has failed, too.
@@ -100,6 +121,7 @@ pub fn run_caught(
     seed: u64,
     operations: u64,
 ) -> Result<SeedReport, Failure> {
+    SEED.set(seed);
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         run_seed(subject, seed, operations)
     }));
@@ -166,6 +188,7 @@ impl fmt::Display for Summary {
             "  disk: {} reads, {} writes, {} syncs, sectors dropped {}",
             disk.reads, disk.writes, disk.syncs, disk.dropped_sectors
         )?;
+        writeln!(formatter, "  stale log tails met: {}", self.stale_tails)?;
         for (name, count) in self.required() {
             writeln!(formatter, "  {name}: {count}")?;
         }

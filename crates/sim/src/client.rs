@@ -35,6 +35,7 @@ struct Session {
     trx: Option<Box<dyn Transaction>>,
     number: Trx,
     isolation: Isolation,
+    promise: Promise,
     detects_conflicts: bool,
     snapshot: Option<Snapshot>,
     /// Snapshots of former statements.
@@ -75,6 +76,13 @@ fn one_transaction(world: &Arc<World>, tables: &[OpenTable], random: &mut Random
         flush_policy: policy,
     };
     let mut session = Session::begin(world.clone(), options, promise);
+    if world.knobs.is_for_log {
+        match session.insert_small(&tables[0], random) {
+            true => session.commit(),
+            false => session.roll_back(),
+        }
+        return;
+    }
     let statements = if random.one_in(10) { 25 } else { 1 + random.below(6) };
     for _ in 0..statements {
         if !session.statement(tables, random) {
@@ -105,6 +113,7 @@ impl Session {
             trx,
             number,
             isolation,
+            promise,
             detects_conflicts,
             snapshot: None,
             former: Vec::new(),
@@ -148,14 +157,16 @@ impl Session {
             self.end_snapshot();
         }
         let table = random.pick(tables);
-        let result = match random.below(20) {
-            0..3 => self.get(table, random),
-            3..6 => self.scan(table, random),
-            6 => self.locking_scan(table, random),
-            7..12 => self.insert(table, random),
-            12..16 => self.update(table, random),
-            16..18 => self.delete(table, random),
-            18 => self.savepoint(random),
+        let result = match random.below(40) {
+            0..6 => self.get(table, random),
+            6..11 => self.scan(table, random),
+            11..13 => self.locking_scan(table, random),
+            13..21 => self.insert(table, table.random_id(random), random),
+            21 => self.insert_many(table, random),
+            22..31 => self.update(table, random),
+            31..34 => self.delete(table, table.random_id(random)),
+            34 => self.delete_many(table, random),
+            35..38 => self.savepoint(random),
             _ => self.tell(),
         };
         match result {
@@ -167,8 +178,9 @@ impl Session {
 
     fn roll_back_to(&mut self, (savepoint, mark): (Savepoint, usize)) -> Step<()> {
         self.world.trace(|| format!("trx {}: rollback to {mark} writes", self.number));
-        self.call(|trx| trx.rollback_to(savepoint))?;
+        // The lock of an inserted row goes with the row, while the call is still under way.
         self.world.model().rollback_to(self.number, mark);
+        self.call(|trx| trx.rollback_to(savepoint))?;
         Ok(())
     }
 
@@ -189,6 +201,10 @@ impl Session {
     }
 
     fn note_told(&mut self) {
+        self.world.trace(|| {
+            let snapshots: Vec<_> = self.former.iter().chain(&self.snapshot).collect();
+            format!("trx {}: told of {:?} and {snapshots:?}", self.number, self.met)
+        });
         let mut model = self.world.model();
         self.former.iter().chain(&self.snapshot).for_each(|snapshot| model.tell(snapshot));
         model.tell_of(&self.met);
@@ -335,8 +351,7 @@ impl Session {
                     });
                     is_behind || !contains(&options.range, &index_key)
                 };
-            let what = "nothing in a scan";
-            check(model.observe_if(snapshot, table.model_table, &key, what, is_out));
+            check(model.observe_left_out(snapshot, table.model_table, &key, is_out));
         }
         Ok(())
     }
@@ -354,20 +369,50 @@ impl Session {
         Ok(())
     }
 
-    fn insert(&mut self, table: &OpenTable, random: &mut Random) -> Step<()> {
+    /// A row whose log record has one of few lengths; false if the statement failed.
+    fn insert_small(&mut self, table: &OpenTable, random: &mut Random) -> bool {
+        let version = self.world.next_version();
         let id = table.random_id(random);
+        let body = vec![version as u8; 8 * random.index(40)];
+        let row = Row { id, group: Some(1), unique: Some(version), version, body };
+        self.insert_row(table, &row).is_ok()
+    }
+
+    /// Rows side by side: leaves fill up and split.
+    fn insert_many(&mut self, table: &OpenTable, random: &mut Random) -> Step<()> {
+        let first = table.random_id(random);
+        for id in first..first + 5 + random.below(40) as i64 {
+            self.insert(table, id, random)?;
+        }
+        Ok(())
+    }
+
+    /// Rows side by side: leaves empty and merge.
+    fn delete_many(&mut self, table: &OpenTable, random: &mut Random) -> Step<()> {
+        let first = table.random_id(random);
+        for id in first..first + 5 + random.below(60) as i64 {
+            self.delete(table, id)?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, table: &OpenTable, id: i64, random: &mut Random) -> Step<()> {
         let row = table.shape.row(random, id, self.world.next_version());
-        let mut buffer = table.layout.encode(&row);
+        self.insert_row(table, &row)
+    }
+
+    fn insert_row(&mut self, table: &OpenTable, row: &Row) -> Step<()> {
+        let mut buffer = table.layout.encode(row);
         let (begin, result) = self.call(|trx| table.table.insert(trx, &mut buffer))?;
         match result {
             Ok(()) => {
-                self.wrote(table, &buffer.key, None, Some((&row, &buffer)));
+                self.wrote(table, &buffer.key, None, Some((row, &buffer)));
                 Ok(())
             }
             Err(duplicate) => {
                 let number = self.number;
                 self.world.trace(|| format!("trx {number}: {duplicate:?}"));
-                self.check_duplicate(table, begin, &row, &duplicate);
+                self.check_duplicate(table, begin, row, &duplicate);
                 Err(Stop::Statement)
             }
         }
@@ -397,8 +442,8 @@ impl Session {
         }
     }
 
-    fn delete(&mut self, table: &OpenTable, random: &mut Random) -> Step<()> {
-        let Some(old) = self.get_locked(table, table.random_id(random))? else { return Ok(()) };
+    fn delete(&mut self, table: &OpenTable, id: i64) -> Step<()> {
+        let Some(old) = self.get_locked(table, id)? else { return Ok(()) };
         self.call(|trx| table.table.delete(trx, &old))?;
         self.wrote(table, &old.key, Some(&old), None);
         Ok(())
@@ -455,13 +500,17 @@ impl Session {
 
     fn commit(mut self) {
         self.end_snapshot();
-        self.world.trace(|| format!("trx {}: commit", self.number));
+        self.world.trace(|| format!("trx {}: commit {:?}", self.number, self.promise));
         self.world.model().commit_called(self.number);
         let trx = self.trx.take().expect("present until the end");
         if let Err(error) = trx.commit() {
             panic!("violation: a commit failed without a fault: {error}");
         }
         self.world.model().commit_returned(self.number);
+        if self.promise == Promise::Power && self.world.model().has_written(self.number) {
+            // What it saw lies before it in the log.
+            self.note_told();
+        }
         self.world.trace(|| format!("trx {}: committed", self.number));
         self.world.counts.commits.fetch_add(1, Ordering::Relaxed);
     }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 const USAGE: &str = "usage: gannet-sim [--seeds N] [--first SEED] [--operations N] [--threads N]
                   [--engine gannet|memory]
        gannet-sim --seed SEED [--operations N] [--engine ..]   replay one seed, twice
-       gannet-sim --mutants [--only NAME] [--seeds N]          every defect must be found";
+       gannet-sim --mutants [--only NAME] [--seeds N]          every defect must be found
+       with --mutant NAME that defect is switched on";
 
 /// What was asked for.
 struct Arguments {
@@ -17,6 +18,7 @@ struct Arguments {
     seed: Option<u64>,
     mutants: bool,
     only: Option<String>,
+    mutant: Option<String>,
     engine: String,
 }
 
@@ -26,6 +28,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
         seed: None,
         mutants: false,
         only: None,
+        mutant: None,
         engine: "gannet".to_owned(),
     };
     let mut rest = arguments.iter();
@@ -41,6 +44,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
             "--threads" => parsed.campaign.threads = number(text()?)?.max(1),
             "--seed" => parsed.seed = Some(number(text()?)?),
             "--only" => parsed.only = Some(text()?),
+            "--mutant" => parsed.mutant = Some(text()?),
             "--engine" => parsed.engine = text()?,
             "--mutants" => parsed.mutants = true,
             _ => return Err(format!("unknown argument '{argument}'\n{USAGE}")),
@@ -53,14 +57,19 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let arguments = parse(arguments)?;
     let subject = subjects::by_name(&arguments.engine)?;
+    campaign::name_seed_in_panics();
+    if arguments.mutants {
+        return mutants::hunt(&arguments.campaign, arguments.only.as_deref());
+    }
+    base::mutant::switch(arguments.mutant.as_deref());
     if let Some(seed) = arguments.seed {
         return replay(&subject, seed, arguments.campaign.operations);
     }
-    if arguments.mutants {
-        return mutants::hunt(&subject, &arguments.campaign, arguments.only.as_deref());
-    }
     let summary = campaign::run(&subject, &arguments.campaign)?;
     println!("{summary}");
+    if arguments.mutant.is_some() {
+        return Ok(());
+    }
     summary.require(&subject, arguments.campaign.seeds)
 }
 

@@ -15,15 +15,20 @@ use std::time::Duration;
 
 /// An engine as the simulation starts and stops it. Called inside a simulation.
 pub trait Subject: Send + Sync {
-    /// Opens the engine on the simulated disk, creating it if there is none. `random` chooses
-    /// its knobs.
-    fn open(&self, random: &mut Random) -> Result<Box<dyn Running>, String>;
+    /// Opens the engine on the simulated disk, creating it if there is none. Knobs that count at
+    /// creation are chosen by `seed`, the others by `random`.
+    fn open(
+        &self,
+        seed: u64,
+        knobs: &Knobs,
+        random: &mut Random,
+    ) -> Result<Box<dyn Running>, String>;
     /// Looks through everything on the disk while the engine is closed; what is wrong.
     fn check(&self) -> Result<Vec<String>, String>;
     /// Whether it keeps anything over a crash.
     fn is_durable(&self) -> bool;
-    /// Whether a unique key that an open transaction has given up stays taken until its end.
-    fn locks_unique_keys(&self) -> bool;
+    /// Takes back what this engine cannot do from the seed's choices.
+    fn limit(&self, knobs: &mut Knobs);
 }
 
 /// An engine that runs.
@@ -76,14 +81,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How a life ends.
-#[derive(Clone, Copy, Debug)]
-enum Ending {
-    Clean,
-    /// At this step, if recovery takes that long; else after an operation.
-    InRecovery(u64),
-    /// After about so many operations.
-    InWork(i64),
+/// How a life ends: by the first of these, or cleanly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ending {
+    /// The power fails at this step, often before recovery has ended.
+    at_step: Option<u64>,
+    /// The power fails after the operation that leaves so many to do.
+    at_operation: Option<i64>,
 }
 
 struct Seed {
@@ -106,10 +110,8 @@ pub fn run_seed(
     operations: u64,
 ) -> Result<SeedReport, Failure> {
     let mut random = Random::new(number);
-    let mut knobs = Knobs::new(&mut random);
-    if !subject.locks_unique_keys() {
-        knobs.shapes.iter_mut().for_each(|shape| shape.unique = false);
-    }
+    let mut knobs = Knobs::new(number, &mut random);
+    subject.limit(&mut knobs);
     let mut seed = Seed {
         subject: subject.clone(),
         number,
@@ -136,6 +138,7 @@ impl Seed {
             let ending = self.choose_ending();
             let mut simulation = self.simulation(disk.take(), ending);
             let is_ready = Arc::new(AtomicBool::new(false));
+            self.trace(|| format!("life {}: to end {ending:?}", self.life));
             let ended = self.one_life(&mut simulation, ending, &is_ready);
             self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
             match ended {
@@ -157,6 +160,10 @@ impl Seed {
                     let was_resolved = is_ready.load(Ordering::Relaxed);
                     self.power_failed =
                         kind == CrashKind::Power || (self.power_failed && !was_resolved);
+                    let (life, steps) = (self.life, simulation.steps());
+                    self.trace(|| {
+                        format!("life {life}: {kind:?} crash, ready {was_resolved}, step {steps}")
+                    });
                     disk = Some(simulation.crash(kind));
                 }
                 Err(other) => return Err(other.to_string()),
@@ -165,25 +172,35 @@ impl Seed {
         }
     }
 
+    fn trace(&self, line: impl FnOnce() -> String) {
+        if std::env::var_os("GANNET_SIM_TRACE").is_some() {
+            eprintln!("{}", line());
+        }
+    }
+
     fn choose_ending(&mut self) -> Ending {
         let left = self.history.operations_left();
         if !self.subject.is_durable() || left <= 0 {
-            return Ending::Clean;
+            return Ending::default();
         }
+        let mut ending = Ending::default();
         if self.life > 0 && self.random.one_in(3) {
             let scale = *self.random.pick(&[50, 500, 5_000]);
-            return Ending::InRecovery(1 + self.random.below(scale));
+            ending.at_step = Some(1 + self.random.below(scale));
         }
         // Each life takes a share; what is left then goes to the next.
-        let share = (self.report.operations / 3).max(2);
-        Ending::InWork(left - (1 + self.random.below(share) as i64).min(left - 1))
+        let parts = if self.knobs.is_for_log { 40 } else { 3 };
+        let share = (self.report.operations / parts).max(2);
+        let taken = 1 + self.random.below(share) as i64;
+        if taken < left {
+            ending.at_operation = Some(left - taken);
+        }
+        ending
     }
 
     fn simulation(&mut self, disk: Option<Disk>, ending: Ending) -> Simulation {
         let mut config = SimConfig::new(self.number.wrapping_mul(1_000) + self.life);
-        if let Ending::InRecovery(step) = ending {
-            config.crash_at_step = Some(step);
-        }
+        config.crash_at_step = ending.at_step;
         match disk {
             None => Simulation::new(config),
             Some(disk) => Simulation::with_disk(config, disk),
@@ -198,18 +215,16 @@ impl Seed {
     ) -> Result<(), SimEnd> {
         let subject = self.subject.clone();
         let (history, counts) = (self.history.clone(), self.counts.clone());
-        let (knobs, is_ready) = (self.knobs.clone(), is_ready.clone());
+        let (number, knobs, is_ready) = (self.number, self.knobs.clone(), is_ready.clone());
         let is_power = self.power_failed;
         let mut random = self.random.fork();
-        let crash = match ending {
-            Ending::InWork(left) => Some((left, Duration::from_micros(random.below(3_000)))),
-            Ending::Clean | Ending::InRecovery(_) => None,
-        };
+        let delay = Duration::from_micros(random.below(3_000));
+        let crash = ending.at_operation.map(|left| (left, delay));
         let resolved = Arc::new(Mutex::new(Resolution::default()));
         let note = resolved.clone();
         let ended = simulation.run(move || {
             let running = subject
-                .open(&mut random)
+                .open(number, &knobs, &mut random)
                 .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
             let (world, resolution) =
                 World::attach(running.engine(), knobs, history, counts, is_power, crash);
@@ -237,15 +252,16 @@ impl Seed {
             return Ok(());
         }
         self.life += 1;
-        let mut simulation = self.simulation(Some(disk), Ending::Clean);
+        let mut simulation = self.simulation(Some(disk), Ending::default());
         let subject = self.subject.clone();
         let (history, counts) = (self.history.clone(), self.counts.clone());
+        let number = self.number;
         let (knobs, mut random) = (self.knobs.clone(), self.random.fork());
         let ended = simulation.run(move || {
             let findings = subject.check().unwrap_or_else(|error| panic!("violation: {error}"));
             assert!(findings.is_empty(), "violation: the offline check found {findings:#?}");
             let running = subject
-                .open(&mut random)
+                .open(number, &knobs, &mut random)
                 .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
             World::attach(running.engine(), knobs, history, counts, false, None);
             let closed = running.close();

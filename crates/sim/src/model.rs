@@ -91,6 +91,8 @@ pub struct Snapshot {
     begin: Moment,
     end: Moment,
     seen: BTreeMap<Trx, bool>,
+    /// Writers of what was actually read.
+    met: BTreeSet<Trx>,
 }
 
 /// What came out of a crash.
@@ -234,7 +236,8 @@ impl Model {
 
     /// A snapshot of `trx`, taken between `begin` and now.
     pub fn snapshot(&mut self, own: Trx, begin: Moment) -> Snapshot {
-        Snapshot { own, begin, end: self.tick(), seen: BTreeMap::new() }
+        let end = self.tick();
+        Snapshot { own, begin, end, seen: BTreeMap::new(), met: BTreeSet::new() }
     }
 
     /// Whether `snapshot` sees `trx`; `None`: not known (yet).
@@ -295,8 +298,37 @@ impl Model {
         what: &str,
         is_match: impl Fn(Option<&[u8]>) -> bool,
     ) -> Result<(), Violation> {
+        let index = self.judge_read(snapshot, table, key, what, is_match)?;
+        let chain = self.tables[table].get(key);
+        if let Some((index, chain)) = index.zip(chain) {
+            snapshot.met.insert(chain.versions[index].trx);
+        }
+        Ok(())
+    }
+
+    /// The snapshot has not met the key in a scan; `is_out` accepts what the scan had to leave
+    /// out.
+    pub fn observe_left_out(
+        &self,
+        snapshot: &mut Snapshot,
+        table: usize,
+        key: &[u8],
+        is_out: impl Fn(Option<&[u8]>) -> bool,
+    ) -> Result<(), Violation> {
+        self.judge_read(snapshot, table, key, "nothing in a scan", is_out).map(|_| ())
+    }
+
+    /// The version read, if it is certain which; notes who is seen and who is not.
+    fn judge_read(
+        &self,
+        snapshot: &mut Snapshot,
+        table: usize,
+        key: &[u8],
+        what: &str,
+        is_match: impl Fn(Option<&[u8]>) -> bool,
+    ) -> Result<Option<usize>, Violation> {
         let Some(chain) = self.tables[table].get(key) else {
-            return if is_match(None) { Ok(()) } else { Err(self.never(table, key, what)) };
+            return if is_match(None) { Ok(None) } else { Err(self.never(table, key, what)) };
         };
         let row_at = |index: usize| chain.versions[index].row.as_deref();
         let candidates = self.visible(snapshot, chain);
@@ -312,19 +344,22 @@ impl Model {
             ));
         };
         let last = matching.last().unwrap_or(first);
+        if chain.versions[first].trx == snapshot.own {
+            // Its own row says nothing of others.
+            return Ok(None);
+        }
         for (index, version) in chain.versions.iter().enumerate() {
             let trx = version.trx;
-            let sees = self.sees(snapshot, trx);
-            if trx == 0 || trx == snapshot.own || sees == Some(false) {
+            if trx == 0 || self.sees(snapshot, trx).is_some() {
                 continue;
             }
             if index <= first {
                 snapshot.seen.insert(trx, true);
-            } else if sees.is_none() && index > last && trx != chain.versions[last].trx {
+            } else if index > last && trx != chain.versions[last].trx {
                 snapshot.seen.insert(trx, false);
             }
         }
-        Ok(())
+        Ok((first == last).then_some(first))
     }
 
     fn never(&self, table: usize, key: &[u8], what: &str) -> Violation {
@@ -361,8 +396,8 @@ impl Model {
 
     /// The reader with this snapshot was allowed to answer its client: what it saw is durable.
     pub fn tell(&mut self, snapshot: &Snapshot) {
-        for (&trx, &seen) in &snapshot.seen {
-            self.trxs[trx].told |= seen;
+        for &trx in &snapshot.met {
+            self.trxs[trx].told = true;
         }
     }
 
@@ -532,6 +567,8 @@ impl Model {
     fn known_fates(&self, is_power: bool) -> Vec<Option<bool>> {
         let fate = |state: &TrxState| match (state.status, state.promise) {
             (Status::Active | Status::Aborted, _) => Some(false),
+            // Without changes there is nothing to survive.
+            _ if state.writes.is_empty() => None,
             _ if state.told => Some(true),
             (Status::Committed, Promise::Power) => Some(true),
             (Status::Committed, Promise::Process) if !is_power => Some(true),
@@ -584,8 +621,8 @@ impl Model {
     /// Counts, and checks that the survivors are a prefix.
     fn judge(&self, fates: &[Option<bool>]) -> Result<Resolution, Violation> {
         let mut resolution = Resolution::default();
-        let survivors = || fates.iter().enumerate().filter(|&(_, &fate)| fate == Some(true));
-        let last_called = survivors().map(|(trx, _)| (self.trxs[trx].called, trx)).max();
+        let survivors = fates.iter().enumerate().filter(|&(_, &fate)| fate == Some(true));
+        let last_called = survivors.map(|(trx, _)| (self.trxs[trx].called, trx)).max();
         let (called, later) = last_called.unwrap_or((0, 0));
         for (trx, &fate) in fates.iter().enumerate().skip(1) {
             let state = &self.trxs[trx];

@@ -1,9 +1,7 @@
 //! The test of the test: named defects, each of which the simulation must find.
 
-use crate::campaign::{Campaign, run_caught};
-use crate::life::Subject;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::campaign::Campaign;
+use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
@@ -23,29 +21,23 @@ pub const MUTANTS: [(&str, &str); 10] = [
 /// Seeds tried for a mutant before it counts as not found.
 const SEEDS_A_MUTANT: u64 = 2_000;
 
-/// Switches the defects on one after the other and runs seeds until one fails.
-pub fn hunt(
-    subject: &Arc<dyn Subject>,
-    campaign: &Campaign,
-    only: Option<&str>,
-) -> Result<(), String> {
-    // A found mutant panics; that is the good outcome here and needs no report of its own.
-    std::panic::set_hook(Box::new(|_| {}));
+/// Tries the defects one after the other, each in a process of its own, since some of them are
+/// found by an invariant whose violation ends the process.
+pub fn hunt(campaign: &Campaign, only: Option<&str>) -> Result<(), String> {
+    if !cfg!(debug_assertions) {
+        return Err("mutants are compiled only into builds with debug assertions".to_owned());
+    }
     let mut missed = Vec::new();
     for (name, what) in MUTANTS {
         if only.is_some_and(|only| only != name) {
             continue;
         }
         let started = Instant::now();
-        base::mutant::switch(Some(name));
-        let found = first_failure(subject, campaign);
-        base::mutant::switch(None);
+        let found = first_failure(name, campaign)?;
         let seconds = started.elapsed().as_secs_f64();
         match found {
-            Some((seed, message)) => {
-                let line = message.lines().next().unwrap_or_default();
-                let line: String = line.chars().take(160).collect();
-                println!("found   {name} ({what})\n        seed {seed}, {seconds:.1} s: {line}");
+            Some(report) => {
+                println!("found   {name} ({what}) in {seconds:.1} s\n        {report}");
             }
             None => {
                 println!("MISSED  {name} ({what}) in {seconds:.1} s");
@@ -53,31 +45,50 @@ pub fn hunt(
             }
         }
     }
-    drop(std::panic::take_hook());
     if missed.is_empty() { Ok(()) } else { Err(format!("not found: {}", missed.join(", "))) }
 }
 
-fn first_failure(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Option<(u64, String)> {
-    let next = AtomicU64::new(campaign.first);
-    let end = campaign.first + SEEDS_A_MUTANT.max(campaign.seeds);
-    let is_found = AtomicBool::new(false);
-    let found = std::sync::Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..campaign.threads {
-            scope.spawn(|| {
-                while !is_found.load(Ordering::Relaxed) {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
-                    }
-                    if let Err(failure) = run_caught(subject, seed, campaign.operations) {
-                        is_found.store(true, Ordering::Relaxed);
-                        let mut found = found.lock().unwrap_or_else(|it| it.into_inner());
-                        found.get_or_insert((seed, failure.message));
-                    }
-                }
-            });
-        }
+/// This program with these arguments.
+fn run_self(arguments: &[&str]) -> Result<Output, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(arguments).env("RUST_BACKTRACE", "0");
+    command.output().map_err(|error| error.to_string())
+}
+
+/// Runs seeds with the defect until one fails; the seed and what was noticed first. The same
+/// seed must pass without the defect.
+fn first_failure(name: &str, campaign: &Campaign) -> Result<Option<String>, String> {
+    let first = campaign.first.to_string();
+    let seeds = campaign.seeds.max(SEEDS_A_MUTANT).to_string();
+    let operations = campaign.operations.to_string();
+    let threads = campaign.threads.to_string();
+    let output = run_self(&[
+        "--mutant",
+        name,
+        "--first",
+        &first,
+        "--seeds",
+        &seeds,
+        "--operations",
+        &operations,
+        "--threads",
+        &threads,
+    ])?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let seed = lines().find(|line| line.starts_with("seed")).unwrap_or("seed unknown:");
+    let number: String = seed.chars().filter(char::is_ascii_digit).collect();
+    let sound = run_self(&["--seed", &number, "--operations", &operations])?;
+    if !sound.status.success() {
+        return Err(format!("seed {number} fails without a defect, too"));
+    }
+    let noticed = lines().find(|line| {
+        !line.starts_with("seed") && !line.starts_with("thread") && !line.starts_with("note")
     });
-    found.into_inner().unwrap_or_else(|it| it.into_inner())
+    let noticed: String = noticed.unwrap_or("the process ended").chars().take(200).collect();
+    Ok(Some(format!("{seed} {noticed}")))
 }

@@ -23,6 +23,9 @@ const DICTIONARY: usize = 0;
 /// A change of a definition takes all of a slot's permits.
 const ALL_PERMITS: u64 = 1 << 20;
 
+/// One seed in so many is for the log alone.
+const SEEDS_PER_LOG_SEED: u64 = 20;
+
 /// What a seed chooses for the workload.
 #[derive(Clone, Debug)]
 pub struct Knobs {
@@ -34,20 +37,36 @@ pub struct Knobs {
     pub policy: Option<FlushPolicy>,
     /// Longest pause between transactions.
     pub pause_max: Duration,
+    /// A seed for the log alone: many short lives of single inserts of few lengths under a weak
+    /// policy, so that there are many unsynced batches when the power fails, and now and then
+    /// those of two lives fit together.
+    pub is_for_log: bool,
     /// Pauses between two changes of definitions; 0: no changes.
     pub definition_pauses: u32,
 }
 
 impl Knobs {
     /// The choices of a seed.
-    pub fn new(random: &mut Random) -> Knobs {
+    pub fn new(seed: u64, random: &mut Random) -> Knobs {
+        let mut knobs = Knobs::general(random);
+        if seed % SEEDS_PER_LOG_SEED == SEEDS_PER_LOG_SEED - 1 {
+            knobs.is_for_log = true;
+            knobs.shapes[0].ids = 4_000;
+            knobs.policy = Some(FlushPolicy::WriteOnly);
+            knobs.pause_max = Duration::from_micros(50);
+            knobs.definition_pauses = 0;
+        }
+        knobs
+    }
+
+    fn general(random: &mut Random) -> Knobs {
         let policies = [FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
         let codec = |random: &mut Random| *random.pick(&["none", "lz4", "zstd"]);
         let shape = |random: &mut Random, by_group, unique, body: &[usize]| TableShape {
             by_group,
             unique,
             body_bytes: *random.pick(body),
-            ids: *random.pick(&[20, 100, 400]),
+            ids: *random.pick(&[20, 150, 1_000, 4_000]),
             codec: codec(random),
         };
         Knobs {
@@ -64,6 +83,7 @@ impl Knobs {
                 _ => Some(FlushPolicy::Synchronous),
             },
             pause_max: Duration::from_micros(*random.pick(&[200, 5_000, 300_000])),
+            is_for_log: false,
             definition_pauses: *random.pick(&[0, 3, 10]),
         }
     }
@@ -256,16 +276,19 @@ impl World {
 
     /// One or two slots for a transaction, in order.
     pub fn choose_tables(&self, random: &mut Random) -> Vec<usize> {
+        if self.knobs.is_for_log {
+            return vec![0];
+        }
         let mut slots = vec![random.index(SLOTS), random.index(SLOTS)];
         slots.sort_unstable();
         slots.dedup();
         slots
     }
 
-    /// Prints a line if GANNET_SIM_TRACE is set.
+    /// Prints a line if GANNET_SIM_TRACE is set. Reads no clock, which would change the seed.
     pub fn trace(&self, line: impl FnOnce() -> String) {
         if self.is_traced {
-            eprintln!("{:>12} {}", runtime::now().as_nanos(), line());
+            eprintln!("{}", line());
         }
     }
 

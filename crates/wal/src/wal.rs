@@ -483,9 +483,12 @@ impl Wal {
         if state.writer.as_deref().is_some_and(has_work)
             && let Some(mut writer) = state.writer.take()
         {
+            let wants_sync =
+                |waiter: &Waiter| matches!(waiter.goal, Goal::Durable(_) | Goal::Noted(_));
+            let is_sync_wanted = state.waiters.iter().any(wants_sync);
             drop(state);
             let mut guard = LeaderGuard { wal: self, is_finished: false };
-            let result = self.lead(&mut writer, goal);
+            let result = self.lead(&mut writer, goal, is_sync_wanted);
             guard.is_finished = true;
             self.finish(writer, result);
             return true;
@@ -496,8 +499,8 @@ impl Wal {
         false
     }
 
-    /// One flush.
-    fn lead(&self, writer: &mut Writer, goal: Goal) -> io::Result<()> {
+    /// One flush, with a sync if the goal asks for it or somebody else does.
+    fn lead(&self, writer: &mut Writer, goal: Goal, is_sync_wanted: bool) -> io::Result<()> {
         let sealed_goal = match goal {
             Goal::Durable(lsn) | Goal::Written(lsn) | Goal::Noted(lsn) => lsn,
             Goal::Room => writer.sealed + 1,
@@ -507,7 +510,9 @@ impl Wal {
         }
         let sync = match goal {
             Goal::Durable(_) | Goal::Noted(_) => true,
-            Goal::Written(_) | Goal::Room => self.policy() == FlushPolicy::EveryCommit,
+            // Whoever waits for more has its sync with this write.
+            Goal::Written(_) => is_sync_wanted,
+            Goal::Room => is_sync_wanted || self.policy() == FlushPolicy::EveryCommit,
         };
         match goal {
             Goal::Noted(lsn) if writer.sealed >= lsn => writer.write_note(),

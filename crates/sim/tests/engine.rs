@@ -1,0 +1,27 @@
+//! A few seeds of the engine under crashes; `GANNET_SIM_SEEDS=n` runs more, and
+//! `cargo run -p gannet-sim -- --seeds 2000` the full campaign.
+
+use sim::campaign::{self, Campaign};
+use sim::{life, subjects};
+
+#[test]
+fn the_engine_survives_its_crashes() {
+    let seeds = std::env::var("GANNET_SIM_SEEDS").ok();
+    let seeds = seeds.map_or(25, |seeds| seeds.parse().expect("a number"));
+    let subject = subjects::by_name("gannet").expect("it exists");
+    let campaign = Campaign { first: 0, seeds, operations: 2_000, threads: 2 };
+    campaign::name_seed_in_panics();
+    let summary = campaign::run(&subject, &campaign).unwrap_or_else(|error| panic!("{error}"));
+    println!("{summary}");
+    assert!(summary.total.crashes >= seeds);
+    summary.require(&subject, seeds).unwrap_or_else(|missing| panic!("{missing}"));
+}
+
+#[test]
+fn a_seed_of_the_engine_replays_event_by_event() {
+    let subject = subjects::by_name("gannet").expect("it exists");
+    let run = |seed| life::run_seed(&subject, seed, 600).expect("no violation");
+    for seed in 0..4 {
+        assert_eq!(run(seed), run(seed));
+    }
+}
