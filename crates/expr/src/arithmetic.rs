@@ -42,11 +42,11 @@ pub(crate) fn eval<'a>(
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
-    let a = left.eval(context, row)?;
+    let a = left.operand(context, row)?;
     if a.is_null() {
         return Ok(ValueRef::Null);
     }
-    let b = right.eval(context, row)?;
+    let b = right.operand(context, row)?;
     if b.is_null() {
         return Ok(ValueRef::Null);
     }

@@ -231,6 +231,7 @@ pub(crate) fn compare_integers(a: ValueRef<'_>, b: ValueRef<'_>) -> Option<Order
 
 /// Compares two values of known types by a rule; `None` if one is NULL (or text that is no
 /// date where dates are compared and it counts as NULL).
+#[inline]
 pub fn compare_values(
     context: &EvalContext,
     rule: CompareRule,

@@ -178,7 +178,7 @@ impl Collation {
 
     fn compare_general(&self, a: &[u8], b: &[u8]) -> Ordering {
         let common = a.len().min(b.len());
-        let mut at = 0;
+        let mut at = equal_prefix(a, b);
         while at < common && a[at] < 0x80 && b[at] < 0x80 {
             let (x, y) = (a[at].to_ascii_uppercase(), b[at].to_ascii_uppercase());
             if x != y {
@@ -239,6 +239,18 @@ impl Collation {
     pub fn push_lower(&self, text: &[u8], out: &mut Vec<u8>) {
         weights::push_case(self.charset, text, false, out);
     }
+}
+
+/// Length of a prefix in which both texts have the same bytes, ending between characters of
+/// UTF-8; a multiple of eight bytes, less what is needed for that.
+fn equal_prefix(a: &[u8], b: &[u8]) -> usize {
+    let same = a.chunks_exact(8).zip(b.chunks_exact(8)).take_while(|(x, y)| x == y).count() * 8;
+    let continues = |text: &[u8], at: usize| text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let mut at = same;
+    while at > 0 && (continues(a, at) || continues(b, at)) {
+        at -= 1;
+    }
+    at
 }
 
 #[cfg(test)]

@@ -69,10 +69,7 @@ impl Decimal {
     /// The mantissa if it fits.
     #[inline]
     pub fn mantissa(&self) -> Option<i128> {
-        if self.limbs[4..].iter().any(|&limb| limb != 0) {
-            return None;
-        }
-        let magnitude = i128::try_from(wide::low_u128(&self.limbs)).ok()?;
+        let magnitude = i128::try_from(self.magnitude()?).ok()?;
         Some(if self.negative { -magnitude } else { magnitude })
     }
 
@@ -106,7 +103,24 @@ impl Decimal {
         Self::from_limbs(limbs, scale, negative)
     }
 
+    /// The magnitude if it fits.
+    #[inline]
+    fn magnitude(&self) -> Option<u128> {
+        (self.limbs[4..] == [0; LIMBS - 4]).then(|| wide::low_u128(&self.limbs))
+    }
+
     fn cmp_magnitude(&self, other: &Self) -> Ordering {
+        if let (Some(a), Some(b)) = (self.magnitude(), other.magnitude()) {
+            if self.scale == other.scale {
+                return a.cmp(&b);
+            }
+            let power = |digits: u8| 10u128.checked_pow(u32::from(digits));
+            let a = power(other.scale.saturating_sub(self.scale)).and_then(|p| a.checked_mul(p));
+            let b = power(self.scale.saturating_sub(other.scale)).and_then(|p| b.checked_mul(p));
+            if let (Some(a), Some(b)) = (a, b) {
+                return a.cmp(&b);
+            }
+        }
         if self.scale == other.scale {
             return wide::compare(&self.limbs, &other.limbs);
         }

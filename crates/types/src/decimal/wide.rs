@@ -218,6 +218,7 @@ pub fn digits(limbs: &[u32]) -> u32 {
 }
 
 /// The low 128 bits.
+#[inline]
 pub fn low_u128(limbs: &[u32]) -> u128 {
     limbs.iter().take(4).rev().fold(0, |value, &limb| (value << 32) | u128::from(limb))
 }
