@@ -1,0 +1,199 @@
+//! The `gannet` binary from outside: start, ready line, clients, signals, crash, check.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+struct Server {
+    child: Child,
+    port: u16,
+    directory: PathBuf,
+}
+
+fn directory(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("gannet-{name}-{}", std::process::id()));
+    // Left over from an interrupted run, or not there.
+    let _removed = std::fs::remove_dir_all(&path);
+    path
+}
+
+fn gannet() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_gannet"))
+}
+
+impl Server {
+    /// Starts a server on a port that the system chooses and waits for the ready line.
+    fn start(directory: PathBuf, options: &[&str]) -> Self {
+        let mut child = gannet()
+            .args(["serve", "--port", "0", "--buffer-pool-size", "32M", "--datadir"])
+            .arg(&directory)
+            .args(options)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("ready for connections on ");
+        let Some(address) = address else {
+            let mut problem = String::new();
+            child.stderr.as_mut().unwrap().read_to_string(&mut problem).unwrap();
+            panic!("{line}{problem}");
+        };
+        let port = address.rsplit(':').next().unwrap().parse().unwrap();
+        Self { child, port, directory }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Waits for the end; exit code and what it said.
+    fn wait(mut self) -> (Option<i32>, String, PathBuf) {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(20), "the server does not end");
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let mut said = String::new();
+        self.child.stderr.as_mut().unwrap().read_to_string(&mut said).unwrap();
+        (status.code(), said, self.directory.clone())
+    }
+
+    fn client(&self, statements: &str) -> Output {
+        Command::new("mariadb")
+            .args(["--no-defaults", "-h127.0.0.1", "-uroot", "-BN", "-e", statements])
+            .arg(format!("-P{}", self.port))
+            .output()
+            .unwrap()
+    }
+
+    fn answer(&self, statements: &str) -> String {
+        let output = self.client(statements);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// False, with the reason printed, if the program is not installed; CI must have it.
+fn has(program: &str, arguments: &[&str]) -> bool {
+    let found = Command::new(program).args(arguments).output().is_ok_and(|o| o.status.success());
+    if !found {
+        assert!(std::env::var_os("CI").is_none(), "{program} is needed here");
+        println!("skipped: {program} {} does not run here", arguments.join(" "));
+    }
+    found
+}
+
+fn check(directory: &PathBuf) -> (Option<i32>, String) {
+    let output = gannet().args(["check", "--datadir"]).arg(directory).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn a_server_starts_serves_stops_and_keeps_what_was_committed() {
+    if !has("mariadb", &["--version"]) {
+        return;
+    }
+    let server = Server::start(directory("life"), &[]);
+    assert_eq!(server.answer("SELECT 1"), "1\n");
+    assert!(server.answer("SELECT @@version").contains("-MariaDB-gannet-"));
+    server.answer(
+        "CREATE TABLE test.t (id INT PRIMARY KEY, a VARCHAR(20), KEY (a));
+         INSERT INTO test.t VALUES (1, 'one'), (2, 'two')",
+    );
+    let mut second = gannet();
+    second.args(["serve", "--port", "0", "--datadir"]).arg(&server.directory);
+    let second = second.output().unwrap();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&second.stderr).contains("in use by another server"));
+    server.signal("-TERM");
+    let (code, said, directory) = server.wait();
+    assert_eq!(code, Some(0));
+    assert!(said.contains("Log in as root") && said.contains("shutdown complete"), "{said}");
+
+    let server = Server::start(directory, &[]);
+    assert_eq!(server.answer("SELECT * FROM test.t ORDER BY id"), "1\tone\n2\ttwo\n");
+    server.answer("INSERT INTO test.t VALUES (3, 'three')");
+    server.signal("-KILL");
+    let (_, said, directory) = server.wait();
+    assert!(!said.contains("Log in as root"), "{said}");
+
+    let server = Server::start(directory, &[]);
+    assert_eq!(server.answer("SELECT COUNT(*) FROM test.t"), "3\n");
+    server.answer("SHUTDOWN");
+    let (code, said, directory) = server.wait();
+    assert_eq!(code, Some(0), "{said}");
+    let (code, found) = check(&directory);
+    assert_eq!(code, Some(0), "{found}");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_password_and_the_socket() {
+    if !has("mariadb", &["--version"]) {
+        return;
+    }
+    let directory = directory("password");
+    let server = Server::start(directory, &["--set", "max_connections=50"]);
+    let by_socket = |password: &str| {
+        let mut client = Command::new("mariadb");
+        client.args(["--no-defaults", "-uroot", "-BN", "-e", "SELECT @@max_connections"]);
+        client.arg("-S").arg(server.directory.join("gannet.sock"));
+        client.arg(format!("-p{password}")).output().unwrap()
+    };
+    assert_eq!(by_socket("").stdout, b"50\n");
+    server.answer("ALTER USER root@localhost IDENTIFIED BY 'secret'");
+    assert!(String::from_utf8_lossy(&by_socket("").stderr).contains("1045"));
+    assert_eq!(by_socket("secret").stdout, b"50\n");
+    server.signal("-INT");
+    let (code, _, directory) = server.wait();
+    assert_eq!(code, Some(0));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn options_that_cannot_be_used_stop_the_start() {
+    let run = |arguments: &[&str]| {
+        let output = gannet().args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run(&["serve", "--datadir", "/nowhere", "--innodb-use-mtflush=1"]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("unknown variable 'innodb-use-mtflush=1'"), "{said}");
+    assert_eq!(run(&["serve"]).0, Some(2));
+    assert_eq!(run(&["dance"]).0, Some(2));
+    assert_eq!(run(&["check", "--datadir", "/nowhere"]).0, Some(2));
+    assert_eq!(run(&["--version"]).0, Some(0));
+}
+
+/// The scripts of `tests/clients` with drivers of other languages.
+#[test]
+fn drivers() {
+    let scripts = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/clients");
+    for (module, script) in [("pymysql", "pymysql_client.py"), ("MySQLdb", "mysqlclient_client.py")]
+    {
+        // Drivers are optional everywhere: only what is installed is tried.
+        let importable = Command::new("python3").args(["-c", &format!("import {module}")]).output();
+        if !importable.is_ok_and(|output| output.status.success()) {
+            println!("skipped: python3 has no {module}");
+            continue;
+        }
+        let server = Server::start(directory(module), &[]);
+        let output = Command::new("python3")
+            .arg(format!("{scripts}/{script}"))
+            .arg(server.port.to_string())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{script}: {said}");
+        server.signal("-TERM");
+        let (_, _, directory) = server.wait();
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}
