@@ -197,3 +197,45 @@ fn cost_of_planning() {
     });
     runtime.shutdown();
 }
+
+/// The deepest statements that the parser lets through are planned on a fiber's stack.
+#[test]
+fn deep_statements_fit_a_fiber() {
+    let runtime = runtime::Runtime::start(runtime::Config::default()).expect("workers");
+    runtime.run(|| {
+        let mut desk = Desk::new();
+        let setup = include_str!("data/tables.sql");
+        setup.lines().for_each(|line| assert_eq!(desk.answer(line), ""));
+        for (open, middle, close) in [
+            ("(", "id", ")"),
+            ("- ", "id", ""),
+            ("NOT ", "id", ""),
+            ("ABS(", "id", ")"),
+            ("CASE WHEN id THEN ", "id", " ELSE 1 END"),
+            ("1 + (", "id", ")"),
+            ("(SELECT ", "id", " FROM u WHERE a = id)"),
+            ("EXISTS (SELECT 1 FROM u WHERE a IN (1, ", "id", "))"),
+            ("id IN (SELECT a FROM u WHERE d = ", "id", ")"),
+            ("CAST(", "id", " AS CHAR)"),
+            ("COALESCE(NULL, ", "id", ")"),
+        ] {
+            let mut planned = 0;
+            for count in 1..100 {
+                let nested = format!("{}{middle}{}", open.repeat(count), close.repeat(count));
+                let answer = desk.answer(&format!("SELECT * FROM t WHERE {nested}"));
+                if !answer.starts_with("1436") {
+                    planned = count;
+                }
+            }
+            assert!(planned >= 10, "{open}: {planned}");
+        }
+        let sum = format!("SELECT id{} FROM t", " + k".repeat(127));
+        assert!(desk.answer(&sum).starts_with("select"));
+        let any = format!("SELECT id FROM t WHERE id = 1{}", " OR id = 2".repeat(3000));
+        assert!(desk.answer(&any).starts_with("select"));
+        let from: Vec<String> = (0..40).map(|n| format!("small AS s{n}")).collect();
+        let from = from.join(", ");
+        assert!(desk.answer(&format!("SELECT 1 FROM {from}")).starts_with("select"));
+    });
+    runtime.shutdown();
+}

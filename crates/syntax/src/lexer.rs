@@ -350,9 +350,8 @@ impl<'a> Lexer<'a> {
                 return Kind::Invalid;
             };
             position += length;
-            if self.text[position] != quote {
-                position += 2;
-            } else if self.text.get(position + 1) == Some(&quote) {
+            let is_quote = self.text[position] == quote;
+            if !is_quote || self.text.get(position + 1) == Some(&quote) {
                 position += 2;
             } else {
                 self.position = position + 1;

@@ -49,7 +49,19 @@ fn drop_empty_fields(text: &str, start: &str, keep: &str) -> String {
     result + rest
 }
 
+/// One line of printable text.
+fn printable(text: &str) -> String {
+    let escape = |c: char| -> String {
+        if c.is_control() { c.escape_default().collect() } else { c.to_string() }
+    };
+    text.chars().map(escape).collect()
+}
+
 fn answer(line: &str) -> String {
+    printable(&raw_answer(line))
+}
+
+fn raw_answer(line: &str) -> String {
     match parse(
         line.as_bytes(),
         &ParseOptions { parameters: line.contains('?'), ..ParseOptions::default() },

@@ -33,7 +33,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ok(self.builder().computed(value, result))
             }
             E::Unary(operator, operand) => self.bind_unary(*operator, operand),
-            E::Binary(operator, left, right) => self.bind_binary(*operator, left, right),
+            E::Binary(..) => self.bind_chain(expression),
             E::Logical(operator, operands) => self.bind_logical(*operator, operands),
             E::Case { operand, branches, otherwise } => {
                 self.bind_case(operand.as_deref(), branches, otherwise.as_deref())
@@ -161,13 +161,30 @@ impl<'q> Binder<'_, '_, 'q> {
         }
     }
 
-    fn bind_binary(&mut self, operator: B, left: &'q E, right: &'q E) -> Result<Expr> {
-        if let Some(operator) = compare_operator(operator) {
-            let (left, right) = (self.bind(left)?, self.bind(right)?);
-            return self.builder().compare(operator, left, right);
+    /// Operators lean to the left: their chains are followed without recursion.
+    fn bind_chain(&mut self, expression: &'q E) -> Result<Expr> {
+        let mut chain = Vec::new();
+        let mut first = expression;
+        while let E::Binary(operator, left, right) = first {
+            chain.push((*operator, &**right));
+            first = left;
         }
-        let (left, right) = (self.bind_scalar(left)?, self.bind_scalar(right)?);
+        let mut bound = self.bind(first)?;
+        while let Some((operator, right)) = chain.pop() {
+            bound = self.bind_binary(operator, bound, right)?;
+        }
+        Ok(bound)
+    }
+
+    fn bind_binary(&mut self, operator: B, left: Expr, right: &'q E) -> Result<Expr> {
+        let right = self.bind(right)?;
         let builder = self.builder();
+        if let Some(operator) = compare_operator(operator) {
+            return builder.compare(operator, left, right);
+        }
+        if [&left, &right].iter().any(|side| matches!(side.kind, ExprKind::Row(_))) {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
+        }
         if let Some(operator) = arithmetic_operator(operator) {
             return builder.arithmetic(operator, left, right);
         }

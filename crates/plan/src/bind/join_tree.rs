@@ -1,10 +1,10 @@
 //! USING, NATURAL, and joins inside of outer joins.
 
+use super::set::empty_select;
 use super::table::Source;
 use super::*;
 use crate::optimize;
-use crate::physical::{LimitPlan, QueryPlan, ResultColumn, SelectPlan, TableSource};
-use engine_api::{LockMode, LockWait};
+use crate::physical::{QueryPlan, ResultColumn, TableSource};
 use expr::CompareOperator;
 
 /// The names of columns that an unqualified name or `*` finds.
@@ -98,45 +98,9 @@ impl Binder<'_, '_, '_> {
             return Err(unsupported("a subquery or outer column in ON inside of an outer join"));
         }
         let alias = sources.iter().map(|s| s.alias.as_str()).collect::<Vec<_>>().join(",");
-        let builder = self.builder();
-        let mut projection = Vec::with_capacity(width);
-        let mut columns = Vec::with_capacity(width);
-        for table in &self.block().tables {
-            if !(first..first + width).contains(&table.first) {
-                continue;
-            }
-            for offset in 0..table.width() {
-                let column = table.column(offset);
-                let position = table.first + offset - first;
-                projection.push(builder.column(position, column.result, column.printed.clone()));
-                columns.push(ResultColumn {
-                    name: column.name.clone(),
-                    org_name: column.org_name.clone(),
-                    table: table.alias.clone(),
-                    org_table: column.org_table.clone(),
-                    schema: column.schema.clone(),
-                    result: column.result,
-                    flags: column.flags,
-                });
-            }
-        }
-        let plan = SelectPlan {
-            outer_columns: 0,
-            frame_columns: width,
-            constant_filter: None,
-            constant_applies: Vec::new(),
-            tables: Vec::new(),
-            aggregate: None,
-            having: None,
-            projection,
-            distinct: false,
-            order_by: Vec::new(),
-            limit: LimitPlan::default(),
-            calculate_found_rows: false,
-            lock: LockMode::None,
-            lock_wait: LockWait::Wait,
-            columns,
-        };
+        let (projection, columns) = self.columns_of_run(first, width);
+        let mut plan = empty_select(projection, columns);
+        plan.frame_columns = width;
         let plan = optimize::plan_block(self.context, plan, sources, conjuncts, Vec::new(), None)?;
         Ok(Source {
             table: TableSource::Derived(Box::new(QueryPlan::Select(Box::new(plan)))),
@@ -147,5 +111,32 @@ impl Binder<'_, '_, '_> {
             straight: false,
             hints: Vec::new(),
         })
+    }
+
+    /// The columns of the tables in a run of positions, over a frame of just these.
+    fn columns_of_run(&mut self, first: usize, width: usize) -> (Vec<Expr>, Vec<ResultColumn>) {
+        let builder = self.builder();
+        let mut projection = Vec::with_capacity(width);
+        let mut columns = Vec::with_capacity(width);
+        for table in &self.block().tables {
+            if !(first..first + width).contains(&table.first) {
+                continue;
+            }
+            for offset in 0..table.width() {
+                let column = table.column(offset);
+                let position = table.first + offset - first;
+                projection.push(builder.column(position, column.result, column.printed));
+                columns.push(ResultColumn {
+                    name: column.name,
+                    org_name: column.org_name,
+                    table: table.alias.clone(),
+                    org_table: column.org_table,
+                    schema: column.schema,
+                    result: column.result,
+                    flags: column.flags,
+                });
+            }
+        }
+        (projection, columns)
     }
 }

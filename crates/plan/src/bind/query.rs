@@ -32,7 +32,7 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let common = self.common.len();
         if let Some(with) = &query.with {
-            if with.recursive && with.tables.iter().any(|table| reads_itself(table)) {
+            if with.recursive && with.tables.iter().any(reads_itself) {
                 return Err(unsupported("WITH RECURSIVE"));
             }
             for table in &with.tables {
@@ -58,7 +58,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 let plan = self.bind_select(select, tail, outer)?;
                 Ok(QueryPlan::Select(Box::new(plan)))
             }
-            ast::QueryBody::SetOperation { .. } => self.bind_set(body, tail, outer),
+            ast::QueryBody::Set { first, rest } => self.bind_set(first, rest, tail, outer),
             ast::QueryBody::Nested(query) if tail.is_empty() => self.bind_query_with(query, outer),
             ast::QueryBody::Nested(query) => self.bind_nested(query, tail, outer),
             ast::QueryBody::Values(rows) => self.bind_values_rows(rows, tail, outer),
@@ -143,8 +143,8 @@ fn reads_itself(table: &ast::CommonTable) -> bool {
     fn in_body(body: &ast::QueryBody, name: &str) -> bool {
         match body {
             ast::QueryBody::Select(select) => select.from.iter().any(|r| in_reference(r, name)),
-            ast::QueryBody::SetOperation { left, right, .. } => {
-                in_body(left, name) || in_body(right, name)
+            ast::QueryBody::Set { first, rest } => {
+                in_body(first, name) || rest.iter().any(|member| in_body(&member.body, name))
             }
             ast::QueryBody::Nested(query) => in_body(&query.body, name),
             ast::QueryBody::Values(_) => false,

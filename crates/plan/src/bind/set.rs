@@ -13,20 +13,16 @@ impl<'q> Binder<'_, '_, 'q> {
     /// A chain of set operations, from left to right.
     pub(super) fn bind_set(
         &mut self,
-        body: &'q ast::QueryBody,
+        first: &'q ast::QueryBody,
+        members: &'q [ast::SetMember],
         tail: Tail<'q>,
         outer: &mut Vec<usize>,
     ) -> Result<QueryPlan> {
-        let mut chain = Vec::new();
-        let mut first = body;
-        while let ast::QueryBody::SetOperation { operator, all, left, right } = first {
-            chain.push((set_operation(*operator, *all)?, right));
-            first = left;
-        }
         let first = self.bind_body(first, Tail::NONE, outer)?;
-        let mut rest = Vec::with_capacity(chain.len());
-        for (operation, body) in chain.into_iter().rev() {
-            let query = self.bind_body(body, Tail::NONE, outer)?;
+        let mut rest = Vec::with_capacity(members.len());
+        for member in members {
+            let operation = set_operation(member.operator, member.all)?;
+            let query = self.bind_body(&member.body, Tail::NONE, outer)?;
             if query.columns().len() != first.columns().len() {
                 return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }

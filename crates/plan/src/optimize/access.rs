@@ -2,13 +2,13 @@
 
 use super::conjuncts::Conjunct;
 use super::facts::{FactReader, Facts, IndexRanges};
-use super::{Problem, cost, estimate, ordering};
+use super::hints::allowed_indexes;
+use super::selectivity::{Numbers, range_rows, selectivity};
+use super::{Problem, cost, ordering};
 use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
-use engine_api::{IndexDefinition, LockMode, ScanDirection, Statistics};
+use engine_api::{IndexDefinition, LockMode, ScanDirection};
 use expr::{CompareOperator, CompareRule, Expr, ExprKind};
-use std::sync::Arc;
-use syntax::ast::{IndexHint, IndexHintKind, IndexHintPurpose};
 use types::{SqlError, TypeKind};
 
 /// One way to read a source.
@@ -26,47 +26,6 @@ pub(super) struct Candidate {
     /// The rows come in the wanted order.
     pub ordered: bool,
     pub possible_keys: Vec<usize>,
-}
-
-/// Numbers about a base table.
-struct Numbers {
-    statistics: Arc<Statistics>,
-    rows: f64,
-    /// The engine's estimate for the ranges in question.
-    asked: Option<f64>,
-}
-
-impl Numbers {
-    fn of(entry: &TableEntry) -> Result<Self, SqlError> {
-        let statistics = Arc::new(entry.handle()?.statistics());
-        let rows = (statistics.rows as f64).max(1.0);
-        Ok(Self { statistics, rows, asked: None })
-    }
-
-    /// The same with an estimate of ranges that have bounds.
-    fn with_estimate(
-        &self,
-        asks: bool,
-        entry: &TableEntry,
-        index: usize,
-        found: &IndexRanges,
-    ) -> Self {
-        let bounded = |range: &RangePlan| range.lower.is_some() || range.upper.is_some();
-        let asked = match asks && found.ranges.iter().any(bounded) {
-            true => estimate::rows(entry, index, &found.ranges),
-            false => None,
-        };
-        Self { statistics: self.statistics.clone(), rows: self.rows, asked }
-    }
-
-    /// Rows for one value of the first `parts` parts of an index.
-    fn rows_of_prefix(&self, index: usize, parts: usize) -> f64 {
-        let known = self.statistics.distinct.get(index).and_then(|d| d.get(parts.wrapping_sub(1)));
-        match known {
-            Some(distinct) if *distinct > 0 => (self.rows / *distinct as f64).max(1.0),
-            _ => (self.rows * cost::EQUALITY.powi(parts as i32)).max(1.0),
-        }
-    }
 }
 
 impl Problem<'_> {
@@ -386,82 +345,6 @@ fn query_rows(query: &QueryPlan) -> f64 {
     }
 }
 
-/// Which indexes hints allow.
-struct Allowed {
-    ranges: Vec<bool>,
-    scans: Vec<bool>,
-    forced: bool,
-}
-
-fn allowed_indexes(entry: &TableEntry, hints: &[IndexHint]) -> Allowed {
-    let definition = entry.definition();
-    let count = definition.indexes.len();
-    let mut allowed =
-        Allowed { ranges: vec![true; count], scans: vec![true; count], forced: false };
-    let position = |name: &String| {
-        definition.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))
-    };
-    let mut named = vec![false; count];
-    let mut only_named = false;
-    for hint in hints {
-        if !matches!(hint.purpose, IndexHintPurpose::All | IndexHintPurpose::Join) {
-            continue;
-        }
-        let indexes = hint.indexes.iter().filter_map(position);
-        match hint.kind {
-            IndexHintKind::Ignore => indexes.for_each(|index| {
-                allowed.ranges[index] = false;
-                allowed.scans[index] = false;
-            }),
-            kind => {
-                only_named = true;
-                allowed.forced |= kind == IndexHintKind::Force;
-                indexes.for_each(|index| named[index] = true);
-            }
-        }
-    }
-    if only_named {
-        for (index, named) in named.into_iter().enumerate() {
-            allowed.ranges[index] &= named;
-            allowed.scans[index] &= named;
-        }
-    }
-    allowed
-}
-
-/// Rows that ranges of an index may hold.
-fn range_rows(
-    found: &IndexRanges,
-    index: &IndexDefinition,
-    number: usize,
-    numbers: &Numbers,
-) -> f64 {
-    let mut rows = 0.0;
-    for range in &found.ranges {
-        rows += one_range_rows(range, index, number, numbers);
-    }
-    rows.min(numbers.rows).max(1.0)
-}
-
-fn one_range_rows(
-    range: &RangePlan,
-    index: &IndexDefinition,
-    number: usize,
-    numbers: &Numbers,
-) -> f64 {
-    let parts = range.equal.len();
-    let finds_one = index.unique && parts == index.parts.len();
-    if finds_one && range.equal.iter().all(|value| matches!(value, RangeValue::Equal(_))) {
-        return 1.0;
-    }
-    let rows = if parts == 0 { numbers.rows } else { numbers.rows_of_prefix(number, parts) };
-    match (&range.lower, &range.upper) {
-        (Some(_), Some(_)) => rows * cost::TWO_BOUNDS,
-        (Some(_), None) | (None, Some(_)) => rows * cost::ONE_BOUND,
-        (None, None) => rows,
-    }
-}
-
 /// The key of the one row, if the one range is made of equalities.
 fn point_key(ranges: &[RangePlan]) -> Option<Vec<Expr>> {
     let [range] = ranges else { return None };
@@ -480,26 +363,6 @@ fn reads_nothing(values: &[Expr]) -> bool {
     let mut free = true;
     values.iter().for_each(|value| value.for_each_column(&mut |_| free = false));
     free
-}
-
-/// The share of rows that conditions leave; `used` of them have made the access already.
-fn selectivity(conjuncts: &[&Conjunct], used: usize) -> f64 {
-    let mut shares: Vec<f64> = conjuncts.iter().map(|c| share(&c.expr)).collect();
-    shares.sort_by(f64::total_cmp);
-    shares.iter().skip(used).product::<f64>().max(1e-6)
-}
-
-fn share(condition: &Expr) -> f64 {
-    match &condition.kind {
-        ExprKind::Compare { operator, .. } => match operator {
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => cost::EQUALITY,
-            CompareOperator::NotEqual => 0.9,
-            _ => cost::ONE_BOUND,
-        },
-        ExprKind::Between { negated: false, .. } => cost::TWO_BOUNDS,
-        ExprKind::In { list, negated: false, .. } => (cost::EQUALITY * list.len() as f64).min(0.5),
-        _ => cost::OTHER,
-    }
 }
 
 /// Whether equal values of both sides have equal hashes: see `Access::Hash`.

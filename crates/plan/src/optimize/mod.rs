@@ -6,10 +6,12 @@ mod cost;
 mod estimate;
 pub(crate) mod extreme;
 mod facts;
+mod hints;
 mod join_order;
 mod ordering;
 mod outer_join;
 mod propagate;
+mod selectivity;
 mod used;
 
 use crate::bind::order::same;

@@ -35,17 +35,7 @@ impl Display for Expression {
                 f.write_str(")")
             }
             Self::Case { operand, branches, otherwise } => {
-                f.write_str("CASE")?;
-                if let Some(operand) = operand {
-                    write!(f, " {operand}")?;
-                }
-                for (condition, value) in branches {
-                    write!(f, " WHEN {condition} THEN {value}")?;
-                }
-                if let Some(otherwise) = otherwise {
-                    write!(f, " ELSE {otherwise}")?;
-                }
-                f.write_str(" END")
+                fmt_case(f, operand.as_deref(), branches, otherwise.as_deref())
             }
             Self::Cast { operand, target } => write!(f, "CAST({operand} AS {target})"),
             Self::ConvertUsing { operand, charset } => {
@@ -84,6 +74,25 @@ impl Display for Expression {
             predicate => predicate.fmt_predicate(f),
         }
     }
+}
+
+fn fmt_case(
+    f: &mut Formatter<'_>,
+    operand: Option<&Expression>,
+    branches: &[(Expression, Expression)],
+    otherwise: Option<&Expression>,
+) -> fmt::Result {
+    f.write_str("CASE")?;
+    if let Some(operand) = operand {
+        write!(f, " {operand}")?;
+    }
+    for (condition, value) in branches {
+        write!(f, " WHEN {condition} THEN {value}")?;
+    }
+    if let Some(otherwise) = otherwise {
+        write!(f, " ELSE {otherwise}")?;
+    }
+    f.write_str(" END")
 }
 
 fn not(negated: bool) -> &'static str {

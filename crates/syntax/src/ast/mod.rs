@@ -2,6 +2,7 @@
 //! of an unnamed select item), no types, nothing resolved.
 
 mod administration;
+mod alter;
 mod data;
 mod definition;
 mod display;
@@ -9,6 +10,7 @@ mod expression;
 mod query;
 
 pub use administration::*;
+pub use alter::*;
 pub use data::*;
 pub use definition::*;
 pub use expression::*;

@@ -24,21 +24,29 @@ pub struct Query {
 pub enum QueryBody {
     /// SELECT.
     Select(Box<Select>),
-    /// UNION, EXCEPT, INTERSECT.
-    SetOperation {
-        /// Which one.
-        operator: SetOperator,
-        /// ALL (rather than DISTINCT).
-        all: bool,
-        /// Left side.
-        left: Box<QueryBody>,
-        /// Right side.
-        right: Box<QueryBody>,
+    /// UNION, EXCEPT, INTERSECT: a chain, evaluated from left to right. INTERSECT binds
+    /// stronger than the others, so its chains stand inside of theirs.
+    Set {
+        /// The leftmost query.
+        first: Box<QueryBody>,
+        /// What is combined with it.
+        rest: Vec<SetMember>,
     },
     /// `(query)`.
     Nested(Box<Query>),
     /// `VALUES (..), (..)`.
     Values(Vec<Vec<Expression>>),
+}
+
+/// A query in a chain of set operations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetMember {
+    /// How it is combined with what stands before it.
+    pub operator: SetOperator,
+    /// ALL (rather than DISTINCT).
+    pub all: bool,
+    /// The query.
+    pub body: QueryBody,
 }
 
 /// Set operations.

@@ -46,37 +46,10 @@ impl Parser<'_> {
         let action = match keyword {
             K::ADD => return self.alter_add(actions),
             K::DROP => self.alter_drop()?,
-            K::MODIFY => {
-                self.advance();
-                self.eat(K::COLUMN);
-                let if_exists = self.if_exists()?;
-                let column = Box::new(self.column_specification()?);
-                let place = self.column_place()?;
-                AlterAction::ChangeColumn { name: column.name.clone(), column, place, if_exists }
-            }
-            K::CHANGE => {
-                self.advance();
-                self.eat(K::COLUMN);
-                let if_exists = self.if_exists()?;
-                let name = self.name()?;
-                let column = Box::new(self.column_specification()?);
-                let place = self.column_place()?;
-                AlterAction::ChangeColumn { name, column, place, if_exists }
-            }
+            K::MODIFY | K::CHANGE => self.alter_change(keyword == K::CHANGE)?,
             K::ALTER => self.alter_column()?,
             K::RENAME => self.alter_rename()?,
-            K::CONVERT => {
-                self.advance();
-                self.expect(K::TO)?;
-                if !self.at_charset_words() {
-                    return Err(self.unexpected());
-                }
-                self.advance_charset_words()?;
-                let charset = if self.eat(K::DEFAULT) { None } else { Some(self.charset_name()?) };
-                let collation =
-                    if self.eat(K::COLLATE) { Some(self.name_or_binary()?) } else { None };
-                AlterAction::ConvertCharset { charset, collation }
-            }
+            K::CONVERT => self.alter_charset()?,
             K::ORDER => {
                 self.advance();
                 self.expect(K::BY)?;
@@ -124,6 +97,31 @@ impl Parser<'_> {
         };
         actions.push(action);
         Ok(())
+    }
+
+    /// MODIFY and CHANGE.
+    fn alter_change(&mut self, renames: bool) -> Result<AlterAction> {
+        self.advance();
+        self.eat(K::COLUMN);
+        let if_exists = self.if_exists()?;
+        let present = if renames { Some(self.name()?) } else { None };
+        let column = Box::new(self.column_specification()?);
+        let place = self.column_place()?;
+        let name = present.unwrap_or_else(|| column.name.clone());
+        Ok(AlterAction::ChangeColumn { name, column, place, if_exists })
+    }
+
+    /// CONVERT TO CHARACTER SET.
+    fn alter_charset(&mut self) -> Result<AlterAction> {
+        self.advance();
+        self.expect(K::TO)?;
+        if !self.at_charset_words() {
+            return Err(self.unexpected());
+        }
+        self.advance_charset_words()?;
+        let charset = if self.eat(K::DEFAULT) { None } else { Some(self.charset_name()?) };
+        let collation = if self.eat(K::COLLATE) { Some(self.name_or_binary()?) } else { None };
+        Ok(AlterAction::ConvertCharset { charset, collation })
     }
 
     /// `ALGORITHM [=] word`, `LOCK [=] word`.

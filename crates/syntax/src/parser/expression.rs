@@ -24,7 +24,7 @@ mod power {
 
 /// Longest chain of operators of one precedence: such a chain leans to the left and is walked by
 /// recursion later.
-const CHAIN_MAX: u32 = 200;
+const CHAIN_MAX: u32 = 128;
 
 /// What an infix position holds.
 enum Infix {
@@ -134,6 +134,7 @@ impl Parser<'_> {
     }
 
     /// Takes the operator and its right side.
+    #[inline(never)]
     fn infix_rest(&mut self, left: Expression, infix: Infix, strength: u8) -> Result<Expression> {
         match infix {
             Infix::Or => self.logical(left, LogicalOperator::Or, strength),
@@ -169,6 +170,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn logical(
         &mut self,
         left: Expression,
@@ -186,6 +188,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn is_test(&mut self, operand: Expression) -> Result<Expression> {
         self.advance();
         let negated = self.eat(Keyword::NOT);
@@ -200,6 +203,7 @@ impl Parser<'_> {
         Ok(Expression::Is { operand: Box::new(operand), test, negated })
     }
 
+    #[inline(never)]
     fn quantified(&mut self, left: Expression, operator: BinaryOperator) -> Result<Expression> {
         let all = self.at(Keyword::ALL);
         self.advance();
@@ -207,6 +211,7 @@ impl Parser<'_> {
         Ok(Expression::Quantified { operand: Box::new(left), operator, all, query })
     }
 
+    #[inline(never)]
     fn predicate(&mut self, left: Expression) -> Result<Expression> {
         let negated = self.eat(Keyword::NOT);
         let operand = Box::new(left);
@@ -240,6 +245,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn in_list(&mut self, operand: Box<Expression>, negated: bool) -> Result<Expression> {
         if self.begins_query_in_parentheses() {
             let query = self.parenthesized_query()?;
@@ -250,6 +256,7 @@ impl Parser<'_> {
     }
 
     /// `+ INTERVAL 1 DAY`, or `+ INTERVAL(a, b)` the function.
+    #[inline(never)]
     fn sum_with_interval(&mut self, left: Expression, subtract: bool) -> Result<Expression> {
         self.advance();
         let amount = if self.at(Symbol::LeftParenthesis) {
@@ -277,6 +284,7 @@ impl Parser<'_> {
     }
 
     /// The rest of `INTERVAL(first` as the function.
+    #[inline(never)]
     fn interval_function(&mut self, first: Expression) -> Result<Expression> {
         let mut arguments = vec![first];
         while self.eat(Symbol::Comma) {
@@ -287,6 +295,7 @@ impl Parser<'_> {
     }
 
     /// A unit of an interval.
+    #[inline(never)]
     pub(super) fn interval_unit(&mut self) -> Result<IntervalUnit> {
         let Kind::Word(_) = self.token.kind else { return Err(self.unexpected()) };
         let word = self.to_utf8_lossy(self.bytes(self.token));
@@ -296,6 +305,7 @@ impl Parser<'_> {
     }
 
     /// A prefix operator with its operand, or a primary.
+    #[inline(never)]
     fn prefix(&mut self, weakest: u8) -> Result<Expression> {
         let (operator, strength) = match self.token.kind {
             Kind::Word(Keyword::NOT) if self.options.high_not_precedence => {
@@ -321,6 +331,7 @@ impl Parser<'_> {
     }
 
     /// `INTERVAL 1 DAY + date`, or `INTERVAL(a, b)` the function.
+    #[inline(never)]
     fn interval_prefix(&mut self) -> Result<Expression> {
         self.advance();
         let amount = if self.at(Symbol::LeftParenthesis) {
@@ -366,6 +377,7 @@ impl Parser<'_> {
     }
 
     /// `?`.
+    #[inline(never)]
     pub(super) fn parameter(&mut self) -> Result<Expression> {
         if !self.options.parameters {
             return Err(self.unexpected());
@@ -379,6 +391,7 @@ impl Parser<'_> {
         Ok(Expression::Parameter(number))
     }
 
+    #[inline(never)]
     fn parenthesized(&mut self) -> Result<Expression> {
         if self.begins_query_in_parentheses() {
             let query = self.parenthesized_query()?;
@@ -399,6 +412,7 @@ impl Parser<'_> {
     }
 
     /// `{d '2000-01-01'}`, `{fn now()}`, `{oj ...}` without meaning.
+    #[inline(never)]
     fn odbc_escape(&mut self) -> Result<Expression> {
         self.advance();
         let word = self.word()?;
@@ -414,70 +428,6 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    /// The name of a user variable behind `@`, both taken.
-    pub(super) fn user_variable(&mut self) -> Result<String> {
-        let at = self.token;
-        self.expect(Symbol::At)?;
-        if self.token.start != at.end {
-            return Err(self.unexpected());
-        }
-        match self.token.kind {
-            Kind::QuotedName => {
-                let token = self.advance();
-                self.to_utf8(unquote(self.bytes(token), false))
-            }
-            Kind::Text => self.text_string(),
-            _ => self.raw_word(at.end),
-        }
-    }
-
-    /// A run of name bytes and points from `start`, which is where the next token begins.
-    pub(super) fn raw_word(&mut self, start: usize) -> Result<String> {
-        let rest = &self.text[start..];
-        let length = rest
-            .iter()
-            .position(|byte| !(crate::lexer::is_name_byte(*byte) || *byte == b'.'))
-            .unwrap_or(rest.len());
-        if length == 0 {
-            return Err(self.unexpected());
-        }
-        self.lexer.seek(start + length);
-        self.token = self.lexer.next();
-        self.previous_end = start + length;
-        self.to_utf8(rest[..length].to_vec())
-    }
-
-    fn user_variable_expression(&mut self) -> Result<Expression> {
-        let name = self.user_variable()?;
-        if self.eat(Symbol::Assign) {
-            let value = self.expression()?;
-            return Ok(Expression::AssignUserVariable(name, Box::new(value)));
-        }
-        Ok(Expression::UserVariable(name))
-    }
-
-    /// `@@[global.|session.|local.][instance.]name`.
-    pub(super) fn system_variable(&mut self) -> Result<SystemVariable> {
-        self.expect(Symbol::DoubleAt)?;
-        let scope = match self.token.kind {
-            Kind::Word(Keyword::GLOBAL) if self.peek_is(Symbol::Dot) => VariableScope::Global,
-            Kind::Word(Keyword::SESSION | Keyword::LOCAL) if self.peek_is(Symbol::Dot) => {
-                VariableScope::Session
-            }
-            _ => VariableScope::Default,
-        };
-        if scope != VariableScope::Default {
-            self.advance();
-            self.advance();
-        }
-        let name = self.name_after_dot()?;
-        if self.eat(Symbol::Dot) {
-            let member = self.name_after_dot()?;
-            return Ok(SystemVariable { scope, instance: Some(name), name: member });
-        }
-        Ok(SystemVariable { scope, instance: None, name })
-    }
-
     /// A name, or the reserved word BINARY where a character set or collation is named.
     pub(super) fn name_or_binary(&mut self) -> Result<String> {
         if self.eat(Keyword::BINARY) {
@@ -487,6 +437,7 @@ impl Parser<'_> {
     }
 
     /// CASE.
+    #[inline(never)]
     pub(super) fn case(&mut self) -> Result<Expression> {
         self.advance();
         let operand =

@@ -17,6 +17,7 @@ const RESERVED_FUNCTIONS: [Keyword; 9] = [
 
 impl Parser<'_> {
     /// An expression that begins with an unquoted word.
+    #[inline(never)]
     pub(super) fn word_primary(&mut self, keyword: Keyword) -> Result<Expression> {
         match keyword {
             Keyword::CASE => self.case(),
@@ -65,6 +66,7 @@ impl Parser<'_> {
     }
 
     /// A column, a call, or one of the functions with a syntax of their own.
+    #[inline(never)]
     pub(super) fn name_or_call(&mut self) -> Result<Expression> {
         let token = self.token;
         let adjacent = self.text.get(token.end) == Some(&b'(');
@@ -93,6 +95,7 @@ impl Parser<'_> {
     }
 
     /// `(arguments)` of an ordinary function, and OVER.
+    #[inline(never)]
     fn plain_call(&mut self, name: String) -> Result<Expression> {
         self.expect(Symbol::LeftParenthesis)?;
         let arguments = match arity(&name) {
@@ -105,6 +108,7 @@ impl Parser<'_> {
 
     /// Arguments up to and with the closing parenthesis. A stored function's argument may have
     /// an alias, which is dropped as MariaDB does for built-in ones (1583 is not raised).
+    #[inline(never)]
     fn arguments(&mut self) -> Result<Vec<Expression>> {
         if self.eat(Symbol::RightParenthesis) {
             return Ok(Vec::new());
@@ -115,6 +119,7 @@ impl Parser<'_> {
     }
 
     /// Arguments of a function whose number of them is a matter of grammar.
+    #[inline(never)]
     fn counted_arguments(&mut self, least: usize, most: usize) -> Result<Vec<Expression>> {
         let mut arguments = Vec::new();
         while arguments.len() < most && !(arguments.is_empty() && self.at(Symbol::RightParenthesis))
@@ -132,8 +137,9 @@ impl Parser<'_> {
     }
 
     /// Functions whose names are words of the grammar when a parenthesis follows at once.
+    #[inline(never)]
     fn special_call(&mut self, word: &str) -> Result<Option<Expression>> {
-        if let Some(function) = aggregate(word) {
+        if let Some(function) = super::aggregate::aggregate(word) {
             return self.aggregate_call(function).map(Some);
         }
         let call = match word {
@@ -152,87 +158,12 @@ impl Parser<'_> {
         Ok(Some(call))
     }
 
-    fn open_call(&mut self) -> Result<()> {
+    pub(super) fn open_call(&mut self) -> Result<()> {
         self.advance();
         self.expect(Symbol::LeftParenthesis)
     }
 
-    fn aggregate_call(&mut self, function: AggregateFunction) -> Result<Expression> {
-        self.open_call()?;
-        let mut call = AggregateCall {
-            function,
-            distinct: false,
-            arguments: Vec::new(),
-            order_by: Vec::new(),
-            separator: None,
-            limit: None,
-        };
-        if !(function == AggregateFunction::Count && self.eat(Symbol::Star)) {
-            call.distinct = self.eat(Keyword::DISTINCT);
-            if !call.distinct {
-                self.eat(Keyword::ALL);
-            }
-            let several = matches!(
-                function,
-                AggregateFunction::GroupConcat
-                    | AggregateFunction::JsonArray
-                    | AggregateFunction::JsonObject
-            ) || (function == AggregateFunction::Count && call.distinct);
-            call.arguments.push(self.expression()?);
-            while several && self.eat(Symbol::Comma) {
-                call.arguments.push(self.expression()?);
-            }
-        }
-        if matches!(function, AggregateFunction::GroupConcat | AggregateFunction::JsonArray) {
-            call.order_by = self.order_by()?;
-            if self.eat(Keyword::SEPARATOR) {
-                call.separator = Some(self.text_literal()?);
-            }
-            call.limit = self.limit()?;
-        }
-        self.expect(Symbol::RightParenthesis)?;
-        self.over(Expression::Aggregate(Box::new(call)))
-    }
-
-    /// OVER behind a call.
-    fn over(&mut self, function: Expression) -> Result<Expression> {
-        if !self.eat(Keyword::OVER) {
-            return Ok(function);
-        }
-        let (name, window) = if self.at(Symbol::LeftParenthesis) {
-            (None, self.window_definition()?)
-        } else {
-            (Some(self.name()?), WindowDefinition::default())
-        };
-        Ok(Expression::Window(Box::new(WindowCall { function, name, window })))
-    }
-
-    /// `([base] [PARTITION BY ...] [ORDER BY ...] [frame])`.
-    pub(super) fn window_definition(&mut self) -> Result<WindowDefinition> {
-        self.expect(Symbol::LeftParenthesis)?;
-        let mut window = WindowDefinition::default();
-        if self.at_name() {
-            window.base = Some(self.name()?);
-        }
-        if self.eat(Keyword::PARTITION) {
-            self.expect(Keyword::BY)?;
-            window.partition_by = self.list(Self::expression)?;
-        }
-        window.order_by = self.order_by()?;
-        if self.at_any(&[Keyword::ROWS, Keyword::RANGE]) {
-            let start = self.token.start;
-            while !self.at(Symbol::RightParenthesis) {
-                if self.at(Kind::End) || self.at(Kind::Invalid) {
-                    return Err(self.unexpected());
-                }
-                self.advance();
-            }
-            window.frame = self.source(start, self.previous_end);
-        }
-        self.expect(Symbol::RightParenthesis)?;
-        Ok(window)
-    }
-
+    #[inline(never)]
     fn cast(&mut self) -> Result<Expression> {
         self.open_call()?;
         let operand = Box::new(self.expression()?);
@@ -242,6 +173,7 @@ impl Parser<'_> {
         Ok(Expression::Cast { operand, target })
     }
 
+    #[inline(never)]
     fn convert(&mut self) -> Result<Expression> {
         self.open_call()?;
         let operand = Box::new(self.expression()?);
@@ -256,6 +188,7 @@ impl Parser<'_> {
         Ok(Expression::Cast { operand, target })
     }
 
+    #[inline(never)]
     fn char_function(&mut self) -> Result<Expression> {
         self.open_call()?;
         let arguments = self.list(Self::expression)?;
@@ -268,6 +201,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn match_against(&mut self) -> Result<Expression> {
         self.advance();
         let parenthesis = self.eat(Symbol::LeftParenthesis);
@@ -296,6 +230,7 @@ impl Parser<'_> {
         Ok(Expression::Match { columns, against, mode })
     }
 
+    #[inline(never)]
     fn default_expression(&mut self) -> Result<Expression> {
         self.advance();
         if !self.eat(Symbol::LeftParenthesis) {
@@ -306,6 +241,7 @@ impl Parser<'_> {
         Ok(Expression::Default(Some(column)))
     }
 
+    #[inline(never)]
     fn values_of_column(&mut self) -> Result<Expression> {
         self.advance();
         self.expect(Symbol::LeftParenthesis)?;
@@ -314,6 +250,7 @@ impl Parser<'_> {
         Ok(Expression::Values(column))
     }
 
+    #[inline(never)]
     fn sequence_value(&mut self, previous: bool) -> Result<Expression> {
         self.advance();
         self.advance();
@@ -328,6 +265,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn date_word(&mut self, keyword: Keyword) -> Result<Expression> {
         self.advance();
         self.empty_parentheses()?;
@@ -335,6 +273,7 @@ impl Parser<'_> {
         Ok(Self::call(if utc { "utc_date" } else { "curdate" }, Vec::new()))
     }
 
+    #[inline(never)]
     fn time_word(&mut self, keyword: Keyword) -> Result<Expression> {
         self.advance();
         let name = match keyword {
@@ -347,6 +286,7 @@ impl Parser<'_> {
         Ok(Self::call(name, arguments))
     }
 
+    #[inline(never)]
     fn precision_call(&mut self, name: &str) -> Result<Expression> {
         self.advance();
         let arguments = self.precision()?;
@@ -363,6 +303,7 @@ impl Parser<'_> {
         Ok(vec![Expression::Literal(Literal::Integer(digits))])
     }
 
+    #[inline(never)]
     fn extract(&mut self) -> Result<Expression> {
         self.open_call()?;
         let unit = self.interval_unit()?;
@@ -372,6 +313,7 @@ impl Parser<'_> {
         Ok(Self::call("extract", vec![Expression::Unit(unit), operand]))
     }
 
+    #[inline(never)]
     fn trim(&mut self) -> Result<Expression> {
         self.open_call()?;
         let name = match self.token.kind {
@@ -398,6 +340,7 @@ impl Parser<'_> {
         Ok(Self::call(name.unwrap_or("trim"), arguments))
     }
 
+    #[inline(never)]
     fn substring(&mut self) -> Result<Expression> {
         self.open_call()?;
         let mut arguments = vec![self.expression()?];
@@ -417,6 +360,7 @@ impl Parser<'_> {
         Ok(Self::call("substring", arguments))
     }
 
+    #[inline(never)]
     fn position(&mut self) -> Result<Expression> {
         self.open_call()?;
         let needle = self.bit_expression()?;
@@ -426,6 +370,7 @@ impl Parser<'_> {
         Ok(Self::call("locate", vec![needle, haystack]))
     }
 
+    #[inline(never)]
     fn date_arithmetic(&mut self, word: &str) -> Result<Expression> {
         self.open_call()?;
         let base = Box::new(self.expression()?);
@@ -442,6 +387,7 @@ impl Parser<'_> {
         Ok(Expression::DateArithmetic { base, amount: Box::new(amount), unit, subtract })
     }
 
+    #[inline(never)]
     fn timestamp_function(&mut self, word: &str) -> Result<Expression> {
         self.open_call()?;
         let unit = self.interval_unit()?;
@@ -453,6 +399,7 @@ impl Parser<'_> {
         Ok(Self::call(word, vec![Expression::Unit(unit), first, second]))
     }
 
+    #[inline(never)]
     fn get_format(&mut self) -> Result<Expression> {
         self.open_call()?;
         let kind = self.word()?;
@@ -466,6 +413,7 @@ impl Parser<'_> {
         Ok(Self::call("get_format", vec![Expression::Literal(kind), format]))
     }
 
+    #[inline(never)]
     fn weight_string(&mut self) -> Result<Expression> {
         self.open_call()?;
         let mut operand = self.expression()?;
@@ -477,6 +425,7 @@ impl Parser<'_> {
         Ok(Self::call("weight_string", vec![operand]))
     }
 
+    #[inline(never)]
     fn row(&mut self) -> Result<Expression> {
         self.open_call()?;
         let mut items = self.arguments()?;
@@ -518,26 +467,4 @@ fn arity(name: &str) -> Option<(usize, usize)> {
     ];
     let known = KNOWN.iter().find(|(word, ..)| word.eq_ignore_ascii_case(name));
     known.map(|(_, least, most)| (*least, *most))
-}
-
-/// The aggregate function of this name in lower case.
-fn aggregate(word: &str) -> Option<AggregateFunction> {
-    Some(match word {
-        "count" => AggregateFunction::Count,
-        "sum" => AggregateFunction::Sum,
-        "avg" => AggregateFunction::Average,
-        "min" => AggregateFunction::Minimum,
-        "max" => AggregateFunction::Maximum,
-        "group_concat" => AggregateFunction::GroupConcat,
-        "std" | "stddev" | "stddev_pop" => AggregateFunction::StandardDeviation,
-        "stddev_samp" => AggregateFunction::SampleStandardDeviation,
-        "variance" | "var_pop" => AggregateFunction::Variance,
-        "var_samp" => AggregateFunction::SampleVariance,
-        "bit_and" => AggregateFunction::BitAnd,
-        "bit_or" => AggregateFunction::BitOr,
-        "bit_xor" => AggregateFunction::BitXor,
-        "json_arrayagg" => AggregateFunction::JsonArray,
-        "json_objectagg" => AggregateFunction::JsonObject,
-        _ => return None,
-    })
 }

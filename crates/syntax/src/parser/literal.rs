@@ -13,6 +13,7 @@ const CHARSETS: [&str; 40] = [
 
 impl Parser<'_> {
     /// A constant, if one follows.
+    #[inline(never)]
     pub(super) fn literal(&mut self) -> Result<Option<Literal>> {
         let literal = match self.token.kind {
             Kind::Integer => self.integer(),
@@ -84,6 +85,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn hex(&mut self, charset: Option<String>) -> Literal {
         let token = self.advance();
         let digits = match token.kind {
@@ -115,6 +117,7 @@ impl Parser<'_> {
 
     /// `_charset'text'`, `_charset x'4142'`, `_charset 0x4142`; nothing is taken when no string
     /// follows, since the word is a name then.
+    #[inline(never)]
     fn introduced(&mut self) -> Result<Option<Literal>> {
         let word = self.to_utf8_lossy(&self.bytes(self.token)[1..]).to_ascii_lowercase();
         if word != "utf8mb3" && !CHARSETS.contains(&word.as_str()) {

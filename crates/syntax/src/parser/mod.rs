@@ -3,23 +3,30 @@
 //! 1. `token` is the next token not yet taken; errors are reported at it.
 //! 2. Every function that can call itself through others goes through [`Parser::deeper`].
 //! 3. A function takes exactly the tokens of its construct.
+//! 4. Functions on the way of the recursion are not inlined: a frame that holds the locals of all
+//!    constructs would make every level as deep as all of them together.
 
 mod access;
 mod account;
 mod administration;
+mod aggregate;
 mod alter_table;
 mod create_table;
 mod data;
 mod definition;
 mod expression;
+mod file_format;
 mod function;
+mod index;
 mod literal;
 mod query;
 mod set;
 mod show;
 mod statement;
 mod table;
+mod table_option;
 mod type_name;
+mod variable;
 
 use crate::ast::*;
 use crate::keyword::Keyword;
@@ -31,7 +38,9 @@ pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
 /// Deepest nesting of expressions and queries. Each level costs the parser and later the binder
 /// and the evaluator some hundred bytes of a fiber's stack.
-const DEPTH_MAX: u32 = 120;
+const DEPTH_MAX: u32 = 72;
+/// What a query inside of another counts, since it takes more functions to get there.
+const QUERY_DEPTH: u32 = 3;
 /// Longest name in characters.
 const NAME_CHARACTERS: usize = 64;
 /// Longest alias in characters.
@@ -187,12 +196,20 @@ impl<'a> Parser<'a> {
 
     /// Runs `parse` one level deeper (invariant 2).
     fn deeper<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        if self.depth >= DEPTH_MAX {
+        self.deeper_by(1, parse)
+    }
+
+    fn deeper_by<T>(
+        &mut self,
+        levels: u32,
+        parse: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.depth + levels > DEPTH_MAX {
             return Err(ParseError::too_deep());
         }
-        self.depth += 1;
+        self.depth += levels;
         let result = parse(self);
-        self.depth -= 1;
+        self.depth -= levels;
         result
     }
 

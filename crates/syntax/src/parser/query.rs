@@ -5,8 +5,9 @@ use Keyword as K;
 
 impl Parser<'_> {
     /// A query with everything that may follow its body.
+    #[inline(never)]
     pub(super) fn query(&mut self) -> Result<Query> {
-        self.deeper(|parser| {
+        self.deeper_by(QUERY_DEPTH, |parser| {
             let with = if parser.at(K::WITH) { Some(parser.with()?) } else { None };
             let body = parser.query_body(0)?;
             let mut query =
@@ -90,6 +91,7 @@ impl Parser<'_> {
     }
 
     /// `(query)`.
+    #[inline(never)]
     pub(super) fn parenthesized_query(&mut self) -> Result<Box<Query>> {
         self.expect(Symbol::LeftParenthesis)?;
         if !self.begins_query() {
@@ -100,6 +102,7 @@ impl Parser<'_> {
         Ok(Box::new(query))
     }
 
+    #[inline(never)]
     fn with(&mut self) -> Result<With> {
         self.advance();
         let recursive = self.eat(K::RECURSIVE);
@@ -115,33 +118,35 @@ impl Parser<'_> {
     }
 
     /// A body whose set operators bind at least as strong as `weakest` (INTERSECT is 1).
+    #[inline(never)]
     fn query_body(&mut self, weakest: u8) -> Result<QueryBody> {
-        let mut left = self.query_primary()?;
+        let first = self.query_primary()?;
+        let mut rest = Vec::new();
         loop {
             let (operator, strength) = match self.token.kind {
                 Kind::Word(K::UNION) => (SetOperator::Union, 0),
                 Kind::Word(K::EXCEPT) => (SetOperator::Except, 0),
                 Kind::Word(K::INTERSECT) => (SetOperator::Intersect, 1),
-                _ => return Ok(left),
+                _ => break,
             };
             if strength < weakest {
-                return Ok(left);
+                break;
             }
             self.advance();
             let all = self.eat(K::ALL);
             if !all {
                 self.eat(K::DISTINCT);
             }
-            let right = self.deeper(|parser| parser.query_body(strength + 1))?;
-            left = QueryBody::SetOperation {
-                operator,
-                all,
-                left: Box::new(left),
-                right: Box::new(right),
-            };
+            let body = self.deeper(|parser| parser.query_body(strength + 1))?;
+            rest.push(SetMember { operator, all, body });
         }
+        if rest.is_empty() {
+            return Ok(first);
+        }
+        Ok(QueryBody::Set { first: Box::new(first), rest })
     }
 
+    #[inline(never)]
     fn query_primary(&mut self) -> Result<QueryBody> {
         match self.token.kind {
             Kind::Word(K::SELECT) => Ok(QueryBody::Select(Box::new(self.select()?))),
@@ -157,9 +162,10 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn query_tail(&mut self, query: &mut Query) -> Result<()> {
         if self.at(K::INTO) {
-            query.into = Some(self.into_clause()?);
+            query.into = Some(self.query_target()?);
         }
         query.order_by = self.order_by()?;
         if !query.order_by.is_empty() && matches!(&query.body, QueryBody::Select(s) if s.rollup) {
@@ -168,7 +174,7 @@ impl Parser<'_> {
         query.limit = self.limit()?;
         query.locking = self.locking()?;
         if self.at(K::INTO) && query.into.is_none() {
-            query.into = Some(self.into_clause()?);
+            query.into = Some(self.query_target()?);
         }
         if query.locking.is_none() {
             query.locking = self.locking()?;
@@ -176,17 +182,19 @@ impl Parser<'_> {
         Ok(())
     }
 
+    #[inline(never)]
     fn select(&mut self) -> Result<Select> {
         self.advance();
         let mut select = Select { options: self.select_options()?, ..Select::default() };
         select.items = self.select_items()?;
         if self.at(K::INTO) {
-            select.into = Some(self.into_clause()?);
+            select.into = Some(self.query_target()?);
         }
         self.select_rest(&mut select)?;
         Ok(select)
     }
 
+    #[inline(never)]
     fn select_options(&mut self) -> Result<SelectOptions> {
         let mut options = SelectOptions::default();
         let mut all = false;
@@ -212,6 +220,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn select_rest(&mut self, select: &mut Select) -> Result<()> {
         if self.eat(K::FROM) {
             if !self.eat(K::DUAL) {
@@ -267,6 +276,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn select_item(&mut self) -> Result<SelectItem> {
         if let Some(table) = self.table_wildcard()? {
             return Ok(SelectItem::TableWildcard(table));
@@ -279,6 +289,7 @@ impl Parser<'_> {
     }
 
     /// `table.*` or `schema.table.*`.
+    #[inline(never)]
     fn table_wildcard(&mut self) -> Result<Option<TableName>> {
         let dot = Kind::Symbol(Symbol::Dot);
         if !self.at_name() || self.peek_kind(1) != dot {
@@ -325,6 +336,7 @@ impl Parser<'_> {
     }
 
     /// LIMIT, OFFSET and FETCH, if they follow.
+    #[inline(never)]
     pub(super) fn limit(&mut self) -> Result<Option<Limit>> {
         if self.eat(K::LIMIT) {
             return self.limit_rest().map(Some);
@@ -400,6 +412,7 @@ impl Parser<'_> {
     }
 
     /// FOR UPDATE and LOCK IN SHARE MODE, if they follow.
+    #[inline(never)]
     fn locking(&mut self) -> Result<Option<Locking>> {
         let exclusive = if self.eat(K::FOR) {
             self.expect(K::UPDATE)?;
@@ -426,7 +439,8 @@ impl Parser<'_> {
         Ok(Some(Locking { exclusive, wait }))
     }
 
-    fn into_clause(&mut self) -> Result<Into> {
+    #[inline(never)]
+    fn query_target(&mut self) -> Result<Into> {
         self.advance();
         if self.eat(K::OUTFILE) {
             let path = self.text_literal()?;
@@ -443,69 +457,6 @@ impl Parser<'_> {
             Ok(IntoVariable::Local(parser.name()?))
         })?;
         Ok(Into::Variables(variables))
-    }
-
-    /// CHARACTER SET, FIELDS and LINES of files.
-    pub(super) fn file_format(&mut self) -> Result<FileFormat> {
-        let mut format = FileFormat::default();
-        if self.at_charset_words() {
-            self.advance_charset_words()?;
-            format.charset = Some(self.charset_name()?);
-        }
-        if self.eat(K::FIELDS) || self.eat(K::COLUMNS) {
-            self.field_format(&mut format)?;
-        }
-        if self.eat(K::LINES) {
-            loop {
-                if self.eat(K::STARTING) {
-                    self.expect(K::BY)?;
-                    format.lines_starting = Some(self.format_text()?);
-                } else if self.eat(K::TERMINATED) {
-                    self.expect(K::BY)?;
-                    format.lines_terminated = Some(self.format_text()?);
-                } else if format.lines_starting.is_none() && format.lines_terminated.is_none() {
-                    return Err(self.unexpected());
-                } else {
-                    break;
-                }
-            }
-        }
-        Ok(format)
-    }
-
-    fn field_format(&mut self, format: &mut FileFormat) -> Result<()> {
-        let mut found = false;
-        loop {
-            if self.eat(K::TERMINATED) {
-                self.expect(K::BY)?;
-                format.fields_terminated = Some(self.format_text()?);
-            } else if self.eat(K::OPTIONALLY) {
-                format.optionally_enclosed = true;
-                self.expect(K::ENCLOSED)?;
-                self.expect(K::BY)?;
-                format.fields_enclosed = Some(self.format_text()?);
-            } else if self.eat(K::ENCLOSED) {
-                self.expect(K::BY)?;
-                format.fields_enclosed = Some(self.format_text()?);
-            } else if self.eat(K::ESCAPED) {
-                self.expect(K::BY)?;
-                format.fields_escaped = Some(self.format_text()?);
-            } else if found {
-                return Ok(());
-            } else {
-                return Err(self.unexpected());
-            }
-            found = true;
-        }
-    }
-
-    fn format_text(&mut self) -> Result<Vec<u8>> {
-        match self.literal()? {
-            Some(
-                Literal::String { bytes, .. } | Literal::Hex { bytes, .. } | Literal::Bits(bytes),
-            ) => Ok(bytes),
-            _ => Err(self.unexpected()),
-        }
     }
 }
 

@@ -75,16 +75,16 @@ impl Parser<'_> {
             K::TABLE if self.peek_is(K::STATUS) => {
                 self.advance();
                 self.advance();
-                Ok(ShowKind::TableStatus { schema: self.from_schema()? })
+                Ok(ShowKind::TableStatus { schema: self.shown_schema()? })
             }
             K::OPEN => {
                 self.advance();
                 self.expect(K::TABLES)?;
-                Ok(ShowKind::OpenTables { schema: self.from_schema()? })
+                Ok(ShowKind::OpenTables { schema: self.shown_schema()? })
             }
             K::INDEX | K::INDEXES | K::KEYS => {
                 self.advance();
-                Ok(ShowKind::Indexes { table: self.from_table()? })
+                Ok(ShowKind::Indexes { table: self.shown_table()? })
             }
             K::GLOBAL | K::SESSION | K::LOCAL | K::VARIABLES | K::STATUS => self.show_variables(),
             K::CREATE => self.show_create(),
@@ -118,11 +118,11 @@ impl Parser<'_> {
             K::PRIVILEGES => self.shown(ShowKind::Privileges),
             K::TRIGGERS => {
                 self.advance();
-                Ok(ShowKind::Triggers { schema: self.from_schema()? })
+                Ok(ShowKind::Triggers { schema: self.shown_schema()? })
             }
             K::EVENTS => {
                 self.advance();
-                Ok(ShowKind::Events { schema: self.from_schema()? })
+                Ok(ShowKind::Events { schema: self.shown_schema()? })
             }
             K::PROCEDURE | K::FUNCTION | K::PACKAGE => self.show_routine(),
             K::EXPLAIN | K::ANALYZE => self.show_explain(),
@@ -147,26 +147,26 @@ impl Parser<'_> {
 
     fn show_tables(&mut self, full: bool) -> Result<ShowKind> {
         self.advance();
-        Ok(ShowKind::Tables { full, schema: self.from_schema()? })
+        Ok(ShowKind::Tables { full, schema: self.shown_schema()? })
     }
 
     fn show_columns(&mut self, full: bool) -> Result<ShowKind> {
         self.advance();
-        Ok(ShowKind::Columns { full, table: self.from_table()? })
+        Ok(ShowKind::Columns { full, table: self.shown_table()? })
     }
 
     /// FROM or IN a database, if it follows.
-    fn from_schema(&mut self) -> Result<Option<String>> {
+    fn shown_schema(&mut self) -> Result<Option<String>> {
         if self.eat(K::FROM) || self.eat(K::IN) { self.name().map(Some) } else { Ok(None) }
     }
 
     /// FROM table [FROM schema].
-    fn from_table(&mut self) -> Result<TableName> {
+    fn shown_table(&mut self) -> Result<TableName> {
         if !self.eat(K::FROM) {
             self.expect(K::IN)?;
         }
         let mut table = self.table_name()?;
-        if let Some(schema) = self.from_schema()? {
+        if let Some(schema) = self.shown_schema()? {
             table.schema = Some(schema);
         }
         Ok(table)

@@ -12,6 +12,7 @@ impl Parser<'_> {
         })
     }
 
+    #[inline(never)]
     fn joins(&mut self, mut left: TableReference) -> Result<TableReference> {
         let mut count = 0;
         while let Some(kind) = self.join_words()? {
@@ -66,6 +67,7 @@ impl Parser<'_> {
         }
     }
 
+    #[inline(never)]
     fn join(&mut self, left: TableReference, kind: JoinKind) -> Result<TableReference> {
         let mut right = self.table_factor()?;
         let outer = matches!(kind, JoinKind::Left | JoinKind::Right);
@@ -90,6 +92,7 @@ impl Parser<'_> {
         Ok(TableReference::Join { kind, left: Box::new(left), right: Box::new(right), condition })
     }
 
+    #[inline(never)]
     fn table_factor(&mut self) -> Result<TableReference> {
         if self.at(Symbol::LeftBrace) {
             self.advance();
@@ -115,6 +118,7 @@ impl Parser<'_> {
         self.named_table()
     }
 
+    #[inline(never)]
     fn named_table(&mut self) -> Result<TableReference> {
         let name = self.table_name()?;
         let partitions = self.partition_list()?;
@@ -143,6 +147,7 @@ impl Parser<'_> {
         self.alias(false)
     }
 
+    #[inline(never)]
     fn index_hints(&mut self) -> Result<Vec<IndexHint>> {
         let mut hints = Vec::new();
         loop {
