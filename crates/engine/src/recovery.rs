@@ -187,8 +187,11 @@ pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> 
     for directory in [&options.datadir, &places.log, &places.data, &places.temporary] {
         io("create directory", directory, runtime::fs::create_dir_all(directory))?;
     }
-    // The directories themselves must survive a crash before what is in them counts.
-    io("sync", &options.datadir, runtime::fs::sync_dir(&options.datadir))?;
+    // The directories themselves must survive a crash before what is in them counts, and so must
+    // names that a killed process made and did not come to sync.
+    for directory in [&options.datadir, &places.log, &places.data] {
+        io("sync", directory, runtime::fs::sync_dir(directory))?;
+    }
     if let Some(parent) = options.datadir.parent().filter(|it| !it.as_os_str().is_empty()) {
         io("sync", parent, runtime::fs::sync_dir(parent))?;
     }
