@@ -79,23 +79,43 @@ fn one_fiber(mini: &Miniature, mut random: Random, operations: u64) -> Result<()
 }
 
 /// Checkpoints now and then until told to stop.
-fn checkpoints(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
+///
+/// With `may_crash`, the power fails now and then right behind a checkpoint that came right behind
+/// the freeing of a changed page: what the checkpoint relied on must be durable by then.
+fn checkpoints(mini: &Miniature, mut random: Random, stop: &AtomicBool, may_crash: bool) {
     let pause = *random.pick(&[3, 30, 300]);
     while !stop.load(Ordering::Relaxed) {
         runtime::sleep(Duration::from_millis(random.below(pause)));
         if random.one_in(4) {
             mini.store.flush_until(mini.wal.end()).expect("no faults");
         }
+        let live: Vec<u64> = lock(&mini.model).live.keys().copied().collect();
+        let crashes = may_crash && !live.is_empty() && random.one_in(12);
+        if crashes {
+            let pid = live[random.index(live.len())];
+            mini.patch(&mut random, &[pid]).expect("no faults");
+            mini.patch(&mut random, &[live[0]]).expect("no faults");
+            mini.free(&mut random, pid).expect("no faults");
+        }
         mini.checkpoint().expect("no faults");
+        if crashes {
+            runtime::sim::crash_now();
+        }
     }
 }
 
-fn life(model: &SharedModel, options: StoreOptions, sizes: Sizes, mut random: Random) {
+fn life(
+    model: &SharedModel,
+    options: StoreOptions,
+    sizes: Sizes,
+    mut random: Random,
+    may_crash: bool,
+) {
     let mini = Miniature::start(model, options, sizes).expect("no faults");
     let stop = Arc::new(AtomicBool::new(false));
     let checkpointer = {
         let (mini, random, stop) = (mini.clone(), random.fork(), stop.clone());
-        runtime::spawn("checkpoints", move || checkpoints(&mini, random, &stop))
+        runtime::spawn("checkpoints", move || checkpoints(&mini, random, &stop, may_crash))
     };
     let operations = 20 + random.below(150);
     let fibers: Vec<_> = (0..8 + random.index(4))
@@ -132,7 +152,7 @@ fn run_seed(seed: u64) -> Model {
         };
         let (options, random_of_life) = (options(&mut random), random.fork());
         let shared = model.clone();
-        let ended = simulation.run(move || life(&shared, options, sizes, random_of_life));
+        let ended = simulation.run(move || life(&shared, options, sizes, random_of_life, !is_last));
         match ended {
             Ok(()) | Err(SimEnd::Crashed) => {}
             Err(other) => panic!("life {number}: {other}"),
