@@ -12,7 +12,8 @@
 //! are needed for. Beyond 0.8 of the cap writers are slowed down smoothly
 //! ([`crate::PageStore::throttle_delay`]); there is no point at which everything stops.
 //!
-//! Without dirty pages the controller sleeps; without dead segments the collector looks once a second.
+//! Without dirty pages the controller sleeps; without dead segments the collector looks once a
+//! second.
 
 use crate::collect::Collector;
 use crate::disk::Disk;
