@@ -165,7 +165,7 @@ pub struct KeySource<'a> {
 
 impl KeySource<'_> {
     fn place(&self, value: &Expr, part: &KeyColumn) -> Result<Place, ExecError> {
-        let value = value.eval(self.eval, self.row)?;
+        let value = value.key_value(self.eval, self.row)?;
         let column_type = self.columns[part.column].column_type;
         Ok(place(value, &column_type, self.eval.settings.time_zone))
     }
@@ -321,7 +321,7 @@ impl KeySource<'_> {
     pub fn point(&self, values: &[Expr], key: &mut Vec<u8>) -> Result<Option<bool>, ExecError> {
         key.clear();
         for (value, part) in values.iter().zip(self.parts) {
-            let evaluated = value.eval(self.eval, self.row)?;
+            let evaluated = value.key_value(self.eval, self.row)?;
             let column_type = self.columns[part.column].column_type;
             match place(evaluated, &column_type, self.eval.settings.time_zone) {
                 Place::At(value, true) => part.push(value.as_ref(), key)?,

@@ -6,6 +6,7 @@ use crate::context::EvalContext;
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use std::cmp::Ordering;
+use std::sync::Arc;
 use types::temporal::{DateRules, TimeOrDateTime, parse_datetime, parse_time};
 use types::{CollationId, Decimal, SqlError, TypeKind, Value, ValueRef};
 
@@ -147,7 +148,7 @@ impl CompareRule {
         let kind = if clean {
             ExprKind::Literal(Literal { value: prepared, form: LiteralForm::Computed })
         } else {
-            ExprKind::Converted { original: Box::new(expr), value: prepared, rule: self }
+            ExprKind::Converted { original: Arc::new(expr), value: prepared, rule: self }
         };
         Expr { kind, result }
     }

@@ -64,13 +64,26 @@ impl Expr {
                 Ok(result)
             }
             ExprKind::Converted { original, value, rule } => {
-                if context.is_first_evaluation(self) {
+                if context.is_first_evaluation(original) {
                     rule.convert(context, original)?;
                 }
                 Ok(value.as_ref())
             }
             ExprKind::External(external) => external.eval(context, row),
             _ => Ok(truth(self.eval_bool(context, row)?)),
+        }
+    }
+
+    /// Its value to look a key up with: a constant that was converted with a loss does not
+    /// warn here, but where the condition is checked on the rows found.
+    pub fn key_value<'a>(
+        &'a self,
+        context: &'a EvalContext,
+        row: &'a dyn Columns,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        match &self.kind {
+            ExprKind::Converted { value, .. } => Ok(value.as_ref()),
+            _ => self.eval(context, row),
         }
     }
 

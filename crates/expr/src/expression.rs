@@ -173,8 +173,8 @@ pub enum ExprKind {
     /// A constant converted to what it is compared as, with a loss: the first evaluation in a
     /// statement warns, as converting the original does.
     Converted {
-        /// The constant as written.
-        original: Box<Expr>,
+        /// The constant as written; clones of the expression share it and warn together.
+        original: Arc<Expr>,
         /// Its value as converted.
         value: Value,
         /// What it was converted for.

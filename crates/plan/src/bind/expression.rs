@@ -182,11 +182,11 @@ impl<'q> Binder<'_, '_, 'q> {
         if let Some(operator) = compare_operator(operator) {
             return builder.compare(operator, left, right);
         }
-        if [&left, &right].iter().any(|side| matches!(side.kind, ExprKind::Row(_))) {
-            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
-        }
         if let Some(operator) = arithmetic_operator(operator) {
             return builder.arithmetic(operator, left, right);
+        }
+        if [&left, &right].iter().any(|side| matches!(side.kind, ExprKind::Row(_))) {
+            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
         match operator {
             B::Xor => builder.xor(left, right),
@@ -276,6 +276,11 @@ fn variable_type(result: ResultType) -> ResultType {
             integer
         }
         kind if kind.is_floating() => ResultType::double(true),
+        types::TypeKind::Decimal => {
+            let mut decimal = ResultType::decimal(65, 38, false, true);
+            decimal.column_type.length = 83;
+            decimal
+        }
         _ => result,
     }
 }
