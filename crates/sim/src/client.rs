@@ -1,49 +1,18 @@
 //! A client: one fiber that runs transactions and tells the model what it did and saw.
 
-use crate::model::{Moment, Promise, Snapshot, Trx, Violation};
+use crate::model::{Moment, Promise};
+use crate::session::{Session, Step, Stop, check};
 use crate::tables::Row;
 use crate::world::{OpenTable, World};
 use base::Random;
 use engine_api::{
-    EngineError, FlushPolicy, Isolation, KeyRange, LockMode, LockWait, RowBuffer, Savepoint,
-    ScanDirection, ScanOptions, Transaction, TransactionOptions,
+    FlushPolicy, Isolation, KeyRange, LockMode, LockWait, RowBuffer, ScanDirection, ScanOptions,
+    TransactionOptions,
 };
 use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-/// Why a statement did not end well; both are expected.
-enum Stop {
-    /// The statement alone failed and is undone.
-    Statement,
-    /// The engine has rolled the transaction back.
-    Transaction,
-}
-
-type Step<T> = Result<T, Stop>;
-
-/// A violation ends the simulation; the seed replays it.
-pub fn check<T>(result: Result<T, Violation>) -> T {
-    result.unwrap_or_else(|violation| panic!("violation: {violation}"))
-}
-
-/// One running transaction.
-struct Session {
-    world: Arc<World>,
-    trx: Option<Box<dyn Transaction>>,
-    number: Trx,
-    isolation: Isolation,
-    promise: Promise,
-    detects_conflicts: bool,
-    snapshot: Option<Snapshot>,
-    /// Snapshots of former statements.
-    former: Vec<Snapshot>,
-    /// Writers of rows met under locks.
-    met: Vec<Trx>,
-    savepoint: Option<(Savepoint, usize)>,
-}
 
 /// Runs transactions until the world's operations are used up.
 pub fn run(world: &Arc<World>, mut random: Random) {
@@ -104,51 +73,6 @@ fn one_transaction(world: &Arc<World>, tables: &[OpenTable], random: &mut Random
 }
 
 impl Session {
-    fn begin(world: Arc<World>, options: TransactionOptions, promise: Promise) -> Session {
-        let number = world.model().begin(promise);
-        let (isolation, detects_conflicts) = (options.isolation, options.snapshot_isolation);
-        let trx = Some(world.engine.begin(options));
-        Session {
-            world,
-            trx,
-            number,
-            isolation,
-            promise,
-            detects_conflicts,
-            snapshot: None,
-            former: Vec::new(),
-            met: Vec::new(),
-            savepoint: None,
-        }
-    }
-
-    /// Calls the engine and sorts its answer; also gives the moment before.
-    fn call<T>(
-        &mut self,
-        f: impl FnOnce(&mut dyn Transaction) -> engine_api::Result<T>,
-    ) -> Step<(Moment, T)> {
-        let begin = self.world.model().enter_call(self.number);
-        let trx = self.trx.as_deref_mut().expect("present until the end");
-        let result = f(trx);
-        if let Err(error) = &result {
-            self.world.trace(|| format!("trx {}: {error}", self.number));
-        }
-        let stop = match result {
-            Ok(value) => {
-                check(self.world.model().leave_call(self.number));
-                return Ok((begin, value));
-            }
-            Err(EngineError::Deadlock | EngineError::WriteConflict) => {
-                self.world.model().abort(self.number);
-                return Err(Stop::Transaction);
-            }
-            Err(EngineError::LockWaitTimeout | EngineError::LockNotAvailable) => Stop::Statement,
-            Err(error) => panic!("violation: the engine failed without a fault: {error}"),
-        };
-        check(self.world.model().leave_call(self.number));
-        Err(stop)
-    }
-
     /// One statement; false if the transaction is gone.
     fn statement(&mut self, tables: &[OpenTable], random: &mut Random) -> bool {
         let trx = self.trx.as_deref_mut().expect("present until the end");
@@ -176,14 +100,6 @@ impl Session {
         }
     }
 
-    fn roll_back_to(&mut self, (savepoint, mark): (Savepoint, usize)) -> Step<()> {
-        self.world.trace(|| format!("trx {}: rollback to {mark} writes", self.number));
-        // The lock of an inserted row goes with the row, while the call is still under way.
-        self.world.model().rollback_to(self.number, mark);
-        self.call(|trx| trx.rollback_to(savepoint))?;
-        Ok(())
-    }
-
     fn savepoint(&mut self, random: &mut Random) -> Step<()> {
         if let Some(savepoint) = self.savepoint.filter(|_| random.one_in(2)) {
             return self.roll_back_to(savepoint);
@@ -198,29 +114,6 @@ impl Session {
         self.call(|trx| trx.wait_read_durable())?;
         self.note_told();
         Ok(())
-    }
-
-    fn note_told(&mut self) {
-        self.world.trace(|| {
-            let snapshots: Vec<_> = self.former.iter().chain(&self.snapshot).collect();
-            format!("trx {}: told of {:?} and {snapshots:?}", self.number, self.met)
-        });
-        let mut model = self.world.model();
-        self.former.iter().chain(&self.snapshot).for_each(|snapshot| model.tell(snapshot));
-        model.tell_of(&self.met);
-    }
-
-    /// The snapshot that a plain read since `begin` used.
-    fn snapshot(&mut self, begin: Moment) -> &mut Snapshot {
-        let number = self.number;
-        self.snapshot.get_or_insert_with(|| self.world.model().snapshot(number, begin))
-    }
-
-    fn end_snapshot(&mut self) {
-        if let Some(snapshot) = self.snapshot.take() {
-            check(self.world.model().finish_snapshot(&snapshot));
-            self.former.push(snapshot);
-        }
     }
 
     fn get(&mut self, table: &OpenTable, random: &mut Random) -> Step<()> {
@@ -245,18 +138,6 @@ impl Session {
             self.call(|trx| table.table.get(trx, &key, mode, LockWait::Wait, &mut row))?;
         self.met_locked(table, begin, &key, found.then_some(&row.payload[..]));
         Ok(found.then_some(row))
-    }
-
-    fn met_locked(&mut self, table: &OpenTable, begin: Moment, key: &[u8], row: Option<&[u8]>) {
-        let mut model = self.world.model();
-        let number = self.number;
-        let writer = check(model.observe_locked(number, begin, table.model_table, key, row));
-        self.met.push(writer);
-        // Under snapshot isolation a locked row is one that the snapshot sees, or it is refused.
-        let is_checked = self.detects_conflicts && self.isolation == Isolation::RepeatableRead;
-        if let Some(snapshot) = self.snapshot.as_mut().filter(|_| is_checked && row.is_some()) {
-            check(model.observe(snapshot, table.model_table, key, row));
-        }
     }
 
     fn scan_options(table: &OpenTable, lock: LockMode, random: &mut Random) -> ScanOptions {
@@ -496,47 +377,6 @@ impl Session {
         let is_taken =
             |payload: &[u8]| duplicate.index == 0 || table.layout.unique_of(payload) == row.unique;
         check(self.world.model().observe_duplicate(begin, table.model_table, key, &is_taken));
-    }
-
-    fn commit(mut self) {
-        self.end_snapshot();
-        self.world.trace(|| format!("trx {}: commit {:?}", self.number, self.promise));
-        self.world.model().commit_called(self.number);
-        let trx = self.trx.take().expect("present until the end");
-        if let Err(error) = trx.commit() {
-            panic!("violation: a commit failed without a fault: {error}");
-        }
-        self.world.model().commit_returned(self.number);
-        if self.promise == Promise::Power && self.world.model().has_written(self.number) {
-            // What it saw lies before it in the log.
-            self.note_told();
-        }
-        self.world.trace(|| format!("trx {}: committed", self.number));
-        self.world.counts.commits.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn roll_back(mut self) {
-        self.end_snapshot();
-        self.world.trace(|| format!("trx {}: rollback", self.number));
-        self.world.model().abort(self.number);
-        let trx = self.trx.take().expect("present until the end");
-        if let Err(error) = trx.rollback() {
-            panic!("violation: a rollback failed without a fault: {error}");
-        }
-    }
-
-    /// Drops the transaction, as a lost connection does.
-    fn abandon(mut self) {
-        self.world.model().abort(self.number);
-        drop(self.trx.take());
-    }
-
-    /// The engine has rolled back; its handle is given back.
-    fn give_back(mut self) {
-        let trx = self.trx.take().expect("present until the end");
-        if let Err(error) = trx.rollback() {
-            panic!("violation: giving back a victim failed: {error}");
-        }
     }
 }
 

@@ -6,7 +6,8 @@
 //! leave. A failing seed is replayed with `cargo run -p gannet-sim -- --seed N`.
 //!
 //! * [`model`]: the rules, without an engine.
-//! * [`tables`], [`world`], [`client`]: tables, what the fibers of a life share, one client.
+//! * [`tables`], [`world`]: tables, and what the fibers of a life share.
+//! * [`client`], [`session`]: what a client does, and how engine and model hear of it.
 //! * [`life`]: lives and crashes of one seed.
 //! * [`server_life`]: the same for the whole server, through [`wire_client`].
 
@@ -20,6 +21,7 @@ pub mod server_check;
 pub mod server_client;
 pub mod server_ledger;
 pub mod server_life;
+pub mod session;
 pub mod subjects;
 pub mod tables;
 pub mod wire_client;

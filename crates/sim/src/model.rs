@@ -17,6 +17,10 @@
 //!
 //! Nothing in here knows how the engine works.
 
+mod crash;
+
+pub use crash::Resolution;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -93,19 +97,6 @@ pub struct Snapshot {
     seen: BTreeMap<Trx, bool>,
     /// Writers of what was actually read.
     met: BTreeSet<Trx>,
-}
-
-/// What came out of a crash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Resolution {
-    /// Transactions whose commit was called before the crash and that are there.
-    pub survived: u64,
-    /// Transactions whose commit was called and that are gone.
-    pub lost: u64,
-    /// Transactions that were active or being rolled back.
-    pub undone: u64,
-    /// Rows found.
-    pub rows: u64,
 }
 
 /// See the module text.
@@ -519,131 +510,6 @@ impl Model {
     pub fn keys(&self, table: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Vec<Bytes> {
         self.tables[table].range::<[u8], _>((lower, upper)).map(|(key, _)| key.clone()).collect()
     }
-
-    /// Resolves the crash: `found` has the rows of each table (`None`: the table is not there).
-    /// `is_power` tells a power failure from the end of a process. The model goes on from there.
-    pub fn recovered(
-        &mut self,
-        found: &[Option<BTreeMap<Vec<u8>, Vec<u8>>>],
-        is_power: bool,
-    ) -> Result<Resolution, Violation> {
-        let mut fates = self.known_fates(is_power);
-        let no_row = BTreeMap::new();
-        for (table, rows) in found.iter().enumerate() {
-            let rows = rows.as_ref().unwrap_or(&no_row);
-            let unknown = rows.keys().find(|key| !self.tables[table].contains_key(&key[..]));
-            if let Some(key) = unknown {
-                return Err(format!("table {table} key {key:02x?} was found but never written"));
-            }
-        }
-        loop {
-            let before = fates.iter().filter(|fate| fate.is_none()).count();
-            for (table, rows) in found.iter().enumerate() {
-                let Some(rows) = rows else { continue };
-                for (key, chain) in &self.tables[table] {
-                    let row = rows.get(&key[..]).map(|row| &row[..]);
-                    self.narrow(&mut fates, table, key, chain, row)?;
-                }
-            }
-            if fates.iter().filter(|fate| fate.is_none()).count() == before {
-                break;
-            }
-        }
-        let resolution = self.judge(&fates)?;
-        let mut rows_found = 0;
-        for (table, rows) in found.iter().enumerate() {
-            let rows = rows.as_ref().unwrap_or(&no_row);
-            rows_found += rows.len() as u64;
-            for (key, chain) in &mut self.tables[table] {
-                let row = rows.get(&key[..]).map(|row| Bytes::from(&row[..]));
-                chain.versions = vec![Version { trx: 0, row, written: 0 }];
-            }
-        }
-        self.start_life();
-        Ok(Resolution { rows: rows_found, ..resolution })
-    }
-
-    /// What the crash must have done to each transaction; `None`: either.
-    fn known_fates(&self, is_power: bool) -> Vec<Option<bool>> {
-        let fate = |state: &TrxState| match (state.status, state.promise) {
-            (Status::Active | Status::Aborted, _) => Some(false),
-            // Without changes there is nothing to survive.
-            _ if state.writes.is_empty() => None,
-            _ if state.told => Some(true),
-            (Status::Committed, Promise::Power) => Some(true),
-            (Status::Committed, Promise::Process) if !is_power => Some(true),
-            _ => None,
-        };
-        self.trxs.iter().map(fate).collect()
-    }
-
-    /// Finds out more about who survived from one key.
-    fn narrow(
-        &self,
-        fates: &mut [Option<bool>],
-        table: usize,
-        key: &[u8],
-        chain: &Chain,
-        row: Option<&[u8]>,
-    ) -> Result<(), Violation> {
-        let mut candidates = Vec::new();
-        for (index, version) in chain.versions.iter().enumerate() {
-            match fates[version.trx] {
-                Some(true) => candidates.clear(),
-                Some(false) => continue,
-                None => {}
-            }
-            let next = chain.versions.get(index + 1);
-            if next.is_none_or(|next| next.trx != version.trx) {
-                candidates.push(index);
-            }
-        }
-        candidates.retain(|&index| chain.versions[index].row.as_deref() == row);
-        let (Some(&first), Some(&last)) = (candidates.first(), candidates.last()) else {
-            return Err(format!(
-                "after the crash table {table} key {key:02x?} has {}, of {}\n  fates: {:?}",
-                show(row),
-                self.describe(chain),
-                chain.versions.iter().map(|it| (it.trx, fates[it.trx])).collect::<Vec<_>>(),
-            ));
-        };
-        for (index, version) in chain.versions.iter().enumerate() {
-            let fate = &mut fates[version.trx];
-            if fate.is_none() && index <= first {
-                *fate = Some(true);
-            } else if fate.is_none() && index > last && version.trx != chain.versions[last].trx {
-                *fate = Some(false);
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts, and checks that the survivors are a prefix.
-    fn judge(&self, fates: &[Option<bool>]) -> Result<Resolution, Violation> {
-        let mut resolution = Resolution::default();
-        let survivors = fates.iter().enumerate().filter(|&(_, &fate)| fate == Some(true));
-        let last_called = survivors.map(|(trx, _)| (self.trxs[trx].called, trx)).max();
-        let (called, later) = last_called.unwrap_or((0, 0));
-        for (trx, &fate) in fates.iter().enumerate().skip(1) {
-            let state = &self.trxs[trx];
-            if matches!(state.status, Status::Active | Status::Aborted) {
-                resolution.undone += 1;
-                continue;
-            }
-            match fate {
-                Some(true) => resolution.survived += 1,
-                Some(false) if state.returned < called => {
-                    return Err(format!(
-                        "transaction {later} survived the crash but {trx} did not, whose commit \
-                         had returned before the other's was called"
-                    ));
-                }
-                Some(false) => resolution.lost += 1,
-                None => {}
-            }
-        }
-        Ok(resolution)
-    }
 }
 
 impl Chain {
@@ -653,131 +519,4 @@ impl Chain {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: &[u8] = b"k";
-    const OTHER: &[u8] = b"o";
-
-    fn row(text: &str) -> Option<&[u8]> {
-        Some(text.as_bytes())
-    }
-
-    fn committed(model: &mut Model, rows: &[(&[u8], &str)]) -> Trx {
-        let trx = model.begin(Promise::Power);
-        rows.iter().for_each(|(key, text)| model.write(trx, 0, key, row(text)));
-        model.commit_called(trx);
-        model.commit_returned(trx);
-        trx
-    }
-
-    fn found(rows: &[(&[u8], &str)]) -> Vec<Option<BTreeMap<Vec<u8>, Vec<u8>>>> {
-        let rows = rows.iter().map(|(key, text)| (key.to_vec(), text.as_bytes().to_vec()));
-        vec![Some(rows.collect())]
-    }
-
-    #[test]
-    fn a_snapshot_sees_a_transaction_whole() {
-        let mut model = Model::new(1);
-        committed(&mut model, &[(KEY, "1"), (OTHER, "1")]);
-        let reader = model.begin(Promise::Power);
-        let writer = model.begin(Promise::Power);
-        model.write(writer, 0, KEY, row("2"));
-        model.write(writer, 0, OTHER, row("2"));
-        model.commit_called(writer);
-        let begin = model.tick();
-        let mut snapshot = model.snapshot(reader, begin);
-        let mut second = snapshot.clone();
-        model.commit_returned(writer);
-        model.observe(&mut snapshot, 0, KEY, row("2")).expect("may be seen");
-        assert!(model.observe(&mut snapshot, 0, OTHER, row("1")).is_err());
-        model.observe(&mut snapshot, 0, OTHER, row("2")).expect("seen before");
-        model.observe(&mut second, 0, KEY, row("1")).expect("may be unseen");
-        assert!(model.observe(&mut second, 0, OTHER, row("2")).is_err());
-        let mut late = model.snapshot(reader, begin + 10);
-        assert!(model.observe(&mut late, 0, KEY, row("1")).is_err());
-    }
-
-    #[test]
-    fn a_snapshot_never_sees_active_or_later_transactions_but_its_own() {
-        let mut model = Model::new(1);
-        let reader = model.begin(Promise::Power);
-        let begin = model.tick();
-        let mut snapshot = model.snapshot(reader, begin);
-        committed(&mut model, &[(KEY, "1")]);
-        model.observe(&mut snapshot, 0, KEY, None).expect("committed later");
-        assert!(model.observe(&mut snapshot, 0, KEY, row("1")).is_err());
-        model.write(reader, 0, OTHER, row("own"));
-        model.observe(&mut snapshot, 0, OTHER, row("own")).expect("its own");
-        assert!(model.observe(&mut snapshot, 0, OTHER, None).is_err());
-    }
-
-    #[test]
-    fn what_a_snapshot_sees_is_a_prefix() {
-        let mut model = Model::new(1);
-        let reader = model.begin(Promise::Power);
-        let begin = model.tick();
-        committed(&mut model, &[(KEY, "1")]);
-        committed(&mut model, &[(OTHER, "2")]);
-        let mut snapshot = model.snapshot(reader, begin);
-        model.observe(&mut snapshot, 0, OTHER, row("2")).expect("may be seen");
-        model.finish_snapshot(&snapshot).expect("nothing known of the first");
-        model.observe(&mut snapshot, 0, KEY, None).expect("alone it may be unseen");
-        assert!(model.finish_snapshot(&snapshot).is_err());
-    }
-
-    #[test]
-    fn locking_reads_give_the_newest_row_and_wait_for_writers() {
-        let mut model = Model::new(1);
-        committed(&mut model, &[(KEY, "1")]);
-        let writer = model.begin(Promise::Power);
-        model.write(writer, 0, KEY, row("2"));
-        let reader = model.begin(Promise::Power);
-        let begin = model.tick();
-        assert!(model.observe_locked(reader, begin, 0, KEY, row("1")).is_err());
-        assert!(model.observe_locked(reader, begin, 0, KEY, row("2")).is_err());
-        model.enter_call(writer);
-        model.observe_locked(reader, begin, 0, KEY, row("1")).expect("perhaps a victim");
-        assert!(model.leave_call(writer).is_err(), "it was none");
-        model.commit_called(writer);
-        assert!(model.observe_locked(reader, begin, 0, KEY, row("1")).is_err());
-        model.observe_locked(reader, begin, 0, KEY, row("2")).expect("the newest");
-    }
-
-    #[test]
-    fn a_crash_keeps_acknowledged_and_whole_transactions() {
-        let mut base = Model::new(1);
-        committed(&mut base, &[(KEY, "1"), (OTHER, "1")]);
-        let pending = base.begin(Promise::Power);
-        base.write(pending, 0, KEY, row("2"));
-        base.write(pending, 0, OTHER, row("2"));
-        base.commit_called(pending);
-        let active = base.begin(Promise::Power);
-        base.write(active, 0, b"x", row("3"));
-        let after = |rows: &[(&[u8], &str)]| base.clone().recovered(&found(rows), true);
-        let kept = after(&[(KEY, "2"), (OTHER, "2")]).expect("whole");
-        assert_eq!((kept.survived, kept.lost, kept.undone), (2, 0, 1));
-        let lost = after(&[(KEY, "1"), (OTHER, "1")]).expect("not at all");
-        assert_eq!((lost.survived, lost.lost), (1, 1));
-        assert!(after(&[(KEY, "2"), (OTHER, "1")]).is_err(), "half");
-        assert!(after(&[(KEY, "1")]).is_err(), "acknowledged and lost");
-        assert!(after(&[(KEY, "1"), (OTHER, "1"), (b"x", "3")]).is_err(), "never committed");
-        assert!(after(&[(KEY, "1"), (OTHER, "1"), (b"y", "3")]).is_err(), "never written");
-    }
-
-    #[test]
-    fn weak_promises_lose_a_suffix_only() {
-        let mut base = Model::new(1);
-        for (key, text) in [(KEY, "1"), (OTHER, "2")] {
-            let trx = base.begin(Promise::Process);
-            base.write(trx, 0, key, row(text));
-            base.commit_called(trx);
-            base.commit_returned(trx);
-        }
-        let after = |rows: &[(&[u8], &str)], power| base.clone().recovered(&found(rows), power);
-        after(&[], true).expect("nothing promised");
-        after(&[(KEY, "1")], true).expect("a prefix");
-        assert!(after(&[(OTHER, "2")], true).is_err(), "not a prefix");
-        assert!(after(&[(KEY, "1")], false).is_err(), "the process end loses nothing");
-    }
-}
+mod tests;

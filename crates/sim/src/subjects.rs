@@ -6,6 +6,7 @@ use base::Random;
 use engine::memory::MemoryEngine;
 use engine::{Engine as RealEngine, EngineOptions};
 use engine_api::Engine;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -112,7 +113,9 @@ impl Subject for Gannet {
     }
 
     fn check(&self) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
+        let report = engine::offline::check(Path::new(DATADIR), 4 << 20);
+        let findings = report.map_err(|error| error.to_string())?.findings;
+        Ok(findings.iter().map(ToString::to_string).collect())
     }
 
     fn is_durable(&self) -> bool {

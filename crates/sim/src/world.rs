@@ -1,8 +1,9 @@
 //! What the fibers of one life share: the engine, the model, the open tables; and what outlives
 //! a crash ([`History`]).
 
-use crate::client::{check, promise_of};
+use crate::client::promise_of;
 use crate::model::{Model, Promise, Resolution};
+use crate::session::check;
 use crate::tables::{GROUP, Layout, TableShape, UNIQUE, index};
 use base::Random;
 use engine_api::{

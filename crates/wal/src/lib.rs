@@ -14,7 +14,7 @@
 //!
 //! * `record`: the record format, shared by every room that logs.
 //! * `ring`: lock-free reservation and completion.
-//! * `wal`: admission, append, leader and followers, policies, poisoning.
+//! * `wal`: the interface; `room`: admission; `leading`: leader and followers, poisoning.
 //! * `format`, `files`: batches, file headers, preallocation, recycling.
 //! * `reader`, `verify`: recovery scan and offline check, telling a torn tail from rot.
 //!
@@ -23,9 +23,11 @@
 pub mod counters;
 mod files;
 mod format;
+mod leading;
 mod reader;
 pub mod record;
 mod ring;
+mod room;
 mod types;
 mod verify;
 mod wal;
@@ -35,6 +37,7 @@ pub use reader::{ReadCounts, ReadError, Reader, Record};
 pub use record::{
     LogicalUndo, PageOpView, RecordBuilder, RecordError, RecordKind, RecordView, UndoKind,
 };
+pub use room::Permit;
 pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, OnFatal, WalError, WalOptions};
 pub use verify::{Finding, Region, RegionKind, VerifyReport, verify};
-pub use wal::{Permit, Wal};
+pub use wal::Wal;

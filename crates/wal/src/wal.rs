@@ -1,9 +1,4 @@
-//! The log as its users see it: admission, append, waiting, leading.
-//!
-//! There is no log thread. Whoever waits and finds no leader takes the [`Writer`] and leads: it
-//! writes what is published, wakes everybody whose position was reached, gives the writer back
-//! and wakes one fiber that still waits, which leads next. While a leader's write is under way,
-//! others append and queue; that queue is the next group. No timers are involved.
+//! The log as its users see it. Admission is in `room`, waiting and leading in `leading`.
 //!
 //! Invariants:
 //! 1. `durable <= written <= published <= tail`; each only grows.
@@ -14,106 +9,44 @@
 //!    state of the device is unknown and asking again can lie.
 //! 5. `append` neither parks nor fails; `admit` has taken care of room before.
 
-use crate::counters::{self, ROOM_WAITS, WAITS, count_group};
+use crate::counters;
 use crate::files::{self, LogFiles};
-use crate::record::{RecordBuilder, aligned_len};
+use crate::leading::{FlushState, Goal, background};
+use crate::record::RecordBuilder;
 use crate::ring::Ring;
+use crate::room::{Permit, RoomWaiter};
 use crate::types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, WalError, WalOptions};
 use crate::writer::Writer;
-use base::{Lsn, invariant, probe};
+use base::{Lsn, invariant};
+use runtime::Unparker;
 use runtime::sync::Mutex;
-use runtime::{Unparker, WaitClass};
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
-
-/// The background fiber flushes and leaves its note this often.
-const BACKGROUND_PERIOD: Duration = Duration::from_secs(1);
-/// A leader spins this often for a record being copied on another core before it yields.
-const COPY_SPINS: u32 = 200;
-
-/// Room in the ring for records of one operation; what is not used returns when it is dropped.
-///
-/// Several records may be appended under one permit. Hold at most one permit at a time while
-/// parking: a fiber that waits for a second permit with the first unused could wait for itself.
-#[derive(Debug)]
-pub struct Permit {
-    wal: Arc<Wal>,
-    left: Cell<u64>,
-}
-
-impl Permit {
-    /// Bytes of the stream that may still be appended under this permit.
-    pub fn remaining_bytes(&self) -> u64 {
-        self.left.get()
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        if self.left.get() > 0 {
-            self.wal.ring.give_back(self.left.get());
-            self.wal.grant_room();
-        }
-    }
-}
-
-/// What a fiber waits for.
-#[derive(Clone, Copy, Debug)]
-enum Goal {
-    Durable(u64),
-    Written(u64),
-    /// The log itself says that everything below is durable.
-    Noted(u64),
-    /// Room in the ring; whether it came is known to the waiter alone.
-    Room,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    goal: Goal,
-    unparker: Unparker,
-}
-
-#[derive(Debug)]
-struct RoomWaiter {
-    bytes: u64,
-    granted: Arc<AtomicBool>,
-    unparker: Unparker,
-}
-
-#[derive(Debug)]
-struct FlushState {
-    /// Absent while a leader has it.
-    writer: Option<Box<Writer>>,
-    waiters: Vec<Waiter>,
-}
 
 /// The log. Shared by all fibers.
 #[derive(Debug)]
 pub struct Wal {
-    me: Weak<Wal>,
-    options: WalOptions,
-    ring: Ring,
-    files: Arc<LogFiles>,
-    flush: Mutex<FlushState>,
+    pub(crate) me: Weak<Wal>,
+    pub(crate) options: WalOptions,
+    pub(crate) ring: Ring,
+    pub(crate) files: Arc<LogFiles>,
+    pub(crate) flush: Mutex<FlushState>,
     /// Fibers waiting for room, in order of arrival.
-    room: Mutex<VecDeque<RoomWaiter>>,
-    room_waiters: AtomicU64,
-    durable: AtomicU64,
-    written: AtomicU64,
-    noted: AtomicU64,
-    remaining_file_bytes: AtomicU64,
-    policy: AtomicU8,
-    kicked: AtomicU64,
-    kick_running: AtomicBool,
-    closing: AtomicBool,
-    background: Mutex<Option<Unparker>>,
-    poison: OnceLock<Arc<str>>,
+    pub(crate) room: Mutex<VecDeque<RoomWaiter>>,
+    pub(crate) room_waiters: AtomicU64,
+    pub(crate) durable: AtomicU64,
+    pub(crate) written: AtomicU64,
+    pub(crate) noted: AtomicU64,
+    pub(crate) remaining_file_bytes: AtomicU64,
+    pub(crate) policy: AtomicU8,
+    pub(crate) kicked: AtomicU64,
+    pub(crate) kick_running: AtomicBool,
+    pub(crate) closing: AtomicBool,
+    pub(crate) background: Mutex<Option<Unparker>>,
+    pub(crate) poison: OnceLock<Arc<str>>,
 }
 
 fn open_error(path: &Path, detail: impl ToString) -> WalError {
@@ -201,96 +134,6 @@ impl Wal {
         Ok(wal)
     }
 
-    /// Promises room for `bytes` of records ([`RecordBuilder::stream_len`] summed up; an upper
-    /// bound will do). Parks while the ring is short. Call it BEFORE latching anything.
-    pub fn admit(&self, bytes: usize) -> Result<Permit, WalError> {
-        if self.files.out_of_space() && self.is_file_nearly_full() {
-            self.files.retry_next();
-            if self.files.out_of_space() {
-                probe!("wal.disk_full_reported");
-                return Err(WalError::DiskFull);
-            }
-        }
-        self.admit_internal(bytes)
-    }
-
-    /// As [`Wal::admit`] for work that must go on while the disk is full (rollback, checkpoint):
-    /// waits instead of failing with [`WalError::DiskFull`].
-    pub fn admit_internal(&self, bytes: usize) -> Result<Permit, WalError> {
-        let limit = self.max_record_bytes();
-        let needed = aligned_len(bytes);
-        if needed > limit {
-            return Err(WalError::TooLarge { bytes, limit });
-        }
-        self.check_poison()?;
-        let wal = self.me.upgrade().expect("a method runs, so somebody holds the log");
-        let permit = Permit { wal, left: Cell::new(0) };
-        let at_once =
-            self.room_waiters.load(Ordering::SeqCst) == 0 && self.ring.try_promise(needed as u64);
-        if !at_once {
-            self.wait_for_room(needed as u64)?;
-        }
-        permit.left.set(needed as u64);
-        Ok(permit)
-    }
-
-    fn is_file_nearly_full(&self) -> bool {
-        self.remaining_file_bytes.load(Ordering::Relaxed) < self.ring.capacity_bytes()
-    }
-
-    /// Queues for `bytes` of the ring; flushes while there is something to flush and no leader.
-    fn wait_for_room(&self, bytes: u64) -> Result<(), WalError> {
-        probe!("wal.waited_for_room");
-        ROOM_WAITS.add(1);
-        let granted = Arc::new(AtomicBool::new(false));
-        self.room_waiters.fetch_add(1, Ordering::SeqCst);
-        self.room.lock().push_back(RoomWaiter {
-            bytes,
-            granted: granted.clone(),
-            unparker: runtime::current_unparker(),
-        });
-        self.grant_room();
-        while !granted.load(Ordering::Acquire) {
-            if let Err(poisoned) = self.check_poison() {
-                self.leave_room_queue(&granted);
-                return Err(poisoned);
-            }
-            if !self.try_lead(Goal::Room) && !granted.load(Ordering::Acquire) {
-                runtime::park_uncancellable(WaitClass::LogSpace, None);
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives free room to those who wait for it, first come first served.
-    fn grant_room(&self) {
-        if self.room_waiters.load(Ordering::SeqCst) == 0 {
-            return;
-        }
-        let mut room = self.room.lock();
-        while let Some(first) = room.front() {
-            if !self.ring.try_promise(first.bytes) {
-                break;
-            }
-            first.granted.store(true, Ordering::Release);
-            first.unparker.unpark();
-            room.pop_front();
-            self.room_waiters.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    fn leave_room_queue(&self, granted: &Arc<AtomicBool>) {
-        let mut room = self.room.lock();
-        let position = room.iter().position(|waiter| Arc::ptr_eq(&waiter.granted, granted));
-        match position.and_then(|position| room.remove(position)) {
-            Some(_) => {
-                self.room_waiters.fetch_sub(1, Ordering::SeqCst);
-            }
-            // Granted in between: on a poisoned log nobody needs the room any more.
-            None => invariant!(granted.load(Ordering::Acquire), "left the queue by a grant"),
-        }
-    }
-
     /// Appends a record. Never parks, so it may be called under latches and under the commit
     /// latch. The permit must have room for it (a broken invariant otherwise).
     pub fn append(&self, permit: &Permit, record: &RecordBuilder) -> LsnRange {
@@ -304,12 +147,6 @@ impl Wal {
             self.wake_first_room_waiter();
         }
         LsnRange { start: Lsn::new(start), end: Lsn::new(end) }
-    }
-
-    fn wake_first_room_waiter(&self) {
-        if let Some(first) = self.room.lock().front() {
-            first.unparker.unpark();
-        }
     }
 
     /// Everything below is on the device and synced.
@@ -430,191 +267,6 @@ impl Wal {
         match self.poison.get() {
             None => Ok(()),
             Some(detail) => Err(WalError::Poisoned { detail: detail.clone() }),
-        }
-    }
-
-    fn is_reached(&self, goal: Goal) -> bool {
-        match goal {
-            Goal::Durable(lsn) => self.durable.load(Ordering::Acquire) >= lsn,
-            Goal::Written(lsn) => self.written.load(Ordering::Acquire) >= lsn,
-            Goal::Noted(lsn) => self.noted.load(Ordering::Acquire) >= lsn,
-            Goal::Room => false,
-        }
-    }
-
-    fn wait(&self, goal: Goal) -> Result<(), WalError> {
-        if self.is_reached(goal) {
-            return Ok(());
-        }
-        WAITS.add(1);
-        loop {
-            self.check_poison()?;
-            if self.try_lead(goal) {
-                if self.is_reached(goal) {
-                    return Ok(());
-                }
-                continue;
-            }
-            if self.is_reached(goal) {
-                return Ok(());
-            }
-            runtime::park_uncancellable(WaitClass::LogDurable, None);
-            if self.is_reached(goal) {
-                return Ok(());
-            }
-            // Woken to lead, or for nothing: the place in the queue is taken again if need be.
-            let here = runtime::current_unparker();
-            self.flush.lock().waiters.retain(|waiter| waiter.unparker != here);
-        }
-    }
-
-    /// Leads one flush if nobody else does; otherwise queues the caller for its goal and returns
-    /// false, and the caller parks. Room is queued for elsewhere.
-    fn try_lead(&self, goal: Goal) -> bool {
-        let mut state = self.flush.lock();
-        // Between the caller's look and the lock a leader may have finished (invariant 3).
-        if self.is_reached(goal) || self.poison.get().is_some() {
-            return !matches!(goal, Goal::Room);
-        }
-        let has_work = |writer: &Writer| match goal {
-            Goal::Room => self.ring.tail() > writer.sealed,
-            _ => true,
-        };
-        if state.writer.as_deref().is_some_and(has_work)
-            && let Some(mut writer) = state.writer.take()
-        {
-            let wants_sync =
-                |waiter: &Waiter| matches!(waiter.goal, Goal::Durable(_) | Goal::Noted(_));
-            let is_sync_wanted = state.waiters.iter().any(wants_sync);
-            drop(state);
-            let mut guard = LeaderGuard { wal: self, is_finished: false };
-            let result = self.lead(&mut writer, goal, is_sync_wanted);
-            guard.is_finished = true;
-            self.finish(writer, result);
-            return true;
-        }
-        if !matches!(goal, Goal::Room) {
-            state.waiters.push(Waiter { goal, unparker: runtime::current_unparker() });
-        }
-        false
-    }
-
-    /// One flush, with a sync if the goal asks for it or somebody else does.
-    fn lead(&self, writer: &mut Writer, goal: Goal, is_sync_wanted: bool) -> io::Result<()> {
-        let sealed_goal = match goal {
-            Goal::Durable(lsn) | Goal::Written(lsn) | Goal::Noted(lsn) => lsn,
-            Goal::Room => writer.sealed + 1,
-        };
-        if writer.sealed < sealed_goal {
-            self.await_published(writer.sealed);
-        }
-        let sync = match goal {
-            Goal::Durable(_) | Goal::Noted(_) => true,
-            // Whoever waits for more has its sync with this write.
-            Goal::Written(_) => is_sync_wanted,
-            Goal::Room => is_sync_wanted || self.policy() == FlushPolicy::EveryCommit,
-        };
-        match goal {
-            Goal::Noted(lsn) if writer.sealed >= lsn => writer.write_note(),
-            _ => writer.flush(&self.ring, sync, || self.grant_room()),
-        }
-    }
-
-    /// Waits until the record at `position`, which is reserved, has been copied.
-    fn await_published(&self, position: u64) {
-        let mut spins = 0;
-        while self.ring.published(position, 1) == position {
-            invariant!(position < self.ring.tail(), "1: somebody waits for log never appended");
-            spins += 1;
-            if spins < COPY_SPINS {
-                std::hint::spin_loop();
-            } else {
-                runtime::yield_now();
-            }
-        }
-    }
-
-    /// Publishes what a leader has achieved, gives the writer back and wakes.
-    fn finish(&self, writer: Box<Writer>, result: io::Result<()>) {
-        if let Err(error) = &result {
-            self.set_poison(&format!("writing the log failed: {error}"), true);
-        } else {
-            self.written.store(writer.sealed, Ordering::Release);
-            self.durable.store(writer.durable, Ordering::Release);
-            self.noted.store(writer.noted, Ordering::Release);
-            self.remaining_file_bytes.store(writer.remaining_file_bytes(), Ordering::Relaxed);
-        }
-        let sealed = writer.sealed;
-        let mut state = self.flush.lock();
-        state.writer = Some(writer);
-        let mut satisfied = 1;
-        let is_poisoned = self.poison.get().is_some();
-        state.waiters.retain(|waiter| {
-            let is_done = is_poisoned || self.is_reached(waiter.goal);
-            if is_done {
-                waiter.unparker.unpark();
-                satisfied += 1;
-            }
-            !is_done
-        });
-        // Invariant 2: the next leader.
-        let successor =
-            if state.waiters.is_empty() { None } else { Some(state.waiters.remove(0).unparker) };
-        drop(state);
-        count_group(satisfied);
-        match successor {
-            Some(successor) => successor.unpark(),
-            None if self.room_waiters.load(Ordering::SeqCst) > 0 && self.ring.tail() > sealed => {
-                self.wake_first_room_waiter();
-            }
-            None => {}
-        }
-    }
-
-    /// Invariant 4.
-    fn set_poison(&self, detail: &str, tell: bool) {
-        if self.poison.set(Arc::from(detail)).is_ok() && tell {
-            (self.options.on_fatal)(detail);
-        }
-        for waiter in self.room.lock().iter() {
-            waiter.unparker.unpark();
-        }
-    }
-}
-
-/// Poisons the log if the leader does not come back: the writer is lost with it.
-struct LeaderGuard<'a> {
-    wal: &'a Wal,
-    is_finished: bool,
-}
-
-impl Drop for LeaderGuard<'_> {
-    fn drop(&mut self) {
-        if !self.is_finished {
-            self.wal.set_poison("the flush leader panicked", false);
-            for waiter in self.wal.flush.lock().waiters.drain(..) {
-                waiter.unparker.unpark();
-            }
-        }
-    }
-}
-
-/// Once a second: makes everything durable (policies 0 and 2, and records of transactions still
-/// open), then leaves a note of it.
-fn background(wal: &Weak<Wal>) {
-    if let Some(wal) = wal.upgrade() {
-        *wal.background.lock() = Some(runtime::current_unparker());
-    }
-    loop {
-        let until = runtime::now() + BACKGROUND_PERIOD;
-        let is_closing = || wal.upgrade().is_none_or(|wal| wal.closing.load(Ordering::SeqCst));
-        while !is_closing() && runtime::now() < until {
-            runtime::park(WaitClass::Idle, Some(until));
-        }
-        let Some(wal) = wal.upgrade() else { return };
-        let is_over = wal.closing.load(Ordering::SeqCst);
-        if is_over || wal.wait(Goal::Noted(wal.end().get())).is_err() {
-            return;
         }
     }
 }

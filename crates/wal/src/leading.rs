@@ -1,0 +1,242 @@
+//! Waiting and leading.
+//!
+//! There is no log thread. Whoever waits and finds no leader takes the [`Writer`] and leads: it
+//! writes what is published, wakes everybody whose position was reached, gives the writer back
+//! and wakes one fiber that still waits, which leads next. While a leader's write is under way,
+//! others append and queue; that queue is the next group. No timers are involved.
+//!
+//! The invariants are those of `wal`, by number.
+
+use crate::counters::{WAITS, count_group};
+use crate::types::{FlushPolicy, WalError};
+use crate::wal::Wal;
+use crate::writer::Writer;
+use base::invariant;
+use runtime::{Unparker, WaitClass};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// The background fiber flushes and leaves its note this often.
+const BACKGROUND_PERIOD: Duration = Duration::from_secs(1);
+/// A leader spins this often for a record being copied on another core before it yields.
+const COPY_SPINS: u32 = 200;
+
+/// What a fiber waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal {
+    Durable(u64),
+    Written(u64),
+    /// The log itself says that everything below is durable.
+    Noted(u64),
+    /// Room in the ring; whether it came is known to the waiter alone.
+    Room,
+}
+
+/// A fiber in the queue for its goal.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    goal: Goal,
+    unparker: Unparker,
+}
+
+/// The writer and who waits for it.
+#[derive(Debug)]
+pub(crate) struct FlushState {
+    /// Absent while a leader has it.
+    pub(crate) writer: Option<Box<Writer>>,
+    pub(crate) waiters: Vec<Waiter>,
+}
+
+impl Wal {
+    pub(crate) fn is_reached(&self, goal: Goal) -> bool {
+        match goal {
+            Goal::Durable(lsn) => self.durable.load(Ordering::Acquire) >= lsn,
+            Goal::Written(lsn) => self.written.load(Ordering::Acquire) >= lsn,
+            Goal::Noted(lsn) => self.noted.load(Ordering::Acquire) >= lsn,
+            Goal::Room => false,
+        }
+    }
+
+    pub(crate) fn wait(&self, goal: Goal) -> Result<(), WalError> {
+        if self.is_reached(goal) {
+            return Ok(());
+        }
+        WAITS.add(1);
+        loop {
+            self.check_poison()?;
+            if self.try_lead(goal) {
+                if self.is_reached(goal) {
+                    return Ok(());
+                }
+                continue;
+            }
+            if self.is_reached(goal) {
+                return Ok(());
+            }
+            runtime::park_uncancellable(WaitClass::LogDurable, None);
+            if self.is_reached(goal) {
+                return Ok(());
+            }
+            // Woken to lead, or for nothing: the place in the queue is taken again if need be.
+            let here = runtime::current_unparker();
+            self.flush.lock().waiters.retain(|waiter| waiter.unparker != here);
+        }
+    }
+
+    /// Leads one flush if nobody else does; otherwise queues the caller for its goal and returns
+    /// false, and the caller parks. Room is queued for elsewhere.
+    pub(crate) fn try_lead(&self, goal: Goal) -> bool {
+        let mut state = self.flush.lock();
+        // Between the caller's look and the lock a leader may have finished (invariant 3).
+        if self.is_reached(goal) || self.poison.get().is_some() {
+            return !matches!(goal, Goal::Room);
+        }
+        let has_work = |writer: &Writer| match goal {
+            Goal::Room => self.ring.tail() > writer.sealed,
+            _ => true,
+        };
+        if state.writer.as_deref().is_some_and(has_work)
+            && let Some(mut writer) = state.writer.take()
+        {
+            let wants_sync =
+                |waiter: &Waiter| matches!(waiter.goal, Goal::Durable(_) | Goal::Noted(_));
+            let is_sync_wanted = state.waiters.iter().any(wants_sync);
+            drop(state);
+            let mut guard = LeaderGuard { wal: self, is_finished: false };
+            let result = self.lead(&mut writer, goal, is_sync_wanted);
+            guard.is_finished = true;
+            self.finish(writer, result);
+            return true;
+        }
+        if !matches!(goal, Goal::Room) {
+            state.waiters.push(Waiter { goal, unparker: runtime::current_unparker() });
+        }
+        false
+    }
+
+    /// One flush, with a sync if the goal asks for it or somebody else does.
+    pub(crate) fn lead(
+        &self,
+        writer: &mut Writer,
+        goal: Goal,
+        is_sync_wanted: bool,
+    ) -> io::Result<()> {
+        let sealed_goal = match goal {
+            Goal::Durable(lsn) | Goal::Written(lsn) | Goal::Noted(lsn) => lsn,
+            Goal::Room => writer.sealed + 1,
+        };
+        if writer.sealed < sealed_goal {
+            self.await_published(writer.sealed);
+        }
+        let sync = match goal {
+            Goal::Durable(_) | Goal::Noted(_) => true,
+            // Whoever waits for more has its sync with this write.
+            Goal::Written(_) => is_sync_wanted,
+            Goal::Room => is_sync_wanted || self.policy() == FlushPolicy::EveryCommit,
+        };
+        match goal {
+            Goal::Noted(lsn) if writer.sealed >= lsn => writer.write_note(),
+            _ => writer.flush(&self.ring, sync, || self.grant_room()),
+        }
+    }
+
+    /// Waits until the record at `position`, which is reserved, has been copied.
+    pub(crate) fn await_published(&self, position: u64) {
+        let mut spins = 0;
+        while self.ring.published(position, 1) == position {
+            invariant!(position < self.ring.tail(), "1: somebody waits for log never appended");
+            spins += 1;
+            if spins < COPY_SPINS {
+                std::hint::spin_loop();
+            } else {
+                runtime::yield_now();
+            }
+        }
+    }
+
+    /// Publishes what a leader has achieved, gives the writer back and wakes.
+    pub(crate) fn finish(&self, writer: Box<Writer>, result: io::Result<()>) {
+        if let Err(error) = &result {
+            self.set_poison(&format!("writing the log failed: {error}"), true);
+        } else {
+            self.written.store(writer.sealed, Ordering::Release);
+            self.durable.store(writer.durable, Ordering::Release);
+            self.noted.store(writer.noted, Ordering::Release);
+            self.remaining_file_bytes.store(writer.remaining_file_bytes(), Ordering::Relaxed);
+        }
+        let sealed = writer.sealed;
+        let mut state = self.flush.lock();
+        state.writer = Some(writer);
+        let mut satisfied = 1;
+        let is_poisoned = self.poison.get().is_some();
+        state.waiters.retain(|waiter| {
+            let is_done = is_poisoned || self.is_reached(waiter.goal);
+            if is_done {
+                waiter.unparker.unpark();
+                satisfied += 1;
+            }
+            !is_done
+        });
+        // Invariant 2: the next leader.
+        let successor =
+            if state.waiters.is_empty() { None } else { Some(state.waiters.remove(0).unparker) };
+        drop(state);
+        count_group(satisfied);
+        match successor {
+            Some(successor) => successor.unpark(),
+            None if self.room_waiters.load(Ordering::SeqCst) > 0 && self.ring.tail() > sealed => {
+                self.wake_first_room_waiter();
+            }
+            None => {}
+        }
+    }
+
+    /// Invariant 4.
+    pub(crate) fn set_poison(&self, detail: &str, tell: bool) {
+        if self.poison.set(Arc::from(detail)).is_ok() && tell {
+            (self.options.on_fatal)(detail);
+        }
+        for waiter in self.room.lock().iter() {
+            waiter.unparker.unpark();
+        }
+    }
+}
+
+/// Poisons the log if the leader does not come back: the writer is lost with it.
+struct LeaderGuard<'a> {
+    wal: &'a Wal,
+    is_finished: bool,
+}
+
+impl Drop for LeaderGuard<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.wal.set_poison("the flush leader panicked", false);
+            for waiter in self.wal.flush.lock().waiters.drain(..) {
+                waiter.unparker.unpark();
+            }
+        }
+    }
+}
+
+/// Once a second: makes everything durable (policies 0 and 2, and records of transactions still
+/// open), then leaves a note of it.
+pub(crate) fn background(wal: &Weak<Wal>) {
+    if let Some(wal) = wal.upgrade() {
+        *wal.background.lock() = Some(runtime::current_unparker());
+    }
+    loop {
+        let until = runtime::now() + BACKGROUND_PERIOD;
+        let is_closing = || wal.upgrade().is_none_or(|wal| wal.closing.load(Ordering::SeqCst));
+        while !is_closing() && runtime::now() < until {
+            runtime::park(WaitClass::Idle, Some(until));
+        }
+        let Some(wal) = wal.upgrade() else { return };
+        let is_over = wal.closing.load(Ordering::SeqCst);
+        if is_over || wal.wait(Goal::Noted(wal.end().get())).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Admission: room in the ring is promised before anything is latched.
+//!
+//! Free room goes to those who wait for it in order of arrival; while anybody waits, nobody takes
+//! room past them. A waiter that finds something to flush and no leader leads; otherwise whoever
+//! appends, gives room back or ends a flush wakes the first one.
+
+use crate::counters::ROOM_WAITS;
+use crate::leading::Goal;
+use crate::record::aligned_len;
+use crate::types::WalError;
+use crate::wal::Wal;
+use base::{invariant, probe};
+use runtime::{Unparker, WaitClass};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Room in the ring for records of one operation; what is not used returns when it is dropped.
+///
+/// Several records may be appended under one permit. Hold at most one permit at a time while
+/// parking: a fiber that waits for a second permit with the first unused could wait for itself.
+#[derive(Debug)]
+pub struct Permit {
+    wal: Arc<Wal>,
+    pub(crate) left: Cell<u64>,
+}
+
+impl Permit {
+    /// Bytes of the stream that may still be appended under this permit.
+    pub fn remaining_bytes(&self) -> u64 {
+        self.left.get()
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        if self.left.get() > 0 {
+            self.wal.ring.give_back(self.left.get());
+            self.wal.grant_room();
+        }
+    }
+}
+
+/// A fiber that waits for room.
+#[derive(Debug)]
+pub(crate) struct RoomWaiter {
+    bytes: u64,
+    granted: Arc<AtomicBool>,
+    pub(crate) unparker: Unparker,
+}
+
+impl Wal {
+    /// Promises room for `bytes` of records ([`crate::RecordBuilder::stream_len`] summed up; an upper
+    /// bound will do). Parks while the ring is short. Call it BEFORE latching anything.
+    pub fn admit(&self, bytes: usize) -> Result<Permit, WalError> {
+        if self.files.out_of_space() && self.is_file_nearly_full() {
+            self.files.retry_next();
+            if self.files.out_of_space() {
+                probe!("wal.disk_full_reported");
+                return Err(WalError::DiskFull);
+            }
+        }
+        self.admit_internal(bytes)
+    }
+
+    /// As [`Wal::admit`] for work that must go on while the disk is full (rollback, checkpoint):
+    /// waits instead of failing with [`WalError::DiskFull`].
+    pub fn admit_internal(&self, bytes: usize) -> Result<Permit, WalError> {
+        let limit = self.max_record_bytes();
+        let needed = aligned_len(bytes);
+        if needed > limit {
+            return Err(WalError::TooLarge { bytes, limit });
+        }
+        self.check_poison()?;
+        let wal = self.me.upgrade().expect("a method runs, so somebody holds the log");
+        let permit = Permit { wal, left: Cell::new(0) };
+        let at_once =
+            self.room_waiters.load(Ordering::SeqCst) == 0 && self.ring.try_promise(needed as u64);
+        if !at_once {
+            self.wait_for_room(needed as u64)?;
+        }
+        permit.left.set(needed as u64);
+        Ok(permit)
+    }
+
+    pub(crate) fn is_file_nearly_full(&self) -> bool {
+        self.remaining_file_bytes.load(Ordering::Relaxed) < self.ring.capacity_bytes()
+    }
+
+    /// Queues for `bytes` of the ring; flushes while there is something to flush and no leader.
+    pub(crate) fn wait_for_room(&self, bytes: u64) -> Result<(), WalError> {
+        probe!("wal.waited_for_room");
+        ROOM_WAITS.add(1);
+        let granted = Arc::new(AtomicBool::new(false));
+        self.room_waiters.fetch_add(1, Ordering::SeqCst);
+        self.room.lock().push_back(RoomWaiter {
+            bytes,
+            granted: granted.clone(),
+            unparker: runtime::current_unparker(),
+        });
+        self.grant_room();
+        while !granted.load(Ordering::Acquire) {
+            if let Err(poisoned) = self.check_poison() {
+                self.leave_room_queue(&granted);
+                return Err(poisoned);
+            }
+            if !self.try_lead(Goal::Room) && !granted.load(Ordering::Acquire) {
+                runtime::park_uncancellable(WaitClass::LogSpace, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives free room to those who wait for it, first come first served.
+    pub(crate) fn grant_room(&self) {
+        if self.room_waiters.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut room = self.room.lock();
+        while let Some(first) = room.front() {
+            if !self.ring.try_promise(first.bytes) {
+                break;
+            }
+            first.granted.store(true, Ordering::Release);
+            first.unparker.unpark();
+            room.pop_front();
+            self.room_waiters.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    pub(crate) fn leave_room_queue(&self, granted: &Arc<AtomicBool>) {
+        let mut room = self.room.lock();
+        let position = room.iter().position(|waiter| Arc::ptr_eq(&waiter.granted, granted));
+        match position.and_then(|position| room.remove(position)) {
+            Some(_) => {
+                self.room_waiters.fetch_sub(1, Ordering::SeqCst);
+            }
+            // Granted in between: on a poisoned log nobody needs the room any more.
+            None => invariant!(granted.load(Ordering::Acquire), "left the queue by a grant"),
+        }
+    }
+
+    pub(crate) fn wake_first_room_waiter(&self) {
+        if let Some(first) = self.room.lock().front() {
+            first.unparker.unpark();
+        }
+    }
+}
