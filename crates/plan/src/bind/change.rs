@@ -147,7 +147,7 @@ impl<'q> Binder<'_, '_, 'q> {
                         return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&number]));
                     }
                 }
-                self.insert_values(rows, target, alias)
+                self.insert_values(rows, target, columns, alias)
             }
         }
     }
@@ -156,12 +156,13 @@ impl<'q> Binder<'_, '_, 'q> {
         &mut self,
         rows: &'q [Vec<ast::Expression>],
         target: &Arc<TableEntry>,
+        columns: &[usize],
         alias: &str,
     ) -> Result<InsertRows> {
         self.push_block()?;
         self.add_target(target, alias);
         self.block().clause = Clause::Values;
-        let bound = self.bind_insert_rows(rows);
+        let bound = self.bind_insert_rows(rows, target, columns);
         let block = self.pop_block();
         let bound = bound?;
         if !block.aggregates.is_empty() {
@@ -178,19 +179,33 @@ impl<'q> Binder<'_, '_, 'q> {
     fn bind_insert_rows(
         &mut self,
         rows: &'q [Vec<ast::Expression>],
+        target: &TableEntry,
+        columns: &[usize],
     ) -> Result<Vec<Vec<InsertValue>>> {
         let mut bound = Vec::with_capacity(rows.len());
         for row in rows {
             let mut values = Vec::with_capacity(row.len());
-            for value in row {
+            for (value, column) in row.iter().zip(columns) {
                 values.push(match value {
                     ast::Expression::Default(None) => InsertValue::Default,
-                    value => InsertValue::Expr(self.bind_scalar(value)?),
+                    value => InsertValue::Expr(self.bind_for_column(value, target, *column)?),
                 });
             }
             bound.push(values);
         }
         Ok(bound)
+    }
+
+    /// A value that is stored into a column.
+    fn bind_for_column(
+        &mut self,
+        value: &'q ast::Expression,
+        target: &TableEntry,
+        column: usize,
+    ) -> Result<Expr> {
+        let value = self.bind_scalar(value)?;
+        let column_type = &target.definition().columns[column].column_type;
+        Ok(self.builder().for_column(value, column_type))
     }
 
     fn on_duplicate(
@@ -216,7 +231,7 @@ impl<'q> Binder<'_, '_, 'q> {
                         let column = binder.bind_column(&assignment.column)?;
                         binder.default_of(&column, &assignment.column)?
                     }
-                    value => binder.bind_scalar(value)?,
+                    value => binder.bind_for_column(value, target, position)?,
                 };
                 assignments.push((position, value));
             }
@@ -280,7 +295,8 @@ impl<'q> Binder<'_, '_, 'q> {
                 values.push(None);
             } else {
                 columns.push((position, false));
-                values.push(Some(self.bind_scalar(&assignment.value)?));
+                let value = self.bind_for_column(&assignment.value, target, position)?;
+                values.push(Some(value));
             }
         }
         let (conjuncts, plan) =

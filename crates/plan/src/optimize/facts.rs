@@ -201,6 +201,10 @@ impl FactReader<'_> {
             return None;
         }
         let column_type = &self.columns[column].column_type;
+        if let ExprKind::Converted { value: converted, .. } = &value.kind {
+            // What the comparison warns of, the range need not say again.
+            return Some(self.builder.computed(converted.clone(), value.result));
+        }
         let kind = value.result.column_type.kind;
         let cast = |target| self.builder.cast(value.clone(), target).ok();
         if kind == TypeKind::Null {
@@ -255,17 +259,6 @@ impl FactReader<'_> {
             },
             _ => None,
         }
-    }
-}
-
-impl FactReader<'_> {
-    /// The number at the beginning of a text, without the warning that the comparison gives.
-    fn number(&self, text: &[u8]) -> Expr {
-        let number = types::Decimal::parse(text).value;
-        let scale = u32::from(number.scale());
-        let precision = number.precision().max(scale);
-        let result = expr::ResultType::decimal(precision, scale, false, false);
-        self.builder.computed(Value::Decimal(number), result)
     }
 }
 
