@@ -215,10 +215,10 @@ impl FactReader<'_> {
             CompareRule::Decimal
                 if column_type.kind.is_integer() || column_type.kind == TypeKind::Decimal =>
             {
-                match value.literal() {
-                    Some(Value::Bytes(text)) => Some(self.number(text)),
-                    _ if kind.is_string() => cast(CastTarget::Decimal { precision: 65, scale: 30 }),
-                    _ => Some(value.clone()),
+                if kind.is_string() {
+                    cast(CastTarget::Decimal { precision: 65, scale: 30 })
+                } else {
+                    Some(value.clone())
                 }
             }
             CompareRule::Double if double_is_exact(column_type) => {
