@@ -2,7 +2,7 @@
 
 use crate::builder::Builder;
 use crate::coerce;
-use crate::context::EvalContext;
+use crate::context::{EvalContext, NoColumns, detached};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use std::cmp::Ordering;
@@ -121,6 +121,9 @@ impl CompareRule {
     /// A constant converted to what it is compared as. Text that is not wholly such a value
     /// warns when it is first evaluated.
     pub(crate) fn prepare_constant(self, builder: &Builder<'_>, expr: Expr) -> Expr {
+        if matches!(expr.kind, ExprKind::Parameter(_)) {
+            return self.prepare_parameter(expr);
+        }
         let ExprKind::Literal(Literal { value, form }) = &expr.kind else { return expr };
         let (prepared, clean) = match (self, value) {
             (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
@@ -148,7 +151,7 @@ impl CompareRule {
         let kind = if clean {
             ExprKind::Literal(Literal { value: prepared, form: LiteralForm::Computed })
         } else {
-            ExprKind::Converted { original: Arc::new(expr), value: prepared, rule: self }
+            ExprKind::Converted { original: Arc::new(expr), value: Some(prepared), rule: self }
         };
         Expr { kind, result }
     }
@@ -185,19 +188,49 @@ impl CompareRule {
         })
     }
 
-    /// Converts a constant as a comparison by this rule would, for its warnings.
-    pub(crate) fn convert(self, context: &EvalContext, constant: &Expr) -> Result<(), SqlError> {
-        let value = constant.literal().map_or(ValueRef::Null, Value::as_ref);
+    /// A parameter that holds text is converted when the statement runs.
+    fn prepare_parameter(self, expr: Expr) -> Expr {
+        let column_type = match self {
+            _ if !expr.result.is_string() => return expr,
+            CompareRule::Text(_) | CompareRule::Integer => return expr,
+            CompareRule::Decimal => types::ColumnType::decimal(65, 30, false),
+            CompareRule::Double => types::ColumnType::double(),
+            CompareRule::DateTime => types::ColumnType::temporal(TypeKind::DateTime, 6),
+            CompareRule::Time => types::ColumnType::temporal(TypeKind::Time, 6),
+        };
+        let result = ResultType::of(column_type, expr.result.nullable);
+        let kind = ExprKind::Converted { original: Arc::new(expr), value: None, rule: self };
+        Expr { kind, result }
+    }
+
+    /// A constant converted as a comparison by this rule does, with its warnings.
+    pub(crate) fn convert(self, context: &EvalContext, constant: &Expr) -> Result<Value, SqlError> {
+        let value = constant.eval(context, &NoColumns)?;
         let result = &constant.result;
-        match self {
-            CompareRule::Decimal => coerce::to_decimal(context, value, result).map(drop),
-            CompareRule::Double => coerce::to_double(context, value, result).map(drop),
-            CompareRule::DateTime => {
-                coerce::to_datetime_for_compare(context, value, result).map(drop)
-            }
-            CompareRule::Time => coerce::to_time_for_compare(context, value, result).map(drop),
-            CompareRule::Integer | CompareRule::Text(_) => Ok(()),
+        if value.is_null() {
+            return Ok(Value::Null);
         }
+        Ok(match self {
+            CompareRule::Decimal => Value::Decimal(coerce::to_decimal(context, value, result)?),
+            CompareRule::Double => Value::Double(coerce::to_double(context, value, result)?),
+            CompareRule::DateTime => {
+                Value::DateTime(coerce::to_datetime_for_compare(context, value, result)?)
+            }
+            CompareRule::Time => Value::Time(coerce::to_time_for_compare(context, value, result)?),
+            CompareRule::Integer | CompareRule::Text(_) => value.to_owned(),
+        })
+    }
+
+    /// The same without warnings.
+    pub(crate) fn convert_quietly<'a>(
+        self,
+        context: &'a EvalContext,
+        constant: &'a Expr,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        let value = constant.eval(context, &NoColumns)?;
+        let ValueRef::Bytes(text) = value else { return Ok(value) };
+        let converted = self.of_text(text, coerce::session_rules(context));
+        Ok(converted.map_or(value, |(value, _)| detached(&value)))
     }
 }
 

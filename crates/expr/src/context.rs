@@ -177,6 +177,8 @@ pub struct EvalContext {
     pub hooks: Box<dyn Hooks>,
     /// Addresses of the converted constants that have warned in this statement.
     warned: RefCell<HashSet<usize>>,
+    /// Values of converted parameters in this statement, by address.
+    converted: RefCell<HashMap<usize, Value>>,
     warnings: RefCell<Warnings>,
 }
 
@@ -195,6 +197,7 @@ impl Default for EvalContext {
             random: RefCell::default(),
             hooks: Box::new(NoHooks),
             warned: RefCell::default(),
+            converted: RefCell::default(),
             warnings: RefCell::default(),
         }
     }
@@ -235,6 +238,7 @@ impl EvalContext {
         self.row_number.set(0);
         self.random.get_mut().seeded.clear();
         self.warned.get_mut().clear();
+        self.converted.get_mut().clear();
         self.clear_warnings();
         self.reset_arena();
     }
@@ -266,6 +270,23 @@ impl EvalContext {
     /// Whether an expression is evaluated for the first time in this statement.
     pub(crate) fn is_first_evaluation(&self, expr: &crate::Expr) -> bool {
         self.warned.borrow_mut().insert(std::ptr::from_ref(expr) as usize)
+    }
+
+    /// The value of a converted parameter: made at its first evaluation in this statement. It
+    /// is a number, a date or a time.
+    pub(crate) fn converted<'a>(
+        &'a self,
+        original: &crate::Expr,
+        convert: impl FnOnce(&crate::Expr) -> Result<Value, SqlError>,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        let address = std::ptr::from_ref(original) as usize;
+        if let Some(value) = self.converted.borrow().get(&address) {
+            return Ok(detached(value));
+        }
+        let value = convert(original)?;
+        let result = detached(&value);
+        self.converted.borrow_mut().insert(address, value);
+        Ok(result)
     }
 
     /// Adds a note, never an error.
@@ -324,5 +345,21 @@ impl EvalContext {
     /// The statement's start on the session's clock.
     pub fn local_now(&self) -> types::DateTime {
         self.settings.time_zone.to_local(self.now)
+    }
+}
+
+/// A value without bytes, free of what it was borrowed from; NULL for bytes.
+pub(crate) fn detached<'a>(value: &Value) -> ValueRef<'a> {
+    match *value {
+        Value::Null | Value::Bytes(_) => ValueRef::Null,
+        Value::Int(v) => ValueRef::Int(v),
+        Value::UInt(v) => ValueRef::UInt(v),
+        Value::Float(v) => ValueRef::Float(v),
+        Value::Double(v) => ValueRef::Double(v),
+        Value::Decimal(v) => ValueRef::Decimal(v),
+        Value::Date(v) => ValueRef::Date(v),
+        Value::DateTime(v) => ValueRef::DateTime(v),
+        Value::Timestamp(v) => ValueRef::Timestamp(v),
+        Value::Time(v) => ValueRef::Time(v),
     }
 }

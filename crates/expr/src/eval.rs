@@ -1,7 +1,7 @@
 //! Evaluation.
 
 use crate::compare::{CompareRule, compare_values};
-use crate::context::{Columns, EvalContext, UserVariable};
+use crate::context::{Columns, EvalContext, UserVariable, detached};
 use crate::expression::{CompareOperator, Expr, ExprKind, Test};
 use crate::functions::Frame;
 use crate::{arithmetic, coerce, functions};
@@ -63,11 +63,14 @@ impl Expr {
                 context.variables.borrow_mut().insert(name.clone(), variable);
                 Ok(result)
             }
-            ExprKind::Converted { original, value, rule } => {
+            ExprKind::Converted { original, value: Some(value), rule } => {
                 if context.is_first_evaluation(original) {
                     rule.convert(context, original)?;
                 }
                 Ok(value.as_ref())
+            }
+            ExprKind::Converted { original, value: None, rule } => {
+                context.converted(original, |original| rule.convert(context, original))
             }
             ExprKind::External(external) => external.eval(context, row),
             _ => Ok(truth(self.eval_bool(context, row)?)),
@@ -82,7 +85,10 @@ impl Expr {
         row: &'a dyn Columns,
     ) -> Result<ValueRef<'a>, SqlError> {
         match &self.kind {
-            ExprKind::Converted { value, .. } => Ok(value.as_ref()),
+            ExprKind::Converted { value: Some(value), .. } => Ok(value.as_ref()),
+            ExprKind::Converted { original, value: None, rule } => {
+                rule.convert_quietly(context, original)
+            }
             _ => self.eval(context, row),
         }
     }
@@ -197,18 +203,10 @@ impl Expr {
 
 fn read_variable<'a>(name: &str, context: &'a EvalContext) -> ValueRef<'a> {
     let variables = context.variables.borrow();
-    match variables.get(name).map(|variable| variable.value.as_ref()) {
-        None | Some(ValueRef::Null) => ValueRef::Null,
-        Some(ValueRef::Bytes(bytes)) => ValueRef::Bytes(context.keep(bytes)),
-        Some(ValueRef::Int(v)) => ValueRef::Int(v),
-        Some(ValueRef::UInt(v)) => ValueRef::UInt(v),
-        Some(ValueRef::Float(v)) => ValueRef::Float(v),
-        Some(ValueRef::Double(v)) => ValueRef::Double(v),
-        Some(ValueRef::Decimal(v)) => ValueRef::Decimal(v),
-        Some(ValueRef::Date(v)) => ValueRef::Date(v),
-        Some(ValueRef::DateTime(v)) => ValueRef::DateTime(v),
-        Some(ValueRef::Timestamp(v)) => ValueRef::Timestamp(v),
-        Some(ValueRef::Time(v)) => ValueRef::Time(v),
+    match variables.get(name).map(|variable| &variable.value) {
+        None => ValueRef::Null,
+        Some(Value::Bytes(bytes)) => ValueRef::Bytes(context.keep(bytes)),
+        Some(value) => detached(value),
     }
 }
 

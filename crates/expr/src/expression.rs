@@ -170,13 +170,13 @@ pub enum ExprKind {
         /// Arguments.
         arguments: Vec<Expr>,
     },
-    /// A constant converted to what it is compared as, with a loss: the first evaluation in a
-    /// statement warns, as converting the original does.
+    /// Constant text converted to what it is compared as: once in a statement, and warning
+    /// once, however many rows there are.
     Converted {
-        /// The constant as written; clones of the expression share it and warn together.
+        /// The constant as written, or a parameter; clones share it and warn together.
         original: Arc<Expr>,
-        /// Its value as converted.
-        value: Value,
+        /// Its value as converted; none for a parameter.
+        value: Option<Value>,
         /// What it was converted for.
         rule: CompareRule,
     },

@@ -11,7 +11,14 @@ impl Expr {
             let taken = std::mem::replace(child, placeholder());
             *child = taken.folded(context);
         });
-        if matches!(self.kind, ExprKind::Literal(_) | ExprKind::Row(_) | ExprKind::Parameter(_)) {
+        let leaf = matches!(
+            self.kind,
+            ExprKind::Literal(_)
+                | ExprKind::Row(_)
+                | ExprKind::Parameter(_)
+                | ExprKind::Converted { .. }
+        );
+        if leaf {
             return self;
         }
         if !self.has_only_literals() {

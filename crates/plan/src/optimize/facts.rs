@@ -201,7 +201,7 @@ impl FactReader<'_> {
             return None;
         }
         let column_type = &self.columns[column].column_type;
-        if let ExprKind::Converted { value: converted, .. } = &value.kind {
+        if let ExprKind::Converted { value: Some(converted), .. } = &value.kind {
             // What the comparison warns of, the range need not say again.
             return Some(self.builder.computed(converted.clone(), value.result));
         }
