@@ -50,8 +50,8 @@ pub(crate) struct RoomWaiter {
 }
 
 impl Wal {
-    /// Promises room for `bytes` of records ([`crate::RecordBuilder::stream_len`] summed up; an upper
-    /// bound will do). Parks while the ring is short. Call it BEFORE latching anything.
+    /// Promises room for `bytes` of records ([`crate::RecordBuilder::stream_len`] summed up; an
+    /// upper bound will do). Parks while the ring is short. Call it BEFORE latching anything.
     pub fn admit(&self, bytes: usize) -> Result<Permit, WalError> {
         if self.files.out_of_space() && self.is_file_nearly_full() {
             self.files.retry_next();

@@ -91,7 +91,7 @@ struct Inserter<'p> {
     row: RowBuffer,
     /// The values read other columns of their row: until they are set those have their defaults.
     reads_row: bool,
-    /// Rows still to come of a VALUES list, for the first reservation.
+    /// Rows of the VALUES list: the first reservation is for all of them.
     expected: u64,
     generated: Generated,
     records: u64,
@@ -174,7 +174,6 @@ impl<'p> Inserter<'p> {
     ) -> Result<(), ExecError> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
-        self.expected = self.expected.saturating_sub(1);
         loop {
             self.maker.encode(&values, &mut self.row)?;
             let name = &self.maker.definition().name;
