@@ -113,7 +113,8 @@ impl Desk {
 fn run_files() -> Vec<String> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut differences = Vec::new();
-    for name in ["access", "join", "subquery", "group", "change", "explain", "errors"] {
+    for name in ["access", "join", "subquery", "group", "change", "explain", "errors", "workloads"]
+    {
         let file = folder.join(name).with_extension("sql");
         let mut desk = Desk::new();
         let mut answers = String::new();

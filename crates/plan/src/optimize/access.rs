@@ -9,6 +9,7 @@ use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
 use engine_api::{IndexDefinition, LockMode, ScanDirection};
 use expr::{CompareOperator, CompareRule, Expr, ExprKind};
+use std::ops::Range;
 use types::{SqlError, TypeKind};
 
 /// One way to read a source.
@@ -42,8 +43,12 @@ impl Problem<'_> {
             .collect();
         let mut candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, bound, &entry.0, &usable)?,
-            TableSource::Derived(query) => vec![whole(query_rows(query), &usable)],
-            TableSource::Virtual { .. } => vec![whole(cost::DERIVED_ROWS, &usable)],
+            TableSource::Derived(query) => {
+                vec![whole(query_rows(query), &usable, self.columns_of(source))]
+            }
+            TableSource::Virtual { .. } => {
+                vec![whole(cost::DERIVED_ROWS, &usable, self.columns_of(source))]
+            }
         };
         if bound != 0
             && let Some(hash) = self.hash(source, bound, &usable)?
@@ -65,7 +70,11 @@ impl Problem<'_> {
         if self.sources[source].hints.is_empty()
             && let Some(key) = constant_point(&facts, &definition.indexes[0])
         {
-            return Ok(vec![one_row(key)]);
+            // One row comes in any order, but the tables behind it do not.
+            let ordered = self.wanted.is_some()
+                && (self.sources.len() == 1
+                    || self.order_of(source, entry, 0, key.len(), true).is_some());
+            return Ok(vec![one_row(key, ordered)]);
         }
         let numbers = Numbers::of(entry)?;
         let allowed = allowed_indexes(entry, &self.sources[source].hints);
@@ -161,9 +170,11 @@ impl Problem<'_> {
             (true, Some(key)) => Access::Point { key },
             _ => Access::Ranges { index, ranges: found.ranges, direction, covering },
         };
+        let first = self.sources[source].first;
+        let used = definition.parts.iter().take(found.used_parts);
+        let used: Vec<usize> = used.map(|part| first + part.column).collect();
+        let selectivity = selectivity(usable, self.columns_of(source), &used);
         let ranges_cost = count * cost::DESCENT + rows * (row_cost + self.lock_cost());
-        // Conditions that made the ranges leave everything that the ranges give.
-        let selectivity = selectivity(usable, found.used_parts);
         Candidate {
             access,
             cost: match is_point {
@@ -177,6 +188,12 @@ impl Problem<'_> {
             ordered: order.is_some(),
             possible_keys: Vec::new(),
         }
+    }
+
+    /// Positions of a source's columns.
+    fn columns_of(&self, source: usize) -> Range<usize> {
+        let source = &self.sources[source];
+        source.first..source.first + source.width
     }
 
     /// What a row lock costs, most of it paid by others.
@@ -208,7 +225,7 @@ impl Problem<'_> {
             cost: cost::DESCENT + numbers.rows * (row_cost + self.lock_cost()),
             once: 0.0,
             rows: numbers.rows,
-            selectivity: selectivity(usable, 0),
+            selectivity: selectivity(usable, self.columns_of(source), &[]),
             ordered: order.is_some(),
             possible_keys: Vec::new(),
         })
@@ -262,8 +279,12 @@ impl Problem<'_> {
             usable.iter().filter(|c| c.sources == own && c.applies == 0).copied().collect();
         let candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, 0, &entry.0, &alone)?,
-            TableSource::Derived(query) => vec![whole(query_rows(query), &alone)],
-            TableSource::Virtual { .. } => vec![whole(cost::DERIVED_ROWS, &alone)],
+            TableSource::Derived(query) => {
+                vec![whole(query_rows(query), &alone, self.columns_of(source))]
+            }
+            TableSource::Virtual { .. } => {
+                vec![whole(cost::DERIVED_ROWS, &alone, self.columns_of(source))]
+            }
         };
         let Some(build) = candidates.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
             return Ok(None);
@@ -299,27 +320,27 @@ fn constant_point(facts: &Facts, clustered: &IndexDefinition) -> Option<Vec<Expr
     (key.len() == clustered.parts.len() && reads_nothing(&key)).then_some(key)
 }
 
-/// The row with a known clustered key, which comes in any order.
-fn one_row(key: Vec<Expr>) -> Candidate {
+/// The row with a known clustered key.
+fn one_row(key: Vec<Expr>, ordered: bool) -> Candidate {
     Candidate {
         access: Access::Point { key },
         cost: cost::POINT,
         once: 0.0,
         rows: 1.0,
         selectivity: 1.0,
-        ordered: true,
+        ordered,
         possible_keys: vec![0],
     }
 }
 
 /// All rows of something that has no index.
-fn whole(rows: f64, usable: &[&Conjunct]) -> Candidate {
+fn whole(rows: f64, usable: &[&Conjunct], own: Range<usize>) -> Candidate {
     Candidate {
         access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
         cost: rows * cost::ROW,
         once: rows * cost::ROW,
         rows,
-        selectivity: selectivity(usable, 0),
+        selectivity: selectivity(usable, own, &[]),
         ordered: false,
         possible_keys: Vec::new(),
     }

@@ -7,6 +7,7 @@ use crate::physical::{RangePlan, RangeValue};
 use catalog::TableEntry;
 use engine_api::{IndexDefinition, Statistics};
 use expr::{CompareOperator, Expr, ExprKind};
+use std::ops::Range;
 use std::sync::Arc;
 use types::SqlError;
 
@@ -86,11 +87,17 @@ fn one_range_rows(
     }
 }
 
-/// The share of rows that conditions leave; `used` of them have made the access already.
-pub(super) fn selectivity(conjuncts: &[&Conjunct], used: usize) -> f64 {
-    let mut shares: Vec<f64> = conjuncts.iter().map(|c| share(&c.expr)).collect();
-    shares.sort_by(f64::total_cmp);
-    shares.iter().skip(used).product::<f64>().max(1e-6)
+/// The share of rows that conditions leave, those left out that read nothing of the table but
+/// the columns at `used` positions: they have made the access already.
+pub(super) fn selectivity(conjuncts: &[&Conjunct], own: Range<usize>, used: &[usize]) -> f64 {
+    let rest = conjuncts.iter().filter(|conjunct| {
+        let mut reads_more = false;
+        conjunct.expr.for_each_column(&mut |position| {
+            reads_more |= own.contains(&position) && !used.contains(&position);
+        });
+        reads_more
+    });
+    rest.map(|conjunct| share(&conjunct.expr)).product::<f64>().max(1e-6)
 }
 
 fn share(condition: &Expr) -> f64 {
