@@ -392,7 +392,7 @@ pub(crate) fn to_time_for_compare(
     result: &ResultType,
 ) -> Result<Time, SqlError> {
     let found = time_of(context, value);
-    if !found.is_some_and(|parsed| !parsed.truncated) {
+    if found.is_none_or(|parsed| parsed.truncated) {
         let shown = printable(to_text(context, value, result));
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
     }

@@ -19,7 +19,7 @@ pub(crate) static SHIFT_RIGHT: Function = Function::new(">>", 2, 2, resolve_bits
 fn resolve_bits(
     _: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let mut result = ResultType::bigint(true, any_nullable(arguments));
     result.column_type.length = 21;
@@ -80,7 +80,7 @@ fn bit_not(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_negate(
     _: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let operand = &arguments[0].result;
     let nullable = operand.nullable;

@@ -190,7 +190,7 @@ pub(crate) fn convert<'a>(
 fn resolve_if(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = any_nullable(arguments);
     let values = &mut arguments[1..];
@@ -216,7 +216,7 @@ fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_ifnull(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = arguments[1].result.nullable;
     Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
@@ -225,7 +225,7 @@ fn resolve_ifnull(
 fn resolve_coalesce(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = arguments.iter().all(|argument| argument.result.nullable);
     Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
@@ -244,7 +244,7 @@ fn eval_coalesce(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_nullif(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
@@ -265,7 +265,7 @@ fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_isnull(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(ResultType::boolean(false))
 }
@@ -277,7 +277,7 @@ fn eval_isnull(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_extreme(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = any_nullable(arguments);
     let has = |test: fn(&ResultType) -> bool| arguments.iter().any(|a| test(&a.result));

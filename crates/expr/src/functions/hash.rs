@@ -26,7 +26,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-fn resolve_md5(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_md5(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(connection_text(builder, 32))
 }
 
@@ -76,7 +76,7 @@ fn md5_of(text: &[u8]) -> [u8; 16] {
     digest
 }
 
-fn resolve_sha1(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_sha1(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(connection_text(builder, 40))
 }
 
@@ -85,11 +85,7 @@ fn sha1_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(hexadecimal(&Sha1::digest(text)).as_bytes()))
 }
 
-fn resolve_sha2(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_sha2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(match constant_integer(arguments.get(1)) {
         Some(0 | 256) => connection_text(builder, 64),
         Some(224) => connection_text(builder, 56),
@@ -119,7 +115,7 @@ fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(hexadecimal(&digest).as_bytes()))
 }
 
-fn resolve_crc32(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_crc32(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let mut column_type = ColumnType::integer(TypeKind::Int, true);
     column_type.length = 10;
     Ok(ResultType::of(column_type, arguments[0].result.nullable))

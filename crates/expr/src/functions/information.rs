@@ -34,7 +34,7 @@ fn system_text(characters: u64, nullable: bool) -> ResultType {
     ResultType::string(characters, collation, coercibility, false, nullable)
 }
 
-fn resolve_database(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_database(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(system_text(64, true))
 }
 
@@ -43,7 +43,7 @@ fn database(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(name.map_or(ValueRef::Null, |name| ValueRef::Bytes(name.as_bytes())))
 }
 
-fn resolve_user(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_user(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(system_text(384, true))
 }
 
@@ -63,7 +63,7 @@ fn current_role(_: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Null)
 }
 
-fn resolve_version(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_version(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(system_text(26, false))
 }
 
@@ -71,7 +71,7 @@ fn version(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(fact(&frame, |facts| &facts.version))
 }
 
-fn resolve_connection_id(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_connection_id(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     let mut result = ResultType::bigint(true, false);
     result.column_type.length = 10;
     Ok(result)
@@ -84,7 +84,7 @@ fn connection_id(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_last_insert_id(
     _: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let mut result = ResultType::bigint(true, false);
     result.column_type.length = 21;
@@ -104,7 +104,7 @@ fn last_insert_id(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(value.map_or(ValueRef::Null, |value| ValueRef::UInt(value as u64)))
 }
 
-fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     let mut result = ResultType::bigint(false, false);
     result.column_type.length = 21;
     Ok(result)
@@ -118,7 +118,7 @@ fn row_count(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Int(frame.context.facts.row_count))
 }
 
-fn resolve_uuid(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_uuid(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(super::typing::connection_text(builder, 36))
 }
 
@@ -144,7 +144,7 @@ fn uuid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(text.as_bytes()))
 }
 
-fn resolve_benchmark(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_benchmark(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(int(1, false))
 }
 

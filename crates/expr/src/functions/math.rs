@@ -41,7 +41,7 @@ type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 fn resolve_like_argument(
     _: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(ResultType::double(any_nullable(arguments)))
 }
@@ -157,7 +157,7 @@ fn radians(frame: Frame<'_>) -> Evaluated<'_> {
 fn resolve_pi(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let mut result = ResultType::double_of_scale(6, false);
     result.column_type.length = 8;
@@ -196,7 +196,7 @@ fn bit_count(frame: Frame<'_>) -> Evaluated<'_> {
 fn resolve_interval(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(int(2, false))
 }

@@ -37,7 +37,7 @@ use types::{SqlError, ValueRef};
 
 /// Decides the result type; may wrap arguments in conversions.
 pub(crate) type Resolve =
-    fn(&Builder<'_>, &'static Function, &mut Vec<Expr>) -> Result<ResultType, SqlError>;
+    fn(&Builder<'_>, &'static Function, &mut [Expr]) -> Result<ResultType, SqlError>;
 /// Computes the value.
 pub(crate) type Eval = for<'a> fn(Frame<'a>) -> Result<ValueRef<'a>, SqlError>;
 
@@ -86,7 +86,7 @@ impl Function {
     pub(crate) fn resolve(
         &'static self,
         builder: &Builder<'_>,
-        arguments: &mut Vec<Expr>,
+        arguments: &mut [Expr],
     ) -> Result<ResultType, SqlError> {
         (self.resolve)(builder, self, arguments)
     }

@@ -21,7 +21,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 type Resolved = Result<ResultType, SqlError>;
 
-fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let operand = arguments[0].result.of_expression();
     Ok(match Domain::of(&operand) {
         Domain::Integer if operand.column_type.kind.is_integer() => {
@@ -83,11 +83,11 @@ fn places_of(arguments: &[Expr]) -> Places {
     }
 }
 
-fn resolve_round(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_round(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(rounded_type(arguments, false))
 }
 
-fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(rounded_type(arguments, true))
 }
 
@@ -191,7 +191,7 @@ fn round_decimal(number: &Decimal, places: i64, cut: bool, frame: &Frame<'_>) ->
     if cut { number.truncated(scale) } else { number.with_scale(scale) }
 }
 
-fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let operand = arguments[0].result.of_expression();
     Ok(match Domain::of(&operand) {
         Domain::Double => ResultType::double_of_scale(0, operand.nullable),

@@ -11,11 +11,7 @@ use types::{SqlError, ValueRef, codes};
 pub(crate) static FUNCTIONS: &[Function] =
     &[Function::new("sleep", 1, 1, resolve, sleep).volatile()];
 
-fn resolve(
-    _: &Builder<'_>,
-    _: &'static Function,
-    _: &mut Vec<Expr>,
-) -> Result<ResultType, SqlError> {
+fn resolve(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Result<ResultType, SqlError> {
     Ok(int(1, false))
 }
 

@@ -53,7 +53,7 @@ fn limited<'a>(frame: &Frame<'_>, micros: i128) -> Evaluated<'a> {
     Ok(ValueRef::Time(Time(bound as i64).truncated(scale)))
 }
 
-fn resolve_timediff(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_timediff(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let scale = known_time_scale(&arguments[0]).max(known_time_scale(&arguments[1]));
     Ok(time_result(scale, true))
 }
@@ -101,7 +101,7 @@ fn timediff(frame: Frame<'_>) -> Evaluated<'_> {
 fn resolve_addtime(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let added = known_time_scale(&arguments[1]);
     Ok(match arguments[0].result.column_type.kind {
@@ -157,11 +157,7 @@ fn add<'a>(frame: &Frame<'a>, sign: i64) -> Evaluated<'a> {
     Ok(frame.keep(&text))
 }
 
-fn resolve_sec_to_time(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_sec_to_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let from = &arguments[0].result;
     let kind = from.column_type.kind;
     let scale = if kind.is_string() || kind.is_floating() { 6 } else { from.decimal_scale() };
@@ -186,11 +182,7 @@ fn micros_of(seconds: &Decimal) -> i128 {
     seconds.truncated(6).with_scale(6).mantissa().unwrap_or(far)
 }
 
-fn resolve_time_to_sec(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_time_to_sec(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(seconds_result(known_time_scale(&arguments[0])))
 }
 
@@ -199,7 +191,7 @@ fn time_to_sec(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(time.map_or(ValueRef::Null, |time| seconds_value(&frame.expr.result, time.0)))
 }
 
-fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let seconds = &arguments[2].result;
     let kind = seconds.column_type.kind;
     let scale = if kind.is_string() || kind.is_floating() { 6 } else { seconds.decimal_scale() };
@@ -220,7 +212,7 @@ fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
     limited(&frame, if hours < 0 { -magnitude } else { magnitude })
 }
 
-fn resolve_makedate(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_makedate(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(date_result(true))
 }
 
@@ -242,7 +234,7 @@ fn makedate(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(date_from_day_number(number).map_or(ValueRef::Null, ValueRef::Date))
 }
 
-fn resolve_period(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_period(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(super::typing::int(6, any_nullable(arguments)))
 }
 

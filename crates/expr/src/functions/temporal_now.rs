@@ -40,11 +40,7 @@ fn asked_scale(function: &Function, arguments: &[Expr]) -> Result<u8, SqlError> 
     }
 }
 
-fn resolve_now(
-    _: &Builder<'_>,
-    function: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_now(_: &Builder<'_>, function: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(datetime_result(asked_scale(function, arguments)?, false))
 }
 
@@ -69,7 +65,7 @@ fn utc_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
     scaled(&frame, utc(&frame))
 }
 
-fn resolve_curdate(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_curdate(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(ResultType::of(ColumnType::date(), false))
 }
 
@@ -84,7 +80,7 @@ fn utc_date(frame: Frame<'_>) -> Evaluated<'_> {
 fn resolve_curtime(
     _: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     Ok(time_result(asked_scale(function, arguments)?, false))
 }
@@ -122,7 +118,7 @@ pub(super) fn seconds_value<'a>(result: &ResultType, micros: i64) -> ValueRef<'a
 fn resolve_unix_timestamp(
     _: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     Ok(seconds_result(arguments.first().map_or(0, known_scale)))
 }
@@ -151,7 +147,7 @@ const SCALE_OF_VALUE: u8 = 39;
 fn resolve_from_unixtime(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     if arguments.len() > 1 {
         return Ok(super::temporal_text::format_result(builder, &arguments[1]));
@@ -192,11 +188,7 @@ fn from_unixtime(frame: Frame<'_>) -> Evaluated<'_> {
     super::temporal_text::formatted(&frame, moment, format)
 }
 
-fn resolve_convert_tz(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_convert_tz(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(datetime_result(known_scale(&arguments[0]), true))
 }
 

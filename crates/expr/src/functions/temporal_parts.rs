@@ -48,7 +48,7 @@ type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 
 macro_rules! resolve_parts {
     ($($name:ident = $length:literal;)*) => {$(
-        fn $name(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+        fn $name(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
             Ok(int($length, true))
         }
     )*};
@@ -63,7 +63,7 @@ resolve_parts! {
     resolve_8 = 8;
 }
 
-fn resolve_date(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_date(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(date_result(true))
 }
 
@@ -86,7 +86,7 @@ fn date(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(any_date(&frame)?.map_or(ValueRef::Null, |moment| ValueRef::Date(moment.date())))
 }
 
-fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(time_result(known_time_scale(&arguments[0]), true))
 }
 
@@ -94,7 +94,7 @@ fn time(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(frame.time(0)?.map_or(ValueRef::Null, ValueRef::Time))
 }
 
-fn resolve_timestamp(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_timestamp(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let scale = known_scale(&arguments[0]);
     let added = arguments.get(1).map_or(0, known_time_scale);
     Ok(datetime_result(scale.max(added), true))
@@ -195,7 +195,7 @@ fn to_days(frame: Frame<'_>) -> Evaluated<'_> {
     day_part(&frame, number)
 }
 
-fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(plain(super::typing::connection_text(builder, 9)))
 }
 
@@ -221,7 +221,7 @@ fn last_day(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(ValueRef::Date(Date::new(year, month, days_in_month(year, month))))
 }
 
-fn resolve_to_seconds(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_to_seconds(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(ResultType::integer_of_length(12, false, true))
 }
 

@@ -19,11 +19,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 type Resolved = Result<ResultType, SqlError>;
 type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 
-fn resolve_format(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_format(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(format_result(builder, &arguments[1]))
 }
 
@@ -89,11 +85,7 @@ fn time_format(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_str_to_date(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_str_to_date(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let Some(Value::Bytes(format)) = arguments[1].literal() else {
         return Ok(datetime_result(6, true));
     };

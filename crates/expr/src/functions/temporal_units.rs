@@ -19,7 +19,7 @@ static DIFFERENCE: Function = Function::new("timestampdiff", 2, 2, resolve_diffe
 fn resolve_extract(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(ResultType::integer_of_length(11, false, true))
 }
@@ -27,7 +27,7 @@ fn resolve_extract(
 fn resolve_difference(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(ResultType::integer_of_length(21, false, true))
 }

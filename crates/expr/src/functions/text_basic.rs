@@ -48,7 +48,7 @@ fn total_characters(arguments: &[Expr]) -> u64 {
 fn resolve_concat(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let characters = total_characters(arguments);
     joined_text(builder, function, arguments, characters)
@@ -71,7 +71,7 @@ fn concat(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_concat_ws(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let separators = arguments.len().saturating_sub(2) as u64;
     let characters =
@@ -97,7 +97,7 @@ fn concat_ws(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_substring(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     // The server counts the bytes of the longest text as if they were characters.
     let mut longest = argument_bytes(&arguments[0]);
@@ -147,11 +147,7 @@ fn substring(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Bytes(&rest[..end]))
 }
 
-fn resolve_left(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_left(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let mut characters = arguments[0].result.characters();
     match constant_integer(arguments.get(1)) {
         Some(count) => characters = characters.min(count.max(0).unsigned_abs()),
@@ -185,11 +181,7 @@ fn length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.text(0)?.map_or(ValueRef::Null, |text| ValueRef::Int(text.len() as i64)))
 }
 
-fn resolve_bit_length(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_bit_length(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(ResultType::integer_of_length(11, false, arguments[0].result.nullable))
 }
 
@@ -225,7 +217,7 @@ fn lower(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_trim(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let characters = arguments[0].result.characters();
     if arguments.len() > 1 {
@@ -234,8 +226,11 @@ fn resolve_trim(
     Ok(text_like(builder, &arguments[0], characters))
 }
 
-/// The text and what is trimmed from it.
-fn trim_operands<'a>(frame: &Frame<'a>) -> Result<Option<(&'a [u8], &'a [u8])>, SqlError> {
+/// A text and what is trimmed from it.
+type TrimOperands<'a> = (&'a [u8], &'a [u8]);
+
+/// The text and what is trimmed from it; `None` for NULL.
+fn trim_operands<'a>(frame: &Frame<'a>) -> Result<Option<TrimOperands<'a>>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(None) };
     let remove = if frame.count() > 1 { frame.text(1)? } else { Some(&b" "[..]) };
     Ok(remove.map(|remove| (text, remove)))
@@ -283,15 +278,16 @@ fn asked_characters(argument: &Expr) -> u64 {
 fn resolve_pad(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let characters = asked_characters(&arguments[1]);
     if arguments.len() < 3 {
         return Ok(text_like(builder, &arguments[0], characters));
     }
-    let count = arguments.remove(1);
-    let result = joined_text(builder, function, arguments, characters);
-    arguments.insert(1, count);
+    // The two texts are brought to one character set beside each other.
+    arguments.swap(1, 2);
+    let result = joined_text(builder, function, &mut arguments[..2], characters);
+    arguments.swap(1, 2);
     result
 }
 
@@ -361,11 +357,7 @@ fn packet_warning(frame: &Frame<'_>) -> Result<(), SqlError> {
     frame.context.warn(&codes::WARN_ALLOWED_PACKET_OVERFLOWED, &[&name, &limit])
 }
 
-fn resolve_repeat(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_repeat(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let characters = match constant_integer(arguments.get(1)) {
         Some(count) => {
             let count = count.max(0).unsigned_abs();
@@ -385,11 +377,7 @@ fn repeat(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&text.repeat(count)))
 }
 
-fn resolve_space(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_space(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(connection_text(builder, asked_characters(&arguments[0])))
 }
 

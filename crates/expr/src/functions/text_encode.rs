@@ -31,7 +31,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 type Resolved = Result<ResultType, SqlError>;
 
-fn resolve_hex(builder: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_hex(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let result = &arguments[0].result;
     let characters = match result.column_type.kind {
         TypeKind::BigInt => 2 * u64::from(result.text_length()),
@@ -69,7 +69,7 @@ fn hex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_unhex(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_unhex(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(plain(bytes(argument_bytes(&arguments[0]).div_ceil(2))))
 }
 
@@ -105,7 +105,7 @@ fn ord(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Int(value))
 }
 
-fn resolve_char(_: &Builder<'_>, _: &'static Function, arguments: &mut Vec<Expr>) -> Resolved {
+fn resolve_char(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     for argument in arguments.iter_mut() {
         if argument.is_hex_literal() {
             let taken = argument.clone();
@@ -128,7 +128,7 @@ fn char(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_conv(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_conv(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(connection_text(builder, 65))
 }
 
@@ -194,7 +194,7 @@ fn conv(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_to_base64(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let encoded = argument_bytes(&arguments[0]).div_ceil(3) * 4;
     let lines = encoded.saturating_sub(1) / 76;
@@ -225,11 +225,7 @@ fn to_base64(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_from_base64(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_from_base64(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(bytes(argument_bytes(&arguments[0]) * 3 / 4))
 }
 
@@ -270,11 +266,7 @@ fn from_base64(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
 }
 
-fn resolve_quote(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let characters = arguments[0].result.characters() * 2;
     let extra = if arguments[0].result.column_type.kind == TypeKind::Null { 4 } else { 2 };
     Ok(text_like(builder, &arguments[0], characters + extra))
@@ -299,7 +291,7 @@ fn quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_soundex(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     Ok(text_like(builder, &arguments[0], arguments[0].result.characters().max(4)))
 }
@@ -342,11 +334,7 @@ const FORMAT_PLACES_MAX: i64 = 38;
 /// Digits before the point of the largest DOUBLE.
 const DOUBLE_DIGITS: u64 = 310;
 
-fn resolve_format(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut Vec<Expr>,
-) -> Resolved {
+fn resolve_format(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let result = &arguments[0].result;
     let digits = match Domain::of(result) {
         Domain::Integer => u64::from(result.decimal_precision()),
@@ -395,7 +383,7 @@ fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(connection_text(builder, 64))
 }
 
@@ -407,7 +395,7 @@ fn collation(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(frame.result(0).collation().name().as_bytes()))
 }
 
-fn resolve_coercibility(_: &Builder<'_>, _: &'static Function, _: &mut Vec<Expr>) -> Resolved {
+fn resolve_coercibility(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
     Ok(int(10, false))
 }
 

@@ -27,7 +27,7 @@ type Resolved = Result<ResultType, SqlError>;
 fn resolve_locate(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let nullable = any_nullable(arguments);
     compared(builder, function, &mut arguments[..2])?;
@@ -95,11 +95,11 @@ fn instr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_replace(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
     let growth = lengths[2].saturating_sub(lengths[1]);
-    let most = if lengths[1] > 0 { lengths[0] / lengths[1] } else { 0 };
+    let most = lengths[0].checked_div(lengths[1]).unwrap_or(0);
     joined_text(builder, function, arguments, lengths[0] + most * growth)
 }
 
@@ -128,7 +128,7 @@ fn replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_insert(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let characters = arguments[0].result.characters() + arguments[3].result.characters();
     // The two texts are brought to one character set beside each other.
@@ -161,7 +161,7 @@ fn insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_field(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     if arguments.iter().all(|argument| argument.result.is_string()) {
         compared(builder, function, arguments)?;
@@ -207,7 +207,7 @@ fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_elt(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let values = &mut arguments[1..];
     let characters = values.iter().map(|v| v.result.characters()).max().unwrap_or(0);
@@ -230,7 +230,7 @@ fn elt(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_find_in_set(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     compared(builder, function, arguments)?;
     resolve_int_3(builder, function, arguments)
@@ -250,7 +250,7 @@ fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_substring_index(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let characters = arguments[0].result.characters();
     joined_text(builder, function, &mut arguments[..2], characters)
@@ -287,7 +287,7 @@ fn substring_index(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_strcmp(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     compared(builder, function, arguments)?;
     Ok(int(2, any_nullable(arguments)))
@@ -303,7 +303,7 @@ fn strcmp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_make_set(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let values = &mut arguments[1..];
     let commas = values.len() as u64 - 1;
@@ -332,7 +332,7 @@ fn make_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_export_set(
     builder: &Builder<'_>,
     function: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Resolved {
     let longest = arguments[1].result.characters().max(arguments[2].result.characters());
     let separator = arguments.get(3).map_or(1, |a| a.result.characters());

@@ -106,7 +106,7 @@ pub(crate) fn compared(
 pub(crate) fn resolve_double(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut Vec<Expr>,
+    _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(ResultType::double(true))
 }
@@ -115,7 +115,7 @@ pub(crate) fn resolve_double(
 pub(crate) fn resolve_text_like(
     builder: &Builder<'_>,
     _: &'static Function,
-    arguments: &mut Vec<Expr>,
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     Ok(text_like(builder, &arguments[0], arguments[0].result.characters()))
 }
@@ -126,7 +126,7 @@ macro_rules! resolve_ints {
         pub(crate) fn $name(
             _: &Builder<'_>,
             _: &'static Function,
-            arguments: &mut Vec<Expr>,
+            arguments: &mut [Expr],
         ) -> Result<ResultType, SqlError> {
             Ok(int($length, any_nullable(arguments)))
         }

@@ -151,7 +151,7 @@ impl FixedCodec {
 
     /// The inverse of `to_bits`.
     #[inline]
-    fn from_bits(self, bits: u64) -> ValueRef<'static> {
+    fn value_of_bits(self, bits: u64) -> ValueRef<'static> {
         match self {
             Self::Int(bytes) => ValueRef::Int(sign_extended(bits, usize::from(bytes))),
             Self::UInt(_) => ValueRef::UInt(bits),
@@ -209,7 +209,7 @@ impl FixedCodec {
             ]))),
             Self::Decimal { scale, .. } => ValueRef::Decimal(Decimal::from_le_bytes(bytes, scale)),
             Self::Bytes(_) => ValueRef::Bytes(bytes),
-            _ => self.from_bits(read_le(bytes)),
+            _ => self.value_of_bits(read_le(bytes)),
         }
     }
 
@@ -272,7 +272,7 @@ impl FixedCodec {
             Self::Bytes(_) => ValueRef::Bytes(bytes),
             _ => {
                 let bits = bytes.iter().fold(0, |bits, &byte| bits << 8 | u64::from(byte));
-                self.from_key_bits(bits)
+                self.value_of_key_bits(bits)
             }
         }
     }
@@ -289,13 +289,13 @@ impl FixedCodec {
             ValueRef::Bytes(_) => ValueRef::Null,
             _ => {
                 let bits = buffer[..width].iter().fold(0, |b, &byte| b << 8 | u64::from(byte));
-                self.from_key_bits(bits)
+                self.value_of_key_bits(bits)
             }
         }
     }
 
     #[inline]
-    fn from_key_bits(self, bits: u64) -> ValueRef<'static> {
+    fn value_of_key_bits(self, bits: u64) -> ValueRef<'static> {
         let bits = match self {
             Self::Int(_) | Self::Time { .. } => bits ^ 1 << (8 * self.width() - 1),
             Self::Float => {
@@ -305,6 +305,6 @@ impl FixedCodec {
             Self::Double => bits ^ if bits >> 63 == 1 { 1 << 63 } else { u64::MAX },
             _ => bits,
         };
-        self.from_bits(bits)
+        self.value_of_bits(bits)
     }
 }

@@ -8,7 +8,7 @@ pub const DAY_NUMBER_1970: i64 = 719_528;
 
 /// Whether February has 29 days. Year 0 is no leap year for MySQL.
 pub const fn is_leap_year(year: u32) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || (year % 400 == 0 && year != 0))
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || (year.is_multiple_of(400) && year != 0))
 }
 
 /// Days of a year.
@@ -90,7 +90,7 @@ impl WeekMode {
     /// From the number given to WEEK(), 0 to 7.
     pub fn from_number(mode: u32) -> Self {
         let monday_first = mode & 1 != 0;
-        let first_weekday = (mode & 4 != 0) != !monday_first;
+        let first_weekday = (mode & 4 != 0) == monday_first;
         Self { monday_first, week_year: mode & 2 != 0, first_weekday }
     }
 }
