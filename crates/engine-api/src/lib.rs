@@ -25,6 +25,6 @@ pub use schema::{
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
-    LockWait, RowBuffer, Savepoint, ScanDirection, ScanOptions, Statistics, Table, TableFinding,
-    Transaction, TransactionOptions,
+    LockWait, ReadGate, RowBuffer, Savepoint, ScanDirection, ScanOptions, Statistics, Table,
+    TableFinding, Transaction, TransactionOptions,
 };

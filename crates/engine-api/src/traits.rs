@@ -224,6 +224,13 @@ pub trait Engine: Send + Sync {
     fn status(&self) -> Vec<(&'static str, u64)>;
 }
 
+/// Holds back rows that go to the client before their statement has ended.
+pub trait ReadGate: Send {
+    /// Parks until everything that the transaction has seen up to now is durable. Cheap when it
+    /// is. Not cancellable.
+    fn wait_durable(&self) -> Result<()>;
+}
+
 /// A transaction. Dropping it without `commit` rolls it back.
 pub trait Transaction: Send {
     /// For the engine's own downcast.
@@ -248,6 +255,8 @@ pub trait Transaction: Send {
     fn rollback(self: Box<Self>) -> Result<()>;
     /// Parks until everything this transaction has seen is durable.
     fn wait_read_durable(&mut self) -> Result<()>;
+    /// What a part of an answer must pass before it leaves while its statement still reads.
+    fn read_gate(&mut self) -> Box<dyn ReadGate>;
     /// Changes the limit for later lock waits.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
 }

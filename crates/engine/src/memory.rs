@@ -16,7 +16,7 @@ mod table;
 use crate::memory::state::{DICTIONARY_TREE, Shared, State, Undo};
 use base::{IndexId, PageId, TableId, TreeId, TrxId};
 use engine_api::{
-    Capabilities, DuplicateKey, Engine, EngineError, Isolation, Result, Savepoint, Table,
+    Capabilities, DuplicateKey, Engine, EngineError, Isolation, ReadGate, Result, Savepoint, Table,
     TableDefinition, Transaction, TransactionOptions,
 };
 use std::any::Any;
@@ -100,6 +100,15 @@ impl Drop for MemoryTransaction {
     }
 }
 
+/// Nothing here is durable, so nothing waits.
+struct Open;
+
+impl ReadGate for Open {
+    fn wait_durable(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Transaction for MemoryTransaction {
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
@@ -147,6 +156,10 @@ impl Transaction for MemoryTransaction {
 
     fn wait_read_durable(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    fn read_gate(&mut self) -> Box<dyn ReadGate> {
+        Box::new(Open)
     }
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {

@@ -17,7 +17,8 @@ use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
 use btree::{Batch, EntryBuffer};
 use engine_api::{
-    EngineError, Isolation, Result, Savepoint, Transaction as ApiTransaction, TransactionOptions,
+    EngineError, Isolation, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
+    TransactionOptions,
 };
 use runtime::CancelToken;
 use std::any::Any;
@@ -297,6 +298,14 @@ impl Buffers {
     }
 }
 
+struct Gate(txn::ReadGate);
+
+impl ReadGate for Gate {
+    fn wait_durable(&self) -> Result<()> {
+        self.0.wait_durable().map_err(|error| from_txn(&error))
+    }
+}
+
 impl ApiTransaction for EngineTransaction {
     fn as_any_mut(&mut self) -> &mut dyn Any {
         self
@@ -342,6 +351,10 @@ impl ApiTransaction for EngineTransaction {
 
     fn wait_read_durable(&mut self) -> Result<()> {
         self.trx.wait_met_durable().map_err(|error| from_txn(&error))
+    }
+
+    fn read_gate(&mut self) -> Box<dyn ReadGate> {
+        Box::new(Gate(self.trx.read_gate()))
     }
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {

@@ -4,7 +4,7 @@ use crate::ExecError;
 use base::memory::MemoryAccount;
 use catalog::information_schema::SessionTables;
 use catalog::{Catalog, UserPrivileges};
-use engine_api::Transaction;
+use engine_api::{ReadGate, Transaction};
 use expr::EvalContext;
 use plan::physical::ResultColumn;
 use runtime::CancelToken;
@@ -39,8 +39,13 @@ pub struct Exec<'a> {
 
 /// Takes the rows of a result.
 pub trait RowSink {
-    /// Called once, before the first row.
-    fn begin(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError>;
+    /// Called once, before the first row. Rows that leave before the statement has ended must
+    /// pass the gate first.
+    fn begin(
+        &mut self,
+        columns: &[ResultColumn],
+        gate: Option<Box<dyn ReadGate>>,
+    ) -> Result<(), SqlError>;
     /// One row; values have the columns' types. May park while the client is slow.
     fn row(&mut self, values: &[ValueRef<'_>], columns: &[ResultColumn]) -> Result<(), SqlError>;
 }

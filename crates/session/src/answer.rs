@@ -1,5 +1,7 @@
 //! Answers on their way to the client: rows straight into the output buffer.
 
+use catalog::engine_error;
+use engine_api::ReadGate;
 use exec::RowSink;
 use plan::physical::ResultColumn;
 use std::io;
@@ -56,6 +58,9 @@ pub(crate) struct AnswerSink<'a> {
     outlet: &'a mut dyn Outlet,
     format: ResultFormat,
     columns: Vec<ColumnFormat>,
+    /// What rows pass that leave before the statement has ended: a client never sees a commit
+    /// that a crash may still take back.
+    gate: Option<Box<dyn ReadGate>>,
     scratch: Vec<u8>,
     /// Rows written.
     pub(crate) rows: u64,
@@ -119,6 +124,7 @@ impl<'a> AnswerSink<'a> {
             outlet,
             format,
             columns: Vec::new(),
+            gate: None,
             scratch: Vec::new(),
             rows: 0,
             begun: false,
@@ -130,6 +136,9 @@ impl<'a> AnswerSink<'a> {
         if self.out.len() < SEND_BYTES {
             return Ok(());
         }
+        if let Some(gate) = &self.gate {
+            gate.wait_durable().map_err(|error| engine_error(&error, ""))?;
+        }
         self.bytes_sent += self.out.len() as u64;
         let sent = self.outlet.send(self.out.bytes());
         self.out.clear();
@@ -138,7 +147,12 @@ impl<'a> AnswerSink<'a> {
 }
 
 impl RowSink for AnswerSink<'_> {
-    fn begin(&mut self, columns: &[ResultColumn]) -> Result<(), SqlError> {
+    fn begin(
+        &mut self,
+        columns: &[ResultColumn],
+        gate: Option<Box<dyn ReadGate>>,
+    ) -> Result<(), SqlError> {
+        self.gate = gate;
         let descriptions: Vec<_> =
             columns.iter().map(|column| describe(column, self.format.results)).collect();
         let pairs = columns.iter().zip(&descriptions);

@@ -326,7 +326,7 @@ impl Session {
     ) -> Result<Answer, Failure> {
         let format = self.result_format(protocol, false);
         let mut sink = AnswerSink::new(&mut self.out, outlet, format);
-        sink.begin(columns)?;
+        sink.begin(columns, None)?;
         let found_rows = rows.len() as u64;
         for row in &rows {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();

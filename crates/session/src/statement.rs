@@ -204,14 +204,16 @@ impl Session {
     fn finish(&mut self, result: Result<Answer, Failure>) -> Result<Answer, SqlError> {
         match result {
             Ok(answer) => self.end_statement(false).map(|()| answer),
-            Err(failure) if failure.transaction_ended => {
-                self.transaction_ended();
-                Err(failure.sql)
-            }
             Err(failure) => {
-                // The statement's own error is what the client must know.
-                let _outcome = self.end_statement(true);
-                Err(failure.sql)
+                // The statement's own error is what the client must know; without a log nobody
+                // is told anything more.
+                let waited = self.wait_read_durable();
+                if failure.transaction_ended {
+                    self.transaction_ended();
+                } else {
+                    let _outcome = self.end_statement(true);
+                }
+                waited.and(Err(failure.sql))
             }
         }
     }

@@ -137,11 +137,20 @@ impl Session {
         let _outcome = self.rollback();
     }
 
+    /// Waits until everything that was read is durable: before an answer, errors included
+    /// ("Duplicate entry" tells of a committed row).
+    pub(crate) fn wait_read_durable(&mut self) -> Result<(), SqlError> {
+        match self.transaction.engine() {
+            Some(open) => open.wait_read_durable().map_err(|error| engine_error(&error, "")),
+            None => Ok(()),
+        }
+    }
+
     /// After a statement: in autocommit mode its transaction ends. `failed` undoes it.
     pub(crate) fn end_statement(&mut self, failed: bool) -> Result<(), SqlError> {
         if self.transaction.explicit || !self.settings.autocommit {
-            if let (false, Some(open)) = (failed, self.transaction.engine()) {
-                return open.wait_read_durable().map_err(|error| engine_error(&error, ""));
+            if !failed {
+                self.wait_read_durable()?;
             }
             if self.transaction.open.is_none() && !self.transaction.explicit {
                 self.locks.release_all();

@@ -9,11 +9,13 @@
 //! * [`tables`], [`world`]: tables, and what the fibers of a life share.
 //! * [`client`], [`session`]: what a client does, and how engine and model hear of it.
 //! * [`life`]: lives and crashes of one seed.
+//! * [`large_answer`]: answers that leave in parts show only what is durable.
 //! * [`server_life`]: the same for the whole server, through [`wire_client`].
 
 pub mod campaign;
 pub mod client;
 pub mod command;
+pub mod large_answer;
 pub mod life;
 pub mod model;
 pub mod mutants;

@@ -143,6 +143,34 @@ pub fn run_seed(seed: u64, statements: u64) -> Result<(ServerCounts, u64), Strin
     Ok((counts, trace))
 }
 
+/// Starts the server of a seed in the running simulation; its address once it answers, and the
+/// event of its end.
+pub(crate) fn start_server(
+    seed: u64,
+    random: Random,
+    is_ready: Arc<AtomicBool>,
+) -> (Address, Arc<Event>) {
+    let (address, ready) = (Arc::new(Mutex::new(None)), Arc::new(Event::new()));
+    let surroundings = Simulated {
+        seed,
+        random: Mutex::new(random),
+        address: address.clone(),
+        ready: ready.clone(),
+        is_ready,
+    };
+    let ended = Arc::new(Event::new());
+    let told = ended.clone();
+    drop(runtime::spawn("server", move || {
+        if let Err(error) = serve::run_in(&serve_options(), &surroundings) {
+            panic!("violation: the server does not start: {error}");
+        }
+        told.set();
+    }));
+    ready.wait(WaitClass::Other, None);
+    let address = address.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    (address.expect("the server listens"), ended)
+}
+
 fn one_life(
     simulation: &mut Simulation,
     seed: u64,
@@ -153,25 +181,7 @@ fn one_life(
 ) -> Result<(), SimEnd> {
     let (ledger, is_ready) = (ledger.clone(), is_ready.clone());
     simulation.run(move || {
-        let (address, ready) = (Arc::new(Mutex::new(None)), Arc::new(Event::new()));
-        let surroundings = Simulated {
-            seed,
-            random: Mutex::new(random.fork()),
-            address: address.clone(),
-            ready: ready.clone(),
-            is_ready,
-        };
-        let ended = Arc::new(Event::new());
-        let told = ended.clone();
-        drop(runtime::spawn("server", move || {
-            if let Err(error) = serve::run_in(&serve_options(), &surroundings) {
-                panic!("violation: the server does not start: {error}");
-            }
-            told.set();
-        }));
-        ready.wait(WaitClass::Other, None);
-        let address = address.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let address = address.expect("the server listens");
+        let (address, ended) = start_server(seed, random.fork(), is_ready);
         check_all(&address, &ledger);
         set_up(&address, &ledger);
         if let Ending::InWork(left) = ending {

@@ -257,7 +257,27 @@ impl WireClient {
         self.answer(true)
     }
 
+    /// Runs a statement with the text protocol and hands out each row as it comes.
+    pub fn query_each(
+        &mut self,
+        sql: &str,
+        each: &mut dyn FnMut(Row),
+    ) -> Result<Answer, ClientError> {
+        self.command(3, sql.as_bytes())?;
+        self.answer_each(false, each)
+    }
+
     fn answer(&mut self, is_binary: bool) -> Result<Answer, ClientError> {
+        let mut rows = Vec::new();
+        let answer = self.answer_each(is_binary, &mut |row| rows.push(row))?;
+        Ok(Answer { rows, ..answer })
+    }
+
+    fn answer_each(
+        &mut self,
+        is_binary: bool,
+        each: &mut dyn FnMut(Row),
+    ) -> Result<Answer, ClientError> {
         let first = self.packet()?;
         check_error(&first)?;
         let mut fields = Fields(&first);
@@ -274,13 +294,12 @@ impl WireClient {
         if !self.deprecate_eof {
             self.packet()?;
         }
-        let mut answer = Answer::default();
         loop {
             let packet = self.packet()?;
             check_error(&packet)?;
             // A row longer than 16 MiB does not exist here, so 0xfe always ends the result.
             if packet.first() == Some(&0xfe) {
-                return Ok(answer);
+                return Ok(Answer::default());
             }
             let mut fields = Fields(&packet);
             let row = match is_binary {
@@ -290,7 +309,7 @@ impl WireClient {
             if !fields.0.is_empty() {
                 return broken("bytes behind a row", &packet);
             }
-            answer.rows.push(row);
+            each(row);
         }
     }
 }

@@ -32,6 +32,6 @@ pub use image::{BeforeImage, LoggedUndo, NewUndo};
 pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
 pub use owner::Owner;
 pub use system::{PurgeBatch, TransactionSystem, TxnError, TxnOptions};
-pub use transaction::{Transaction, UndoPosition};
+pub use transaction::{ReadGate, Transaction, UndoPosition};
 pub use undo::{UndoRecord, UndoSpace};
 pub use version::{Reader, Seen, WordState};

@@ -9,7 +9,8 @@ use crate::undo::Chunks;
 use crate::version::{Reader, Seen, WordState};
 use base::{Lsn, TreeId, TrxId};
 use std::sync::Arc;
-use wal::{LsnRange, RecordBuilder, RecordKind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use wal::{LsnRange, RecordBuilder, RecordKind, Wal};
 
 /// A transaction. It must be ended by [`Transaction::commit`] or, after its changes were undone,
 /// [`Transaction::end_rollback`]; dropping one that has changes is a broken invariant.
@@ -25,7 +26,8 @@ pub struct Transaction {
     undo_count: u64,
     chunks: Chunks,
     held: HeldLocks,
-    met: Lsn,
+    /// Highest commit timestamp met; shared with [`ReadGate`]s, written only here.
+    met: Arc<AtomicU64>,
     has_delete_marks: bool,
 }
 
@@ -36,6 +38,32 @@ pub struct UndoPosition {
     pub word: u64,
     /// Start of the log record of the change before; what a compensation record names.
     pub undo_next: Lsn,
+}
+
+/// Holds back what a transaction has read until it is durable (room invariant 3).
+#[derive(Debug)]
+pub struct ReadGate {
+    met: Arc<AtomicU64>,
+    wal: Arc<Wal>,
+}
+
+impl ReadGate {
+    /// Parks until everything that the transaction has met up to now is durable; a comparison of
+    /// two numbers when it is. Not cancellable.
+    pub fn wait_durable(&self) -> Result<(), TxnError> {
+        if base::mutant!("answer_before_durable") {
+            return Ok(());
+        }
+        wait_durable(&self.wal, Lsn::new(self.met.load(Ordering::Acquire)))
+    }
+}
+
+fn wait_durable(wal: &Wal, met: Lsn) -> Result<(), TxnError> {
+    if met > wal.durable() {
+        base::probe!("txn.read_waits_for_log");
+        wal.wait_durable(met)?;
+    }
+    Ok(())
 }
 
 impl std::fmt::Debug for Transaction {
@@ -58,7 +86,7 @@ impl Transaction {
             undo_count: 0,
             chunks: Chunks::new(),
             held: HeldLocks::new(),
-            met: Lsn::ZERO,
+            met: Arc::new(AtomicU64::new(0)),
             has_delete_marks: false,
         }
     }
@@ -163,7 +191,12 @@ impl Transaction {
         (flags, word, payload): (u8, u64, &[u8]),
         older: &mut Vec<u8>,
     ) -> Seen {
-        self.system.undo.version(reader, flags, word, payload, older, &mut self.met)
+        let mut met = Lsn::ZERO;
+        let seen = self.system.undo.version(reader, flags, word, payload, older, &mut met);
+        if met > Lsn::ZERO {
+            self.meet(met);
+        }
+        seen
     }
 
     /// Who wrote `word`; a commit is remembered as met.
@@ -171,22 +204,32 @@ impl Transaction {
     pub fn word_state(&mut self, word: u64) -> WordState {
         let state = self.system.undo.word_state(word, self.header);
         if let WordState::Committed(at) = state {
-            self.met = self.met.max(at);
+            self.meet(at);
         }
         state
     }
 
+    /// A commit was met. Nobody else writes the cell, so no read-modify-write is needed.
+    #[inline]
+    fn meet(&mut self, at: Lsn) {
+        if at.get() > self.met.load(Ordering::Relaxed) {
+            self.met.store(at.get(), Ordering::Release);
+        }
+    }
+
     /// Highest commit timestamp met: what must be durable before an answer leaves.
     pub fn met(&self) -> Lsn {
-        self.met
+        Lsn::new(self.met.load(Ordering::Relaxed))
     }
 
     /// Parks until everything met is durable. Not cancellable.
     pub fn wait_met_durable(&self) -> Result<(), TxnError> {
-        if self.met > self.system.wal.durable() {
-            self.system.wal.wait_durable(self.met)?;
-        }
-        Ok(())
+        wait_durable(&self.system.wal, self.met())
+    }
+
+    /// What parts of an answer pass through that leave while the statement still reads.
+    pub fn read_gate(&self) -> ReadGate {
+        ReadGate { met: self.met.clone(), wal: self.system.wal.clone() }
     }
 
     /// Takes an explicit lock. Held to the end of the transaction.
@@ -331,7 +374,7 @@ impl Transaction {
             runtime::yield_now();
         }
         let timestamp = self.system.publish_end(self.header, record)?;
-        self.met = self.met.max(timestamp);
+        self.meet(timestamp);
         if self.has_delete_marks && self.undo_count > 0 {
             let chunks = std::mem::take(&mut self.chunks);
             self.system.queue_purge(timestamp, self.last_undo, chunks);

@@ -21,7 +21,7 @@ pub fn run(
 ) -> Result<Outcome, ExecError> {
     let mut insert = Inserter::new(exec, plan)?;
     if !plan.returning.is_empty() {
-        sink.begin(&plan.returning_columns)?;
+        sink.begin(&plan.returning_columns, Some(exec.transaction.read_gate()))?;
     }
     match &plan.source {
         InsertRows::Values(rows) => {

@@ -34,7 +34,7 @@ pub fn run_statement(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
     let columns: &[ResultColumn] = query.columns();
-    sink.begin(columns)?;
+    sink.begin(columns, Some(exec.transaction.read_gate()))?;
     let mut sent = 0;
     let hidden = run_query(exec, query, &[], &mut |_, values| {
         sent += 1;

@@ -16,6 +16,13 @@ pub struct PaperEngine {
 }
 
 struct PaperTransaction;
+struct NoGate;
+
+impl ReadGate for NoGate {
+    fn wait_durable(&self) -> Result<()> {
+        Ok(())
+    }
+}
 
 impl Transaction for PaperTransaction {
     fn as_any_mut(&mut self) -> &mut dyn Any {
@@ -45,6 +52,9 @@ impl Transaction for PaperTransaction {
     }
     fn wait_read_durable(&mut self) -> Result<()> {
         Ok(())
+    }
+    fn read_gate(&mut self) -> Box<dyn ReadGate> {
+        Box::new(NoGate)
     }
     fn set_lock_wait_timeout(&mut self, _: Duration) {}
 }
