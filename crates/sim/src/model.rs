@@ -14,6 +14,9 @@
 //! 4. After a crash each transaction is there as a whole or not at all; acknowledged ones (and
 //!    those that somebody saw and was allowed to tell) are there, rolled back ones and those whose
 //!    commit was never called are not, and the survivors are a prefix as in 2.
+//! 5. Who was allowed to tell what it saw has told of the writers of just that. A covering scan
+//!    sees a key of the index, not the row: it tells of whoever put that key there, and not of
+//!    those who have changed the row since and left the key as it was. They may still be lost.
 //!
 //! Nothing in here knows how the engine works.
 
@@ -95,7 +98,7 @@ pub struct Snapshot {
     begin: Moment,
     end: Moment,
     seen: BTreeMap<Trx, bool>,
-    /// Writers of what was actually read.
+    /// Writers of what was actually read (rule 5).
     met: BTreeSet<Trx>,
 }
 
@@ -289,10 +292,12 @@ impl Model {
         what: &str,
         is_match: impl Fn(Option<&[u8]>) -> bool,
     ) -> Result<(), Violation> {
-        let index = self.judge_read(snapshot, table, key, what, is_match)?;
+        let index = self.judge_read(snapshot, table, key, what, &is_match)?;
         let chain = self.tables[table].get(key);
         if let Some((index, chain)) = index.zip(chain) {
-            snapshot.met.insert(chain.versions[index].trx);
+            let before = chain.versions[..index].iter().rev();
+            let alike = before.take_while(|version| is_match(version.row.as_deref())).count();
+            snapshot.met.insert(chain.versions[index - alike].trx);
         }
         Ok(())
     }

@@ -25,3 +25,18 @@ fn a_seed_of_the_engine_replays_event_by_event() {
         assert_eq!(run(seed), run(seed));
     }
 }
+
+/// Seeds that have found something, each with its operations; they stay.
+const FOUND: [(u64, u64); 1] = [
+    // A reader told of an index key by a covering scan; the model took it for the row.
+    (791, 2_000),
+];
+
+#[test]
+fn seeds_that_found_something_pass() {
+    let subject = subjects::by_name("gannet").expect("it exists");
+    for (seed, operations) in FOUND {
+        let ran = campaign::run_caught(&subject, seed, operations);
+        ran.unwrap_or_else(|failure| panic!("{failure}"));
+    }
+}

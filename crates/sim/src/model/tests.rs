@@ -125,3 +125,31 @@ fn weak_promises_lose_a_suffix_only() {
     assert!(after(&[(OTHER, "2")], true).is_err(), "not a prefix");
     assert!(after(&[(KEY, "1")], false).is_err(), "the process end loses nothing");
 }
+
+#[test]
+fn a_key_of_an_index_tells_of_its_writer_only() {
+    let mut model = Model::new(1);
+    for text in ["a1", "b2", "b3"] {
+        let trx = model.begin(Promise::Nothing);
+        model.write(trx, 0, KEY, row(text));
+        model.commit_called(trx);
+        model.commit_returned(trx);
+    }
+    let reader = model.begin(Promise::Power);
+    let begin = model.tick();
+    let mut snapshot = model.snapshot(reader, begin);
+    let has_b = |row: Option<&[u8]>| row.is_some_and(|row| row.starts_with(b"b"));
+    model.observe_if(&mut snapshot, 0, KEY, "b", has_b).expect("the newest");
+    model.tell(&snapshot);
+    let after = |text| model.clone().recovered(&found(&[(KEY, text)]), true);
+    after("b3").expect("all of them");
+    after("b2").expect("the last one was not told of, its index key is that of the one before");
+    assert!(after("a1").is_err(), "the one that made the key was told of");
+    let begin = model.tick();
+    let mut snapshot = model.snapshot(reader, begin);
+    model.observe(&mut snapshot, 0, KEY, row("b3")).expect("the newest");
+    model.tell(&snapshot);
+    let after = |text| model.clone().recovered(&found(&[(KEY, text)]), true);
+    after("b3").expect("all of them");
+    assert!(after("b2").is_err(), "the row itself was told");
+}
