@@ -11,6 +11,7 @@ mod invariant;
 pub mod memory;
 pub mod metrics;
 pub mod mutant;
+pub mod primitives;
 pub mod probe;
 mod random;
 

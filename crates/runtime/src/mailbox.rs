@@ -9,8 +9,8 @@
 //! 3. A mailbox is never freed. It goes back to a pool and serves a later worker; fiber numbers
 //!    continue, so a message for a fiber of the former worker fits no fiber of the later one.
 
+use base::primitives::{self, AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence, lock};
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 
 /// Names a fiber of one worker: slot and the number of its use.
@@ -48,13 +48,11 @@ pub(crate) enum Message {
 
 /// See the head of the file.
 pub(crate) struct Mailbox {
-    queue: Mutex<Vec<Message>>,
+    queue: primitives::Mutex<Vec<Message>>,
     filled: AtomicBool,
     sleeping: AtomicBool,
     wake_descriptor: AtomicI32,
     next_generation: AtomicU32,
-    /// Ready fibers and connections of the worker, as of its last turn.
-    pub(crate) load: AtomicU32,
     /// The quiescent epoch that the worker has passed, or [`OFFLINE`].
     pub(crate) passed_epoch: AtomicU64,
 }
@@ -73,12 +71,11 @@ impl Mailbox {
 
     fn new() -> Self {
         Self {
-            queue: Mutex::new(Vec::new()),
+            queue: primitives::Mutex::new(Vec::new()),
             filled: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
             wake_descriptor: AtomicI32::new(-1),
             next_generation: AtomicU32::new(1),
-            load: AtomicU32::new(0),
             passed_epoch: AtomicU64::new(OFFLINE),
         }
     }
@@ -88,7 +85,6 @@ impl Mailbox {
         self.sleeping.store(false, Ordering::SeqCst);
         self.passed_epoch.store(OFFLINE, Ordering::SeqCst);
         self.take_into(&mut Vec::new());
-        self.load.store(0, Ordering::Relaxed);
         POOL.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 
@@ -117,12 +113,20 @@ impl Mailbox {
 
     /// Sends one message from any thread.
     pub(crate) fn send(&self, message: Message) {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(message);
+        lock(&self.queue).push(message);
         self.filled.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Wakes the owner if it sleeps and nobody else wakes it already; true if so.
+    pub(crate) fn wake(&self) -> bool {
         fence(Ordering::SeqCst);
-        if self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst) {
+        let wakes =
+            self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst);
+        if wakes {
             self.write_wake_descriptor();
         }
+        wakes
     }
 
     #[cold]
@@ -144,7 +148,7 @@ impl Mailbox {
     /// Moves all waiting messages, oldest first, into an empty vector. Only the owner calls this.
     pub(crate) fn take_into(&self, messages: &mut Vec<Message>) {
         debug_assert!(messages.is_empty());
-        let mut queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut queue = lock(&self.queue);
         self.filled.store(false, Ordering::SeqCst);
         std::mem::swap(&mut *queue, messages);
     }

@@ -227,6 +227,18 @@ impl Worker {
             // Invariant 5; whoever joins it is told that the runtime is ending.
             return FiberId { slot: u32::MAX, generation: 0 };
         }
+        let slot = self.slot(self.prepare(name, home, body));
+        self.make_ready(slot, false);
+        slot.id()
+    }
+
+    /// A new fiber that is not queued: the caller runs it at once.
+    pub(crate) fn prepare<F: FnOnce() + 'static>(
+        &self,
+        name: &'static str,
+        home: usize,
+        body: F,
+    ) -> u32 {
         let stack = self.stacks.borrow_mut().take().expect("memory for a fiber's stack");
         let index = self.take_slot();
         let slot = self.slot(index);
@@ -243,8 +255,8 @@ impl Worker {
         slot.unparked.set(false);
         *slot.coroutine.borrow_mut() = Some(coroutine);
         self.live.set(self.live.get() + 1);
-        self.make_ready(slot, false);
-        slot.id()
+        slot.state.set(FiberState::Ready);
+        index
     }
 
     fn take_slot(&self) -> u32 {

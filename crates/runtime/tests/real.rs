@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// How long a test waits for what must happen at some time; only a failure takes so long.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 fn each_loop(test: impl Fn(&Runtime)) {
     for ring in [Ring::Uring, Ring::Fallback] {
         let config = Config { workers: 2, ring, ..Config::default() };
@@ -523,42 +526,135 @@ impl Connection for Burner {
     }
 }
 
+/// Connections go to the workers in turn; all but every second one stay idle, so one worker has
+/// everything to do until the other takes over some. How soon depends on the machine, so the
+/// clients go on until it has happened.
 #[test]
 fn connections_move_to_a_worker_with_less_to_do() {
+    const ENOUGH: u64 = 20;
     each_loop(|runtime| {
         runtime.run(|| {
             let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address"));
             let served = runtime::net::serve(listener.expect("bound"), |_, _| {
                 Box::new(Burner { is_new: true })
             });
-            // Connections go to the workers in turn; only every second one has anything to do.
+            let runs = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let streams: Vec<_> = (0..48)
                 .map(|_| runtime::net::connect(served.address()).expect("accepted"))
                 .collect();
-            let clients: Vec<_> = streams
-                .into_iter()
-                .enumerate()
-                .map(|(n, mut stream)| {
-                    runtime::spawn("client", move || {
-                        let mut runs = [0u64; 2];
-                        for _ in 0..if n % 2 == 0 { 20 } else { 0 } {
-                            stream.write_all(b"request").expect("the server listens");
-                            let mut worker = [0];
-                            assert_eq!(stream.read(&mut worker).expect("an answer"), 1);
-                            runs[worker[0] as usize] += 1;
-                        }
-                        runs
-                    })
-                })
-                .collect();
-            let mut total = [0; 2];
-            for client in clients {
-                let runs = client.join().expect("no panic");
-                total = [total[0] + runs[0], total[1] + runs[1]];
+            let late = runtime::now() + PATIENCE;
+            let mut idle = Vec::new();
+            let mut clients = Vec::new();
+            for (n, mut stream) in streams.into_iter().enumerate() {
+                if n % 2 == 1 {
+                    idle.push(stream);
+                    continue;
+                }
+                let runs = runs.clone();
+                clients.push(runtime::spawn("client", move || {
+                    let is_enough = |k: usize| runs[k].load(Ordering::Relaxed) >= ENOUGH;
+                    while !(is_enough(0) && is_enough(1)) && runtime::now() < late {
+                        stream.write_all(b"request").expect("the server listens");
+                        let mut worker = [0];
+                        assert_eq!(stream.read(&mut worker).expect("an answer"), 1);
+                        runs[worker[0] as usize].fetch_add(1, Ordering::Relaxed);
+                    }
+                }));
             }
-            assert_eq!(total[0] + total[1], 480);
-            assert!(total[0] > 20 && total[1] > 20, "both work: {total:?}");
+            clients.into_iter().for_each(|client| client.join().expect("no panic"));
+            let runs = [0, 1].map(|k| runs[k].load(Ordering::Relaxed));
+            assert!(runs.iter().all(|&runs| runs >= ENOUGH), "both work: {runs:?}");
+            drop(idle);
             served.stop();
         });
     });
+}
+
+/// Greets with the number of its worker, and then keeps its worker busy, without any call of the
+/// runtime, until another connection was served too or it is tired of waiting.
+struct Dependent {
+    is_new: bool,
+    served: Arc<AtomicU64>,
+}
+
+impl Connection for Dependent {
+    fn run(&mut self, stream: &mut Stream) -> Next {
+        if !std::mem::take(&mut self.is_new) {
+            match stream.read(&mut [0; 16]) {
+                Ok(0) | Err(_) => return Next::Close,
+                Ok(_) => {}
+            }
+            let start = std::time::Instant::now();
+            let former = self.served.fetch_add(1, Ordering::SeqCst);
+            while self.served.load(Ordering::SeqCst) < former / 2 * 2 + 2
+                && start.elapsed() < Duration::from_millis(100)
+            {
+                std::hint::spin_loop();
+            }
+        }
+        stream.write_all(&[runtime::current_worker() as u8]).expect("the client reads");
+        Next::WaitReadable { timeout: None }
+    }
+}
+
+/// Two connections of one worker have something to read at once, and the first one run keeps the
+/// worker busy: the other worker, which sleeps, takes over the second one. The kernel may tell of
+/// the two requests one after the other, so this is tried until it happens.
+#[test]
+fn a_sleeping_worker_takes_over_what_stands_behind_a_busy_fiber() {
+    each_loop(|runtime| {
+        let served = Arc::new(AtomicU64::new(0));
+        let address = runtime.run(move || {
+            let listener = Listener::tcp("127.0.0.1:0".parse().expect("an address"));
+            let handle = runtime::net::serve(listener.expect("bound"), move |_, _| {
+                Box::new(Dependent { is_new: true, served: served.clone() })
+            });
+            handle.address().clone()
+        });
+        let Address::Tcp(address) = address else { panic!("a TCP address was bound") };
+        let start = std::time::Instant::now();
+        while !both_workers_serve(runtime, address) {
+            assert!(start.elapsed() < PATIENCE, "nobody took over the other connection");
+        }
+    });
+}
+
+/// One try; true when each worker served one of the two requests.
+fn both_workers_serve(runtime: &Runtime, address: std::net::SocketAddr) -> bool {
+    use std::io::{Read, Write};
+    let answer = |stream: &mut std::net::TcpStream| {
+        let mut worker = [0];
+        stream.read_exact(&mut worker).expect("an answer");
+        usize::from(worker[0])
+    };
+    // Of three connections two are on the same worker.
+    let mut streams = [(); 3].map(|()| {
+        let mut stream = std::net::TcpStream::connect(address).expect("accepted");
+        (answer(&mut stream), stream)
+    });
+    streams.sort_by_key(|(worker, _)| *worker);
+    let first = usize::from(streams[0].0 != streams[1].0);
+    let (home, pair) = (streams[first].0, &mut streams[first..first + 2]);
+    let (started, starts) = std::sync::mpsc::channel();
+    let (sent, send) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            runtime.run(move || {
+                let busy = runtime::spawn_on(home, "busy", move || {
+                    runtime::sleep(Duration::from_millis(1));
+                    started.send(()).expect("the test waits");
+                    send.recv_timeout(PATIENCE).expect("the test sends");
+                    std::thread::sleep(Duration::from_millis(5));
+                });
+                busy.join().expect("no panic");
+            });
+        });
+        starts.recv_timeout(PATIENCE).expect("the worker runs");
+        for (_, stream) in pair.iter_mut() {
+            stream.write_all(b"request").expect("the server listens");
+        }
+        sent.send(()).expect("the worker waits");
+        let workers = [0, 1].map(|n| answer(&mut pair[n].1));
+        workers[0] != workers[1]
+    })
 }

@@ -1,16 +1,19 @@
 //! The workers of one runtime: start, main loop, end.
 
+use super::backlog::Backlog;
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
-use super::net::Connections;
-use crate::clock::{Instant, monotonic_nanos, ticks, ticks_per_microsecond};
+use super::net::{Connections, Task};
+use super::turn::{Pace, turn};
+use crate::clock::{Instant, ticks_per_microsecond};
 use crate::join::Packet;
 use crate::mailbox::{Mailbox, Message, NewFiber};
 use crate::quiescent::Epoch;
 use crate::signal::{Arrived, Signal};
 use crate::worker::{self, Installed, Twin, Worker};
 use base::Random;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -63,10 +66,11 @@ impl Default for Config {
 
 /// What the workers of one runtime share.
 pub(crate) struct Group {
-    mailboxes: Vec<&'static Mailbox>,
+    pub(super) mailboxes: Vec<&'static Mailbox>,
+    backlogs: Vec<Backlog<Box<Task>>>,
     pub(crate) epoch: Epoch,
     pub(crate) helpers: Helpers,
-    spin_micros: u64,
+    pub(super) spin_micros: u64,
     arrived: Arrived,
 }
 
@@ -88,14 +92,30 @@ impl Group {
         &self.arrived
     }
 
-    /// The worker with the least to do, if it has much less to do than this one.
-    pub(crate) fn better_worker(&self, here: &Worker, ready: usize) -> Option<usize> {
-        if ready < 4 || self.mailboxes.len() == 1 {
-            return None;
-        }
-        let loads = self.mailboxes.iter().map(|mailbox| mailbox.load.load(Ordering::Relaxed));
-        let (number, load) = loads.enumerate().min_by_key(|&(_, load)| load)?;
-        (number != here.number && load as usize * 2 + 3 < ready).then_some(number)
+    /// The other workers, beginning with the next one.
+    fn others(&self, number: usize) -> impl Iterator<Item = usize> {
+        let count = self.mailboxes.len();
+        (1..count).map(move |distance| (number + distance) % count)
+    }
+
+    /// Wakes one other worker, if one sleeps, so that it steals.
+    pub(super) fn wake_another(&self, number: usize) {
+        self.others(number).any(|other| self.mailboxes[other].wake());
+    }
+
+    /// Whether another worker has a backlog.
+    pub(super) fn is_backlog_elsewhere(&self, number: usize) -> bool {
+        self.others(number).any(|other| self.backlogs[other].len() > 0)
+    }
+
+    /// The older half of the backlog of a worker that has one.
+    pub(super) fn steal(
+        &self,
+        number: usize,
+        leave: impl Fn(&mut Box<Task>) -> Option<u32>,
+    ) -> VecDeque<Box<Task>> {
+        let stolen = self.others(number).map(|other| self.backlogs[other].steal(&leave));
+        stolen.filter(|stolen| !stolen.is_empty()).next().unwrap_or_default()
     }
 }
 
@@ -104,13 +124,18 @@ pub(crate) struct RealTwin {
     pub(crate) group: Arc<Group>,
     pub(crate) event_loop: EventLoop,
     pub(crate) connections: Connections,
+    pub(super) pace: Pace,
     random: RefCell<Random>,
-    failed_spins: Cell<u32>,
 }
 
 impl RealTwin {
     pub(crate) fn random_u64(&self) -> u64 {
         self.random.borrow_mut().next_u64()
+    }
+
+    /// The connections that wait for their turn on this worker.
+    pub(super) fn backlog(&self, worker: &Worker) -> &Backlog<Box<Task>> {
+        &self.group.backlogs[worker.number]
     }
 
     pub(crate) fn connection_timer(&self, worker: &Worker, place: u32, now: Instant) {
@@ -160,6 +185,7 @@ impl Runtime {
         }
         let group = Arc::new(Group {
             mailboxes,
+            backlogs: (0..count).map(|_| Backlog::new()).collect(),
             epoch: Epoch::new(),
             helpers: Helpers::new(config.helper_threads.max(1)),
             spin_micros: config.spin_micros,
@@ -273,8 +299,8 @@ fn worker_thread(
         group,
         event_loop,
         connections: Connections::new(),
+        pace: Pace::new(),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
-        failed_spins: Cell::new(0),
     };
     let worker = Box::new(Worker::new(number, mailbox, config.stack_bytes, Twin::Real(twin)));
     let _installed = Installed::new(&worker);
@@ -286,87 +312,6 @@ fn worker_thread(
     end_worker(&worker, real);
 }
 
-/// One turn of the loop: what is ready, then what has happened, then perhaps sleep.
-fn turn(worker: &Worker, real: &RealTwin) {
-    worker.next_turn();
-    worker.take_messages();
-    if worker.is_stopping() {
-        return;
-    }
-    run_ready(worker);
-    worker.deferred.pass_point(worker);
-    worker.deferred.collect(real.group.mailboxes.iter().copied());
-    let ready = worker.ready_count();
-    worker.mailbox.load.store(ready as u32, Ordering::Relaxed);
-    worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
-    if ready > 0 || worker.has_ready() || worker.mailbox.is_filled() {
-        real.event_loop.poll(worker, None);
-    } else if !spin(worker, real) {
-        sleep(worker, real);
-    }
-}
-
-/// Fibers run between two looks at what has happened, at most.
-const FIBERS_PER_TURN: u32 = 64;
-
-/// Runs ready fibers for one slice, so that completions are looked at often enough.
-fn run_ready(worker: &Worker) {
-    let mut count = 0;
-    while let Some(slot) = worker.pop_ready() {
-        worker.run_fiber(slot);
-        count += 1;
-        if count == FIBERS_PER_TURN || (count % 4 == 0 && worker.is_turn_over()) {
-            break;
-        }
-    }
-}
-
-/// After this many spins without success only every 32nd sleep is preceded by one.
-const FAILED_SPINS_MAX: u32 = 8;
-
-/// Looks for work for a short time; true when some came.
-fn spin(worker: &Worker, real: &RealTwin) -> bool {
-    real.event_loop.poll(worker, None);
-    if worker.has_ready() {
-        return true;
-    }
-    let failed = real.failed_spins.get();
-    let micros = real.group.spin_micros;
-    if micros == 0 || (failed > FAILED_SPINS_MAX && !failed.is_multiple_of(32)) {
-        real.failed_spins.set(failed.wrapping_add(1));
-        return false;
-    }
-    let end = ticks() + micros * ticks_per_microsecond();
-    while ticks() < end {
-        if worker.mailbox.is_filled() || real.event_loop.has_completions() {
-            real.event_loop.poll(worker, None);
-            real.failed_spins.set(0);
-            return true;
-        }
-        for _ in 0..16 {
-            std::hint::spin_loop();
-        }
-    }
-    real.failed_spins.set(failed.wrapping_add(1));
-    false
-}
-
-fn sleep(worker: &Worker, real: &RealTwin) {
-    if !worker.mailbox.begin_sleep() {
-        return;
-    }
-    worker.tidy_up();
-    Epoch::go_offline(worker.mailbox);
-    let now = monotonic_nanos();
-    let until_timer =
-        worker.next_deadline().map_or(u64::MAX, |it| it.as_nanos().saturating_sub(now));
-    // Somebody has to look again when the other workers have passed the epoch.
-    let limit = if worker.deferred.is_empty() { u64::MAX } else { 1_000_000 };
-    real.event_loop.poll(worker, Some(until_timer.min(limit)));
-    real.group.epoch.go_online(worker.mailbox);
-    worker.mailbox.end_sleep();
-}
-
 /// Waits for what the kernel still does with fibers' memory, then unwinds the fibers.
 fn end_worker(worker: &Worker, real: &RealTwin) {
     real.event_loop.cancel_polls(worker);
@@ -375,7 +320,7 @@ fn end_worker(worker: &Worker, real: &RealTwin) {
         real.event_loop.poll(worker, Some(1_000_000));
     }
     worker.halt();
-    real.connections.close_all();
+    real.connections.close_all(real.backlog(worker));
     Epoch::go_offline(worker.mailbox);
 }
 

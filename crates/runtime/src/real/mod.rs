@@ -1,5 +1,6 @@
 //! The real twin: a worker thread per core, each with an event loop.
 
+mod backlog;
 mod epoll;
 mod event_loop;
 mod file;
@@ -7,6 +8,7 @@ mod group;
 mod helpers;
 mod net;
 mod service;
+mod turn;
 mod uring;
 
 pub(crate) use file::RealFile;

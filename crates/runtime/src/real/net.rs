@@ -1,19 +1,23 @@
 //! Sockets of the real twin: non-blocking calls first, the event loop when they would block.
 
+use super::backlog::Backlog;
 use super::event_loop::{EventLoop, SEQUENCE_MASK, Token};
 use super::group::{RealTwin, errno};
 use crate::clock::Instant;
-use crate::mailbox::Message;
-use crate::mailbox::NewFiber;
 use crate::net::{Address, Connection, Next, Stream};
 use crate::park::{WaitClass, Wake};
 use crate::timer::TimerId;
 use crate::worker::{self, TimerTarget, Twin, Worker};
+use base::metrics::Counter;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Connections that went to a worker with less to do.
+static CONNECTIONS_MOVED: Counter =
+    Counter::new("runtime_connections_moved", "connections moved to a worker with less to do");
 
 const IN: u32 = libc::POLLIN as u32;
 const OUT: u32 = libc::POLLOUT as u32;
@@ -171,7 +175,7 @@ impl RealStream {
 }
 
 /// A served connection: its state object and its socket.
-pub(super) struct Task {
+pub(crate) struct Task {
     connection: Box<dyn Connection>,
     stream: Stream,
     /// Its place in the present worker's table, from its first wait there until it ends or moves.
@@ -255,10 +259,16 @@ impl Connections {
         places.len() as u32 - 1
     }
 
-    /// The connection ends or moves: gives its place back.
+    /// The connection ends: gives its place back.
     fn remove(&self, worker: &Worker, event_loop: &EventLoop, task: &Task) {
         event_loop.forget(task.fd());
-        let Some(number) = task.place else { return };
+        if let Some(number) = task.place {
+            self.give_back(worker, number);
+        }
+    }
+
+    /// The connection of this place ended, or was stolen.
+    fn give_back(&self, worker: &Worker, number: u32) {
         let mut places = self.places.borrow_mut();
         let place = &mut places[number as usize];
         place.deadline = None;
@@ -269,30 +279,41 @@ impl Connections {
         self.free.borrow_mut().push(number);
     }
 
-    /// Bytes have come for an idle connection: runs it here, or on a worker with less to do.
+    /// Bytes have come for an idle connection: it waits for its turn in the backlog.
     pub(crate) fn readable(&self, worker: &Worker, real: &RealTwin, number: u32, sequence: u32) {
         let mut places = self.places.borrow_mut();
         let Some(place) = places.get_mut(number as usize) else { return };
         if place.sequence != sequence {
             return;
         }
-        let Some(mut task) = place.task.take() else { return };
+        let Some(task) = place.task.take() else { return };
         drop(places);
         if worker.is_stopping() {
             return;
         }
-        match real.group.better_worker(worker, worker.ready_count()) {
-            Some(other) => {
-                self.remove(worker, &real.event_loop, &task);
-                task.place = None;
-                let body = Box::new(move || Self::run(task));
-                let start = Message::Start(NewFiber { name: "connection", body });
-                real.group.mailbox(other).send(start);
-            }
-            None => {
-                worker.start("connection", worker.number, move || Self::run(task));
+        let left = real.backlog(worker).push(task);
+        for number in left {
+            self.give_back(worker, number);
+        }
+    }
+
+    /// A fiber for the connection of this worker's backlog that has waited longest.
+    pub(super) fn start_next(worker: &Worker, real: &RealTwin) -> Option<u32> {
+        let task = real.backlog(worker).pop()?;
+        Some(worker.prepare("connection", worker.number, move || Self::run(task)))
+    }
+
+    /// Takes over connections that wait in another worker's backlog; true if there were any.
+    pub(super) fn steal(worker: &Worker, real: &RealTwin) -> bool {
+        let stolen = real.group.steal(worker.number, |task: &mut Box<Task>| task.place.take());
+        let found = !stolen.is_empty();
+        CONNECTIONS_MOVED.add(stolen.len() as u64);
+        for task in stolen {
+            for number in real.backlog(worker).push(task) {
+                real.connections.give_back(worker, number);
             }
         }
+        found
     }
 
     /// The lazy timer of a place fires.
@@ -319,11 +340,12 @@ impl Connections {
         }
     }
 
-    /// Drops all idle connections when the worker ends.
-    pub(crate) fn close_all(&self) {
+    /// Drops all connections that wait when the worker ends.
+    pub(crate) fn close_all(&self, backlog: &Backlog<Box<Task>>) {
         let tasks: Vec<_> =
             self.places.borrow_mut().iter_mut().filter_map(|place| place.task.take()).collect();
         drop(tasks);
+        drop(backlog.clear());
     }
 }
 
