@@ -224,7 +224,7 @@ impl Catalog {
         if !is_valid_name(name) {
             return Err(CatalogError::WrongDatabaseName(name.to_owned()));
         }
-        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
         if self.schema(name).is_some() {
             return Err(CatalogError::DatabaseExists(name.to_owned()));
         }
@@ -251,7 +251,7 @@ impl Catalog {
         name: &str,
         options: SchemaOptions,
     ) -> Result<()> {
-        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
         if self.schema(name).is_none() {
             return Err(CatalogError::UnknownDatabase(name.to_owned()));
         }
@@ -265,12 +265,12 @@ impl Catalog {
         if is_virtual_schema(name) || name == "mysql" {
             return Err(CatalogError::SystemDatabase(name.to_owned()));
         }
-        locks.acquire(&self.lock(name, ""), LockKind::Exclusive)?;
+        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
         let missing = || CatalogError::DatabaseMissing(name.to_owned());
         let schema = self.schema(name).ok_or_else(missing)?;
-        for table in schema.tables.keys() {
-            locks.acquire(&self.lock(name, table), LockKind::Exclusive)?;
-        }
+        let tables = schema.tables.keys();
+        let wanted = tables.map(|table| (self.lock(name, table), LockKind::Exclusive)).collect();
+        locks.acquire_all(wanted)?;
         let schema = self.schema(name).ok_or_else(missing)?;
         let mut trx = self.begin();
         for (table, entry) in &schema.tables {
@@ -287,6 +287,18 @@ impl Catalog {
         Ok(schema.tables.len())
     }
 
+    /// Locks the names of tables that a statement defines anew or drops: their schemas shared,
+    /// the names exclusive, all of them in one order. Names that cannot be changed are left out;
+    /// the change itself refuses them.
+    pub fn lock_names(&self, locks: &mut MetadataLockSet, names: &[(&str, &str)]) -> Result<()> {
+        let mut wanted = Vec::with_capacity(2 * names.len());
+        for &(schema, table) in names.iter().filter(|(schema, _)| !is_virtual_schema(schema)) {
+            wanted.push((self.lock(schema, ""), LockKind::Shared));
+            wanted.push((self.lock(schema, table), LockKind::Exclusive));
+        }
+        locks.acquire_all(wanted)
+    }
+
     /// Locks a table name for a definition change: the schema shared, the name exclusive.
     pub fn lock_for_change(
         &self,
@@ -297,11 +309,11 @@ impl Catalog {
         if is_virtual_schema(schema) {
             return Err(CatalogError::SystemDatabase(schema.to_owned()));
         }
-        locks.acquire(&self.lock(schema, ""), LockKind::Shared)?;
-        if self.schema(schema).is_none() {
-            return Err(CatalogError::UnknownDatabase(schema.to_owned()));
+        self.lock_names(locks, &[(schema, table)])?;
+        match self.schema(schema) {
+            Some(_) => Ok(()),
+            None => Err(CatalogError::UnknownDatabase(schema.to_owned())),
         }
-        locks.acquire(&self.lock(schema, table), LockKind::Exclusive)
     }
 
     /// CREATE TABLE: makes the trees and the dictionary record, durable on return. The
@@ -354,9 +366,9 @@ impl Catalog {
         if !is_valid_name(to.1) {
             return Err(CatalogError::WrongTableName(to.1.to_owned()));
         }
-        let (first, second) = if from <= to { (from, to) } else { (to, from) };
-        self.lock_for_change(locks, first.0, first.1)?;
-        self.lock_for_change(locks, second.0, second.1)?;
+        self.lock_names(locks, &[from, to])?;
+        self.lock_for_change(locks, from.0, from.1)?;
+        self.lock_for_change(locks, to.0, to.1)?;
         let entry = self.find(from.0, from.1)?.base()?;
         if self.find(to.0, to.1).is_ok() {
             return Err(CatalogError::TableExists(to.1.to_owned()));

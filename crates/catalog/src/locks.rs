@@ -6,10 +6,16 @@
 //!    queue is not starved by later readers.
 //! 3. A waiter is in the queue until it is granted (by whoever released) or removes itself.
 //! 4. A set holds a lock at most once; dropping the set releases everything.
+//! 5. A statement that needs several names asks for all of them at once and takes them in the
+//!    order of their names, so two such statements never wait for each other.
+//! 6. It waits in slices: when a slice is over it leaves the queue and gives back what it took in
+//!    the same call, and tries again with a longer one. So a transaction that uses one of its
+//!    names and waits for another one goes on after the first slice, and readers behind a
+//!    statement that waits for a long transaction are not stopped for as long as that lasts.
 
 use crate::{CatalogError, Result};
 use runtime::sync::Mutex;
-use runtime::{Unparker, WaitClass, Wake};
+use runtime::{Instant, Unparker, WaitClass, Wake};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +24,13 @@ use std::time::Duration;
 const EXCLUSIVE: u64 = 1 << 62;
 const WAITERS: u64 = 1 << 63;
 const HOLDERS: u64 = EXCLUSIVE - 1;
+
+/// The first wait of a statement that changes definitions; later ones double.
+const FIRST_SLICE: Duration = Duration::from_secs(1);
+/// The longest one: long enough for transactions that overlap all the time to come to an end.
+const LAST_SLICE: Duration = Duration::from_secs(64);
+/// Those who waited behind it go on meanwhile.
+const BETWEEN_SLICES: Duration = Duration::from_millis(20);
 
 /// How a name is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +116,7 @@ impl MetadataLock {
         }
     }
 
-    fn acquire(&self, kind: LockKind, timeout: Duration) -> Result<()> {
+    fn acquire(&self, kind: LockKind, deadline: Instant) -> Result<()> {
         if self.try_fast(kind) {
             return Ok(());
         }
@@ -114,7 +127,6 @@ impl MetadataLock {
         queue.push_back(Waiter { kind, granted: granted.clone(), fiber });
         self.grant_waiters(&mut queue);
         drop(queue);
-        let deadline = runtime::now() + timeout;
         let mut wake = Wake::Unparked;
         while !granted.load(Ordering::Acquire) && wake == Wake::Unparked {
             wake = runtime::park(WaitClass::MetadataLock, Some(deadline));
@@ -177,9 +189,56 @@ impl MetadataLockSet {
             self.held.swap_remove(position);
             lock.release(held);
         }
-        lock.acquire(kind, self.timeout)?;
+        lock.acquire(kind, runtime::now() + self.timeout)?;
         self.held.push((lock.clone(), kind));
         Ok(())
+    }
+
+    /// Takes all of `wanted` for a change of definitions, or none (invariants 5 and 6). Of a
+    /// name wanted twice the stronger kind counts. Locks held before stay as they are, unless
+    /// one is to be made exclusive, as by [`MetadataLockSet::acquire`].
+    pub fn acquire_all(&mut self, mut wanted: Vec<(Arc<MetadataLock>, LockKind)>) -> Result<()> {
+        wanted.sort_by(|(a, kind_a), (b, kind_b)| {
+            let rank = |kind: &LockKind| *kind == LockKind::Shared;
+            a.object().cmp(&b.object()).then(rank(kind_a).cmp(&rank(kind_b)))
+        });
+        wanted.dedup_by(|(later, _), (first, _)| Arc::ptr_eq(later, first));
+        let covered = |held: &[(Arc<MetadataLock>, LockKind)], lock: &Arc<MetadataLock>, kind| {
+            held.iter().any(|(other, held)| {
+                Arc::ptr_eq(other, lock) && (*held == LockKind::Exclusive || *held == kind)
+            })
+        };
+        wanted.retain(|(lock, kind)| !covered(&self.held, lock, *kind));
+        for (lock, _) in &wanted {
+            if let Some(at) = self.held.iter().position(|(other, _)| Arc::ptr_eq(other, lock)) {
+                let (lock, held) = self.held.swap_remove(at);
+                lock.release(held);
+            }
+        }
+        let end = runtime::now() + self.timeout;
+        let before = self.held.len();
+        let mut slice = FIRST_SLICE;
+        loop {
+            let deadline = (runtime::now() + slice).min(end);
+            let taken = wanted.iter().try_for_each(|(lock, kind)| {
+                lock.acquire(*kind, deadline)?;
+                self.held.push((lock.clone(), *kind));
+                Ok(())
+            });
+            match taken {
+                Err(CatalogError::LockWaitTimeout) if runtime::now() < end => {}
+                result => {
+                    if result.is_err() {
+                        self.release_after(before);
+                    }
+                    return result;
+                }
+            }
+            base::probe!("catalog.metadata_lock.slice_over");
+            self.release_after(before);
+            runtime::sleep(BETWEEN_SLICES);
+            slice = (slice * 2).min(LAST_SLICE);
+        }
     }
 
     /// Whether `lock` is held, in whatever kind.
@@ -266,6 +325,71 @@ mod tests {
             assert_eq!(a.len(), 1);
             drop(a);
             assert_eq!(lock.state.load(Ordering::Relaxed), 0);
+        });
+    }
+
+    /// Statements that want several names in any order, and transactions that use one name and
+    /// then another one: all of them end, long before a wait times out.
+    #[test]
+    fn statements_over_several_names_do_not_wait_for_each_other() {
+        for seed in 0..30 {
+            simulate(seed, || {
+                let names = ["a", "b", "c"];
+                let locks: Vec<_> =
+                    names.iter().map(|name| Arc::new(MetadataLock::new("test", name))).collect();
+                let fibers: Vec<_> = (0..6)
+                    .map(|number| {
+                        let locks = locks.clone();
+                        runtime::spawn("statement", move || {
+                            for round in 0..8 {
+                                let mut set = MetadataLockSet::new(Duration::from_secs(1000));
+                                let (first, second) = (number % 3, (number + 1 + round % 2) % 3);
+                                let both = [first, second].map(|at| locks[at].clone());
+                                if number < 4 {
+                                    let kind = LockKind::Exclusive;
+                                    let wanted = both.map(|lock| (lock, kind)).to_vec();
+                                    set.acquire_all(wanted).unwrap();
+                                    assert_eq!(set.len(), 2);
+                                    runtime::sleep(Duration::from_micros(30));
+                                    continue;
+                                }
+                                for lock in &both {
+                                    set.acquire(lock, LockKind::Shared).unwrap();
+                                    let pause = runtime::random_u64() % 60;
+                                    runtime::sleep(Duration::from_micros(pause));
+                                }
+                            }
+                        })
+                    })
+                    .collect();
+                fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+                assert!(runtime::now().as_nanos() < 400_000_000_000, "waits in a circle");
+                for lock in &locks {
+                    assert_eq!(lock.state.load(Ordering::Relaxed), 0);
+                }
+            });
+        }
+    }
+
+    /// A transaction that comes back for a second name is not held up by a statement that has
+    /// that name and waits for the first one.
+    #[test]
+    fn a_transaction_goes_on_before_a_statement_over_two_names() {
+        simulate(7, || {
+            let [a, b] = ["a", "b"].map(|name| Arc::new(MetadataLock::new("test", name)));
+            let mut reader = MetadataLockSet::new(Duration::from_secs(1000));
+            reader.acquire(&b, LockKind::Shared).unwrap();
+            let wanted = vec![(b.clone(), LockKind::Exclusive), (a.clone(), LockKind::Exclusive)];
+            let statement = runtime::spawn("statement", move || {
+                let mut set = MetadataLockSet::new(Duration::from_secs(1000));
+                set.acquire_all(wanted).map(|()| set.len())
+            });
+            runtime::sleep(Duration::from_millis(5));
+            let begun = runtime::now();
+            reader.acquire(&a, LockKind::Shared).unwrap();
+            assert!(begun.elapsed() <= FIRST_SLICE + BETWEEN_SLICES);
+            drop(reader);
+            assert_eq!(statement.join().unwrap(), Ok(2));
         });
     }
 

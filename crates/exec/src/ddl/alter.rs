@@ -3,7 +3,7 @@
 
 use super::column::{self, column};
 use super::table::{check_auto_increment, forbid_null, options};
-use super::{DdlContext, index, unsupported};
+use super::{DdlContext, index, lock_names, unsupported};
 use crate::store::store;
 use crate::{ExecError, Outcome};
 use catalog::CatalogError;
@@ -34,6 +34,13 @@ struct Work {
 pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, ExecError> {
     let (schema, name) = context.resolve(&alter.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
+    // Before the definition is read: what is planned below is for the table as it stays.
+    let renamed = alter.actions.iter().filter_map(|action| match action {
+        AlterAction::Rename(to) => Some(to),
+        _ => None,
+    });
+    let names: Vec<_> = renamed.chain([&alter.table]).collect();
+    lock_names(context, &names)?;
     let entry = match context.catalog.find(&schema, &name) {
         Ok(found) => found.base()?,
         Err(error @ CatalogError::NoSuchTable(..)) if alter.if_exists => {

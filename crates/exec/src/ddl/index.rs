@@ -1,7 +1,7 @@
 //! Indexes: as written, CREATE INDEX, DROP INDEX.
 
 use super::table::{forbid_null, is_primary};
-use super::{DdlContext, unsupported};
+use super::{DdlContext, lock_names, unsupported};
 use crate::{ExecError, Outcome};
 use catalog::CatalogError;
 use engine_api::{DuplicateKey, Engine, IndexDefinition, IndexPart, TableDefinition, Transaction};
@@ -206,6 +206,7 @@ fn done() -> Outcome {
 
 /// CREATE INDEX.
 pub fn create(context: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Outcome, ExecError> {
+    lock_names(context, &[&create.table])?;
     let (schema, name) = context.resolve(&create.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
     if create.index.if_not_exists
@@ -279,6 +280,7 @@ fn duplicate_in_build(
 
 /// DROP INDEX.
 pub fn drop(context: &mut DdlContext<'_>, drop: &DropIndex) -> Result<Outcome, ExecError> {
+    lock_names(context, &[&drop.table])?;
     let (schema, name) = context.resolve(&drop.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
     let table = context.catalog.find(&schema, &name)?.base()?;

@@ -78,6 +78,8 @@ pub fn execute(
             Outcome::default()
         }
         Statement::RenameTable(pairs) => {
+            let names: Vec<&TableName> = pairs.iter().flat_map(|(from, to)| [from, to]).collect();
+            lock_names(context, &names)?;
             for (from, to) in pairs {
                 rename(context, from, to)?;
             }
@@ -92,6 +94,20 @@ pub fn execute(
         _ => return Ok(None),
     };
     Ok(Some(outcome))
+}
+
+/// Locks everything that the statement is going to change, in one order.
+pub(crate) fn lock_names(
+    context: &mut DdlContext<'_>,
+    names: &[&TableName],
+) -> Result<(), ExecError> {
+    let mut resolved = Vec::with_capacity(names.len());
+    for name in names {
+        let schema = name.schema.as_deref().or(context.schema);
+        let schema = schema.ok_or_else(|| SqlError::new(&codes::NO_DB_ERROR, &[]))?;
+        resolved.push((schema, name.name.as_str()));
+    }
+    Ok(context.catalog.lock_names(context.locks, &resolved)?)
 }
 
 fn rename(context: &mut DdlContext<'_>, from: &TableName, to: &TableName) -> Result<(), ExecError> {
@@ -110,7 +126,12 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     }
     let (schema, name) = context.resolve(&create.name)?;
     let (schema, name) = (schema.to_string(), name.to_string());
-    let exists = context.catalog.find(&schema, &name).is_ok();
+    let mut exists = context.catalog.find(&schema, &name).is_ok();
+    if !(exists && create.if_not_exists) {
+        // Only a name that is not there is waited for: those who use a table do not matter.
+        lock_names(context, &[&create.name])?;
+        exists = context.catalog.find(&schema, &name).is_ok();
+    }
     if exists && create.if_not_exists {
         context.note(CatalogError::TableExists(name));
         return Ok(Outcome::default());
@@ -138,6 +159,7 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
 }
 
 fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome, ExecError> {
+    lock_names(context, &drop.names.iter().collect::<Vec<_>>())?;
     let mut missing = Vec::new();
     for name in &drop.names {
         let (schema, name) = context.resolve(name)?;
