@@ -28,6 +28,8 @@ const BUFFERS_KEPT: usize = 256;
 struct OpenTree {
     tree: Tree,
     name: String,
+    /// Its keys are the row locks of a table.
+    is_clustered: bool,
 }
 
 /// The running parts of an engine.
@@ -87,8 +89,8 @@ impl Core {
     }
 
     /// Makes a tree known under a name for messages.
-    pub(crate) fn add_tree(&self, tree: Tree, name: String) {
-        self.trees.write().insert(tree.id(), OpenTree { tree, name });
+    pub(crate) fn add_tree(&self, tree: Tree, name: String, is_clustered: bool) {
+        self.trees.write().insert(tree.id(), OpenTree { tree, name, is_clustered });
     }
 
     /// The tree with this number.
@@ -109,6 +111,11 @@ impl Core {
             Ok(tree) => tree,
             Err(_) => Tree::open(self.store.clone(), self.wal.clone(), id, root, class),
         }
+    }
+
+    /// Whether a key of this tree stands for a row.
+    pub(crate) fn is_clustered(&self, id: TreeId) -> bool {
+        self.trees.read().get(&id).is_some_and(|open| open.is_clustered)
     }
 
     /// Forgets the names of all trees.

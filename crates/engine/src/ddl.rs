@@ -51,7 +51,7 @@ fn create_index_tree(
     crate::storage::set_codec(&core.store, id, &table.options.codec);
     let tree = Tree::create(core.store.clone(), core.wal.clone(), id, class)
         .map_err(|error| from_tree(error, || name.clone()))?;
-    core.add_tree(tree.clone(), name);
+    core.add_tree(tree.clone(), name, position == 0);
     trx.steps.push(TreeStep::Created { at: trx.trx.undo_count(), tree: id });
     let index = &mut table.indexes[position];
     index.id = IndexId::new(id.get());

@@ -417,12 +417,12 @@ fn format_class(op: u8, payload: &[u8]) -> Option<u8> {
 fn know_trees(core: &Arc<Core>, all: bool) -> Result<()> {
     core.forget_trees();
     for table in dictionary::shapes(core, all)? {
-        for index in &table.indexes {
+        for (position, index) in table.indexes.iter().enumerate() {
             let name = format!("{}.{} index {}", table.schema, table.name, index.name);
             let (store, wal) = (core.store.clone(), core.wal.clone());
             crate::storage::set_codec(&store, index.tree, &table.options.codec);
             let tree = Tree::open(store, wal, index.tree, index.root, index.page_class);
-            core.add_tree(tree, name);
+            core.add_tree(tree, name, position == 0);
         }
     }
     Ok(())

@@ -3,6 +3,9 @@
 //! 1. Each step puts the entry back as it was and logs that as a compensation record which names
 //!    the next change to undo, so that a crash in between continues where it stopped.
 //! 2. The entry carries the word of the change being undone: nobody else can have touched it.
+//! 3. Rows that were there before stay locked when the transaction goes on (ROLLBACK TO
+//!    SAVEPOINT, a statement that failed), as InnoDB keeps them. Rows that vanish do not: their
+//!    lock was the row itself.
 
 use crate::core::Core;
 use crate::error::from_tree;
@@ -11,7 +14,7 @@ use base::{Lsn, TreeId, TrxId};
 use btree::{Change, DELETED, LogPart, Tree};
 use engine_api::{EngineError, Result};
 use std::time::Duration;
-use txn::{BeforeImage, LoggedUndo};
+use txn::{BeforeImage, LoggedUndo, WordState};
 use wal::{RecordBuilder, RecordKind, UndoKind};
 
 /// Between two looks whether space has returned.
@@ -75,15 +78,19 @@ impl UndoStep {
     }
 }
 
-/// Undoes the newest changes of `trx` until `count` are left.
-pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64) -> Result<()> {
+/// Undoes the newest changes of `trx` until `count` are left. `keeps_locks`: see invariant 3.
+pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64, keeps_locks: bool) -> Result<()> {
     let mut step = UndoStep::default();
     while trx.trx.undo_count() > count {
         let Some(position) = trx.trx.newest_undo() else { break };
         step.undo_next = position.undo_next;
+        let mut held_before = None;
         trx.core.txn.undo().read(position.word, |record| {
             step.tree = record.tree();
             step.kind = Some(record.kind());
+            let was_live =
+                record.kind() != UndoKind::Insert && record.before_flags() & DELETED == 0;
+            held_before = was_live.then(|| record.before_word());
             step.key.clear();
             step.key.extend_from_slice(record.key());
             step.logged.clear();
@@ -96,6 +103,12 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64) -> Result<()> {
             .encode(&mut step.logged);
         });
         let tree = trx.core.tree(step.tree)?;
+        if let Some(before) = held_before.filter(|_| keeps_locks)
+            && trx.core.is_clustered(step.tree)
+            && trx.trx.word_state(before) != WordState::Own
+        {
+            trx.trx.keep_locked(step.tree, &step.key);
+        }
         let id = trx.trx.id();
         let applied = loop {
             match step.apply(&trx.core, &tree, id, &mut trx.buffers.record) {

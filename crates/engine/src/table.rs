@@ -287,7 +287,7 @@ impl TableParts {
         self.counters.note_change();
         let rolled_back = matches!(result, Err(EngineError::Deadlock | EngineError::WriteConflict));
         if !matches!(result, Ok(Ok(_))) && !rolled_back {
-            trx.undo_to(before)?;
+            trx.undo_to(before, true)?;
         }
         result
     }

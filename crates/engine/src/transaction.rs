@@ -149,11 +149,13 @@ impl EngineTransaction {
         }
     }
 
-    /// Undoes changes until `count` are left.
-    pub(crate) fn undo_to(&mut self, count: u64) -> Result<()> {
+    /// Undoes changes until `count` are left. `keeps_locks`: the transaction goes on, and the rows
+    /// stay locked.
+    pub(crate) fn undo_to(&mut self, count: u64, keeps_locks: bool) -> Result<()> {
         if self.trx.undo_count() > count {
             let token = CancelToken::new();
-            runtime::with_cancel(&token, || crate::rollback::undo_to(self, count))?;
+            let undo = || crate::rollback::undo_to(self, count, keeps_locks);
+            runtime::with_cancel(&token, undo)?;
         }
         while self.steps.last().is_some_and(|step| step.at() >= count) {
             if let Some(TreeStep::Created { tree, .. }) = self.steps.pop() {
@@ -166,14 +168,14 @@ impl EngineTransaction {
     /// As [`Self::undo_to`], keeping only the first `steps` of those that are left.
     pub(crate) fn undo_to_step(&mut self, count: u64, steps: usize) -> Result<()> {
         let kept: Vec<_> = self.steps.drain(..steps.min(self.steps.len())).collect();
-        let undone = self.undo_to(count);
+        let undone = self.undo_to(count, true);
         self.steps.splice(0..0, kept);
         undone
     }
 
     fn roll_back_all(&mut self) -> Result<()> {
         // Steps carry the number of changes before them, so zero undoes all of them.
-        self.undo_to(0)?;
+        self.undo_to(0, false)?;
         self.trx.end_rollback(&mut self.buffers.record).map_err(|error| from_txn(&error))
     }
 
@@ -336,7 +338,7 @@ impl ApiTransaction for EngineTransaction {
     }
 
     fn rollback_to(&mut self, savepoint: Savepoint) -> Result<()> {
-        self.undo_to(savepoint.0)
+        self.undo_to(savepoint.0, true)
     }
 
     fn commit(mut self: Box<Self>) -> Result<()> {

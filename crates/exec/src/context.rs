@@ -35,6 +35,8 @@ pub struct Exec<'a> {
     pub auto_increment_offset: u64,
     /// sql_select_limit.
     pub select_limit: u64,
+    /// The transaction lasts for this statement only: its rollback undoes a failure.
+    pub is_autocommit: bool,
 }
 
 /// Takes the rows of a result.

@@ -47,7 +47,8 @@ pub struct Outcome {
     pub has_rows: bool,
 }
 
-/// Runs a plan. On an error everything that the statement changed is undone; if
+/// Runs a plan. On an error everything that the statement changed is undone, unless the
+/// transaction ends with it ([`Exec::is_autocommit`]) and is rolled back by the caller; if
 /// [`ExecError::transaction_ended`] the engine has rolled back the whole transaction.
 pub fn execute(
     exec: &mut Exec<'_>,
@@ -63,6 +64,7 @@ pub fn execute(
     };
     if let Err(error) = &result
         && !error.transaction_ended
+        && !exec.is_autocommit
     {
         exec.transaction.rollback_to(savepoint)?;
     }

@@ -379,6 +379,7 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
         let without_tables = plan.prepared.uses_no_table();
+        let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
         let mut passing = without_tables.then(|| self.passing_transaction());
         if !without_tables {
             self.ensure_transaction();
@@ -406,6 +407,7 @@ impl Session {
             auto_increment_increment: self.settings.auto_increment_increment,
             auto_increment_offset: self.settings.auto_increment_offset,
             select_limit: self.settings.select_limit,
+            is_autocommit,
         };
         let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink)?;
         let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);

@@ -10,7 +10,13 @@ use crate::version::{Reader, Seen, WordState};
 use base::{Lsn, TreeId, TrxId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use wal::{LsnRange, RecordBuilder, RecordKind, Wal};
+
+/// Tries to keep a lock: first by yielding, then with pauses; the other one may read a page.
+const KEEP_YIELDS: u32 = 50;
+const KEEP_ATTEMPTS: u32 = KEEP_YIELDS + 20_000;
+const KEEP_PAUSE: Duration = Duration::from_micros(100);
 
 /// A transaction. It must be ended by [`Transaction::commit`] or, after its changes were undone,
 /// [`Transaction::end_rollback`]; dropping one that has changes is a broken invariant.
@@ -267,6 +273,26 @@ impl Transaction {
         if let Some(owner) = &self.owner {
             self.system.locks.release_last_if_alone(owner, &mut self.held, tree, key);
         }
+    }
+
+    /// The row is about to get back the version from before this transaction: makes the lock that
+    /// its version word was an explicit one, so that nobody else comes in between.
+    ///
+    /// Another transaction may hold an explicit lock of the row only while it is about to find
+    /// the word and to queue behind it, or to give up; that moment is waited for.
+    pub fn keep_locked(&mut self, tree: TreeId, key: &[u8]) {
+        for attempt in 0..KEEP_ATTEMPTS {
+            let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
+            if self.lock(tree, key, mode, kind, WaitRule::Never).is_ok() {
+                return;
+            }
+            base::probe!("txn.lock.keep_waits");
+            match attempt {
+                ..KEEP_YIELDS => runtime::yield_now(),
+                _ => drop(runtime::sleep(KEEP_PAUSE)),
+            }
+        }
+        base::probe!("txn.lock.not_kept");
     }
 
     /// The entry of a lock just taken is written by `other`, which still runs: waits behind it

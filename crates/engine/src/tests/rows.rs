@@ -266,3 +266,121 @@ fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
         engine.close().unwrap();
     });
 }
+
+/// What another transaction gets when it wants the row at once.
+fn locked_by_others(engine: &Engine, t: &Tested, id: i64) -> bool {
+    let mut trx = engine.begin(isolation(Isolation::ReadCommitted));
+    let mut buffer = RowBuffer::default();
+    let read =
+        t.table.get(&mut *trx, &t.key(id), LockMode::Exclusive, LockWait::NoWait, &mut buffer);
+    trx.rollback().unwrap();
+    match read {
+        Ok(_) => false,
+        Err(engine_api::EngineError::LockNotAvailable) => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn rows_stay_locked_when_a_savepoint_is_rolled_back_to() {
+    simulate(7, || {
+        let engine = new_engine();
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in [1, 2, 3, 4, 5] {
+            t.insert(&mut *trx, &row(id, 0, None, b"old")).unwrap().unwrap();
+        }
+        assert!(t.delete(&mut *trx, 5).unwrap());
+        trx.commit().unwrap();
+
+        let mut one = engine.begin(options());
+        t.update(&mut *one, 4, |row| row.k = 1).unwrap().unwrap().unwrap();
+        let savepoint = one.savepoint();
+        t.update(&mut *one, 1, |row| row.k = 1).unwrap().unwrap().unwrap();
+        assert!(t.delete(&mut *one, 2).unwrap());
+        t.update(&mut *one, 3, |row| row.id = 30).unwrap().unwrap().unwrap();
+        t.update(&mut *one, 4, |row| row.k = 2).unwrap().unwrap().unwrap();
+        t.insert(&mut *one, &row(5, 0, None, b"again")).unwrap().unwrap();
+        t.insert(&mut *one, &row(6, 0, None, b"new")).unwrap().unwrap();
+        // Somebody waits for one of the rows already.
+        let (other, table) = (engine.clone(), t.clone());
+        let waiter = runtime::spawn("waiter", move || {
+            let mut two = other.begin(isolation(Isolation::ReadCommitted));
+            let seen = table.get(&mut *two, 1, LockMode::Exclusive).unwrap().unwrap();
+            two.commit().unwrap();
+            (seen.k, runtime::now())
+        });
+        runtime::sleep(Duration::from_millis(10));
+        one.rollback_to(savepoint).unwrap();
+        for id in [1, 2, 3, 4] {
+            assert!(locked_by_others(&engine, &t, id), "row {id} was there before the savepoint");
+        }
+        for id in [30, 5, 6] {
+            assert!(!locked_by_others(&engine, &t, id), "row {id} has vanished");
+        }
+        let mut three = engine.begin(options());
+        t.insert(&mut *three, &row(6, 3, None, b"theirs")).unwrap().unwrap();
+        three.commit().unwrap();
+        runtime::sleep(Duration::from_millis(500));
+        let committed = runtime::now();
+        t.update(&mut *one, 1, |row| row.k = 7).unwrap().unwrap().unwrap();
+        one.commit().unwrap();
+        let (seen, at) = waiter.join().unwrap();
+        assert_eq!(seen, 7, "the waiter goes on when the transaction has ended");
+        assert!(at >= committed);
+        for id in [1, 2, 3, 4] {
+            assert!(!locked_by_others(&engine, &t, id));
+        }
+        assert!(engine.core.txn.locks().is_empty());
+        engine.close().unwrap();
+    });
+}
+
+/// Others come at any moment while a transaction rolls back to a savepoint again and again: none
+/// of them gets a row between its undo and its lock.
+#[test]
+fn nobody_gets_in_between_undo_and_lock() {
+    for seed in 0..30 {
+        simulate(seed, move || {
+            let engine = new_engine();
+            let t = Tested::create(&*engine);
+            let mut trx = engine.begin(options());
+            for id in 0..4 {
+                t.insert(&mut *trx, &row(id, 0, None, b"row")).unwrap().unwrap();
+            }
+            trx.commit().unwrap();
+            let holder = Arc::new(std::sync::atomic::AtomicI64::new(-1));
+            let fibers: Vec<_> = (0..4)
+                .map(|number| {
+                    let (engine, t, holder) = (engine.clone(), t.clone(), holder.clone());
+                    let mut random = base::Random::new(seed * 10 + number);
+                    runtime::spawn("client", move || {
+                        for _ in 0..15 {
+                            let mut trx = engine.begin(isolation(Isolation::ReadCommitted));
+                            let savepoint = trx.savepoint();
+                            // All want row 0 first, so there is no deadlock.
+                            t.update(&mut *trx, 0, |row| row.k += 1).unwrap().unwrap().unwrap();
+                            let other = 1 + random.below(3) as i64;
+                            t.delete(&mut *trx, other).unwrap();
+                            trx.rollback_to(savepoint).unwrap();
+                            let order = std::sync::atomic::Ordering::SeqCst;
+                            let before = holder.swap(number as i64, order);
+                            assert_eq!(before, -1, "two hold the row");
+                            runtime::sleep(Duration::from_micros(random.below(80)));
+                            assert_eq!(holder.swap(-1, order), number as i64);
+                            if random.chance(0.5) {
+                                trx.commit().unwrap();
+                            } else {
+                                trx.rollback().unwrap();
+                            }
+                        }
+                    })
+                })
+                .collect();
+            fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+            t.assert_sound();
+            assert!(engine.core.txn.locks().is_empty());
+            engine.close().unwrap();
+        });
+    }
+}
