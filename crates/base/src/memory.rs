@@ -1,8 +1,16 @@
-//! Memory accounts: who may hold how much. A statement's account has the server's as its parent.
+//! Memory accounts: who may hold how much. A session's account has the server's as its parent.
+//!
+//! 1. What an account holds never passes its limit, nor what its parent granted it.
+//! 2. A child asks its parent for [`GRANT_BYTES`] at a time, or for exactly what is missing when
+//!    so much is not to be had: sessions charge for every row, and would otherwise meet at the
+//!    server's counter. So a parent's use is what its children may hold, not what they hold.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a child asks its parent for at once.
+const GRANT_BYTES: u64 = 256 << 10;
 
 /// A limit and what is charged against it. Charges are the caller's own estimate of what it
 /// holds; nothing is allocated here.
@@ -11,6 +19,8 @@ pub struct MemoryAccount {
     limit_bytes: AtomicU64,
     used_bytes: AtomicU64,
     high_water_bytes: AtomicU64,
+    /// What is charged to the parent for this account.
+    granted_bytes: AtomicU64,
     parent: Option<Arc<MemoryAccount>>,
 }
 
@@ -48,6 +58,7 @@ impl MemoryAccount {
             limit_bytes: AtomicU64::new(limit_bytes),
             used_bytes: AtomicU64::new(0),
             high_water_bytes: AtomicU64::new(0),
+            granted_bytes: AtomicU64::new(0),
             parent,
         })
     }
@@ -61,13 +72,30 @@ impl MemoryAccount {
             self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
             return Err(MemoryExceeded { limit_bytes, wanted_bytes });
         }
-        if let Some(parent) = &self.parent
-            && let Err(refusal) = parent.charge(bytes)
-        {
-            self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            return Err(refusal);
+        if let Some(parent) = &self.parent {
+            let granted_bytes = self.granted_bytes.load(Ordering::Relaxed);
+            if wanted_bytes > granted_bytes
+                && let Err(refusal) = self.ask(parent, wanted_bytes - granted_bytes)
+            {
+                self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+                return Err(refusal);
+            }
         }
-        self.high_water_bytes.fetch_max(wanted_bytes, Ordering::Relaxed);
+        if wanted_bytes > self.high_water_bytes.load(Ordering::Relaxed) {
+            self.high_water_bytes.fetch_max(wanted_bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Gets a grant of at least `missing_bytes`. Two charges at a time may both get what either
+    /// misses: a little too much is granted, never too little.
+    fn ask(&self, parent: &Self, missing_bytes: u64) -> Result<(), MemoryExceeded> {
+        let generous = missing_bytes.max(GRANT_BYTES);
+        let granted = match parent.charge(generous) {
+            Ok(()) => generous,
+            Err(_) => parent.charge(missing_bytes).map(|()| missing_bytes)?,
+        };
+        self.granted_bytes.fetch_add(granted, Ordering::Relaxed);
         Ok(())
     }
 
@@ -75,8 +103,20 @@ impl MemoryAccount {
     pub fn release(&self, bytes: u64) {
         let before = self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes, "released more than was charged");
-        if let Some(parent) = &self.parent {
-            parent.release(bytes);
+    }
+
+    /// Gives back all that is charged, and to the parent all but one grant: the end of a
+    /// statement. Nobody may charge at the same time.
+    pub fn release_all(&self) {
+        if self.used_bytes.load(Ordering::Relaxed) > 0 {
+            self.used_bytes.store(0, Ordering::Relaxed);
+        }
+        let granted_bytes = self.granted_bytes.load(Ordering::Relaxed);
+        if let Some(parent) = &self.parent
+            && granted_bytes > GRANT_BYTES
+        {
+            parent.release(granted_bytes - GRANT_BYTES);
+            self.granted_bytes.store(GRANT_BYTES, Ordering::Relaxed);
         }
     }
 
@@ -102,13 +142,11 @@ impl MemoryAccount {
 }
 
 impl Drop for MemoryAccount {
-    /// What a statement forgot to release must not stay charged to the server for ever.
+    /// What was granted must not stay charged to the parent for ever.
     fn drop(&mut self) {
-        let left = *self.used_bytes.get_mut();
-        if left > 0
-            && let Some(parent) = &self.parent
-        {
-            parent.release(left);
+        let granted_bytes = *self.granted_bytes.get_mut();
+        if let Some(parent) = &self.parent {
+            parent.release(granted_bytes);
         }
     }
 }
@@ -120,14 +158,31 @@ mod tests {
     #[test]
     fn refuses_above_the_limit_of_the_parent_too() {
         let server = MemoryAccount::new(100);
-        let statement = server.child(80);
-        assert_eq!(statement.charge(81), Err(MemoryExceeded { limit_bytes: 80, wanted_bytes: 81 }));
-        statement.charge(70).expect("within both limits");
+        let session = server.child(80);
+        assert_eq!(session.charge(81), Err(MemoryExceeded { limit_bytes: 80, wanted_bytes: 81 }));
+        session.charge(70).expect("within both limits");
         let other = server.child(80);
         assert_eq!(other.charge(40), Err(MemoryExceeded { limit_bytes: 100, wanted_bytes: 110 }));
         assert_eq!((other.used_bytes(), server.used_bytes()), (0, 70));
-        drop(statement);
+        drop(session);
         assert_eq!(server.used_bytes(), 0);
         assert_eq!(server.high_water_bytes(), 70);
+    }
+
+    #[test]
+    fn a_child_keeps_one_grant_between_statements() {
+        let server = MemoryAccount::new(10 * GRANT_BYTES);
+        let session = server.child(u64::MAX);
+        session.charge(1).expect("within the limit");
+        assert_eq!(server.used_bytes(), GRANT_BYTES);
+        for _ in 0..50 {
+            session.charge(GRANT_BYTES / 10).expect("within the limit");
+        }
+        assert!(server.used_bytes() >= session.used_bytes());
+        assert!(server.used_bytes() < session.used_bytes() + GRANT_BYTES);
+        session.release_all();
+        assert_eq!((session.used_bytes(), server.used_bytes()), (0, GRANT_BYTES));
+        drop(session);
+        assert_eq!(server.used_bytes(), 0);
     }
 }

@@ -273,9 +273,13 @@ fn between(
     if value.is_null() {
         return Ok(None);
     }
-    let value = (value, &operand.result);
-    let a = (low.operand(context, row)?, &low.result);
-    let b = (high.operand(context, row)?, &high.result);
+    let (a, b) = (low.operand(context, row)?, high.operand(context, row)?);
+    if let (CompareRule::Integer, ValueRef::Int(value), ValueRef::Int(a), ValueRef::Int(b)) =
+        (rule, value, a, b)
+    {
+        return Ok(Some(a <= value && value <= b));
+    }
+    let (value, a, b) = ((value, &operand.result), (a, &low.result), (b, &high.result));
     let above = compare_values(context, rule, value, a)?.map(|order| order.is_ge());
     let below = compare_values(context, rule, value, b)?.map(|order| order.is_le());
     Ok(match (above, below) {

@@ -1,6 +1,11 @@
 //! The `gannet` binary.
 
+use mimalloc::MiMalloc;
 use runtime::{Config, Runtime};
+
+/// Small blocks of one core are freed by another; glibc's arenas would lock for that.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() {
     let arguments: Vec<String> =

@@ -264,6 +264,7 @@ impl Session {
         };
         let outcome = exec::ddl::execute(&mut context, statement);
         self.locks.release_all();
+        self.memory.release_all();
         let outcome = outcome?.unwrap_or_default();
         if let (Statement::DropDatabase(drop), Some(current)) = (statement, self.database())
             && drop.name == current

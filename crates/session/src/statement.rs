@@ -409,7 +409,9 @@ impl Session {
             select_limit: self.settings.select_limit,
             is_autocommit,
         };
-        let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink)?;
+        let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink);
+        self.memory.release_all();
+        let outcome = outcome?;
         let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);

@@ -111,6 +111,24 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The value if it is no text; else its bytes.
+    #[inline]
+    pub fn without_bytes(self) -> Result<ValueRef<'static>, &'a [u8]> {
+        Ok(match self {
+            ValueRef::Bytes(v) => return Err(v),
+            ValueRef::Null => ValueRef::Null,
+            ValueRef::Int(v) => ValueRef::Int(v),
+            ValueRef::UInt(v) => ValueRef::UInt(v),
+            ValueRef::Float(v) => ValueRef::Float(v),
+            ValueRef::Double(v) => ValueRef::Double(v),
+            ValueRef::Decimal(v) => ValueRef::Decimal(v),
+            ValueRef::Date(v) => ValueRef::Date(v),
+            ValueRef::DateTime(v) => ValueRef::DateTime(v),
+            ValueRef::Timestamp(v) => ValueRef::Timestamp(v),
+            ValueRef::Time(v) => ValueRef::Time(v),
+        })
+    }
+
     /// Whether it is NULL.
     #[inline]
     pub fn is_null(self) -> bool {

@@ -272,7 +272,7 @@ fn build_hash(
                     Some(row) => Kept::Row(row.clone()),
                     None => Kept::Values(run.frame.copy_table(step.first_position, columns)),
                 };
-                hash.add(key, kept)?;
+                hash.add(&key, kept)?;
             }
             exec.eval.reset_arena();
         }

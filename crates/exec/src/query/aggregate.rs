@@ -1,6 +1,7 @@
 //! Grouping by hashing.
 
 use super::Flow;
+use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::output::charge;
 use crate::ExecError;
 use crate::context::Exec;
@@ -8,7 +9,6 @@ use crate::order;
 use expr::Columns;
 use expr::aggregate::Accumulator;
 use plan::physical::AggregatePlan;
-use std::collections::HashMap;
 use types::{Value, ValueRef};
 
 struct Group {
@@ -20,7 +20,8 @@ struct Group {
 /// The groups seen so far, in the order in which they came.
 pub struct Groups<'p> {
     plan: &'p AggregatePlan,
-    places: HashMap<Vec<u8>, usize>,
+    /// Key number N is that of group N.
+    places: Keys,
     groups: Vec<Group>,
     identity: Vec<u8>,
     charged_bytes: usize,
@@ -31,7 +32,7 @@ impl<'p> Groups<'p> {
     pub fn new(plan: &'p AggregatePlan) -> Self {
         let mut groups = Self {
             plan,
-            places: HashMap::new(),
+            places: Keys::default(),
             groups: Vec::new(),
             identity: Vec::new(),
             charged_bytes: 0,
@@ -42,10 +43,9 @@ impl<'p> Groups<'p> {
         groups
     }
 
-    fn begin(&mut self, keys: Vec<Value>) -> usize {
+    fn begin(&mut self, keys: Vec<Value>) {
         let accumulators = self.plan.calls.iter().map(|call| call.accumulator()).collect();
         self.groups.push(Group { keys, carried: Vec::new(), accumulators });
-        self.groups.len() - 1
     }
 
     /// Adds a frame to its group.
@@ -70,15 +70,15 @@ impl<'p> Groups<'p> {
             order::push_identity(value, &key.result.column_type, &mut self.identity);
             values.push(value);
         }
-        if let Some(&place) = self.places.get(&self.identity) {
-            return Ok(place);
+        let (place, is_new) = self.places.insert(&self.identity);
+        if is_new {
+            let keys: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
+            let bytes =
+                2 * self.identity.len() + KEY_OVERHEAD_BYTES + 96 + 64 * self.plan.calls.len();
+            charge(exec.memory, bytes)?;
+            self.charged_bytes += bytes;
+            self.begin(keys);
         }
-        let keys: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
-        let bytes = self.identity.len() + 128 + 64 * self.plan.calls.len();
-        charge(exec.memory, bytes)?;
-        self.charged_bytes += bytes;
-        let place = self.begin(keys);
-        self.places.insert(self.identity.clone(), place);
         Ok(place)
     }
 

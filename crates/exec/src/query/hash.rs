@@ -1,12 +1,12 @@
 //! The hash table of a hash join.
 
+use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::output::charge;
 use super::row_bytes;
 use crate::ExecError;
 use base::memory::MemoryAccount;
 use engine_api::RowBuffer;
 use expr::{Columns, EvalContext, Expr};
-use std::collections::HashMap;
 use std::sync::Arc;
 use types::collation;
 use types::{Value, ValueRef};
@@ -21,7 +21,9 @@ pub enum Kept {
 
 /// Rows by the values they are joined by.
 pub struct HashTable {
-    rows: HashMap<Vec<u8>, Vec<Kept>>,
+    keys: Keys,
+    /// Rows of key number N.
+    rows: Vec<Vec<Kept>>,
     memory: Arc<MemoryAccount>,
     charged_bytes: usize,
 }
@@ -29,7 +31,7 @@ pub struct HashTable {
 impl HashTable {
     /// An empty table whose memory is charged to the statement.
     pub fn new(memory: &Arc<MemoryAccount>) -> Self {
-        Self { rows: HashMap::new(), memory: memory.clone(), charged_bytes: 0 }
+        Self { keys: Keys::default(), rows: Vec::new(), memory: memory.clone(), charged_bytes: 0 }
     }
 
     /// The key of the values; none if one is NULL, which equals nothing. Values that compare as
@@ -66,21 +68,25 @@ impl HashTable {
     }
 
     /// Adds a row.
-    pub fn add(&mut self, key: Vec<u8>, row: Kept) -> Result<(), ExecError> {
+    pub fn add(&mut self, key: &[u8], row: Kept) -> Result<(), ExecError> {
         let row_size = match &row {
             Kept::Row(row) => row.key.len() + row.payload.len() + 64,
             Kept::Values(values) => row_bytes(values),
         };
-        let bytes = row_size + key.len() + 32;
+        let bytes = row_size + key.len() + KEY_OVERHEAD_BYTES;
         charge(&self.memory, bytes)?;
         self.charged_bytes += bytes;
-        self.rows.entry(key).or_default().push(row);
+        let (number, is_new) = self.keys.insert(key);
+        if is_new {
+            self.rows.push(Vec::new());
+        }
+        self.rows[number].push(row);
         Ok(())
     }
 
     /// The rows with a key.
     pub fn rows(&self, key: &[u8]) -> &[Kept] {
-        self.rows.get(key).map_or(&[], Vec::as_slice)
+        self.keys.find(key).map_or(&[], |number| self.rows[number].as_slice())
     }
 }
 

@@ -9,8 +9,10 @@ mod aggregate;
 mod apply;
 mod block;
 mod hash;
+mod keys;
 mod output;
 mod set;
+mod sorter;
 
 pub use block::{BlockRun, each_row};
 

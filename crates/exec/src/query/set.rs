@@ -1,12 +1,13 @@
 //! UNION, EXCEPT, INTERSECT.
 
-use super::output::{Distinct, Sorter};
+use super::keys::Keys;
+use super::output::Distinct;
+use super::sorter::Sorter;
 use super::{Limit, RowTarget, collect};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::order;
 use plan::physical::{SetOperation, SetPlan};
-use std::collections::HashSet;
 use types::{ColumnType, Value, ValueRef};
 
 /// Runs a combination of queries; LIMIT of the whole is applied here.
@@ -23,23 +24,28 @@ pub fn run_set(
         let right = collect(exec, query, outer)?;
         rows = combine(exec, *operation, rows, right, &types)?;
     }
-    if !plan.order_by.is_empty() {
-        let type_of = |position: usize| types[position];
-        let mut sorter = Sorter::new(&plan.order_by, type_of, limit.needed(), exec.memory);
-        for row in rows {
-            sorter.add(row)?;
-        }
-        rows = sorter.finish();
-    }
     let offset = usize::try_from(limit.offset).unwrap_or(usize::MAX);
-    let count = usize::try_from(limit.count).unwrap_or(usize::MAX);
-    for row in rows.iter().skip(offset).take(count) {
+    let mut give = |exec: &mut Exec<'_>, row: &[ValueRef<'_>]| -> Result<bool, ExecError> {
         exec.tick()?;
-        let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-        if target(exec.eval, &values)?.is_break() {
-            break;
+        Ok(target(exec.eval, row)?.is_continue())
+    };
+    if plan.order_by.is_empty() {
+        let count = usize::try_from(limit.count).unwrap_or(usize::MAX);
+        for row in rows.iter().skip(offset).take(count) {
+            let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+            if !give(exec, &values)? {
+                break;
+            }
         }
+        return Ok(0);
     }
+    let type_of = |position: usize| types[position];
+    let mut sorter = Sorter::new(&plan.order_by, type_of, types.len(), limit.needed(), exec.memory);
+    for row in rows {
+        let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+        sorter.add(&values)?;
+    }
+    sorter.finish(offset, |row| give(exec, row))?;
     Ok(0)
 }
 
@@ -62,21 +68,21 @@ fn combine(
         left.extend(right);
         return Ok(left);
     }
-    let other: HashSet<Vec<u8>> = match operation {
-        SetOperation::Union | SetOperation::UnionAll => {
-            left.extend(right);
-            HashSet::new()
-        }
+    let mut other = Keys::default();
+    match operation {
+        SetOperation::Union | SetOperation::UnionAll => left.extend(right),
         SetOperation::Except | SetOperation::Intersect => {
-            right.iter().map(|row| identity(row, types)).collect()
+            for row in &right {
+                other.insert(&identity(row, types));
+            }
         }
-    };
+    }
     let mut distinct = Distinct::default();
     let mut kept = Vec::new();
     for row in left {
         let wanted = match operation {
-            SetOperation::Except => !other.contains(&identity(&row, types)),
-            SetOperation::Intersect => other.contains(&identity(&row, types)),
+            SetOperation::Except => other.find(&identity(&row, types)).is_none(),
+            SetOperation::Intersect => other.find(&identity(&row, types)).is_some(),
             SetOperation::Union | SetOperation::UnionAll => true,
         };
         let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();

@@ -23,12 +23,32 @@ pub struct Accumulator {
 #[derive(Clone, Debug)]
 enum State {
     Count(i64),
-    Decimal { sum: Decimal, count: i64 },
-    Double { sum: f64, count: i64 },
-    Extreme { best: Value, wanted: Ordering },
-    Bits { bits: u64 },
-    Deviation { count: i64, mean: f64, squares: f64 },
-    Concat { items: Vec<Item>, bytes: usize },
+    /// `whole` is what came as integers: no count of rows carries it out of its range.
+    Decimal {
+        sum: Decimal,
+        whole: i128,
+        count: i64,
+    },
+    Double {
+        sum: f64,
+        count: i64,
+    },
+    Extreme {
+        best: Value,
+        wanted: Ordering,
+    },
+    Bits {
+        bits: u64,
+    },
+    Deviation {
+        count: i64,
+        mean: f64,
+        squares: f64,
+    },
+    Concat {
+        items: Vec<Item>,
+        bytes: usize,
+    },
     First(Option<Value>),
 }
 
@@ -75,7 +95,7 @@ impl Aggregate {
             F::CountRows | F::Count => State::Count(0),
             F::Sum | F::Average => match Domain::of(&self.arguments[0].result) {
                 Domain::Double => State::Double { sum: 0.0, count: 0 },
-                _ => State::Decimal { sum: Decimal::ZERO, count: 0 },
+                _ => State::Decimal { sum: Decimal::ZERO, whole: 0, count: 0 },
             },
             F::Minimum => State::Extreme { best: Value::Null, wanted: Ordering::Less },
             F::Maximum => State::Extreme { best: Value::Null, wanted: Ordering::Greater },
@@ -106,25 +126,26 @@ impl Accumulator {
             return Ok(());
         }
         let argument = &aggregate.arguments[0];
+        let value = argument.eval_result(context, row)?;
         if let State::First(first) = &mut self.state {
-            if first.is_none() {
-                *first = Some(argument.eval_result(context, row)?.to_owned());
-            }
+            first.get_or_insert_with(|| value.to_owned());
             return Ok(());
         }
-        let value = argument.eval_result(context, row)?;
         if value.is_null() || !self.is_new(aggregate, value, context, row)? {
             return Ok(());
         }
         let from = &argument.result;
         match &mut self.state {
             State::Count(count) => *count += 1,
-            State::Decimal { sum, count } => {
-                let addend = match value {
-                    ValueRef::Decimal(decimal) => decimal,
-                    _ => coerce::to_decimal(context, value, from)?,
-                };
-                *sum = sum.add(&addend).map_err(|_| overflow())?;
+            State::Decimal { sum, whole, count } => {
+                match value {
+                    ValueRef::Int(value) => *whole += i128::from(value),
+                    ValueRef::UInt(value) => *whole += i128::from(value),
+                    _ => {
+                        let addend = coerce::to_decimal(context, value, from)?;
+                        *sum = sum.add(&addend).map_err(|_| overflow())?;
+                    }
+                }
                 *count += 1;
             }
             State::Double { sum, count } => {
@@ -193,7 +214,8 @@ impl Accumulator {
         Ok(match &self.state {
             State::Count(count) => Value::Int(*count),
             State::Decimal { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
-            State::Decimal { sum, count } => {
+            State::Decimal { sum, whole, count } => {
+                let sum = sum.add(&Decimal::new(*whole, 0)).map_err(|_| overflow())?;
                 let scale = aggregate.result.column_type.scale;
                 if aggregate.function == F::Sum {
                     return Ok(Value::Decimal(sum.with_scale(scale)));

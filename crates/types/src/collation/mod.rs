@@ -12,7 +12,7 @@ mod sort_key;
 mod weights;
 
 pub use like::{find, like, like_prefix};
-pub use sort_key::{push_prefix_sort_key, push_sort_key, sort_key_end};
+pub use sort_key::{push_prefix_sort_key, push_sort_key, sort_key_end, sort_key_head};
 
 use crate::charset::Charset;
 use crate::column_type::CollationId;

@@ -11,6 +11,7 @@
 //! 4. The binary collation: bytes as they are, 0x00 as 00 FF, the end as 00 00.
 
 use super::Collation;
+use super::weights::Rule;
 
 /// Appends a symbol.
 #[inline]
@@ -61,18 +62,92 @@ pub fn push_prefix_sort_key(collation: &Collation, text: &[u8], out: &mut Vec<u8
     }
     let pad = collation.rule.pad_weight();
     let mut blanks = 0u32;
-    for weight in collation.weights(text) {
+    let ascii = push_ascii(collation.rule, text, &mut blanks, out);
+    for weight in collation.weights(&text[ascii..]) {
         if weight == pad {
             blanks += 1;
             continue;
         }
-        let blank = if weight < pad { pad } else { pad + 2 };
-        while blanks > 0 {
-            push_symbol(blank, out);
-            blanks -= 1;
-        }
+        push_blanks(&mut blanks, if weight < pad { pad } else { pad + 2 }, out);
         push_symbol(if weight < pad { weight } else { weight + 2 }, out);
     }
+}
+
+fn push_blanks(blanks: &mut u32, symbol: u32, out: &mut Vec<u8>) {
+    for _ in 0..std::mem::take(blanks) {
+        push_symbol(symbol, out);
+    }
+}
+
+/// Bytes looked at in one step of [`push_ascii`]: what a vector register holds.
+const STEP: usize = 16;
+
+/// Whether the character has a weight above the blank's and a symbol of one byte under the rules
+/// that fold or keep ASCII.
+#[inline]
+fn is_plain(byte: u8) -> bool {
+    byte.wrapping_sub(0x21) < 0x7e - 0x21
+}
+
+/// The symbol of a plain character.
+#[inline]
+fn plain_symbol(byte: u8, folds: bool) -> u8 {
+    let lower = folds && byte.is_ascii_lowercase();
+    byte - if lower { 0x20 } else { 0 } + 2
+}
+
+/// The symbols of the plain characters and blanks that the text begins with, under the rules for
+/// which ASCII needs no table; returns the bytes done. Blanks before what follows are counted.
+fn push_ascii(rule: Rule, text: &[u8], blanks: &mut u32, out: &mut Vec<u8>) -> usize {
+    let folds = match rule {
+        Rule::GeneralCi | Rule::AsciiCi => true,
+        Rule::CodePoints | Rule::Bytes => false,
+        Rule::Latin1Swedish | Rule::UnicodeCi => return 0,
+    };
+    let pad = rule.pad_weight();
+    out.reserve(text.len() + 1);
+    let mut at = 0;
+    while at < text.len() {
+        if let Some(step) = text[at..].first_chunk::<STEP>()
+            && step.iter().fold(true, |plain, &byte| plain & is_plain(byte))
+        {
+            push_blanks(blanks, pad + 2, out);
+            out.extend_from_slice(&step.map(|byte| plain_symbol(byte, folds)));
+            at += STEP;
+            continue;
+        }
+        let end = text.len().min(at + STEP);
+        for &byte in &text[at..end] {
+            if byte == b' ' {
+                *blanks += 1;
+            } else if is_plain(byte) {
+                push_blanks(blanks, pad + 2, out);
+                out.push(plain_symbol(byte, folds));
+            } else {
+                return at;
+            }
+            at += 1;
+        }
+    }
+    at
+}
+
+/// The first eight bytes of the text's sort key as a number, zeros behind a shorter one: of two
+/// texts the one with the smaller number comes first; equal numbers tell nothing.
+pub fn sort_key_head(collation: &Collation, text: &[u8]) -> u64 {
+    let mut key = Vec::new();
+    let plain = text.first_chunk::<8>().filter(|head| head.iter().all(|&byte| is_plain(byte)));
+    let folds = match collation.rule {
+        Rule::GeneralCi | Rule::AsciiCi => Some(true),
+        Rule::CodePoints => Some(false),
+        _ => None,
+    };
+    if let (Some(head), Some(folds), true) = (plain, folds, collation.pads) {
+        return u64::from_be_bytes(head.map(|byte| plain_symbol(byte, folds)));
+    }
+    push_sort_key(collation, text, &mut key);
+    key.resize(8.max(key.len()), 0);
+    key.first_chunk::<8>().map_or(0, |head| u64::from_be_bytes(*head))
 }
 
 /// Length in bytes of the sort key at the start of `key`, its end included; `None` if it does

@@ -76,6 +76,41 @@ fn sort_keys_order_and_hash_as_the_comparison_does() {
     }
 }
 
+/// Texts long enough for the steps of sixteen bytes, equal and different at all places.
+fn long_texts() -> Vec<String> {
+    let mut texts = Vec::new();
+    for length in [7, 8, 15, 16, 17, 33] {
+        for place in [0, 5, 8, length - 1] {
+            for piece in ["x", "X", "~", " ", "\t", "é", "😀", ""] {
+                let mut text = "abcdEFGH{}!z".repeat(4);
+                text.truncate(length);
+                text.insert_str(place.min(length), piece);
+                texts.push(text);
+            }
+        }
+    }
+    texts
+}
+
+#[test]
+fn sort_keys_of_long_texts_order_as_the_comparison_does() {
+    let texts = long_texts();
+    for collation in all() {
+        for a in &texts {
+            for b in &texts {
+                let (a, b) = (a.as_bytes(), b.as_bytes());
+                let order = collation.compare_weights(a, b);
+                let (mut x, mut y) = (Vec::new(), Vec::new());
+                push_sort_key(collation, a, &mut x);
+                push_sort_key(collation, b, &mut y);
+                assert_eq!(x.cmp(&y), order, "{} {a:?} {b:?}", collation.name);
+                let heads = sort_key_head(collation, a).cmp(&sort_key_head(collation, b));
+                assert!(heads.is_eq() || heads == order, "{} {a:?} {b:?}", collation.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn like_matches_by_characters() {
     let ci = CollationId::UTF8MB4_GENERAL_CI.info();
