@@ -260,15 +260,6 @@ impl Stream {
         &self.peer
     }
 
-    /// Whether the other end has closed and nothing is left to read; does not wait. For long
-    /// statements, to notice that nobody wants the answer.
-    pub fn is_peer_closed(&self) -> bool {
-        match &self.twin {
-            StreamTwin::Real(stream) => stream.is_peer_closed(),
-            StreamTwin::Sim(stream) => stream.is_peer_closed(),
-        }
-    }
-
     /// A handle that closes this connection from elsewhere.
     pub fn handle(&self) -> StreamHandle {
         StreamHandle { twin: self.twin.clone() }
@@ -292,7 +283,7 @@ impl Drop for Stream {
     }
 }
 
-/// Closes a connection from any fiber, for KILL.
+/// Closes a connection from any fiber, for KILL, and asks whether its client is still there.
 #[derive(Clone)]
 pub struct StreamHandle {
     twin: StreamTwin,
@@ -305,6 +296,15 @@ impl fmt::Debug for StreamHandle {
 }
 
 impl StreamHandle {
+    /// Whether the other end has closed and nothing but `farewell` is left to read, so
+    /// that nobody waits for an answer; does not wait. A system call or two.
+    pub fn is_abandoned(&self, farewell: &[u8]) -> bool {
+        match &self.twin {
+            StreamTwin::Real(stream) => stream.is_abandoned(farewell),
+            StreamTwin::Sim(stream) => stream.is_abandoned(farewell),
+        }
+    }
+
     /// Shuts the socket down in both directions: the owner's reads return 0, its writes fail, and
     /// an idle connection is run once more.
     pub fn close(&self) {

@@ -399,6 +399,54 @@ fn simulated_sockets() {
     }
 }
 
+/// Parks until its client is gone, without reading; tells what it did not read.
+struct Watcher {
+    handle: runtime::net::StreamHandle,
+    left: Arc<std::sync::Mutex<Vec<Vec<u8>>>>,
+}
+
+impl Connection for Watcher {
+    fn run(&mut self, stream: &mut Stream) -> Next {
+        while !self.handle.is_abandoned(b"bye") {
+            runtime::sleep(Duration::from_millis(1));
+        }
+        let (mut left, mut piece) = (Vec::new(), [0; 10]);
+        loop {
+            match stream.read(&mut piece).expect("what is left, or the end") {
+                0 => break,
+                count => left.extend_from_slice(&piece[..count]),
+            }
+        }
+        self.left.lock().expect("no panic").push(left);
+        Next::Close
+    }
+}
+
+#[test]
+fn clients_that_went_away_are_noticed_without_reading() {
+    for seed in seeds(20) {
+        let left = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let found = left.clone();
+        let run = Simulation::new(SimConfig::new(seed)).run(move || {
+            let listener = Listener::tcp("127.0.0.1:3306".parse().expect("an address"));
+            let served = runtime::net::serve(listener.expect("free"), move |_, handle| {
+                Box::new(Watcher { handle, left: left.clone() })
+            });
+            for farewell in [&b""[..], b"bye", b"more"] {
+                let mut stream = runtime::net::connect(served.address()).expect("accepted");
+                if !farewell.is_empty() {
+                    stream.write_all(farewell).expect("the server listens");
+                }
+                drop(stream);
+                runtime::sleep(Duration::from_secs(1));
+            }
+        });
+        run.unwrap_or_else(|end| panic!("seed {seed}: {end}"));
+        let found = found.lock().expect("no panic");
+        assert_eq!(*found, [b"".to_vec(), b"bye".to_vec()], "seed {seed}");
+    }
+}
+
 #[test]
 fn connections_break_when_asked() {
     let mut simulation = Simulation::new(SimConfig { connection_reset: 0.1, ..SimConfig::new(4) });

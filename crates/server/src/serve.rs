@@ -83,6 +83,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     let opened = crate::engine_start::open(&options.data_directory, &globals, surroundings)?;
     let catalog = Catalog::open(opened.engine())?;
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
+    state.watch_clients();
     let stop = Arc::new(Event::default());
     let event = stop.clone();
     state.set_on_shutdown(move || event.set());

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// How long a test waits for what must happen at some time; only a failure takes so long.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 struct Server {
     child: Child,
     port: u16,
@@ -57,7 +60,7 @@ impl Server {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "the server does not end");
+            assert!(begun.elapsed() < PATIENCE, "the server does not end");
             std::thread::sleep(Duration::from_millis(10));
         };
         let mut said = String::new();
@@ -65,12 +68,16 @@ impl Server {
         (status.code(), said, self.directory.clone())
     }
 
-    fn client(&self, statements: &str) -> Output {
-        Command::new("mariadb")
+    fn command(&self, statements: &str) -> Command {
+        let mut client = Command::new("mariadb");
+        client
             .args(["--no-defaults", "-h127.0.0.1", "-uroot", "-BN", "-e", statements])
-            .arg(format!("-P{}", self.port))
-            .output()
-            .unwrap()
+            .arg(format!("-P{}", self.port));
+        client
+    }
+
+    fn client(&self, statements: &str) -> Output {
+        self.command(statements).output().unwrap()
     }
 
     fn answer(&self, statements: &str) -> String {
@@ -131,6 +138,63 @@ fn a_server_starts_serves_stops_and_keeps_what_was_committed() {
     assert_eq!(code, Some(0), "{said}");
     let (code, found) = check(&directory);
     assert_eq!(code, Some(0), "{found}");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// Asks until the answer is as wanted; only a failure takes a minute.
+fn wait_for(server: &Server, wanted: &str, statement: &str) {
+    let begun = Instant::now();
+    loop {
+        let answer = server.answer(statement);
+        if answer == wanted {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{statement}: still {answer}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Clients are killed while their statements sleep and wait for a row: the connections vanish,
+/// and what they held is free, long before any timeout.
+#[test]
+fn a_client_that_is_killed_is_noticed_while_its_statement_waits() {
+    if !has("mariadb", &["--version"]) {
+        return;
+    }
+    let server = Server::start(directory("gone"), &[]);
+    server.answer(
+        "CREATE TABLE test.t (id INT PRIMARY KEY, n INT); INSERT INTO test.t VALUES (1, 1), (2, 2)",
+    );
+    let running = |text: &str| {
+        format!(
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST
+             WHERE ID <> CONNECTION_ID() AND INFO LIKE '{text}%'"
+        )
+    };
+    let start = |statements: &str| {
+        let mut client =
+            server.command(&format!("SET innodb_lock_wait_timeout = 100000; {statements}"));
+        client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut holder = start("BEGIN; UPDATE test.t SET n = 10 WHERE id = 1; SELECT SLEEP(100000)");
+    wait_for(&server, "1\n", &running("SELECT SLEEP"));
+    let mut waiter = start(
+        "BEGIN; UPDATE test.t SET n = 20 WHERE id = 2; UPDATE test.t SET n = 20 WHERE id = 1",
+    );
+    wait_for(&server, "1\n", &running("UPDATE test.t SET n = 20 WHERE id = 1"));
+    waiter.kill().unwrap();
+    waiter.wait().unwrap();
+    wait_for(&server, "0\n", &running("UPDATE"));
+    let update = "SET innodb_lock_wait_timeout = 60; UPDATE test.t SET n = n + 1 WHERE id =";
+    server.answer(&format!("{update} 2"));
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    wait_for(&server, "0\n", &running("SELECT SLEEP"));
+    server.answer(&format!("{update} 1"));
+    assert_eq!(server.answer("SELECT n FROM test.t ORDER BY id"), "2\n3\n");
+    server.signal("-TERM");
+    let (code, said, directory) = server.wait();
+    assert_eq!(code, Some(0), "{said}");
     std::fs::remove_dir_all(directory).unwrap();
 }
 

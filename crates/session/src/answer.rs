@@ -17,8 +17,6 @@ const SEND_BYTES: usize = 64 * 1024;
 pub trait Outlet {
     /// Sends all bytes; may park while the client is slow.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// The client is gone.
-    fn is_closed(&mut self) -> bool;
 }
 
 /// How values are written.

@@ -52,10 +52,6 @@ impl Outlet for Stream {
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.write_all(bytes)
     }
-
-    fn is_closed(&mut self) -> bool {
-        self.is_peer_closed()
-    }
 }
 
 impl ClientConnection {

@@ -4,6 +4,9 @@
 //! 1. A [`Process`] is in the list from the greeting until its connection object is dropped.
 //! 2. KILL sets the cancel token; a running statement ends at its next scheduling point, an idle
 //!    connection is closed at once.
+//! 3. A statement whose client has closed its socket is interrupted soon, and its connection
+//!    ends. Only statements that have run for a while are looked at, by one fiber for all
+//!    connections, so the short ones pay nothing.
 
 use runtime::net::StreamHandle;
 use runtime::sync::Mutex;
@@ -11,9 +14,13 @@ use runtime::{CancelReason, CancelToken, Instant};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Statement text kept for SHOW PROCESSLIST, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
+
+/// A packet with COM_QUIT, which a client sends before it closes.
+const FAREWELL: [u8; 5] = [1, 0, 0, 0, 1];
 
 /// What a connection does, as SHOW PROCESSLIST shows it.
 #[derive(Clone, Debug)]
@@ -116,6 +123,19 @@ impl Process {
             && let Some(handle) = &*self.handle.lock()
         {
             handle.close();
+        }
+    }
+
+    /// A command that has been executed for this long, and whose client has gone meanwhile, is
+    /// interrupted; its connection ends.
+    pub(crate) fn interrupt_if_abandoned(&self, age: Duration) {
+        if !self.running.load(Ordering::Acquire) || self.info.lock().since.elapsed() < age {
+            return;
+        }
+        let is_abandoned =
+            self.handle.lock().as_ref().is_some_and(|handle| handle.is_abandoned(&FAREWELL));
+        if is_abandoned {
+            self.cancel.cancel(CancelReason::ClientGone);
         }
     }
 

@@ -9,6 +9,7 @@ use runtime::Instant;
 use runtime::sync::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// The server as sessions see it.
 pub struct ServerState {
@@ -29,6 +30,11 @@ pub struct ServerState {
     stopping: AtomicBool,
     on_shutdown: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
+
+/// How often running statements are looked at for clients that went away.
+const CLIENT_WATCH_PERIOD: Duration = Duration::from_millis(200);
+/// A statement is looked at once it has run for this long.
+const CLIENT_WATCH_AGE: Duration = Duration::from_millis(100);
 
 /// The version that VERSION() gives.
 pub fn version_text() -> String {
@@ -79,6 +85,23 @@ impl ServerState {
     /// Whether the server is stopping.
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
+    }
+
+    /// Starts the fiber that notices clients which went away while their statement runs. It ends
+    /// with the server.
+    pub fn watch_clients(self: &Arc<Self>) {
+        let server = Arc::downgrade(self);
+        runtime::spawn("client watch", move || {
+            loop {
+                runtime::sleep(CLIENT_WATCH_PERIOD);
+                let Some(server) = server.upgrade().filter(|server| !server.is_stopping()) else {
+                    return;
+                };
+                for process in server.processes.all() {
+                    process.interrupt_if_abandoned(CLIENT_WATCH_AGE);
+                }
+            }
+        });
     }
 
     /// Closes every connection; running statements are interrupted.

@@ -9,6 +9,7 @@
 //! * `a: \raw hex` sends a payload as a packet and prints the answer; `a: \bytes hex` sends
 //!   bytes as they are; `a: \fields hex` and `a: \text hex` read answers of other shapes.
 //! * `a: \start SQL` sends without waiting, `a: \finish` reads the answer.
+//! * `a: \vanish` closes the socket without a word, `a: \leave` after COM_QUIT; neither reads.
 //! * `a: \sleep ms`, `a: \quit`, `a: \capabilities hex` (for the next `\connect`).
 
 mod client;
@@ -33,6 +34,7 @@ struct World {
 fn start_server() -> (Address, Arc<ServerState>) {
     let catalog = Catalog::open(Arc::new(MemoryEngine::new())).unwrap();
     let state = ServerState::new(catalog, GlobalVariables::default(), 1 << 30);
+    state.watch_clients();
     let listener = Listener::tcp("127.0.0.1:3306".parse().unwrap()).unwrap();
     let address = listener.address().clone();
     let server = state.clone();
@@ -86,6 +88,13 @@ impl World {
         }
         if command == "\\sleep" {
             runtime::sleep(Duration::from_millis(rest.parse().unwrap()));
+            return String::new();
+        }
+        if matches!(command, "\\vanish" | "\\leave") {
+            let mut client = self.clients.remove(name).unwrap();
+            if command == "\\leave" {
+                client.send_command(&[1]);
+            }
             return String::new();
         }
         if command == "\\greet" {
@@ -230,6 +239,11 @@ fn show() {
 #[test]
 fn kill() {
     check("kill");
+}
+
+#[test]
+fn client_gone() {
+    check("client_gone");
 }
 
 #[test]

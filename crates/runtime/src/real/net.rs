@@ -160,12 +160,22 @@ impl RealStream {
         wait_for(self.raw(), IN, deadline).unwrap_or(true)
     }
 
-    pub(crate) fn is_peer_closed(&self) -> bool {
-        let mut byte = 0u8;
+    pub(crate) fn is_abandoned(&self, farewell: &[u8]) -> bool {
+        let mut poll = libc::pollfd { fd: self.raw(), events: libc::POLLRDHUP, revents: 0 };
+        // SAFETY: one valid pollfd; it does not wait.
+        let count = unsafe { libc::poll(&mut poll, 1, 0) };
+        if count < 1 {
+            return false;
+        }
+        if poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+            return true;
+        }
+        // It says nothing more; what it said last may still be a command.
+        let mut left = [0u8; 64];
         let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
-        // SAFETY: one valid byte.
-        let seen = unsafe { libc::recv(self.raw(), (&raw mut byte).cast(), 1, flags) };
-        seen == 0 || (seen < 0 && !matches!(errno(), libc::EAGAIN | libc::EINTR))
+        // SAFETY: the bytes are valid for writes.
+        let seen = unsafe { libc::recv(self.raw(), left.as_mut_ptr().cast(), left.len(), flags) };
+        usize::try_from(seen).is_ok_and(|seen| seen == 0 || left[..seen] == *farewell)
     }
 
     pub(crate) fn shutdown(&self) {

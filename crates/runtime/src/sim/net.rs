@@ -235,8 +235,10 @@ impl SimStream {
         self.outgoing.close();
     }
 
-    /// Whether the other end has closed and nothing is left to read.
-    pub(crate) fn is_peer_closed(&self) -> bool {
-        matches!(self.look(), Found::End)
+    /// Whether the other end has closed and nothing but `farewell` is left to read.
+    pub(crate) fn is_abandoned(&self, farewell: &[u8]) -> bool {
+        let state = self.incoming.state.lock();
+        let left = || state.chunks.iter().flat_map(|chunk| &chunk.1);
+        state.closed && (state.bytes == 0 || left().eq(farewell))
     }
 }
