@@ -18,8 +18,9 @@ pub struct EngineOptions {
     pub buffer_pool_bytes: usize,
     /// What commits wait for until a transaction says otherwise.
     pub flush_policy: FlushPolicy,
-    /// Memory for former versions of rows, bytes. A statement that would pass it fails with
-    /// `OutOfMemory`; nothing else is affected.
+    /// Memory for former versions of rows, bytes. What is more goes to files in `tmp/`; when they
+    /// cannot grow, the statement that wants more fails with `OutOfMemory` and nothing else is
+    /// affected.
     pub undo_budget_bytes: u64,
     /// Unit of undo memory, bytes; a power of two.
     pub undo_chunk_bytes: usize,
@@ -61,7 +62,7 @@ impl EngineOptions {
             datadir: datadir.into(),
             buffer_pool_bytes,
             flush_policy: FlushPolicy::EveryCommit,
-            undo_budget_bytes: (buffer_pool_bytes as u64 / 2).max(512 << 20),
+            undo_budget_bytes: (buffer_pool_bytes as u64 / 10).max(16 << 20),
             undo_chunk_bytes: 256 << 10,
             sort_buffer_bytes: 16 << 20,
             log_ring_bytes: 16 << 20,

@@ -17,6 +17,8 @@ use wal::{RecordBuilder, RecordKind, UndoKind};
 
 /// Deleted entries remembered at most; further ones wait for the next visitor.
 const REVISITS_MAX: usize = 4096;
+/// Undo records of one batch between two looks at the memory of undo.
+const UNDO_PAUSE: u32 = 4096;
 
 static PURGED: base::metrics::Counter =
     base::metrics::Counter::new("purged_entries", "deleted entries removed from trees");
@@ -77,8 +79,13 @@ pub(crate) fn round(core: &Core) -> Result<u64> {
 
 fn purge_batch(core: &Core, batch: &PurgeBatch, record: &mut RecordBuilder) -> Result<u64> {
     let (mut word, mut removed) = (batch.last_undo, 0);
-    let mut key = Vec::new();
+    let (mut key, mut steps) = (Vec::new(), 0u32);
     while word != 0 {
+        steps += 1;
+        if steps.is_multiple_of(UNDO_PAUSE) {
+            // What was read of a long chain need not stay in memory.
+            core.txn.retire_undo();
+        }
         let step = core.txn.undo().read(word, |undo| {
             let marks = undo.kind() == UndoKind::DeleteMark;
             key.clear();

@@ -45,5 +45,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_segments_released", store.segments_released),
         ("Innodb_truncated_status_writes", 0),
         ("Innodb_undo_bytes", core.txn.undo().used_bytes()),
+        ("Innodb_undo_spilled_bytes", core.txn.undo().spilled_bytes()),
     ]
 }

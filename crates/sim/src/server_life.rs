@@ -59,7 +59,7 @@ impl Surroundings for Simulated {
         let mut fixed = Random::new(self.seed ^ 0x0F1E_D000);
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         options.buffer_pool_bytes = *random.pick(&[1, 2, 4]) << 20;
-        options.undo_budget_bytes = 64 << 20;
+        options.undo_budget_bytes = *random.pick(&[0, 64 << 10, 64 << 20]);
         options.undo_chunk_bytes = *random.pick(&[4, 16, 64]) << 10;
         options.sort_buffer_bytes = *random.pick(&[16, 256]) << 10;
         options.log_ring_bytes = *random.pick(&[512, 1024]) << 10;

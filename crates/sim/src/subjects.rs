@@ -73,7 +73,7 @@ const DATADIR: &str = "/db";
 fn options(seed: u64, random: &mut Random) -> EngineOptions {
     let mut fixed = Random::new(seed ^ 0x0F1E_D000);
     EngineOptions {
-        undo_budget_bytes: 64 << 20,
+        undo_budget_bytes: *random.pick(&[0, 64 << 10, 64 << 20]),
         undo_chunk_bytes: *random.pick(&[4, 16, 64]) << 10,
         sort_buffer_bytes: *random.pick(&[16, 256]) << 10,
         log_ring_bytes: *random.pick(&[512, 1024]) << 10,

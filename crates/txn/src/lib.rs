@@ -22,6 +22,7 @@ mod image;
 pub mod lock;
 mod owner;
 mod slots;
+mod spill;
 pub mod system;
 mod transaction;
 pub mod undo;

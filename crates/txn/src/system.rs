@@ -21,6 +21,7 @@ use crate::undo::{Chunks, UndoSpace};
 use base::{Lsn, TrxId};
 use runtime::sync::Mutex;
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wal::{RecordBuilder, RecordKind, Wal, WalError};
@@ -43,8 +44,10 @@ pub struct TxnOptions {
     pub workers: usize,
     /// Size of an undo chunk in bytes, a power of two.
     pub undo_chunk_bytes: usize,
-    /// Memory for undo in bytes.
+    /// Memory for undo in bytes; what is more goes to files.
     pub undo_budget_bytes: u64,
+    /// Directory of those files; none: undo is limited to the memory.
+    pub undo_directory: Option<PathBuf>,
     /// Above the offset of every word of former runs.
     pub undo_base: u64,
     /// First transaction id to give out.
@@ -95,6 +98,7 @@ impl TransactionSystem {
                 options.workers,
                 options.undo_chunk_bytes,
                 options.undo_budget_bytes,
+                options.undo_directory.clone(),
                 options.undo_base,
             ),
             locks: LockTable::new(),

@@ -327,8 +327,9 @@ impl Transaction {
         self.system.locks.wait_for_transaction(&owner, &target, rule)
     }
 
-    /// Prepares for changes: id, first log position, header. Call before latching.
+    /// Prepares for changes: id, first log position, header, room for undo. Call before latching.
     pub fn prepare_write(&mut self) -> Result<(), UndoFull> {
+        self.system.undo.reserve()?;
         if self.header == 0 {
             let id = self.owner().number();
             let slot = self.slot();

@@ -18,12 +18,17 @@
 //!    all, so a missing header means the same as a missing record.
 //! 6. Records that were rolled back are marked dead before their transaction ends; a reader that
 //!    copied the entry earlier skips to the version before.
+//! 7. Beyond the memory budget chunks are memory behind which stands a file (see
+//!    [`crate::spill`]); readers need not know. Their memory is let go again and again.
 
-use crate::chunk::{Chunk, ChunkMemory, UndoFull};
+use crate::chunk::{Chunk, ChunkMemory, UndoFull, refused};
 use crate::image::{BeforeImage, NewUndo};
+use crate::spill::Spill;
 use base::{Lsn, MemoryAccount, TreeId};
+use runtime::mapping::Mapping;
 use runtime::sync::Mutex;
 use smallvec::SmallVec;
+use std::path::PathBuf;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -34,10 +39,14 @@ const OFFSET_BITS: u32 = 56;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 /// Largest number of arenas a word can name.
 const ARENAS_MAX: usize = 128;
-/// Chunks an arena can have outstanding.
-const DIRECTORY_SLOTS: usize = 1 << 14;
+/// Chunks an arena can have outstanding; 64 GiB of the usual size.
+const DIRECTORY_SLOTS: usize = 1 << 18;
 /// Free standard chunks kept for reuse.
 const POOL_CHUNKS: usize = 16;
+/// Chunks that must be at hand before changes are latched, besides one for each arena.
+const RESERVE_CHUNKS: usize = 8;
+/// Chunks in files whose memory one round lets go of.
+const LET_GO_CHUNKS: usize = 64;
 
 /// State of a header: still running.
 const ACTIVE: u64 = 0;
@@ -71,14 +80,45 @@ struct ArenaState {
     next_number: u64,
     /// Chunks no longer filled, oldest first.
     sealed: Vec<*mut Chunk>,
+    /// Where in `sealed` the next round lets memory go.
+    let_go_at: usize,
 }
 
 // SAFETY: the pointers are to chunks owned by the arena; all access is under its mutex.
 unsafe impl Send for ArenaState {}
 
+impl ArenaState {
+    /// Lets go of memory of some sealed chunks in files: what nobody reads need not stay.
+    fn let_go(&mut self) {
+        for _ in 0..LET_GO_CHUNKS.min(self.sealed.len()) {
+            self.let_go_at = if self.let_go_at < self.sealed.len() { self.let_go_at } else { 0 };
+            // SAFETY: sealed chunks are alive while they are in the list.
+            unsafe { &*self.sealed[self.let_go_at] }.memory.let_go();
+            self.let_go_at += 1;
+        }
+    }
+}
+
 struct Arena {
     state: Mutex<ArenaState>,
-    directory: Box<[AtomicPtr<Chunk>]>,
+    directory: Directory,
+}
+
+/// Chunks by number modulo its length. Most of it is never touched and takes no memory.
+struct Directory(Mapping);
+
+impl Directory {
+    fn new() -> Self {
+        let bytes = DIRECTORY_SLOTS * size_of::<AtomicPtr<Chunk>>();
+        Self(Mapping::anonymous(bytes, false).expect("address space for a table of pointers"))
+    }
+
+    #[inline]
+    fn slot(&self, number: u64) -> &AtomicPtr<Chunk> {
+        let at = (number % DIRECTORY_SLOTS as u64) as usize;
+        // SAFETY: within the mapping, which is page aligned and begins as zeroes (null pointers).
+        unsafe { &*self.0.as_ptr().cast::<AtomicPtr<Chunk>>().add(at) }
+    }
 }
 
 /// All undo of a running system.
@@ -87,6 +127,7 @@ pub struct UndoSpace {
     chunk_bytes: usize,
     base: u64,
     account: Arc<MemoryAccount>,
+    spill: Arc<Spill>,
     pool: Arc<Mutex<Vec<ChunkMemory>>>,
 }
 
@@ -201,9 +242,15 @@ pub(crate) enum HeaderState {
 }
 
 impl UndoSpace {
-    /// Arenas for `workers` workers. `base` is above the offset of every word of former runs;
+    /// Arenas for `workers` workers; what `budget_bytes` do not hold goes to files in `directory`. `base` is above the offset of every word of former runs;
     /// `chunk_bytes` is a power of two of at least 1 KiB.
-    pub fn new(workers: usize, chunk_bytes: usize, budget_bytes: u64, base: u64) -> Self {
+    pub fn new(
+        workers: usize,
+        chunk_bytes: usize,
+        budget_bytes: u64,
+        directory: Option<PathBuf>,
+        base: u64,
+    ) -> Self {
         base::invariant!(chunk_bytes.is_power_of_two() && chunk_bytes >= 1024, "chunk size");
         let first = base.div_ceil(chunk_bytes as u64).max(1);
         let arena = |_| Arena {
@@ -212,14 +259,16 @@ impl UndoSpace {
                 top: 0,
                 next_number: first,
                 sealed: Vec::new(),
+                let_go_at: 0,
             }),
-            directory: (0..DIRECTORY_SLOTS).map(|_| AtomicPtr::default()).collect(),
+            directory: Directory::new(),
         };
         Self {
             arenas: (0..workers.clamp(1, ARENAS_MAX)).map(arena).collect(),
             chunk_bytes,
             base: first * chunk_bytes as u64,
             account: MemoryAccount::new(budget_bytes),
+            spill: Spill::new(directory, chunk_bytes),
             pool: Arc::new(Mutex::new(Vec::new())),
         }
     }
@@ -227,6 +276,23 @@ impl UndoSpace {
     /// Bytes of undo memory in use.
     pub fn used_bytes(&self) -> u64 {
         self.account.used_bytes()
+    }
+
+    /// Bytes of undo in files.
+    pub fn spilled_bytes(&self) -> u64 {
+        self.spill.used_bytes()
+    }
+
+    /// Makes sure that the next chunks can be had without asking the system. May block the worker
+    /// for a moment; call it without a latch, before every change.
+    #[inline]
+    pub(crate) fn reserve(&self) -> Result<(), UndoFull> {
+        let chunks = self.arenas.len() + RESERVE_CHUNKS;
+        let left = self.account.limit_bytes().saturating_sub(self.account.used_bytes());
+        if left >= (chunks * self.chunk_bytes) as u64 || self.spill.free_count() >= chunks {
+            return Ok(());
+        }
+        self.spill.grow().map_err(|error| refused(&self.account, &error))
     }
 
     /// Budget in bytes.
@@ -248,8 +314,7 @@ impl UndoSpace {
         }
         let number = offset / self.chunk_bytes as u64;
         let arena = self.arenas.get((word >> OFFSET_BITS) as usize)?;
-        let slot = &arena.directory[(number % DIRECTORY_SLOTS as u64) as usize];
-        let pointer = slot.load(Ordering::Acquire);
+        let pointer = arena.directory.slot(number).load(Ordering::Acquire);
         // SAFETY: a chunk in the directory is alive, and stays so until every worker has passed
         // a scheduling point after its removal (invariant 4).
         let chunk = unsafe { pointer.as_ref()? };
@@ -348,15 +413,18 @@ impl UndoSpace {
         state: &mut ArenaState,
         bytes: usize,
     ) -> Result<*mut Chunk, UndoFull> {
-        let number = state.next_number;
-        let slot = &arena.directory[(number % DIRECTORY_SLOTS as u64) as usize];
-        if !slot.load(Ordering::Relaxed).is_null() {
-            return Err(UndoFull { limit_bytes: self.account.limit_bytes() });
-        }
-        let pooled = if bytes == self.chunk_bytes { self.pool.lock().pop() } else { None };
+        // An idle transaction may still have a chunk of long ago: its place is left out.
+        let is_free =
+            |number: &u64| arena.directory.slot(*number).load(Ordering::Relaxed).is_null();
+        let numbers = state.next_number..state.next_number + DIRECTORY_SLOTS as u64;
+        let number = numbers.into_iter().find(is_free);
+        let number =
+            number.ok_or(UndoFull { limit_bytes: self.account.limit_bytes(), errno: 0 })?;
+        let is_large = bytes != self.chunk_bytes;
+        let pooled = if is_large { None } else { self.pool.lock().pop() };
         let memory = match pooled {
             Some(memory) => memory,
-            None => ChunkMemory::new(bytes, &self.account)?,
+            None => ChunkMemory::new(bytes, is_large, &self.account, &self.spill)?,
         };
         let chunk = Box::into_raw(Box::new(Chunk {
             number,
@@ -364,8 +432,8 @@ impl UndoSpace {
             users: AtomicU32::new(0),
             released_at: AtomicU64::new(0),
         }));
-        state.next_number += bytes.div_ceil(self.chunk_bytes) as u64;
-        slot.store(chunk, Ordering::Release);
+        state.next_number = number + bytes.div_ceil(self.chunk_bytes) as u64;
+        arena.directory.slot(number).store(chunk, Ordering::Release);
         Ok(chunk)
     }
 
@@ -439,8 +507,8 @@ impl UndoSpace {
                 let unused = chunk.users.load(Ordering::Acquire) == 0
                     && chunk.released_at.load(Ordering::Relaxed) <= limit.get();
                 if unused {
-                    let slot = (chunk.number % DIRECTORY_SLOTS as u64) as usize;
-                    arena.directory[slot].store(std::ptr::null_mut(), Ordering::Release);
+                    let slot = arena.directory.slot(chunk.number);
+                    slot.store(std::ptr::null_mut(), Ordering::Release);
                     retired += 1;
                     // SAFETY: made by Box::into_raw in `install`; out of the directory and the
                     // list, so this is the only owner.
@@ -448,6 +516,7 @@ impl UndoSpace {
                 }
                 !unused
             });
+            state.let_go();
         }
         retired
     }
@@ -457,7 +526,7 @@ impl UndoSpace {
         runtime::quiescent::defer(move || {
             let memory = chunk.memory;
             let mut pool = pool.lock();
-            if memory.bytes == standard && pool.len() < POOL_CHUNKS {
+            if memory.is_heap() && memory.bytes == standard && pool.len() < POOL_CHUNKS {
                 pool.push(memory);
             }
         });

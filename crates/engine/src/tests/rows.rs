@@ -384,3 +384,52 @@ fn nobody_gets_in_between_undo_and_lock() {
         });
     }
 }
+
+/// A transaction whose undo is far beyond the memory for it: others see the versions before it,
+/// it can be rolled back and committed, and its files go.
+#[test]
+fn a_long_transaction_spills_its_undo() {
+    simulate(8, || {
+        let mut options_of_engine = tiny("/database", 4 << 20);
+        options_of_engine.undo_budget_bytes = 64 << 10;
+        let (engine, _) = Engine::open(options_of_engine).unwrap();
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..6000 {
+            t.insert(&mut *trx, &row(id, 0, None, b"before")).unwrap().unwrap();
+        }
+        // A record that no chunk holds.
+        t.insert(&mut *trx, &row(6000, 0, None, &[7; 15_000])).unwrap().unwrap();
+        trx.commit().unwrap();
+
+        for commits in [false, true] {
+            let mut reader = engine.begin(options());
+            reader.open_snapshot();
+            let mut trx = engine.begin(options());
+            for id in 0..=6000 {
+                let changed = t.update(&mut *trx, id, |row| {
+                    row.k = 5;
+                    row.c = b"after".to_vec();
+                });
+                changed.unwrap().unwrap().unwrap();
+            }
+            let undo = engine.core.txn.undo();
+            assert!(undo.used_bytes() <= 64 << 10, "{}", undo.used_bytes());
+            assert!(undo.spilled_bytes() > 500 << 10, "{}", undo.spilled_bytes());
+            if commits { trx.commit() } else { trx.rollback() }.unwrap();
+            for row in t.all(&mut *reader) {
+                assert!(row.k == 0 && (row.c == b"before" || row.c == [7; 15_000]));
+            }
+            reader.commit().unwrap();
+            let mut after = engine.begin(options());
+            let expected = if commits { 6001 * 5 } else { 0 };
+            let sum = |rows: Vec<Row>| rows.iter().map(|row| row.k).sum::<i64>();
+            assert_eq!(sum(t.all(&mut *after)), expected);
+            after.commit().unwrap();
+            runtime::sleep(Duration::from_secs(1));
+            assert!(engine.core.txn.undo().spilled_bytes() < 64 << 10, "the files are given up");
+        }
+        t.assert_sound();
+        engine.close().unwrap();
+    });
+}
