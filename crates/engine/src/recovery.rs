@@ -199,7 +199,7 @@ pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> 
     let lock = places.lock_exclusively(&options.datadir)?;
     remove_files(&places.temporary)?;
     let is_unfinished = io("look for", &places.marker, runtime::fs::exists(&places.marker))?;
-    let superblock = if is_unfinished { None } else { Superblock::load(&places.data)? };
+    let superblock = if is_unfinished { None } else { Superblock::load_durably(&places.data)? };
     let (engine, mut summary) = match superblock {
         Some(superblock) => recover(options, &places, superblock, lock)?,
         None => create(options, &places, lock, is_unfinished)?,

@@ -32,6 +32,10 @@
 //!    and the next write, to the other slot, begins after its sync.
 //! 2. The newest readable copy counts. One rotten copy is served by its twin and reported by
 //!    [`crate::check`].
+//! 3. A process that was killed may have left a write that only the system's cache has. A start
+//!    syncs what it is about to rely on: otherwise its own first write, to the other slot, and a
+//!    power failure in the midst of it could take both slots, or bring back a superblock older
+//!    than one that log was recycled by.
 
 use crate::bytes::{put, u32_at, u64_at, uuid_at};
 use crate::error::StoreError;
@@ -126,6 +130,22 @@ impl Superblock {
     /// Reads the superblock of a data directory; `None` if there is none. Parks.
     pub fn load(dir: &Path) -> Result<Option<Superblock>, StoreError> {
         Ok(read_copies(dir)?.map(|copies| newest(&copies)).transpose()?.flatten())
+    }
+
+    /// As [`Superblock::load`], for a start, which goes on to write: what is read is durable
+    /// (invariant 3). Parks.
+    pub fn load_durably(dir: &Path) -> Result<Option<Superblock>, StoreError> {
+        let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
+        let path = dir.join(SUPERBLOCK_FILE);
+        if !runtime::fs::exists(&path).map_err(fail)? {
+            return Ok(None);
+        }
+        OpenOptions::new()
+            .direct(true)
+            .open(&path)
+            .and_then(|file| file.sync_data())
+            .map_err(fail)?;
+        Superblock::load(dir)
     }
 
     /// Writes it durably, raising its sequence. Parks.

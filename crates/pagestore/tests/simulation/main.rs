@@ -7,3 +7,4 @@ mod crashes;
 mod faults;
 mod miniature;
 mod model;
+mod superblocks;
