@@ -1,9 +1,16 @@
 //! Checkpoints: how far back a recovery must begin, and which log may be reused.
 //!
-//! Order (amendment 9): choose the redo LSN; make the pages below it durable; write the
-//! superblock; only then recycle log. The log is kept from the lowest of the redo LSN, the first
-//! record of the oldest transaction that has not ended (amendment 10), and the last record with
-//! all counters.
+//! The log is kept from the lowest of the redo LSN, the first record of the oldest transaction
+//! that has not ended (amendment 10), and the last record with all counters.
+//!
+//! 1. Order (amendment 9): choose the redo LSN; make the pages below it durable; write the
+//!    superblock; only then recycle log.
+//! 2. The superblock must not forget what only a record that may still be lost has settled. A
+//!    transaction counts as ended once its last record is appended, a freed page as clean once
+//!    the record that freed it is. So the oldest transaction is looked up first, then the redo
+//!    LSN, and then the log is made durable to its end of that time, all before the superblock.
+//!    Otherwise a crash that takes the last record leaves changes of a transaction that recovery
+//!    has never heard of, and half of it stays.
 
 use crate::core::Core;
 use crate::error::{from_log, from_store};
@@ -34,17 +41,15 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
         _ => core.counters.write_all(&core.wal)?,
     };
     state.counters = Some(counters);
-    let redo = core.store.checkpoint_barrier().map_err(store_error)?;
+    let has_active = core.txn.active_writers() > 0;
     let oldest_active = core.txn.oldest_active_lsn();
+    // Invariant 2: it returns when the log is durable to an end taken within.
+    let redo = core.store.checkpoint_barrier().map_err(store_error)?;
     let scan = redo.min(oldest_active).min(counters.start);
-    // Recovery begins at positions that the log must have.
-    let needed = redo.max(counters.end);
-    core.wal.wait_durable(needed).map_err(|error| from_log(&error))?;
     if !base::mutant!("checkpoint_before_data_sync") {
         core.store.sync_data().map_err(store_error)?;
     }
     let durable = core.wal.durable();
-    let has_active = core.txn.active_writers() > 0;
     let written = core.store.write_superblock(|superblock| {
         superblock.is_clean = clean;
         superblock.redo_lsn = redo;

@@ -1,6 +1,7 @@
 //! Tests of the engine as a whole.
 
 mod bank;
+mod checkpoint;
 mod crash;
 mod lockstep;
 mod rows;
