@@ -1,15 +1,15 @@
-//! Log records as recovery reads them.
+//! The log as recovery reads it: records, batches, headers of files.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wal::{LogicalUndo, RecordView};
+mod seeds;
 
-fuzz_target!(|bytes: &[u8]| {
-    if let Ok(record) = RecordView::parse(bytes) {
-        for op in record.page_ops() {
-            let _ = op;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(
+    init: seeds::write(seeds::with_kinds(0, wal::fuzzing::seeds())),
+    |bytes: &[u8]| {
+        if let Some((&kind, bytes)) = bytes.split_first() {
+            wal::fuzzing::decode(kind, bytes);
         }
-        let _ = LogicalUndo::parse(record.logical());
     }
-    let _ = LogicalUndo::parse(bytes);
-});
+);

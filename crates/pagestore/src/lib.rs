@@ -23,6 +23,8 @@ mod evict;
 mod files;
 mod flush;
 mod frames;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod group;
 mod guard;
 pub mod header;

@@ -197,6 +197,19 @@ impl Superblock {
         Ok(())
     }
 
+    /// Reads one copy, for fuzzing.
+    #[cfg(fuzzing)]
+    pub(crate) fn from_copy(bytes: &[u8]) -> Option<Superblock> {
+        Superblock::decode(bytes)
+    }
+
+    /// One copy as it stands on disk, for fuzzing.
+    #[cfg(fuzzing)]
+    pub(crate) fn to_copy(&self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; COPY_BYTES];
+        self.encode(&mut bytes).ok().map(|()| bytes)
+    }
+
     fn decode(bytes: &[u8]) -> Option<Superblock> {
         let intact = bytes.len() == COPY_BYTES
             && u64_at(bytes, 0) == MAGIC

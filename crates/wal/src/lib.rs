@@ -23,6 +23,8 @@
 pub mod counters;
 mod files;
 mod format;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod leading;
 mod reader;
 pub mod record;

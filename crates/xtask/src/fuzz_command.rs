@@ -22,22 +22,40 @@ pub fn run(arguments: &[String]) -> Outcome {
         let artifacts = folder.join("artifacts");
         std::fs::create_dir_all(&artifacts).map_err(|e| e.to_string())?;
         println!("+ fuzz {target} for {seconds} s");
+        let log = artifacts.join(format!("{target}.log"));
+        let errors = std::fs::File::create(&log).map_err(|e| e.to_string())?;
         let status = Command::new("cargo")
             .current_dir(&folder)
             .env("RUSTFLAGS", FLAGS)
+            .env("GANNET_FUZZ_CORPUS", &corpus)
             .args(["run", "--quiet", "--release", "--bin", target, "--target", &host()?, "--"])
             .arg(&corpus)
             .arg(format!("-max_total_time={seconds}"))
             .arg(format!("-artifact_prefix={}/", artifacts.display()))
-            .args(["-max_len=4096", "-timeout=10", "-print_final_stats=1", "-verbosity=0"])
+            .args(["-max_len=16384", "-timeout=10", "-print_final_stats=1"])
+            .stderr(errors)
             .status()
             .map_err(|e| format!("cargo: {e}"))?;
+        let text = std::fs::read_to_string(&log).map_err(|e| e.to_string())?;
+        report(&text);
         if !status.success() {
-            return Err(format!("fuzz target {target} found an input, see fuzz/artifacts"));
+            let end: Vec<&str> = text.lines().rev().take(40).collect();
+            let end: Vec<&str> = end.into_iter().rev().collect();
+            return Err(format!("{}\nfuzz target {target}, see fuzz/artifacts", end.join("\n")));
         }
     }
     println!("fuzz: no crash");
     Ok(())
+}
+
+/// Coverage with the seeds alone and at the end, and how many inputs were tried.
+fn report(text: &str) {
+    let wanted = |line: &&str| {
+        line.contains("INITED") || line.contains("DONE") || line.contains("executed_units")
+    };
+    for line in text.lines().filter(wanted) {
+        println!("{line}");
+    }
 }
 
 /// The host's target triple; naming it keeps the flags away from build scripts.

@@ -1,0 +1,186 @@
+//! Doors for the fuzz targets, present only in their builds (`--cfg fuzzing`). Checksums are put
+//! right first: random bytes would never get behind them, rotten bytes with a right one may.
+
+use crate::blob;
+use crate::bytes::put;
+use crate::group;
+use crate::header::{self, class_bytes, class_is_valid};
+use crate::segment;
+use crate::space::map_page;
+use crate::superblock::Superblock;
+use base::checksum::crc32c;
+use base::{Lsn, PageId, TreeId};
+use codec::{Codec, CodecId};
+
+/// How many kinds of bytes [`decode`] knows.
+pub const KINDS: u8 = 6;
+
+fn seal(bytes: &mut [u8], at: usize, covered: std::ops::Range<usize>) {
+    if let Some(body) = bytes.get(covered) {
+        let crc = crc32c(body);
+        put(bytes, at, &crc.to_le_bytes());
+    }
+}
+
+/// Decodes bytes of one kind: a blob, header and directory of a group, a segment's header and
+/// trailer, the superblock, a page of the allocation map with its changes.
+pub fn decode(kind: u8, bytes: &[u8]) {
+    let mut bytes = bytes.to_vec();
+    match kind % KINDS {
+        0 => blob(&mut bytes),
+        1 => directory(&mut bytes),
+        2 => segment_header(&mut bytes),
+        3 => segment_trailer(&mut bytes),
+        4 => superblock(&mut bytes),
+        _ => allocation_map(&bytes),
+    }
+}
+
+fn blob(bytes: &mut Vec<u8>) {
+    let padded = bytes.len().max(blob::BLOB_HEADER_BYTES).next_multiple_of(64);
+    let end = bytes.len().max(blob::BLOB_HEADER_BYTES);
+    bytes.resize(padded, 0);
+    put(bytes, 4, &((end - blob::BLOB_HEADER_BYTES) as u32).to_le_bytes());
+    seal(bytes, 0, 4..end);
+    if let Ok(header) = blob::verify(bytes) {
+        let mut page = vec![0; class_bytes(header.class)];
+        if blob::decode(&header, bytes, &mut page).is_ok() {
+            assert_eq!(header::raw_pid(&page), header.pid.get());
+        }
+    }
+}
+
+fn directory(bytes: &mut [u8]) {
+    let Some(header) = group::peek(bytes, 7, 3) else { return };
+    seal(bytes, 4, 8..group::head_bytes(header.entry_count as usize));
+    if let Ok((header, entries)) = group::decode_head(bytes, 7, 3) {
+        assert_eq!(entries.len(), header.entry_count as usize);
+        for entry in entries {
+            assert!(class_is_valid(entry.class));
+            assert!(
+                u64::from(entry.offset_bytes) + u64::from(entry.length_bytes)
+                    <= u64::from(header.total_bytes)
+            );
+        }
+    }
+}
+
+fn segment_header(bytes: &mut Vec<u8>) {
+    bytes.resize(segment::BLOCK_BYTES, 0);
+    for start in [0, segment::BLOCK_BYTES / 2] {
+        seal(bytes, start + 8, start + 12..start + 512);
+    }
+    let _ = segment::read_header(bytes);
+}
+
+fn segment_trailer(bytes: &mut Vec<u8>) {
+    bytes.resize(segment::BLOCK_BYTES, 0);
+    for start in [0, segment::BLOCK_BYTES / 2] {
+        seal(bytes, start + 8, start + 12..start + 512);
+    }
+    let _ = segment::read_trailer(bytes);
+}
+
+fn superblock(bytes: &mut Vec<u8>) {
+    bytes.resize(4096, 0);
+    seal(bytes, 8, 12..4096);
+    let _ = Superblock::from_copy(bytes);
+}
+
+/// A page that may be anything, then changes to one that is sound.
+fn allocation_map(bytes: &[u8]) {
+    let half = bytes.len() / 2;
+    let mut page = vec![0; 8192];
+    map_page::format(&mut page);
+    let sound = page.clone();
+    for (target, byte) in page[header::HEADER_BYTES..].iter_mut().zip(&bytes[..half]) {
+        *target = *byte;
+    }
+    for mut page in [page, sound] {
+        if map_page::check(&page).is_ok()
+            && map_page::apply(&mut page, map_page::OP_MAP_CHANGE, &bytes[half..]).is_ok()
+        {
+            assert_eq!(map_page::check(&page), Ok(()));
+        }
+    }
+}
+
+/// Sound bytes of every kind, to begin with.
+pub fn seeds() -> Vec<(u8, Vec<u8>)> {
+    let mut page = vec![0; 4096];
+    page[100..200].fill(7);
+    header::set_pid(&mut page, PageId::new(9));
+    header::set_class(&mut page, 12);
+    header::set_page_lsn(&mut page, Lsn::new(5000));
+    header::set_tree(&mut page, TreeId::new(20));
+    let mut seeds = Vec::new();
+    let mut entries = Vec::new();
+    for id in [CodecId::None, CodecId::Lz4, CodecId::Zstd] {
+        let codec: Box<dyn Codec> = codec::codec(id, 0);
+        let mut bytes = vec![0; blob::blob_bytes_max(12)];
+        let blob = blob::encode(&page, &*codec, &mut bytes);
+        bytes.truncate(blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize);
+        seeds.push((0, bytes));
+        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(3), 1, 1));
+    }
+    let mut head = vec![0; group::head_bytes(entries.len())];
+    let header = group::GroupHeader {
+        segment_seq: 7,
+        group_seq: 99,
+        index: 3,
+        entry_count: entries.len() as u32,
+        total_bytes: 12288,
+        max_page_lsn: Lsn::new(5000),
+        epoch: 2,
+    };
+    group::encode_head(&header, &entries, &mut head);
+    seeds.push((1, head));
+    seeds.extend(segment_seeds());
+    let superblock = Superblock::new([3; 16], 64 << 20, 64);
+    if let Some(bytes) = superblock.to_copy() {
+        seeds.push((4, bytes[..1024].to_vec()));
+    }
+    let (tree, extent) = (TreeId::new(20), 1);
+    let mut changes = Vec::new();
+    map_page::MapEntry::Assign { extent, tree, class: 13 }.encode(&mut changes);
+    map_page::MapEntry::Set { extent, bit: 9, tree }.encode(&mut changes);
+    map_page::MapEntry::Clear { extent, bit: 9, tree }.encode(&mut changes);
+    map_page::MapEntry::Release { extent, tree }.encode(&mut changes);
+    seeds.push((5, [vec![0, 1, 200, 0, 0, 0, 0, 0], vec![0; 24], changes].concat()));
+    seeds
+}
+
+fn segment_seeds() -> Vec<(u8, Vec<u8>)> {
+    let mut seeds = Vec::new();
+    let mut block = vec![0; segment::BLOCK_BYTES];
+    let sync = segment::SyncRecord {
+        version: 4,
+        synced_group_seq: 90,
+        next_segment_seq: 8,
+        open: vec![segment::OpenSegment { number: 1, groups: 2, seq: 7 }],
+    };
+    let segment = segment::SegmentHeader {
+        is_free: false,
+        stream: 0,
+        uuid: [3; 16],
+        number: 1,
+        epoch: 2,
+        seq: 7,
+        segment_bytes: 64 << 20,
+        sync,
+    };
+    segment.encode(&mut block);
+    seeds.push((2, block[..512].to_vec()));
+    let trailer = segment::SegmentTrailer {
+        uuid: [3; 16],
+        number: 1,
+        seq: 7,
+        group_count: 2,
+        footer_offset: 65_000_000,
+        footer_bytes: 4096,
+        footer_crc: 5,
+    };
+    trailer.encode(&mut block);
+    seeds.push((3, block[..512].to_vec()));
+    seeds
+}
