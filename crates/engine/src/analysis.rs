@@ -1,14 +1,13 @@
 //! First pass over the log: what the redo pass and the undo of losers must know.
 //!
-//! 1. Changes of a transaction are kept until its commit or abort record. What is left at the end
-//!    of the log belongs to losers, oldest change first.
+//! 1. Of a transaction without a commit or abort record its newest change that was not undone is
+//!    kept, and nothing else: transactions may be long. The changes name each other backwards.
 //! 2. A compensation record names the next change to undo: all later changes of that transaction
-//!    have been undone and are forgotten.
+//!    have been undone.
 //! 3. A page that was freed, or formatted anew, needs no record below that (amendment 6): its
 //!    former content may be gone.
 
 use crate::counters::RecoveredCounters;
-use crate::rollback::UndoStep;
 use base::{Lsn, PageId, TrxId};
 use std::collections::{BTreeMap, HashMap};
 use txn::LoggedUndo;
@@ -18,17 +17,14 @@ use wal::{LogicalUndo, Record, RecordKind, RecordView};
 /// Pages of an extent, which are freed together when a tree is dropped.
 const EXTENT_PAGES: u64 = pagestore::space::EXTENT_PAGES;
 
-/// A transaction without an end.
-#[derive(Default)]
-pub(crate) struct Loser {
-    /// Changes not undone, oldest first, with the start of their records.
-    pub(crate) steps: Vec<(Lsn, UndoStep)>,
-}
-
 /// What the log tells.
 #[derive(Default)]
 pub(crate) struct Analysis {
-    pub(crate) losers: BTreeMap<TrxId, Loser>,
+    /// Transactions without an end and the start of the newest change not undone; zero: none.
+    pub(crate) losers: BTreeMap<TrxId, Lsn>,
+    /// Starts of records, about so many bytes of log apart: where it can be read from again.
+    pub(crate) marks: Vec<Lsn>,
+    window_bytes: u64,
     pub(crate) counters: RecoveredCounters,
     /// One above the highest transaction number met.
     pub(crate) next_trx: u64,
@@ -41,10 +37,19 @@ pub(crate) struct Analysis {
 }
 
 impl Analysis {
+    /// Nothing read yet; the losers will be undone in windows of so many bytes of log.
+    pub(crate) fn new(window_bytes: u64) -> Self {
+        Self { window_bytes, ..Self::default() }
+    }
+
     /// Takes in one record; the error says what is malformed.
     pub(crate) fn note(&mut self, record: &Record<'_>) -> Result<(), String> {
         let view = RecordView::parse(record.bytes).map_err(|error| error.to_string())?;
         self.records += 1;
+        let window_ends = |mark: &Lsn| record.start.get() >= mark.get() + self.window_bytes;
+        if self.marks.last().is_none_or(window_ends) {
+            self.marks.push(record.start);
+        }
         self.next_trx = self.next_trx.max(view.trx().get() + 1);
         for op in view.page_ops() {
             if is_format(op.op) {
@@ -84,22 +89,15 @@ impl Analysis {
         let undo = LogicalUndo::parse(view.logical()).map_err(|error| error.to_string())?;
         let logged = LoggedUndo::parse(undo.before).ok_or("malformed undo part")?;
         self.undo_high_water = self.undo_high_water.max(word_offset(logged.word) + 1);
-        let step = UndoStep {
-            tree: base::TreeId::new(undo.tree),
-            key: undo.key.to_vec(),
-            kind: Some(undo.kind),
-            logged: undo.before.to_vec(),
-            undo_next: undo.prev_lsn,
-        };
-        self.losers.entry(view.trx()).or_default().steps.push((start, step));
+        self.losers.insert(view.trx(), start);
         Ok(())
     }
 
     fn note_compensation(&mut self, view: &RecordView<'_>) -> Result<(), String> {
         let bytes = view.logical().first_chunk::<8>().ok_or("malformed compensation record")?;
         let undo_next = Lsn::new(u64::from_le_bytes(*bytes));
-        if let Some(loser) = self.losers.get_mut(&view.trx()) {
-            loser.steps.retain(|(start, _)| *start <= undo_next);
+        if let Some(newest) = self.losers.get_mut(&view.trx()) {
+            *newest = undo_next;
         }
         Ok(())
     }
@@ -148,7 +146,7 @@ mod tests {
 
     #[test]
     fn losers_keep_what_is_not_undone() {
-        let mut analysis = Analysis::default();
+        let mut analysis = Analysis::new(150);
         for at in [1000, 1100, 1200] {
             note(&mut analysis, at, |builder| change(builder, at));
         }
@@ -156,10 +154,10 @@ mod tests {
             builder.set_kind(RecordKind::Compensation);
             builder.logical(&1000u64.to_le_bytes());
         });
-        let loser = &analysis.losers[&TrxId::new(5)];
-        assert_eq!(loser.steps.iter().map(|(at, _)| at.get()).collect::<Vec<_>>(), [1000]);
+        assert_eq!(analysis.losers[&TrxId::new(5)], Lsn::new(1000));
         assert_eq!((analysis.next_trx, analysis.undo_high_water), (6, 1201));
         note(&mut analysis, 1400, |builder| builder.set_kind(RecordKind::Commit));
         assert!(analysis.losers.is_empty());
+        assert_eq!(analysis.marks, [1000, 1200, 1400].map(Lsn::new));
     }
 }

@@ -26,6 +26,7 @@ mod dictionary;
 mod engine;
 mod error;
 mod keys;
+mod losers;
 pub mod memory;
 pub mod offline;
 mod options;

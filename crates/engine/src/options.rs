@@ -35,6 +35,8 @@ pub struct EngineOptions {
     /// The log since the oldest page not yet written may grow to this before commits are slowed
     /// down, bytes; half of it is aimed at. It bounds the time of a recovery.
     pub log_cap_bytes: u64,
+    /// Log of which recovery keeps the changes of unfinished transactions in memory at a time.
+    pub recovery_window_bytes: u64,
     /// Segment of the page store, bytes.
     pub segment_bytes: u64,
     /// Segments in one data file; counts at creation.
@@ -69,6 +71,7 @@ impl EngineOptions {
             first_log_file_bytes: 16 << 20,
             max_log_file_bytes: 256 << 20,
             log_cap_bytes: 512 << 20,
+            recovery_window_bytes: 32 << 20,
             segment_bytes: 64 << 20,
             segments_per_file: 64,
             group_bytes: 1 << 20,

@@ -18,13 +18,13 @@
 //!    those who read it, and everything else is served.
 //! 6. A database whose creation did not finish (the marker file is there) is created anew.
 
-use crate::analysis::{Analysis, Loser, is_format};
+use crate::analysis::{Analysis, is_format};
 use crate::background::Background;
 use crate::core::{Core, DICTIONARY_TREE, FIRST_TREE};
 use crate::counters::Counters;
+use crate::losers::LogRange;
 use crate::options::EngineOptions;
-use crate::rollback::UndoStep;
-use crate::{Engine, checkpoint, dictionary};
+use crate::{Engine, checkpoint, dictionary, losers};
 use base::{Lsn, PageId, TreeId, TrxId};
 use btree::Tree;
 use engine_api::EngineError;
@@ -275,7 +275,8 @@ fn recover(
     let store_options = store_options(&options, places);
     let pages = pagestore::recover(&store_options, &superblock)?;
     let known_durable = former.durable_lsn.max(pages.max_page_lsn());
-    let (analysis, end) = analyse(places, &former, scan_lsn, known_durable)?;
+    let mut analysis = Analysis::new(options.recovery_window_bytes);
+    let end = analyse(&mut analysis, places, &former, scan_lsn, known_durable)?;
     let wal =
         Wal::open(&places.log, log_options(&options, superblock.uuid), superblock.epoch, end)?;
     let store = PageStore::open(store_options, wal.clone(), pages)?;
@@ -289,13 +290,14 @@ fn recover(
     let first_id = analysis.next_trx.max(former.next_trx);
     let txn =
         TransactionSystem::new(wal.clone(), &transactions(&options, &wal, undo_base, first_id));
-    let mut counters = analysis.counters;
+    let mut counters = std::mem::take(&mut analysis.counters);
     counters.raise_next_tree(former.next_tree.min(u64::from(u32::MAX)) as u32);
     let counters = Counters::new(counters);
     let core = Core::new(options, wal, store, txn, counters, dictionary, lock);
     know_trees(&core, true)?;
     summary.losers = analysis.losers.len() as u64;
-    summary.undone = undo_losers(&core, analysis.losers)?;
+    let log = LogRange { directory: &places.log, uuid: former.uuid, end: end.lsn };
+    summary.undone = losers::undo(&core, &log, &mut analysis)?;
     know_trees(&core, false)?;
     summary.orphan_trees = drop_orphans(&core)?;
     checkpoint::checkpoint(&core, false)?;
@@ -304,12 +306,12 @@ fn recover(
 
 /// First pass over the log, from the oldest record needed to its end.
 fn analyse(
+    analysis: &mut Analysis,
     places: &Places,
     superblock: &Superblock,
     scan_lsn: Lsn,
     known_durable: Lsn,
-) -> Result<(Analysis, LogEnd)> {
-    let mut analysis = Analysis::default();
+) -> Result<LogEnd> {
     let mut reader = Reader::open(&places.log, superblock.uuid, scan_lsn, known_durable)?;
     while let Some(record) = reader.next_record()? {
         let at = record.start;
@@ -319,8 +321,7 @@ fn analyse(
         runtime::yield_if_due();
     }
     let end = reader.end();
-    let end = end.ok_or_else(|| OpenError::Damaged("the log has no end".to_owned()))?;
-    Ok((analysis, end))
+    end.ok_or_else(|| OpenError::Damaged("the log has no end".to_owned()))
 }
 
 /// Second pass: brings every page up to the end of the log.
@@ -427,47 +428,6 @@ fn know_trees(core: &Arc<Core>, all: bool) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Takes back what unfinished transactions have left; returns the number of changes.
-fn undo_losers(core: &Arc<Core>, losers: impl IntoIterator<Item = (TrxId, Loser)>) -> Result<u64> {
-    let mut undone = 0;
-    let mut record = wal::RecordBuilder::new(RecordKind::Compensation, TrxId::ZERO);
-    for (number, (id, loser)) in losers.into_iter().enumerate() {
-        if base::mutant!("undo_skips_loser") && number == 0 {
-            continue;
-        }
-        for (_, step) in loser.steps.iter().rev() {
-            undone += u64::from(undo_step(core, id, step, &mut record)?);
-            runtime::yield_if_due();
-        }
-        record.reset(RecordKind::Abort, id);
-        let permit = core.wal.admit_internal(record.stream_len())?;
-        core.wal.append(&permit, &record);
-    }
-    Ok(undone)
-}
-
-fn undo_step(
-    core: &Arc<Core>,
-    id: TrxId,
-    step: &UndoStep,
-    record: &mut wal::RecordBuilder,
-) -> Result<bool> {
-    // A tree that is not named any more goes as a whole.
-    let Ok(tree) = core.tree(step.tree) else { return Ok(false) };
-    match step.apply(core, &tree, id, record) {
-        Ok(true) => Ok(true),
-        Ok(false) => Err(OpenError::Damaged(format!(
-            "{}: a change of unfinished transaction {id} is not in its tree",
-            core.tree_name(step.tree)
-        ))),
-        Err(EngineError::Corrupt { .. }) => {
-            base::probe!("engine.undo.damaged_tree");
-            Ok(false)
-        }
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Drops trees that own pages but that nobody names: creations and drops cut off by a crash.

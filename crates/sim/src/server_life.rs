@@ -65,6 +65,7 @@ impl Surroundings for Simulated {
         options.log_ring_bytes = *random.pick(&[512, 1024]) << 10;
         options.first_log_file_bytes = *random.pick(&[64, 256]) << 10;
         options.max_log_file_bytes = *random.pick(&[128, 512]) << 10;
+        options.recovery_window_bytes = *random.pick(&[4, 32, 1024]) << 10;
         options.segment_bytes = *fixed.pick(&[128, 256, 512]) << 10;
         options.segments_per_file = *fixed.pick(&[2, 16]);
         options.group_bytes = *random.pick(&[16, 32, 64]) << 10;

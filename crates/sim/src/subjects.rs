@@ -79,6 +79,7 @@ fn options(seed: u64, random: &mut Random) -> EngineOptions {
         log_ring_bytes: *random.pick(&[512, 1024]) << 10,
         first_log_file_bytes: *random.pick(&[64, 256]) << 10,
         max_log_file_bytes: *random.pick(&[128, 512]) << 10,
+        recovery_window_bytes: *random.pick(&[4, 32, 1024]) << 10,
         segment_bytes: *fixed.pick(&[128, 256, 512]) << 10,
         segments_per_file: *fixed.pick(&[2, 16]),
         group_bytes: *random.pick(&[16, 32, 64]) << 10,

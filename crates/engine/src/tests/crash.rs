@@ -384,6 +384,71 @@ fn acknowledged_commits_survive_crashes() {
     assert!(commits > seeds * 20 && losers > 0);
 }
 
+/// A long transaction, with a part of it undone before, is open when the power fails; the next
+/// starts are cut off too, at any moment. It is undone in many windows of the log.
+#[test]
+fn a_long_transaction_is_undone_over_several_starts() {
+    const ROWS: i64 = 1500;
+    let windows = base::probe::count("engine.undo.window");
+    for seed in 0..6 {
+        let table: Arc<Mutex<Option<Arc<TableDefinition>>>> = Arc::default();
+        let mut simulation = Simulation::new(SimConfig::new(seed));
+        let made = table.clone();
+        let first = simulation.run(move || {
+            let (engine, _) = Engine::open(tiny("/database", 2 << 20)).unwrap();
+            let t = Tested::create(&*engine);
+            *made.lock().unwrap() = Some(t.table.definition().clone());
+            let mut trx = engine.begin(options());
+            for id in 0..ROWS {
+                t.insert(&mut *trx, &row(id, 0, Some(id), b"before")).unwrap().unwrap();
+            }
+            trx.commit().unwrap();
+            let mut long = engine.begin(options());
+            for id in 0..ROWS {
+                let point = long.savepoint();
+                t.update(&mut *long, id, |row| row.k = 1).unwrap().unwrap().unwrap();
+                if id % 5 == 0 {
+                    long.rollback_to(point).unwrap();
+                    t.delete(&mut *long, id).unwrap();
+                }
+            }
+            t.insert(&mut *long, &row(ROWS, 1, None, b"new")).unwrap().unwrap();
+            // Another commit makes the log durable.
+            let mut other = engine.begin(options());
+            t.insert(&mut *other, &row(ROWS + 1, 0, None, b"other")).unwrap().unwrap();
+            other.commit().unwrap();
+            runtime::sim::crash_now();
+        });
+        assert!(matches!(first, Err(runtime::sim::SimEnd::Crashed)), "{first:?}");
+        let mut disk = simulation.crash(CrashKind::Power);
+        for start in 0..3 {
+            let mut simulation = Simulation::with_disk(SimConfig::new(seed + 100 * start), disk);
+            if start < 2 {
+                simulation.crash_after_steps(400 + 900 * start + 77 * seed);
+            }
+            let known = table.clone();
+            let ended = simulation.run(move || {
+                let (engine, summary) = Engine::open(tiny("/database", 2 << 20)).unwrap();
+                assert!(start == 2 || summary.losers == 1);
+                let definition = known.lock().unwrap().clone().unwrap();
+                let t = Tested { table: engine.open_table(definition).unwrap() };
+                t.assert_sound();
+                let mut trx = engine.begin(options());
+                let rows = t.all(&mut *trx);
+                trx.commit().unwrap();
+                assert_eq!(rows.len() as i64, ROWS + 1);
+                assert!(rows.iter().all(|row| row.k == 0));
+                engine.close().unwrap();
+            });
+            if let Err(end) = &ended {
+                assert!(start < 2 && matches!(end, runtime::sim::SimEnd::Crashed), "{end:?}");
+            }
+            disk = simulation.crash(CrashKind::Power);
+        }
+    }
+    assert!(base::probe::count("engine.undo.window") > windows + 30);
+}
+
 /// Runs lives with one defect switched on until one fails; returns the seed.
 fn seed_that_finds(mutant: &'static str) -> Option<u64> {
     base::mutant::switch(Some(mutant));

@@ -26,6 +26,7 @@ pub(crate) fn tiny(datadir: impl Into<std::path::PathBuf>, pool_bytes: usize) ->
     options.first_log_file_bytes = 64 << 10;
     options.max_log_file_bytes = 256 << 10;
     options.log_cap_bytes = 1 << 20;
+    options.recovery_window_bytes = 16 << 10;
     options.segment_bytes = 256 << 10;
     options.segments_per_file = 16;
     options.group_bytes = 32 << 10;
