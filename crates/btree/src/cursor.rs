@@ -50,6 +50,7 @@ pub struct Cursor {
     stop: Bound<Vec<u8>>,
     /// Leaves walked through to their end without a seek: prefetching begins with the second.
     leaves: usize,
+    with_values: bool,
 }
 
 /// Leaves asked for ahead of a cursor.
@@ -76,6 +77,7 @@ impl Tree {
             key: Vec::new(),
             stop: Bound::Unbounded,
             leaves: 0,
+            with_values: true,
         }
     }
 }
@@ -102,6 +104,11 @@ impl Cursor {
             Bound::Excluded(key) => Bound::Excluded(key.to_vec()),
             Bound::Unbounded => Bound::Unbounded,
         };
+    }
+
+    /// Overflow values are not read from now on: of such an entry the payload means nothing.
+    pub fn leave_values(&mut self) {
+        self.with_values = false;
     }
 
     /// Which way the cursor walks.
@@ -270,7 +277,8 @@ impl Cursor {
         batch: &mut Batch,
         outdated: &mut Option<Vec<u8>>,
     ) -> Result<(), TreeError> {
-        if batch.unresolved.is_empty() {
+        if batch.unresolved.is_empty() || !self.with_values {
+            batch.unresolved.clear();
             return Ok(());
         }
         let mut value = Vec::new();

@@ -1,10 +1,11 @@
-//! Fibers that work beside the transactions: purge and checkpoint.
+//! Fibers that work beside the transactions: purge, checkpoint and, after some starts, a sweep.
 
 use crate::core::Core;
 use crate::{checkpoint, purge};
 use runtime::sync::Mutex;
 use runtime::{JoinHandle, WaitClass};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The running fibers.
 pub(crate) struct Background {
@@ -15,10 +16,14 @@ impl Background {
     /// Starts them.
     pub(crate) fn start(core: &Arc<Core>) -> Self {
         let (purging, checkpointing) = (core.clone(), core.clone());
-        let fibers = vec![
+        let mut fibers = vec![
             runtime::spawn("purge", move || purge_loop(&purging)),
             runtime::spawn("checkpoint", move || checkpoint_loop(&checkpointing)),
         ];
+        if core.sweep_pending.load(Ordering::Relaxed) {
+            let sweeping = core.clone();
+            fibers.push(runtime::spawn("sweep", move || purge::sweep(&sweeping)));
+        }
         Self { fibers: Mutex::new(fibers) }
     }
 

@@ -14,9 +14,11 @@
 
 use crate::core::Core;
 use crate::error::{from_log, from_store};
-use crate::recovery::encode_anchor;
+use crate::purge;
+use crate::recovery::Anchor;
 use base::Lsn;
 use engine_api::Result;
+use std::sync::atomic::Ordering;
 use wal::LsnRange;
 
 static CHECKPOINTS: base::metrics::Counter =
@@ -41,6 +43,7 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
         _ => core.counters.write_all(&core.wal)?,
     };
     state.counters = Some(counters);
+    let wants_sweep = core.sweep_pending.load(Ordering::Relaxed) || purge::is_pending(core);
     let has_active = core.txn.active_writers() > 0;
     let oldest_active = core.txn.oldest_active_lsn();
     // Invariant 2: it returns when the log is durable to an end taken within.
@@ -58,8 +61,8 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
         superblock.next_trx = core.txn.next_id().get();
         superblock.next_tree = u64::from(core.counters.next_tree());
         superblock.next_undo_address = core.txn.undo().high_water();
-        let dictionary = core.dictionary();
-        superblock.engine = encode_anchor(dictionary.root(), dictionary.class(), scan);
+        let (root, class) = (core.dictionary().root(), core.dictionary().class());
+        superblock.engine = Anchor { root, class, scan, wants_sweep }.encode();
     });
     written.map_err(store_error)?;
     state.redo = redo;

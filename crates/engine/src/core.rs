@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) txn: Arc<TransactionSystem>,
     pub(crate) counters: Counters,
     pub(crate) revisits: Revisits,
+    /// Deleted entries of former runs may be anywhere: the sweep has not come to its end.
+    pub(crate) sweep_pending: AtomicBool,
     /// Told to the background fibers.
     pub(crate) purge_wanted: Event,
     pub(crate) checkpoint_wanted: Event,
@@ -72,6 +74,7 @@ impl Core {
             txn,
             counters,
             revisits: Revisits::default(),
+            sweep_pending: AtomicBool::new(false),
             purge_wanted: Event::new(),
             checkpoint_wanted: Event::new(),
             dictionary,

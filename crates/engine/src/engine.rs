@@ -6,12 +6,16 @@ use crate::error::{from_log, from_store};
 use crate::options::EngineOptions;
 use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
-use crate::{build, checkpoint, ddl, dictionary, status};
+use crate::{build, checkpoint, ddl, dictionary, purge, status};
 use engine_api::{
     Capabilities, DuplicateKey, Result as ApiResult, Table, TableDefinition, Transaction,
     TransactionOptions,
 };
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Deleted rows are removed for so long at a shutdown.
+const PURGE_AT_CLOSE: Duration = Duration::from_secs(5);
 
 /// The storage engine. Opened by [`Engine::open`], ended by [`Engine::close`].
 pub struct Engine {
@@ -32,6 +36,7 @@ impl Engine {
     pub fn close(&self) -> ApiResult<()> {
         self.core.begin_stop();
         self.background.join();
+        purge::finish(&self.core, PURGE_AT_CLOSE)?;
         let store_error = |error| from_store(&error, || "data".to_owned());
         self.core.store.flush_until(self.core.wal.end()).map_err(store_error)?;
         checkpoint::checkpoint(&self.core, true)?;

@@ -6,7 +6,7 @@
 //!    and every tree and the agreement of every table's indexes are checked.
 
 use crate::options::EngineOptions;
-use crate::recovery::{OpenError, Places, decode_anchor};
+use crate::recovery::{Anchor, OpenError, Places};
 use crate::{Engine, dictionary};
 use base::TreeId;
 use btree::Tree;
@@ -123,7 +123,7 @@ fn check_files(datadir: &Path, places: &Places) -> Result<CheckReport, OpenError
         // Reported with its place above.
         Err(_) => return Ok(report),
     };
-    let Some((_, _, scan_lsn)) = decode_anchor(&superblock.engine) else {
+    let Some(Anchor { scan: scan_lsn, .. }) = Anchor::decode(&superblock.engine) else {
         report.found("data/superblock", "it does not name the dictionary");
         return Ok(report);
     };

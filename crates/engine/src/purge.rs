@@ -3,20 +3,25 @@
 //! 1. A delete mark is removed when its commit is at or below both the oldest snapshot and the
 //!    durable log, and the entry still carries the word of that deletion.
 //! 2. The queue of commits is lost at a restart: readers that meet a deleted entry whose undo is
-//!    gone queue it again.
+//!    gone queue it again, and a sweep over all trees meets those that nobody reads.
 //! 3. A batch's undo is released after its marks were dealt with.
 
 use crate::core::Core;
+use crate::error::from_log;
 use base::{TreeId, TrxId};
-use btree::{Change, DELETED, LogPart};
+use btree::{Batch, Change, DELETED, Direction, LogPart};
 use engine_api::Result;
 use runtime::sync::Mutex;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 use txn::{PurgeBatch, WordState};
 use wal::{RecordBuilder, RecordKind, UndoKind};
 
 /// Deleted entries remembered at most; further ones wait for the next visitor.
 const REVISITS_MAX: usize = 4096;
+/// Bytes of a leaf that the sweep copies at a time.
+const SWEEP_BYTES: usize = 64 << 10;
 /// Undo records of one batch between two looks at the memory of undo.
 const UNDO_PAUSE: u32 = 4096;
 
@@ -51,6 +56,57 @@ impl Revisits {
     fn len(&self) -> usize {
         self.0.lock().len()
     }
+
+    /// Half of the places are left to visitors.
+    fn is_half_full(&self) -> bool {
+        self.len() >= REVISITS_MAX / 2
+    }
+}
+
+/// Entries of a leaf looked at by the sweep at a time.
+const SWEEP_ENTRIES: usize = 1024;
+
+/// Whether deleted entries are known that are still in their trees.
+pub(crate) fn is_pending(core: &Core) -> bool {
+    core.txn.purge_length() > 0 || core.revisits.len() > 0
+}
+
+/// Removes everything that can be removed before a shutdown, for `limit` at most: what is left
+/// costs the next start a sweep.
+pub(crate) fn finish(core: &Core, limit: Duration) -> Result<()> {
+    let deadline = runtime::now() + limit;
+    while is_pending(core) && runtime::now() < deadline {
+        core.wal.wait_durable(core.wal.end()).map_err(|error| from_log(&error))?;
+        if round(core)? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at every entry of every tree once, slowly, for deleted ones that a former run has left.
+pub(crate) fn sweep(core: &Core) {
+    let mut batch = Batch::new();
+    for tree in core.tree_ids() {
+        let Ok(tree) = core.tree(tree) else { continue };
+        let mut cursor = tree.cursor(Direction::Forward);
+        cursor.leave_values();
+        // A damaged or dropped tree is left to those who read it.
+        while let Ok(true) = cursor.next_batch(&mut batch, SWEEP_ENTRIES, SWEEP_BYTES) {
+            for item in batch.iter() {
+                core.visit_deleted(tree.id(), item.key, item.entry.flags, item.entry.word);
+            }
+            runtime::sleep(core.options.sweep_pause);
+            while core.revisits.is_half_full() && !core.is_stopping() {
+                runtime::sleep(core.options.purge_interval);
+            }
+            if core.is_stopping() {
+                return;
+            }
+        }
+    }
+    core.sweep_pending.store(false, Ordering::Relaxed);
+    base::probe!("engine.purge.swept");
 }
 
 /// One round over everything that may be removed now; returns the number of entries removed.

@@ -32,6 +32,7 @@ use pagestore::{PageStore, StoreError, StoreOptions, Superblock};
 use runtime::file::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use txn::{TransactionSystem, TxnOptions};
 use wal::{LogEnd, PageOpView, ReadError, Reader, Record, RecordKind, RecordView, Wal, WalOptions};
 
@@ -150,23 +151,38 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     store
 }
 
-/// The engine's own bytes in the superblock:
-/// `version u8 (1) | root of the dictionary u64 | its page class u8 | oldest log needed u64`.
-pub(crate) fn encode_anchor(root: PageId, class: u8, scan_lsn: Lsn) -> Vec<u8> {
-    let mut bytes = vec![1];
-    bytes.extend_from_slice(&root.get().to_le_bytes());
-    bytes.push(class);
-    bytes.extend_from_slice(&scan_lsn.get().to_le_bytes());
-    bytes
+/// The engine's own bytes in the superblock: `version u8 (1) | root of the dictionary u64 | its page
+/// class u8 | oldest log needed u64 | flags u8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Anchor {
+    pub(crate) root: PageId,
+    pub(crate) class: u8,
+    /// Where the analysis of the log begins.
+    pub(crate) scan: Lsn,
+    /// Flag 1: there may be deleted entries that no queue of purge leads to.
+    pub(crate) wants_sweep: bool,
 }
 
-pub(crate) fn decode_anchor(bytes: &[u8]) -> Option<(PageId, u8, Lsn)> {
-    let (&version, rest) = bytes.split_first()?;
-    let (root, rest) = rest.split_first_chunk::<8>()?;
-    let (&class, rest) = rest.split_first()?;
-    let (scan, _) = rest.split_first_chunk::<8>()?;
-    let root = PageId::checked(u64::from_le_bytes(*root))?;
-    (version == 1).then_some((root, class, Lsn::new(u64::from_le_bytes(*scan))))
+impl Anchor {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![1];
+        bytes.extend_from_slice(&self.root.get().to_le_bytes());
+        bytes.push(self.class);
+        bytes.extend_from_slice(&self.scan.get().to_le_bytes());
+        bytes.push(u8::from(self.wants_sweep));
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (&version, rest) = bytes.split_first()?;
+        let (root, rest) = rest.split_first_chunk::<8>()?;
+        let (&class, rest) = rest.split_first()?;
+        let (scan, rest) = rest.split_first_chunk::<8>()?;
+        let (&flags, _) = rest.split_first()?;
+        let root = PageId::checked(u64::from_le_bytes(*root))?;
+        let scan = Lsn::new(u64::from_le_bytes(*scan));
+        (version == 1).then_some(Self { root, class, scan, wants_sweep: flags & 1 != 0 })
+    }
 }
 
 fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) -> TxnOptions {
@@ -264,7 +280,7 @@ fn recover(
     mut superblock: Superblock,
     lock: File,
 ) -> Result<(Engine, RecoverySummary)> {
-    let Some((root, class, scan_lsn)) = decode_anchor(&superblock.engine) else {
+    let Some(anchor) = Anchor::decode(&superblock.engine) else {
         return Err(OpenError::Damaged("the superblock does not name the dictionary".to_owned()));
     };
     let mut summary = RecoverySummary { was_clean: superblock.is_clean, ..Default::default() };
@@ -276,7 +292,7 @@ fn recover(
     let pages = pagestore::recover(&store_options, &superblock)?;
     let known_durable = former.durable_lsn.max(pages.max_page_lsn());
     let mut analysis = Analysis::new(options.recovery_window_bytes);
-    let end = analyse(&mut analysis, places, &former, scan_lsn, known_durable)?;
+    let end = analyse(&mut analysis, places, &former, anchor.scan, known_durable)?;
     let wal =
         Wal::open(&places.log, log_options(&options, superblock.uuid), superblock.epoch, end)?;
     let store = PageStore::open(store_options, wal.clone(), pages)?;
@@ -285,6 +301,7 @@ fn recover(
     summary.redone = redo.run(places, &former, end)?;
     store.finish_recovery()?;
 
+    let (root, class) = (anchor.root, anchor.class);
     let dictionary = Tree::open(store.clone(), wal.clone(), DICTIONARY_TREE, root, class);
     let undo_base = analysis.undo_high_water.max(former.next_undo_address);
     let first_id = analysis.next_trx.max(former.next_trx);
@@ -300,6 +317,8 @@ fn recover(
     summary.undone = losers::undo(&core, &log, &mut analysis)?;
     know_trees(&core, false)?;
     summary.orphan_trees = drop_orphans(&core)?;
+    // The queue of purge is lost with the process (amendment 16).
+    core.sweep_pending.store(!former.is_clean || anchor.wants_sweep, Ordering::Relaxed);
     checkpoint::checkpoint(&core, false)?;
     Ok((Engine { background: Background::start(&core), core }, summary))
 }

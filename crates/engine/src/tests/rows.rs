@@ -225,9 +225,12 @@ fn the_dictionary_is_transactional() {
     });
 }
 
-#[test]
-fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
-    simulate(6, || {
+/// A database with 199 of 200 rows deleted whose power fails before they are purged.
+fn deleted_rows_on_disk(seed: u64) -> (runtime::sim::Disk, Arc<TableDefinition>) {
+    let made: Arc<std::sync::Mutex<Option<Arc<TableDefinition>>>> = Arc::default();
+    let mut simulation = runtime::sim::Simulation::new(runtime::sim::SimConfig::new(seed));
+    let given = made.clone();
+    let ended = simulation.run(move || {
         let mut slow = tiny("/database", 4 << 20);
         slow.purge_interval = Duration::from_secs(3600);
         let (engine, _) = Engine::open(slow).unwrap();
@@ -242,18 +245,36 @@ fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
             assert!(t.delete(&mut *trx, id).unwrap());
         }
         trx.commit().unwrap();
-        let definition = t.table.definition().clone();
-        engine.close().unwrap();
-        drop((engine, t));
+        *given.lock().unwrap() = Some(t.table.definition().clone());
+        runtime::sim::crash_now();
+    });
+    assert!(matches!(ended, Err(runtime::sim::SimEnd::Crashed)), "{ended:?}");
+    let definition = made.lock().unwrap().take().unwrap();
+    (simulation.crash(runtime::sim::CrashKind::Power), definition)
+}
 
-        let (engine, summary) = Engine::open(tiny("/database", 4 << 20)).unwrap();
-        assert!(summary.was_clean && summary.losers == 0);
+/// Entries in the trees, deleted ones included.
+fn entries(engine: &Engine, definition: &TableDefinition) -> Vec<u64> {
+    let trees = definition.indexes.iter().map(|index| engine.core.tree(index.tree).unwrap());
+    trees.map(|tree| tree.verify().unwrap().entries).collect()
+}
+
+fn after_the_crash(seed: u64, f: impl FnOnce(Arc<TableDefinition>) + 'static) {
+    let (disk, definition) = deleted_rows_on_disk(seed);
+    let config = runtime::sim::SimConfig::new(seed + 100);
+    let mut simulation = runtime::sim::Simulation::with_disk(config, disk);
+    simulation.run(move || f(definition)).expect("the simulation ends well");
+}
+
+#[test]
+fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
+    after_the_crash(6, |definition| {
+        let mut options_of_engine = tiny("/database", 4 << 20);
+        options_of_engine.sweep_pause = Duration::from_secs(3600);
+        let (engine, summary) = Engine::open(options_of_engine).unwrap();
+        assert!(!summary.was_clean && summary.losers == 0);
         let t = Tested { table: engine.open_table(definition.clone()).unwrap() };
-        let entries = |index: usize| {
-            let tree = engine.core.tree(definition.indexes[index].tree).unwrap();
-            tree.verify().unwrap().entries
-        };
-        assert_eq!(entries(0), 200, "the queue of the last run is gone");
+        assert_eq!(entries(&engine, &definition)[0], 200, "the queue of the last run is gone");
         for index in [0, 1, 2] {
             let mut trx = engine.begin(options());
             let rows = t.scan(&mut *trx, index, LockMode::None, ScanDirection::Forward);
@@ -261,8 +282,45 @@ fn deleted_rows_left_by_the_last_run_are_purged_when_met() {
             trx.commit().unwrap();
         }
         runtime::sleep(Duration::from_millis(500));
-        assert_eq!([0, 1, 2].map(entries), [1, 1, 1]);
+        assert_eq!(entries(&engine, &definition), [1, 1, 1]);
         t.assert_sound();
+    });
+}
+
+#[test]
+fn deleted_rows_left_by_the_last_run_are_swept() {
+    after_the_crash(7, |definition| {
+        let (engine, _) = Engine::open(tiny("/database", 4 << 20)).unwrap();
+        runtime::sleep(Duration::from_secs(2));
+        assert_eq!(entries(&engine, &definition), [1, 1, 1]);
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn a_shutdown_purges_what_it_can() {
+    simulate(8, || {
+        let mut slow = tiny("/database", 4 << 20);
+        slow.purge_interval = Duration::from_secs(3600);
+        let (engine, _) = Engine::open(slow.clone()).unwrap();
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..50 {
+            t.insert(&mut *trx, &row(id, id, None, b"row")).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let mut trx = engine.begin(options());
+        for id in 0..50 {
+            assert!(t.delete(&mut *trx, id).unwrap());
+        }
+        trx.commit().unwrap();
+        let definition = t.table.definition().clone();
+        engine.close().unwrap();
+        drop((engine, t));
+        slow.sweep_pause = Duration::from_secs(3600);
+        let (engine, summary) = Engine::open(slow).unwrap();
+        assert!(summary.was_clean);
+        assert_eq!(entries(&engine, &definition), [0, 0, 0]);
         engine.close().unwrap();
     });
 }
