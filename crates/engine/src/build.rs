@@ -47,7 +47,7 @@ fn collect(
     let keys = TableKeys::new(table);
     let clustered = trx.core.tree(table.indexes[0].tree)?;
     let object = || format!("{}.{}", table.schema, table.name);
-    let mut sorter = Sorter::new(&trx.core.options.datadir, trx.core.options.sort_buffer_bytes);
+    let mut sorter = Sorter::new(&trx.core.options.datadir, &trx.core.sort_memory);
     let (mut batch, mut row, mut key) = (Batch::new(), RowBuffer::default(), Vec::new());
     let mut cursor = clustered.cursor(Direction::Forward);
     let reader = trx.trx.newest_reader(false);

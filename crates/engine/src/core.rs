@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::error::from_store;
 use crate::options::EngineOptions;
 use crate::purge::Revisits;
+use crate::sort::SortMemory;
 use crate::transaction::Buffers;
 use base::{PageId, TreeId};
 use btree::{DELETED, Tree};
@@ -53,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) purging: FiberMutex<()>,
     /// One checkpoint at a time; the state of the last.
     pub(crate) checkpointing: FiberMutex<CheckpointState>,
+    /// Shared by all index builds.
+    pub(crate) sort_memory: Arc<SortMemory>,
     /// Keeps a second server out.
     _lock: File,
 }
@@ -68,6 +71,7 @@ impl Core {
         lock: File,
     ) -> Arc<Self> {
         Arc::new(Self {
+            sort_memory: SortMemory::new(options.sort_buffer_bytes),
             options,
             wal,
             store,

@@ -24,7 +24,7 @@ pub struct EngineOptions {
     pub undo_budget_bytes: u64,
     /// Unit of undo memory, bytes; a power of two.
     pub undo_chunk_bytes: usize,
-    /// Memory an index build sorts in before it spills to `tmp/`, bytes.
+    /// Memory that index builds sort in, all together, before they spill to `tmp/`, bytes.
     pub sort_buffer_bytes: usize,
     /// Ring of the log, bytes; a power of two.
     pub log_ring_bytes: usize,
@@ -68,10 +68,10 @@ impl EngineOptions {
             flush_policy: FlushPolicy::EveryCommit,
             undo_budget_bytes: (buffer_pool_bytes as u64 / 10).max(16 << 20),
             undo_chunk_bytes: 256 << 10,
-            sort_buffer_bytes: 16 << 20,
-            log_ring_bytes: 16 << 20,
+            sort_buffer_bytes: (buffer_pool_bytes / 8).clamp(1 << 20, 64 << 20),
+            log_ring_bytes: (buffer_pool_bytes / 16).next_power_of_two().clamp(4 << 20, 16 << 20),
             first_log_file_bytes: 16 << 20,
-            max_log_file_bytes: 256 << 20,
+            max_log_file_bytes: 64 << 20,
             log_cap_bytes: 512 << 20,
             recovery_window_bytes: 32 << 20,
             segment_bytes: 64 << 20,

@@ -332,6 +332,9 @@ fn analyse(
     known_durable: Lsn,
 ) -> Result<LogEnd> {
     let mut reader = Reader::open(&places.log, superblock.uuid, scan_lsn, known_durable)?;
+    if superblock.is_clean {
+        reader = reader.complete_at(known_durable);
+    }
     while let Some(record) = reader.next_record()? {
         let at = record.start;
         analysis
@@ -352,7 +355,8 @@ struct Redo<'a> {
 impl Redo<'_> {
     fn run(&self, places: &Places, superblock: &Superblock, end: LogEnd) -> Result<u64> {
         let from = superblock.redo_lsn;
-        let mut reader = Reader::open(&places.log, superblock.uuid, from, end.lsn)?;
+        let reader = Reader::open(&places.log, superblock.uuid, from, end.lsn)?;
+        let mut reader = reader.complete_at(end.lsn);
         let mut applied = 0;
         while let Some(record) = reader.next_record()? {
             let view = RecordView::parse(record.bytes)

@@ -12,7 +12,8 @@
 //! | damage, but something says that log behind it was durable | rot | [`ReadError::LogRot`] |
 //!
 //! "Something" is every intact batch and file header anywhere behind the end, and the caller's
-//! own knowledge (superblock, page headers). Stale batches cannot accuse falsely: what they say
+//! own knowledge (superblock, page headers). Who knows that nothing can be there says so
+//! ([`Reader::complete_at`]): after a clean shutdown, and when the end was proven before. Stale batches cannot accuse falsely: what they say
 //! was durable was found by the recovery that made them stale.
 //!
 //! Invariants:
@@ -179,6 +180,8 @@ pub struct Reader {
     epoch: u32,
     from: u64,
     known_durable: u64,
+    /// Nothing above was ever durable.
+    complete_at: Option<u64>,
     payload: Payload,
     counts: ReadCounts,
     /// Places of the batches read, if asked for.
@@ -230,11 +233,20 @@ impl Reader {
             epoch: header.epoch,
             from: from.get(),
             known_durable: known_durable.get(),
+            complete_at: None,
             payload: Payload::default(),
             counts: ReadCounts::default(),
             places: None,
             end: None,
         })
+    }
+
+    /// The caller knows that no log above `lsn` was durable when it asks: a clean shutdown ended
+    /// there, or another reader has proven the end. A log that reaches so far need not be searched
+    /// for traces of more behind its end, which takes a look at every block of the files.
+    pub fn complete_at(mut self, lsn: Lsn) -> Reader {
+        self.complete_at = Some(lsn.get());
+        self
     }
 
     /// The next record, or `None` at the proven end of the log.
@@ -385,7 +397,9 @@ impl Reader {
     /// Proves that the log ends here (invariant 2).
     fn finish(&mut self) -> Result<(), ReadError> {
         let (file, offset) = (self.window.log.path.clone(), self.offset);
-        let durable = self.known_durable.max(self.evidence()?);
+        let is_complete = self.complete_at.is_some_and(|lsn| self.lsn >= lsn);
+        let evidence = if is_complete { 0 } else { self.evidence()? };
+        let durable = self.known_durable.max(evidence);
         if self.lsn < self.from.max(durable) {
             return Err(ReadError::LogRot {
                 file,

@@ -174,3 +174,31 @@ fn the_epoch_must_rise() {
     });
     assert!(matches!(result, Err(WalError::StaleEpoch { given: 1, found: 1 })), "{result:?}");
 }
+
+#[test]
+fn who_knows_the_end_is_spared_the_search_behind_it() {
+    let disk = three_batches(FlushPolicy::EveryCommit);
+    let ((end, full, spared), _) = on(Some(disk), || {
+        let read = |complete_at: Option<Lsn>| {
+            let begin = Reader::open(dir(), UUID, FIRST_LSN, Lsn::ZERO).expect("a log");
+            let mut reader = match complete_at {
+                Some(lsn) => begin.complete_at(lsn),
+                None => begin,
+            };
+            while reader.next_record().expect("intact").is_some() {}
+            reader.end().expect("read to the end")
+        };
+        let end = read(None);
+        (end.lsn, end, read(Some(end.lsn)))
+    });
+    assert_eq!(full, spared);
+    // A log that ends before what was promised is rot, promise or not.
+    let disk = three_batches(FlushPolicy::EveryCommit);
+    assert!(disk.flip_bit(FIRST_FILE, 3 * BLOCK + 70, 3));
+    let (result, _) = on(Some(disk), move || {
+        let mut reader = Reader::open(dir(), UUID, FIRST_LSN, Lsn::ZERO)?.complete_at(end);
+        while reader.next_record()?.is_some() {}
+        Ok::<_, ReadError>(())
+    });
+    assert!(matches!(result, Err(ReadError::LogRot { .. })), "{result:?}");
+}

@@ -189,7 +189,7 @@ pub(crate) fn apply_entry(page: &mut [u8], entry: MapEntry) -> Result<(), &'stat
         MapEntry::Set { extent, bit, tree } => change_bit(page, extent, bit, tree, true)?,
         MapEntry::Clear { extent, bit, tree } => change_bit(page, extent, bit, tree, false)?,
         MapEntry::Release { extent, tree } => {
-            if owner(page, extent) != tree {
+            if tree == TreeId::ZERO || owner(page, extent) != tree {
                 return Err("an extent of another tree is released");
             }
             let offset = entry_offset(extent);
@@ -206,7 +206,7 @@ fn change_bit(
     tree: TreeId,
     set: bool,
 ) -> Result<(), &'static str> {
-    if owner(page, extent) != tree {
+    if tree == TreeId::ZERO || owner(page, extent) != tree {
         return Err("a page number of another tree is changed");
     }
     let byte = &mut page[entry_offset(extent) + BITMAP_OFFSET + usize::from(bit / 8)];
@@ -284,6 +284,20 @@ mod tests {
         let release = payload(&[MapEntry::Release { extent: 3, tree }]);
         apply(&mut page, OP_MAP_CHANGE, &release).expect("applies");
         assert_eq!(page, empty());
+    }
+
+    #[test]
+    fn numbers_of_nobody_are_not_changed() {
+        let nobody = TreeId::ZERO;
+        for entry in [
+            MapEntry::Set { extent: 3, bit: 9, tree: nobody },
+            MapEntry::Clear { extent: 3, bit: 9, tree: nobody },
+            MapEntry::Release { extent: 3, tree: nobody },
+        ] {
+            let mut page = empty();
+            assert!(apply(&mut page, OP_MAP_CHANGE, &payload(&[entry])).is_err(), "{entry:?}");
+            assert_eq!(page, empty());
+        }
     }
 
     #[test]
