@@ -8,7 +8,7 @@ use sqltest::client::{Connection, Options};
 use std::process::Command;
 
 /// Every script of the OLTP set and the two select scripts.
-const SCRIPTS: [&str; 11] = [
+const SCRIPTS: [&str; 10] = [
     "oltp_point_select",
     "oltp_read_only",
     "oltp_read_write",
@@ -19,8 +19,12 @@ const SCRIPTS: [&str; 11] = [
     "oltp_delete",
     "select_random_points",
     "select_random_ranges",
-    "oltp_common",
 ];
+
+/// Clients at which servers are compared.
+const THREADS: u32 = 16;
+/// Further numbers of clients at which every script must run.
+const OTHER_THREADS: [u32; 2] = [1, 64];
 
 /// What one run of sysbench on one server measured.
 struct Measure {
@@ -34,24 +38,21 @@ struct Settings {
     tables: u32,
     rows: u32,
     seconds: u32,
-    rounds: u32,
-    threads: Vec<u32>,
-    prepared: Vec<&'static str>,
+    /// Statement protocols: `auto` prepares, `disable` sends text.
+    modes: &'static [&'static str],
     only: Option<String>,
 }
 
-/// Runs the comparison. `--quick` takes fewer rows and seconds; `--full` every thread count and
-/// both statement protocols; a name restricts it to one script.
+/// Runs the comparison. `--quick` takes fewer rows and seconds; `--full` adds the text protocol,
+/// and for 1 and 64 clients one run a server; a name restricts it to one script.
 pub fn run(arguments: &[String]) -> Outcome {
     let has = |flag: &str| arguments.iter().any(|a| a == flag);
-    let quick = has("--quick");
+    let (quick, full) = (has("--quick"), has("--full"));
     let settings = Settings {
         tables: if quick { 2 } else { 8 },
         rows: if quick { 10_000 } else { 100_000 },
         seconds: if quick { 3 } else { 10 },
-        rounds: if quick { 1 } else { 2 },
-        threads: if has("--full") { vec![1, 16, 64] } else { vec![16] },
-        prepared: if has("--full") { vec!["auto", "disable"] } else { vec!["auto"] },
+        modes: if full { &["auto", "disable"] } else { &["auto"] },
         only: arguments.iter().find(|a| !a.starts_with("--")).cloned(),
     };
     let binary = servers::build_gannet(true)?;
@@ -67,17 +68,20 @@ pub fn run(arguments: &[String]) -> Outcome {
         sysbench(server, &settings, "oltp_common", "prepare", 2, "auto")?;
     }
     let mut worst: f64 = 0.0;
-    for script in SCRIPTS.iter().filter(|s| **s != "oltp_common") {
-        if settings.only.as_deref().is_some_and(|only| only != *script) {
+    for script in SCRIPTS {
+        if settings.only.as_deref().is_some_and(|only| only != script) {
             continue;
         }
-        for &threads in &settings.threads {
-            for mode in &settings.prepared {
-                worst = worst.max(compare(script, threads, mode, &settings, &gannet, &mariadb)?);
+        for mode in settings.modes {
+            worst = worst.max(compare(script, THREADS, mode, &settings, &gannet, &mariadb)?);
+            for threads in OTHER_THREADS.into_iter().filter(|_| full) {
+                let ours = vec![measure(&gannet, &settings, script, threads, mode)?];
+                let theirs = vec![measure(&mariadb, &settings, script, threads, mode)?];
+                print_cell(script, threads, mode, &ours, &theirs);
             }
         }
     }
-    println!("largest ratio of CPU per transaction: {worst:.2}");
+    println!("largest ratio of CPU per transaction at {THREADS} clients: {worst:.2}");
     Ok(())
 }
 
@@ -156,7 +160,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
 
-/// One cell: A B B A per round; prints it and returns the CPU ratio.
+/// One cell, A B B A; prints it and returns the CPU ratio.
 fn compare(
     script: &str,
     threads: u32,
@@ -165,27 +169,28 @@ fn compare(
     gannet: &Server,
     mariadb: &Server,
 ) -> Result<f64, String> {
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..settings.rounds {
-        ours.push(measure(gannet, settings, script, threads, mode)?);
-        theirs.push(measure(mariadb, settings, script, threads, mode)?);
-        theirs.push(measure(mariadb, settings, script, threads, mode)?);
-        ours.push(measure(gannet, settings, script, threads, mode)?);
-    }
+    let run = |server| measure(server, settings, script, threads, mode);
+    let first = run(gannet)?;
+    let theirs = vec![run(mariadb)?, run(mariadb)?];
+    Ok(print_cell(script, threads, mode, &[first, run(gannet)?], &theirs))
+}
+
+/// Prints the medians of both servers; returns the ratio of CPU per transaction.
+fn print_cell(script: &str, threads: u32, mode: &str, ours: &[Measure], theirs: &[Measure]) -> f64 {
     let cpu = |m: &[Measure]| median(m.iter().map(|m| m.cpu_micros_per_transaction).collect());
     let rate = |m: &[Measure]| median(m.iter().map(|m| m.transactions_per_second).collect());
     let errors = |m: &[Measure]| m.iter().map(|m| m.errors).sum::<u64>();
-    let ratio = cpu(&ours) / cpu(&theirs);
+    let ratio = cpu(ours) / cpu(theirs);
     println!(
-        "{script:22} {threads:3} threads, ps {mode:7}: CPU us per transaction {:.1} / {:.1} = \
+        "{script:22} {threads:3} clients, ps {mode:7}: CPU us per transaction {:.1} / {:.1} = \
          {ratio:.2}; transactions/s {:.0} / {:.0} = {:.2}; retried errors {} / {}",
-        cpu(&ours),
-        cpu(&theirs),
-        rate(&ours),
-        rate(&theirs),
-        rate(&ours) / rate(&theirs),
-        errors(&ours),
-        errors(&theirs),
+        cpu(ours),
+        cpu(theirs),
+        rate(ours),
+        rate(theirs),
+        rate(ours) / rate(theirs),
+        errors(ours),
+        errors(theirs),
     );
-    Ok(ratio)
+    ratio
 }
