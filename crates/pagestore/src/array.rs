@@ -8,8 +8,8 @@ use crate::error::StoreError;
 use crate::latch::Latch;
 use crate::location::Place;
 use base::PageId;
+use base::primitives::{AtomicU64, Ordering};
 use runtime::mapping::Mapping;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One page's latch and place, 16 bytes.
 #[derive(Debug)]
@@ -20,6 +20,11 @@ pub(crate) struct PageEntry {
 }
 
 impl PageEntry {
+    #[cfg(all(test, loom))]
+    pub(crate) fn new(place: Place) -> Self {
+        Self { latch: Latch::default(), place: AtomicU64::new(place.0) }
+    }
+
     /// Where the page is now. Acquire: what the frame held when it was published is visible.
     #[inline]
     pub(crate) fn place(&self) -> Place {

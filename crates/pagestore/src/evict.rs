@@ -4,13 +4,15 @@
 //!    frame ever writes a page. Dirty pages the hand meets cold are handed to the flushers.
 //! 2. A page is evicted by making its place its location on disk: readers then miss.
 
+use crate::array::PageEntry;
 use crate::counters::add;
 use crate::dirty::DirtyPage;
 use crate::error::StoreError;
+use crate::frames::FrameDescriptor;
 use crate::header::{CLASS_MAX, CLASS_MIN, class_bytes};
 use crate::location::{Location, Place};
 use crate::store::Shared;
-use base::{Lsn, PageId, buggify_with, probe};
+use base::{Lsn, PageId, buggify_with, planted, probe};
 use runtime::WaitClass;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -29,6 +31,34 @@ enum Found {
     Freed,
     Dirty(DirtyPage),
     Kept,
+}
+
+/// Takes the page out of its frame unless somebody needs it there. The frame then belongs to the
+/// caller.
+pub(crate) fn evict_page(
+    entry: &PageEntry,
+    descriptor: &FrameDescriptor,
+    pid: PageId,
+    frame: u32,
+) -> bool {
+    if !entry.latch.try_exclusive() {
+        return false;
+    }
+    let place = entry.place();
+    let evictable = place.is_resident()
+        && place.frame() == frame
+        && descriptor.pid.load(Ordering::Relaxed) == pid.get()
+        && (descriptor.pins.load(Ordering::Acquire) == 0 || planted!("evicted_although_pinned"))
+        && !descriptor.is_dirty();
+    if !evictable {
+        entry.latch.release_unchanged();
+        return false;
+    }
+    let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+    entry.set_place(Place::on_disk(location));
+    descriptor.abandon();
+    entry.latch.release_exclusive();
+    true
 }
 
 impl Shared {
@@ -142,22 +172,11 @@ impl Shared {
             let page = DirtyPage { frame, pid: PageId::new(pid), rec_lsn: Lsn::new(rec_lsn) };
             return Found::Dirty(page);
         }
-        if !entry.latch.try_exclusive() {
-            return Found::Kept;
+        if evict_page(entry, descriptor, PageId::new(pid), frame) {
+            Found::Freed
+        } else {
+            Found::Kept
         }
-        let evictable = is_here(entry.place())
-            && descriptor.pid.load(Ordering::Relaxed) == pid
-            && descriptor.pins.load(Ordering::Acquire) == 0
-            && !descriptor.is_dirty();
-        if !evictable {
-            entry.latch.release_unchanged();
-            return Found::Kept;
-        }
-        let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
-        entry.set_place(Place::on_disk(location));
-        descriptor.abandon();
-        entry.latch.release_exclusive();
-        Found::Freed
     }
 
     /// Parks until `count` frames of the class are free.

@@ -11,9 +11,11 @@
 
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
+use base::planted;
+use base::primitives::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use runtime::mapping::Mapping;
 use runtime::sync::Mutex;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU8;
 
 /// Frame numbers count units of this many bytes.
 pub(crate) const UNIT_BYTES: usize = 4096;
@@ -42,7 +44,7 @@ pub(crate) struct FrameDescriptor {
 }
 
 impl FrameDescriptor {
-    fn new() -> FrameDescriptor {
+    pub(crate) fn new() -> FrameDescriptor {
         FrameDescriptor {
             pid: AtomicU64::new(NO_PAGE),
             location: AtomicU64::new(0),
@@ -64,6 +66,16 @@ impl FrameDescriptor {
         self.rec_lsn.store(0, Ordering::Relaxed);
         self.flush_ticket.store(0, Ordering::Relaxed);
         self.pid.store(pid.get(), Ordering::Release);
+    }
+
+    /// The frame goes from the free list to somebody who will write a page into it. The fence
+    /// orders the latch word by which the former page left before the bytes of the next one: an
+    /// optimistic reader that still looks here and sees one of them fails to validate.
+    pub(crate) fn take(&self) {
+        self.pid.store(TAKEN, Ordering::Relaxed);
+        if !planted!("frame_taken_without_fence") {
+            fence(Ordering::Release);
+        }
     }
 
     /// The frame holds no page any more.
@@ -198,7 +210,7 @@ impl Frames {
         };
         self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
         if let Some(frame) = frame {
-            self.descriptor(frame).pid.store(TAKEN, Ordering::Relaxed);
+            self.descriptor(frame).take();
         }
         frame
     }

@@ -10,7 +10,8 @@
 //!    holder after, has seen one state (the seqlock argument; fences below).
 //! 3. A latch is never held while a fiber parks or yields.
 
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use base::planted;
+use base::primitives::{AtomicU64, Ordering, fence, spin_loop};
 
 const STATE_MASK: u64 = 0xFF;
 const SHARED_MAX: u64 = 252;
@@ -18,7 +19,7 @@ const EXCLUSIVE: u64 = 253;
 const VERSION_ONE: u64 = 1 << 8;
 
 /// How often a latch is tried before the operation restarts from outside.
-const SPINS: u32 = 96;
+const SPINS: u32 = if cfg!(loom) { 1 } else { 96 };
 
 /// See the head of this file.
 #[derive(Debug, Default)]
@@ -42,7 +43,9 @@ impl Latch {
     pub(crate) fn validate(&self, version: Version) -> bool {
         // Pairs with the release fence in `try_exclusive`: a load that saw a byte of a later
         // writer makes this load see that writer's latch word or a later one.
-        fence(Ordering::Acquire);
+        if !planted!("latch_reader_without_fence") {
+            fence(Ordering::Acquire);
+        }
         let word = self.0.load(Ordering::Relaxed);
         word & !STATE_MASK == version.0 && word & STATE_MASK != EXCLUSIVE
     }
@@ -72,7 +75,9 @@ impl Latch {
             .compare_exchange(word, word | EXCLUSIVE, Ordering::Acquire, Ordering::Relaxed)
             .is_ok();
         // Orders the latch word before the stores to the page that follow; see `validate`.
-        fence(Ordering::Release);
+        if !planted!("latch_writer_without_fence") {
+            fence(Ordering::Release);
+        }
         taken
     }
 
@@ -106,7 +111,8 @@ impl Latch {
     pub(crate) fn release_exclusive(&self) {
         let word = self.0.load(Ordering::Relaxed);
         debug_assert_eq!(word & STATE_MASK, EXCLUSIVE);
-        self.0.store((word & !STATE_MASK).wrapping_add(VERSION_ONE), Ordering::Release);
+        let raise = if planted!("latch_version_stays") { 0 } else { VERSION_ONE };
+        self.0.store((word & !STATE_MASK).wrapping_add(raise), Ordering::Release);
     }
 
     /// Lets go of the exclusive hold under which nothing was changed: readers may go on.
@@ -126,7 +132,7 @@ impl Latch {
 #[cold]
 fn spin(attempt: impl Fn() -> bool) -> bool {
     for _ in 0..SPINS {
-        std::hint::spin_loop();
+        spin_loop();
         if attempt() {
             return true;
         }
@@ -134,7 +140,7 @@ fn spin(attempt: impl Fn() -> bool) -> bool {
     false
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

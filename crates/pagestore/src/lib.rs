@@ -32,6 +32,8 @@ mod latch;
 mod load;
 mod location;
 mod mapping;
+#[cfg(all(test, loom))]
+mod model;
 mod optimistic;
 mod options;
 pub mod redo;

@@ -23,6 +23,7 @@
 //! 6. For replayable simulations: no order from a hash map with a random hasher, no std clock,
 //!    thread, file or random number.
 
+mod bell;
 mod cancel;
 mod clock;
 mod fiber;

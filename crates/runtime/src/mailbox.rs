@@ -5,11 +5,14 @@
 //!    said that it sleeps. Both use sequentially consistent operations, so either the sender sees
 //!    the sleeper and wakes it, or the sleeper sees the message and does not sleep.
 //! 2. Only the sender that turns `sleeping` from true to false writes the wake-up descriptor, so
-//!    a batch of messages costs one system call.
+//!    a batch of messages costs one system call. Every change of `sleeping` is a swap, owner's and
+//!    senders' alike, so that all of them stand in one order.
 //! 3. A mailbox is never freed. It goes back to a pool and serves a later worker; fiber numbers
 //!    continue, so a message for a fiber of the former worker fits no fiber of the later one.
 
-use base::primitives::{self, AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering, fence, lock};
+use crate::bell::Bell;
+use base::planted;
+use base::primitives::{self, AtomicBool, AtomicU32, AtomicU64, Ordering, fence, lock};
 use std::os::fd::RawFd;
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +54,7 @@ pub(crate) struct Mailbox {
     queue: primitives::Mutex<Vec<Message>>,
     filled: AtomicBool,
     sleeping: AtomicBool,
-    wake_descriptor: AtomicI32,
+    bell: Bell,
     next_generation: AtomicU32,
     /// The quiescent epoch that the worker has passed, or [`OFFLINE`].
     pub(crate) passed_epoch: AtomicU64,
@@ -69,12 +72,12 @@ impl Mailbox {
         pooled.unwrap_or_else(|| Box::leak(Box::new(Self::new())))
     }
 
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             queue: primitives::Mutex::new(Vec::new()),
             filled: AtomicBool::new(false),
             sleeping: AtomicBool::new(false),
-            wake_descriptor: AtomicI32::new(-1),
+            bell: Bell::new(),
             next_generation: AtomicU32::new(1),
             passed_epoch: AtomicU64::new(OFFLINE),
         }
@@ -90,17 +93,7 @@ impl Mailbox {
 
     /// The descriptor that wakes the owner, made at the first call and kept for ever.
     pub(crate) fn wake_descriptor(&self) -> std::io::Result<RawFd> {
-        let present = self.wake_descriptor.load(Ordering::Acquire);
-        if present >= 0 {
-            return Ok(present);
-        }
-        // SAFETY: no memory is passed.
-        let made = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
-        if made < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        self.wake_descriptor.store(made, Ordering::Release);
-        Ok(made)
+        self.bell.descriptor()
     }
 
     /// A number for a fiber, unique (up to 32 bits) among all that ever used this mailbox.
@@ -120,23 +113,15 @@ impl Mailbox {
 
     /// Wakes the owner if it sleeps and nobody else wakes it already; true if so.
     pub(crate) fn wake(&self) -> bool {
-        fence(Ordering::SeqCst);
+        if !planted!("mailbox_no_fence") {
+            fence(Ordering::SeqCst);
+        }
         let wakes =
             self.sleeping.load(Ordering::SeqCst) && self.sleeping.swap(false, Ordering::SeqCst);
         if wakes {
-            self.write_wake_descriptor();
+            self.bell.ring();
         }
         wakes
-    }
-
-    #[cold]
-    fn write_wake_descriptor(&self) {
-        let descriptor = self.wake_descriptor.load(Ordering::Acquire);
-        if descriptor >= 0 {
-            let one = 1u64.to_ne_bytes();
-            // SAFETY: eight valid bytes; the counter is far from full, so this does not block.
-            unsafe { libc::write(descriptor, one.as_ptr().cast(), 8) };
-        }
     }
 
     /// Whether a message may wait.
@@ -155,22 +140,28 @@ impl Mailbox {
 
     /// The owner is about to sleep. False when a message came in between (invariant 1).
     pub(crate) fn begin_sleep(&self) -> bool {
-        self.sleeping.store(true, Ordering::SeqCst);
+        self.sleeping.swap(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        if self.filled.load(Ordering::SeqCst) {
-            self.sleeping.store(false, Ordering::SeqCst);
+        if self.filled.load(Ordering::SeqCst) && !planted!("mailbox_no_second_look") {
+            self.end_sleep();
             return false;
         }
         true
     }
 
+    /// What the event loop does while it sleeps.
+    #[cfg(all(test, loom))]
+    pub(crate) fn wait(&self) {
+        self.bell.wait();
+    }
+
     /// The owner is awake again.
     pub(crate) fn end_sleep(&self) {
-        self.sleeping.store(false, Ordering::SeqCst);
+        self.sleeping.swap(false, Ordering::SeqCst);
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use base::Random;
@@ -223,5 +214,60 @@ mod tests {
         senders.into_iter().for_each(|sender| sender.join().expect("no panic"));
         assert!(sleeps > 0);
         mailbox.give_back();
+    }
+}
+
+/// Every order of a sleeping owner and its senders; see `cargo xtask model`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use base::primitives::{explore, thread};
+    use std::sync::Arc;
+
+    /// Two senders with a message each, one of them waking the owner once more for nothing; the
+    /// owner sleeps until it has both.
+    fn sleep_until_all_came() {
+        let mailbox = Arc::new(Mailbox::new());
+        let senders: Vec<_> = (0..2)
+            .map(|slot| {
+                let mailbox = mailbox.clone();
+                thread::spawn(move || {
+                    let fiber = FiberId { slot, generation: 1 };
+                    mailbox.send(Message::Signal(fiber, Signal::Unpark));
+                })
+            })
+            .collect();
+        let (mut messages, mut received) = (Vec::new(), 0);
+        loop {
+            if mailbox.is_filled() {
+                mailbox.take_into(&mut messages);
+                received += messages.drain(..).count();
+            }
+            if received == 2 {
+                break;
+            }
+            if mailbox.begin_sleep() {
+                mailbox.wait();
+                mailbox.end_sleep();
+            }
+        }
+        senders.into_iter().for_each(|sender| sender.join().expect("no panic"));
+    }
+
+    #[test]
+    fn no_wake_up_is_lost() {
+        explore(3, None, sleep_until_all_came);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn an_owner_that_does_not_look_again_is_found() {
+        explore(3, Some("mailbox_no_second_look"), sleep_until_all_came);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn a_sender_without_its_fence_is_found() {
+        explore(3, Some("mailbox_no_fence"), sleep_until_all_came);
     }
 }

@@ -23,10 +23,13 @@
 //! 4. Records start at multiples of 8, so a first word is never shared between two records.
 
 use crate::record::{RECORD_ALIGN, RECORD_HEADER_BYTES, RecordBuilder, aligned_len};
-use base::invariant;
-use std::sync::atomic::{AtomicU64, Ordering};
+use base::primitives::{AtomicU64, Ordering};
+use base::{invariant, planted};
 
 const WORD: u64 = RECORD_ALIGN as u64;
+
+/// Models use a ring of a few words.
+const CAPACITY_BYTES_MIN: usize = if cfg!(loom) { 64 } else { 4096 };
 
 /// A ring on a cache line of its own per hot field.
 #[derive(Debug)]
@@ -48,7 +51,10 @@ impl Ring {
     /// A ring of `capacity_bytes` (a power of two, at least 4 KiB) whose stream begins at `start`.
     pub(crate) fn new(capacity_bytes: usize, start: u64) -> Ring {
         invariant!(capacity_bytes.is_power_of_two(), "the ring is a power of two");
-        invariant!(capacity_bytes >= 4096 && start.is_multiple_of(WORD), "ring start and size");
+        invariant!(
+            capacity_bytes >= CAPACITY_BYTES_MIN && start.is_multiple_of(WORD),
+            "ring start and size"
+        );
         let count = capacity_bytes / RECORD_ALIGN;
         Ring {
             words: (0..count).map(|_| AtomicU64::new(0)).collect(),
@@ -133,7 +139,11 @@ impl Ring {
         }
         self.word(start + WORD).store(word_of(second), Ordering::Relaxed);
         // Invariant 3: published by the first word.
-        self.word(start).store(word_of(first), Ordering::Release);
+        let publish = match planted!("ring_published_too_early") {
+            true => Ordering::Relaxed,
+            false => Ordering::Release,
+        };
+        self.word(start).store(word_of(first), publish);
     }
 
     /// The end of the published records from `from` on, at most `limit_bytes` further (one
@@ -158,6 +168,9 @@ impl Ring {
     /// Copies `[from, end)`, a published range, to `out` and frees it. Only the leader calls it.
     pub(crate) fn take(&self, from: u64, end: u64, out: &mut [u8]) {
         invariant!(out.len() as u64 == end - from, "the target has the length of the range");
+        if planted!("ring_freed_too_early") {
+            self.give_back(end - from);
+        }
         let (chunks, _) = out.as_chunks_mut::<RECORD_ALIGN>();
         let mut position = from;
         for chunk in chunks {
@@ -167,7 +180,9 @@ impl Ring {
             word.store(0, Ordering::Relaxed);
             position += WORD;
         }
-        self.give_back(end - from);
+        if !planted!("ring_freed_too_early") {
+            self.give_back(end - from);
+        }
     }
 }
 
@@ -177,7 +192,7 @@ fn word_of(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use crate::record::{RecordKind, RecordView};
@@ -291,5 +306,81 @@ mod tests {
         let next = taker.join().expect("the taker does not panic");
         assert_eq!(next, [EACH + 1; WRITERS as usize]);
         assert_eq!(ring.available_bytes(), ring.capacity_bytes());
+    }
+}
+
+/// Every order of writers and the leader; see `cargo xtask model`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::record::{RecordKind, RecordView};
+    use base::TrxId;
+    use base::primitives::{explore, thread};
+    use std::sync::Arc;
+
+    const RING_BYTES: usize = 64;
+    const RECORD_BYTES: u64 = 24;
+
+    fn record(trx: u64) -> RecordBuilder {
+        let mut builder = RecordBuilder::new(RecordKind::Change, TrxId::new(trx));
+        builder.logical(&[trx as u8; 2]);
+        assert_eq!(builder.stream_len() as u64, RECORD_BYTES);
+        builder
+    }
+
+    /// One record is in the ring; two writers append one each, of which the last must wait until
+    /// room is given back, and the leader takes all three out. The stream wraps on the way.
+    fn two_writers_and_a_leader() {
+        let ring = Arc::new(Ring::new(RING_BYTES, 40));
+        assert!(ring.try_promise(RECORD_BYTES));
+        ring.append(&record(1));
+        let writers: Vec<_> = [2, 3]
+            .map(|trx| {
+                let ring = ring.clone();
+                thread::spawn(move || {
+                    while !ring.try_promise(RECORD_BYTES) {
+                        thread::yield_now();
+                    }
+                    ring.append(&record(trx));
+                })
+            })
+            .into();
+        let (mut taken, mut seen) = (40, Vec::new());
+        while seen.len() < 3 {
+            let end = ring.published(taken, u64::MAX);
+            if end == taken {
+                thread::yield_now();
+                continue;
+            }
+            let mut out = vec![0; (end - taken) as usize];
+            ring.take(taken, end, &mut out);
+            taken = end;
+            for bytes in out.chunks(RECORD_BYTES as usize) {
+                let view = RecordView::parse(bytes).expect("a published record is whole");
+                assert_eq!(view.bytes(), record(view.trx().get()).to_bytes());
+                seen.push(view.trx().get());
+            }
+        }
+        writers.into_iter().for_each(|writer| writer.join().expect("no panic"));
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 3]);
+        assert_eq!(ring.available_bytes(), RING_BYTES as u64);
+    }
+
+    #[test]
+    fn no_record_is_torn_or_lost() {
+        explore(2, None, two_writers_and_a_leader);
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_record_published_before_it_is_whole_is_found() {
+        explore(2, Some("ring_published_too_early"), two_writers_and_a_leader);
+    }
+
+    #[test]
+    #[should_panic]
+    fn room_freed_before_it_is_clean_is_found() {
+        explore(2, Some("ring_freed_too_early"), two_writers_and_a_leader);
     }
 }

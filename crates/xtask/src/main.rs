@@ -5,6 +5,7 @@ mod bigger_command;
 mod crash_command;
 mod flip_command;
 mod fuzz_command;
+mod model_command;
 mod process;
 mod servers;
 mod sqltest_command;
@@ -25,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             kill -9 under bank transfers, then check every promise
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
+  model [NAME]              the lock-free protocols in every order (loom)
   bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
   bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Some("flip") => flip_command::run(rest),
         Some("fuzz") => fuzz_command::run(rest),
         Some("bigger") => bigger_command::run(rest),
+        Some("model") => model_command::run(rest),
         Some("bench") => bench_command::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),

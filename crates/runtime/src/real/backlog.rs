@@ -97,3 +97,80 @@ mod tests {
         assert!(backlog.pop().is_none() && backlog.steal(|task| task.1.take()).is_empty());
     }
 }
+
+/// Every order of an owner and a thief; see `cargo xtask model`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use crate::mailbox::Mailbox;
+    use base::planted;
+    use base::primitives::{explore, thread};
+    use std::sync::Arc;
+
+    /// The owner pushes a task and wakes a sleeper; the other worker sleeps only when there is
+    /// nothing to steal, as `turn::sleep` does.
+    fn a_sleeper_steals() {
+        let shared = Arc::new((Backlog::new(), Mailbox::new()));
+        let owner = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                shared.0.push((7, Some(3)));
+                shared.1.wake();
+            })
+        };
+        let (backlog, mailbox) = &*shared;
+        let stolen = loop {
+            let stolen = backlog.steal(|task| task.1.take());
+            if !stolen.is_empty() {
+                break stolen;
+            }
+            if mailbox.begin_sleep() {
+                if backlog.len() == 0 || planted!("backlog_no_second_look") {
+                    mailbox.wait();
+                }
+                mailbox.end_sleep();
+            }
+        };
+        assert_eq!(Vec::from(stolen), [(7, None)]);
+        owner.join().expect("no panic");
+    }
+
+    #[test]
+    fn a_sleeper_finds_a_backlog_or_is_woken() {
+        explore(3, None, a_sleeper_steals);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn a_sleeper_that_does_not_look_again_is_found() {
+        explore(3, Some("backlog_no_second_look"), a_sleeper_steals);
+    }
+
+    #[test]
+    fn every_task_is_run_once_and_every_place_comes_back() {
+        explore(3, None, || {
+            let backlog = Arc::new(Backlog::new());
+            let thief = {
+                let backlog = backlog.clone();
+                thread::spawn(move || {
+                    let stolen = backlog.steal(|task: &mut (u32, Option<u32>)| task.1.take());
+                    stolen.into_iter().map(|task| task.0).collect::<Vec<_>>()
+                })
+            };
+            let mut left = Vec::new();
+            let mut run = Vec::new();
+            for number in 0..3 {
+                left.extend(backlog.push((number, Some(number))));
+            }
+            while let Some(task) = backlog.pop() {
+                run.push(task.0);
+            }
+            let stolen = thief.join().expect("no panic");
+            left.extend(backlog.push((9, None)));
+            assert_eq!(left, stolen, "the owner hears of what was stolen, and of nothing else");
+            run.extend(stolen);
+            run.sort_unstable();
+            assert_eq!(run, [0, 1, 2]);
+        });
+    }
+}
