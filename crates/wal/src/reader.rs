@@ -13,7 +13,9 @@
 //!
 //! "Something" is every intact batch and file header anywhere behind the end, and the caller's
 //! own knowledge (superblock, page headers). Who knows that nothing can be there says so
-//! ([`Reader::complete_at`]): after a clean shutdown, and when the end was proven before. Stale batches cannot accuse falsely: what they say
+//! ([`Reader::complete_at`]): after a clean shutdown, and when the end was proven before.
+//!
+//! Stale batches cannot accuse falsely: what they say
 //! was durable was found by the recovery that made them stale.
 //!
 //! Invariants:
