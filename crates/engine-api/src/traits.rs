@@ -253,7 +253,8 @@ pub trait Transaction: Send {
     fn commit(self: Box<Self>) -> Result<()>;
     /// Undoes everything.
     fn rollback(self: Box<Self>) -> Result<()>;
-    /// Parks until everything this transaction has seen is durable.
+    /// A statement ends: parks until everything this transaction has seen is durable. No cursor
+    /// is used after it.
     fn wait_read_durable(&mut self) -> Result<()>;
     /// What a part of an answer must pass before it leaves while its statement still reads.
     fn read_gate(&mut self) -> Box<dyn ReadGate>;

@@ -104,6 +104,9 @@ impl Analysis {
 
     /// Whether a record ending at `end` says nothing any more about this page.
     pub(crate) fn is_outdated(&self, page: PageId, end: Lsn) -> bool {
+        if base::mutant!("redo_of_freed_pages") {
+            return false;
+        }
         let number = page.get();
         let newer = |renewed: Option<&Lsn>| renewed.is_some_and(|renewed| *renewed > end);
         newer(self.renewed_pages.get(&number))

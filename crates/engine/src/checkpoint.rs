@@ -49,6 +49,7 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
     // Invariant 2: it returns when the log is durable to an end taken within.
     let redo = core.store.checkpoint_barrier().map_err(store_error)?;
     let scan = redo.min(oldest_active).min(counters.start);
+    let scan = if base::mutant!("log_of_active_recycled") { redo } else { scan };
     if !base::mutant!("checkpoint_before_data_sync") {
         core.store.sync_data().map_err(store_error)?;
     }

@@ -304,6 +304,7 @@ fn recover(
     let (root, class) = (anchor.root, anchor.class);
     let dictionary = Tree::open(store.clone(), wal.clone(), DICTIONARY_TREE, root, class);
     let undo_base = analysis.undo_high_water.max(former.next_undo_address);
+    let undo_base = if base::mutant!("undo_base_forgotten") { 0 } else { undo_base };
     let first_id = analysis.next_trx.max(former.next_trx);
     let txn =
         TransactionSystem::new(wal.clone(), &transactions(&options, &wal, undo_base, first_id));

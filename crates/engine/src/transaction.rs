@@ -118,6 +118,14 @@ impl EngineTransaction {
         self.trx.open_snapshot().filter(|_| checks)
     }
 
+    /// Between two statements: what was read is not read again, except from a snapshot that lasts.
+    fn forget_statement(&mut self) {
+        match self.options.isolation {
+            Isolation::RepeatableRead => self.trx.end_protection(),
+            _ => self.trx.close_snapshot(),
+        }
+    }
+
     /// Called before every change.
     pub(crate) fn prepare_write(&mut self) -> Result<()> {
         if self.options.read_only {
@@ -326,10 +334,7 @@ impl ApiTransaction for EngineTransaction {
     }
 
     fn begin_statement(&mut self) -> Savepoint {
-        match self.options.isolation {
-            Isolation::RepeatableRead => self.trx.end_protection(),
-            _ => self.trx.close_snapshot(),
-        }
+        self.forget_statement();
         self.savepoint()
     }
 
@@ -352,6 +357,8 @@ impl ApiTransaction for EngineTransaction {
     }
 
     fn wait_read_durable(&mut self) -> Result<()> {
+        // An idle session keeps no more of the past than its level asks for (amendment 15).
+        self.forget_statement();
         self.trx.wait_met_durable().map_err(|error| from_txn(&error))
     }
 

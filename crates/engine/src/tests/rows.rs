@@ -491,3 +491,40 @@ fn a_long_transaction_spills_its_undo() {
         engine.close().unwrap();
     });
 }
+
+/// A transaction that has written and then does nothing keeps the undo of its own chunk only.
+#[test]
+fn an_idle_writer_does_not_pin_the_undo_of_others() {
+    for level in [Isolation::ReadCommitted, Isolation::RepeatableRead] {
+        simulate(9, move || {
+            let engine = new_engine();
+            let t = Tested::create(&*engine);
+            let mut trx = engine.begin(options());
+            for id in 0..20 {
+                t.insert(&mut *trx, &row(id, 0, None, b"row")).unwrap().unwrap();
+            }
+            trx.commit().unwrap();
+            let mut idle = engine.begin(isolation(level));
+            t.update(&mut *idle, 0, |row| row.k = -1).unwrap().unwrap().unwrap();
+            if level == Isolation::ReadCommitted {
+                assert_eq!(t.all(&mut *idle).len(), 20);
+            }
+            idle.wait_read_durable().unwrap();
+            for round in 0..3000 {
+                let mut trx = engine.begin(options());
+                let id = 1 + round % 19;
+                t.update(&mut *trx, id, |row| row.k += 1).unwrap().unwrap().unwrap();
+                trx.commit().unwrap();
+            }
+            runtime::sleep(Duration::from_millis(100));
+            let used = engine.core.txn.undo().used_bytes();
+            // Two chunks, and those kept for reuse.
+            assert!(used <= 20 * 4096, "{used} bytes of undo for one idle transaction");
+            idle.rollback().unwrap();
+            let mut trx = engine.begin(options());
+            assert_eq!(t.get(&mut *trx, 0, LockMode::None).unwrap().unwrap().k, 0);
+            trx.commit().unwrap();
+            engine.close().unwrap();
+        });
+    }
+}
