@@ -34,6 +34,7 @@ mod purge;
 mod range;
 mod read;
 mod recovery;
+mod redo;
 mod rollback;
 mod scan;
 mod shape;

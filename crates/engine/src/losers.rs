@@ -43,7 +43,8 @@ impl Window {
     fn read(log: &LogRange<'_>, range: Range<Lsn>, losers: &BTreeMap<TrxId, Lsn>) -> Result<Self> {
         base::probe!("engine.undo.window");
         let mut window = Self::default();
-        let mut reader = Reader::open(log.directory, log.uuid, range.start, log.end)?;
+        let reader = Reader::open(log.directory, log.uuid, range.start, log.end)?;
+        let mut reader = reader.complete_at(log.end);
         while let Some(record) = reader.next_record()? {
             if record.start >= range.end {
                 break;

@@ -11,19 +11,16 @@
 //!    left behind the end of the log can never be taken for ours (amendment 1).
 //! 2. The log must reach every position known to have been durable: the superblock's and the
 //!    highest LSN of any page on disk. If not, opening fails and says where (amendment 2).
-//! 3. Redo applies an op only to a page that has exactly the LSN the op names as the one before;
-//!    pages at or above the record have it already. So redo may be cut off and begin again.
-//! 4. Undoing losers logs compensation records; a crash in between continues after them.
-//! 5. A page or tree found damaged is left alone with all its records: it stays an error for
-//!    those who read it, and everything else is served.
-//! 6. A database whose creation did not finish (the marker file is there) is created anew.
+//! 3. Undoing losers logs compensation records; a crash in between continues after them.
+//! 4. A database whose creation did not finish (the marker file is there) is created anew.
 
-use crate::analysis::{Analysis, is_format};
+use crate::analysis::Analysis;
 use crate::background::Background;
 use crate::core::{Core, DICTIONARY_TREE, FIRST_TREE};
 use crate::counters::Counters;
 use crate::losers::LogRange;
 use crate::options::EngineOptions;
+use crate::redo::Redo;
 use crate::{Engine, checkpoint, dictionary, losers};
 use base::{Lsn, PageId, TreeId, TrxId};
 use btree::Tree;
@@ -34,7 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use txn::{TransactionSystem, TxnOptions};
-use wal::{LogEnd, PageOpView, ReadError, Reader, Record, RecordKind, RecordView, Wal, WalOptions};
+use wal::{LogEnd, ReadError, Reader, Wal, WalOptions};
 
 /// Why a database cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -90,6 +87,8 @@ pub struct RecoverySummary {
     pub orphan_trees: u64,
     /// Time taken, microseconds.
     pub micros: u64,
+    /// Of it: finding the pages, reading the log, redo, undoing losers.
+    pub phase_micros: [u64; 4],
 }
 
 /// Directories and files of a database.
@@ -288,18 +287,29 @@ fn recover(
     superblock.epoch += 1;
     superblock.is_clean = false;
     superblock.store(&places.data)?;
+    let mut clock = runtime::now();
+    let mut lap = || {
+        let micros = clock.elapsed().as_micros() as u64;
+        clock = runtime::now();
+        micros
+    };
     let store_options = store_options(&options, places);
     let pages = pagestore::recover(&store_options, &superblock)?;
+    let mapping = lap();
     let known_durable = former.durable_lsn.max(pages.max_page_lsn());
     let mut analysis = Analysis::new(options.recovery_window_bytes);
     let end = analyse(&mut analysis, places, &former, anchor.scan, known_durable)?;
     let wal =
         Wal::open(&places.log, log_options(&options, superblock.uuid), superblock.epoch, end)?;
     let store = PageStore::open(store_options, wal.clone(), pages)?;
-    let redo = Redo { store: &store, analysis: &analysis };
+    let reading = lap();
+    let log = LogRange { directory: &places.log, uuid: former.uuid, end: end.lsn };
+    let pool_pages = options.buffer_pool_bytes >> options.page_class;
+    let redo = Redo { store: &store, analysis: &analysis, pool_pages };
     summary.records = analysis.records;
-    summary.redone = redo.run(places, &former, end)?;
+    summary.redone = redo.run(&log, former.redo_lsn)?;
     store.finish_recovery()?;
+    let redoing = lap();
 
     let (root, class) = (anchor.root, anchor.class);
     let dictionary = Tree::open(store.clone(), wal.clone(), DICTIONARY_TREE, root, class);
@@ -314,8 +324,8 @@ fn recover(
     let core = Core::new(options, wal, store, txn, counters, dictionary, lock);
     know_trees(&core, true)?;
     summary.losers = analysis.losers.len() as u64;
-    let log = LogRange { directory: &places.log, uuid: former.uuid, end: end.lsn };
     summary.undone = losers::undo(&core, &log, &mut analysis)?;
+    summary.phase_micros = [mapping, reading, redoing, lap()];
     know_trees(&core, false)?;
     summary.orphan_trees = drop_orphans(&core)?;
     // The queue of purge is lost with the process (amendment 16).
@@ -345,97 +355,6 @@ fn analyse(
     }
     let end = reader.end();
     end.ok_or_else(|| OpenError::Damaged("the log has no end".to_owned()))
-}
-
-/// Second pass: brings every page up to the end of the log.
-struct Redo<'a> {
-    store: &'a PageStore,
-    analysis: &'a Analysis,
-}
-
-impl Redo<'_> {
-    fn run(&self, places: &Places, superblock: &Superblock, end: LogEnd) -> Result<u64> {
-        let from = superblock.redo_lsn;
-        let reader = Reader::open(&places.log, superblock.uuid, from, end.lsn)?;
-        let mut reader = reader.complete_at(end.lsn);
-        let mut applied = 0;
-        while let Some(record) = reader.next_record()? {
-            let view = RecordView::parse(record.bytes)
-                .map_err(|error| OpenError::Damaged(format!("at {}: {error}", record.start)))?;
-            for op in view.page_ops() {
-                if self.analysis.is_outdated(op.pid, record.end) {
-                    base::probe!("engine.redo.outdated");
-                    continue;
-                }
-                match self.apply(&record, view.kind(), &op) {
-                    Ok(done) => applied += u64::from(done),
-                    // The page stays damaged on disk; those who read it are told.
-                    Err(OpenError::Store(StoreError::Corrupt { .. })) => {
-                        base::probe!("engine.redo.damaged_page");
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-            runtime::yield_if_due();
-        }
-        Ok(applied)
-    }
-
-    /// Applies one op unless its page has it already.
-    fn apply(&self, record: &Record<'_>, kind: RecordKind, op: &PageOpView<'_>) -> Result<bool> {
-        let formats = is_format(op.op);
-        let page = match self.store.redo_page(op.pid, None) {
-            Ok(page) => Some(page),
-            Err(StoreError::NoSuchPage(_) | StoreError::Corrupt { .. }) if formats => None,
-            Err(StoreError::NoSuchPage(_)) if op.prev_lsn == Lsn::ZERO => None,
-            Err(error) => return Err(error.into()),
-        };
-        let present = page.as_ref().map(|page| page.page_lsn());
-        if present.is_some_and(|lsn| lsn >= record.end) {
-            return Ok(false);
-        }
-        let damaged = |detail: String| {
-            OpenError::Damaged(format!(
-                "redo of the log record at {} on page {}: {detail}",
-                record.start, op.pid
-            ))
-        };
-        if base::mutant!("redo_skips_record") && kind == RecordKind::Compensation {
-            return Ok(false);
-        }
-        let mut page = match page {
-            Some(page) if !formats => {
-                if page.page_lsn() != op.prev_lsn && !base::mutant!("redo_skips_record") {
-                    let found = page.page_lsn();
-                    return Err(damaged(format!("the page has LSN {found}, not {}", op.prev_lsn)));
-                }
-                page
-            }
-            other => {
-                drop(other);
-                let class = format_class(op.op, op.payload)
-                    .ok_or_else(|| damaged("the page does not exist".to_owned()))?;
-                self.store.redo_page(op.pid, Some(class))?
-            }
-        };
-        let applied = if wal::record::op_range::BTREE.contains(&op.op) {
-            btree::apply(&mut page, op.op, op.payload).map_err(|error| error.to_string())
-        } else {
-            pagestore::redo::apply(&mut page, op.op, op.payload).map_err(|error| error.to_string())
-        };
-        applied.map_err(damaged)?;
-        page.mark_dirty(wal::LsnRange { start: record.start, end: record.end });
-        Ok(true)
-    }
-}
-
-/// Size class of the page that a format op writes.
-fn format_class(op: u8, payload: &[u8]) -> Option<u8> {
-    if wal::record::op_range::BTREE.contains(&op) {
-        btree::format_class(op, payload)
-    } else {
-        pagestore::redo::format_class(op, payload)
-    }
 }
 
 /// Makes the trees of all tables known: with `all` also those that a loser has created or

@@ -40,9 +40,11 @@ fn report(summary: &RecoverySummary) {
     if summary.created || summary.was_clean {
         return;
     }
+    let [mapping, reading, redo, undo] = summary.phase_micros.map(|micros| micros as f64 / 1e6);
     log::note(&format!(
         "recovered after a crash in {:.3} s: {} log records read, {} page changes redone, {} \
-         transactions rolled back ({} changes)",
+         transactions rolled back ({} changes); pages {mapping:.3} s, log {reading:.3} s, redo \
+         {redo:.3} s, undo {undo:.3} s",
         summary.micros as f64 / 1e6,
         summary.records,
         summary.redone,
