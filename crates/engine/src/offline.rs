@@ -1,16 +1,19 @@
 //! Verification of a whole database that no server uses, for `gannet check`.
 //!
-//! 1. First the files as they are: log, superblock, segments, every page copy. Nothing is
-//!    written, and if anything is found the check ends there.
-//! 2. Only then is the database opened, which recovers it if its server did not end in order,
-//!    and every tree and the agreement of every table's indexes are checked.
+//! 1. First the files as they are: log, superblock, segments, every page copy. If anything is
+//!    found the check ends there.
+//! 2. Only then is the database opened as a start would, which recovers it if its server did not
+//!    end in order, and every tree and the agreement of every table's indexes are checked.
+//! 3. Nothing in the directory is changed: recovery runs over a layer of memory
+//!    ([`runtime::overlay`]). What a crash left stays as it is, for another look. (A lock file is
+//!    created if it is not there.)
 
 use crate::options::EngineOptions;
 use crate::recovery::{Anchor, OpenError, Places};
 use crate::{Engine, dictionary};
 use base::TreeId;
 use btree::Tree;
-use pagestore::{StoreOptions, Superblock};
+use pagestore::Superblock;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,12 +58,16 @@ pub struct CheckRegion {
 pub struct CheckReport {
     /// What is wrong; empty for a sound database.
     pub findings: Vec<CheckFinding>,
+    /// What a power failure may leave and the next start sets right.
+    pub notes: Vec<CheckFinding>,
     /// Everything in the files that was verified.
     pub regions: Vec<CheckRegion>,
     /// Page copies read.
     pub pages: u64,
     /// Tables checked; zero when the files are damaged.
     pub tables: u64,
+    /// The server did not end in order: the tables were checked as a start would recover them.
+    pub is_recovered: bool,
 }
 
 impl CheckReport {
@@ -76,13 +83,16 @@ pub fn check(datadir: &Path, pool_bytes: usize) -> Result<CheckReport, OpenError
     let places = Places::new(datadir);
     let _lock = places.lock_exclusively(datadir)?;
     let mut report = check_files(datadir, &places)?;
-    drop(_lock);
     if report.findings.is_empty() {
-        let opened = Engine::open(EngineOptions::new(datadir, pool_bytes));
-        match opened {
-            Ok((engine, _)) => check_tables(&engine, &mut report),
+        let covered = runtime::overlay::cover(datadir);
+        match Engine::open(EngineOptions::new(datadir, pool_bytes)) {
+            Ok((engine, summary)) => {
+                report.is_recovered = !summary.was_clean;
+                check_tables(&engine, &mut report);
+            }
             Err(error) => report.found("database", error.to_string()),
         }
+        drop(covered);
     }
     Ok(report)
 }
@@ -103,11 +113,13 @@ fn check_files(datadir: &Path, places: &Places) -> Result<CheckReport, OpenError
     let pages = pagestore::check(&places.data, Some(btree::check_page))?;
     report.pages = pages.pages;
     let in_data = |file: &str| format!("data/{file}");
-    report.findings.extend(pages.findings.iter().map(|finding| CheckFinding {
+    let in_report = |finding: &pagestore::Finding| CheckFinding {
         object: in_data(&finding.file),
         offset: Some(finding.offset),
         detail: finding.detail.clone(),
-    }));
+    };
+    report.findings.extend(pages.findings.iter().map(in_report));
+    report.notes.extend(pages.notes.iter().map(in_report));
     report.regions.extend(pages.regions.iter().map(|region| CheckRegion {
         kind: region.kind.to_string(),
         file: in_data(&region.file),
@@ -127,13 +139,7 @@ fn check_files(datadir: &Path, places: &Places) -> Result<CheckReport, OpenError
         report.found("data/superblock", "it does not name the dictionary");
         return Ok(report);
     };
-    let mut known_durable = superblock.durable_lsn;
-    let options = StoreOptions::new(places.data.clone());
-    match pagestore::recover(&options, &superblock) {
-        Ok(mapping) => known_durable = known_durable.max(mapping.max_page_lsn()),
-        Err(error) if report.findings.is_empty() => report.found("data", error.to_string()),
-        Err(_) => {}
-    }
+    let known_durable = superblock.durable_lsn.max(pages.max_page_lsn);
     let log = wal::verify(&places.log, superblock.uuid, scan_lsn, known_durable)?;
     for finding in log.findings {
         report.found(relative(datadir, &finding.file), finding.detail);

@@ -3,7 +3,7 @@
 //!
 //! Nothing is written. What recovery would tolerate (one of two copies damaged, a footer that can
 //! be rebuilt) is reported here all the same. Unfinished groups behind what is known to be
-//! durable are no finding.
+//! durable are no finding; a superblock that a power failure cut off is a note.
 
 use crate::blob;
 use crate::error::StoreError;
@@ -15,7 +15,7 @@ use crate::options::{PageCheck, StoreOptions};
 use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
 use crate::segment::{BLOCK_BYTES, COPY_BYTES, COPY_OFFSETS, Found};
 use crate::superblock::{self, CopyState, SUPERBLOCK_FILE, Superblock};
-use base::PageId;
+use base::{Lsn, PageId};
 use std::fmt;
 use std::path::Path;
 
@@ -78,12 +78,16 @@ impl fmt::Display for Finding {
 pub struct CheckReport {
     /// Damage, in the order of files and offsets.
     pub findings: Vec<Finding>,
+    /// What a power failure may leave and the next start sets right.
+    pub notes: Vec<Finding>,
     /// Everything in use that was verified.
     pub regions: Vec<Region>,
     /// Pages with a copy on disk.
     pub pages: u64,
     /// Blobs verified, dead ones included.
     pub blobs: u64,
+    /// The highest page LSN met: the log was durable up to there.
+    pub max_page_lsn: Lsn,
 }
 
 /// Verifies the data directory of a store that is not running. `page_check` is applied to the
@@ -101,6 +105,7 @@ pub fn check(dir: &Path, page_check: Option<PageCheck>) -> Result<CheckReport, S
         }
         Err(other) => return Err(other),
     };
+    report.max_page_lsn = surveyed.max_page_lsn;
     let mut checker =
         Checker { files: &files, survey: &surveyed, page_check, report, page: Vec::new() };
     checker.page.resize(class_bytes(CLASS_MAX), 0);
@@ -114,11 +119,18 @@ fn check_superblock(
     report: &mut CheckReport,
 ) -> Result<Option<Superblock>, StoreError> {
     let Some(copies) = superblock::read_copies(dir)? else { return Ok(None) };
+    let is_torn = |slot: &[CopyState]| slot.contains(&CopyState::Torn);
+    let both_torn = copies.chunks_exact(superblock::COPIES_A_SLOT).all(is_torn);
     for (number, copy) in copies.iter().enumerate() {
         let offset = (number * superblock::COPY_BYTES) as u64;
         let file = SUPERBLOCK_FILE.to_owned();
         match copy {
             CopyState::Empty => {}
+            CopyState::Torn => {
+                let detail = "a copy of the superblock is of a write that was cut off".to_owned();
+                let found = if both_torn { &mut report.findings } else { &mut report.notes };
+                found.push(Finding { file, offset, detail });
+            }
             CopyState::Damaged => {
                 let detail = "a copy of the superblock is unreadable".to_owned();
                 report.findings.push(Finding { file, offset, detail });

@@ -7,7 +7,7 @@ use crate::group;
 use crate::header::{self, class_bytes, class_is_valid};
 use crate::segment;
 use crate::space::map_page;
-use crate::superblock::Superblock;
+use crate::superblock::{CONTENT_BYTES, Superblock};
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
 use codec::{Codec, CodecId};
@@ -82,9 +82,11 @@ fn segment_trailer(bytes: &mut Vec<u8>) {
 }
 
 fn superblock(bytes: &mut Vec<u8>) {
-    bytes.resize(4096, 0);
-    seal(bytes, 8, 12..4096);
-    let _ = Superblock::from_copy(bytes);
+    bytes.resize(CONTENT_BYTES, 0);
+    seal(bytes, 8, 12..CONTENT_BYTES);
+    if let Some(content) = bytes.first_chunk() {
+        let _ = Superblock::from_content(content);
+    }
 }
 
 /// A page that may be anything, then changes to one that is sound.
@@ -137,9 +139,7 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     seeds.push((1, head));
     seeds.extend(segment_seeds());
     let superblock = Superblock::new([3; 16], 64 << 20, 64);
-    if let Some(bytes) = superblock.to_copy() {
-        seeds.push((4, bytes[..1024].to_vec()));
-    }
+    seeds.push((4, superblock.to_content()[..1024].to_vec()));
     let (tree, extent) = (TreeId::new(20), 1);
     let mut changes = Vec::new();
     map_page::MapEntry::Assign { extent, tree, class: 13 }.encode(&mut changes);

@@ -72,7 +72,7 @@ pub(crate) struct Survey {
     pub(crate) array: TranslationArray,
     pub(crate) torn_groups: u64,
     record: SyncRecord,
-    max_page_lsn: Lsn,
+    pub(crate) max_page_lsn: Lsn,
     page_count: u64,
 }
 

@@ -1,13 +1,23 @@
 //! The superblock: where recovery starts.
 //!
 //! File `superblock` has two slots of two copies of 4 KiB. Write number n goes to both copies of
-//! slot n % 2 and is synced before anything relies on it.
+//! slot n % 2 and is synced before anything relies on it. A copy is eight sectors of 512 bytes:
+//!
+//! ```text
+//! offset size field
+//!      0  504 content
+//!    504    4 lowest 32 bits of the sequence of this write
+//!    508    4 CRC-32C of bytes 0..508
+//! ```
+//!
+//! A write torn by a power failure leaves sectors that are intact, each of one write or another;
+//! a sector that is not intact has rotted. The content of all sectors, one behind the other:
 //!
 //! ```text
 //! offset size field
 //!      0    8 magic "GANNSUPR"
-//!      8    4 CRC-32C of bytes 12..4096
-//!     12    4 format version (1)
+//!      8    4 CRC-32C of bytes 12..4032
+//!     12    4 format version (2)
 //!     16    8 sequence of this write
 //!     24   16 UUID of the database
 //!     40    4 recovery epoch, raised at every start before anything else is written
@@ -30,8 +40,10 @@
 //!
 //! 1. At any moment at least one slot holds a complete superblock: a write touches one slot only,
 //!    and the next write, to the other slot, begins after its sync.
-//! 2. The newest readable copy counts. One rotten copy is served by its twin and reported by
-//!    [`crate::check`].
+//! 2. The newest readable copy counts, but not of a slot with a torn one: that write was never
+//!    acknowledged, and counting it would send the next write to the only complete slot. So torn
+//!    copies are in one slot at most, and it is written next. One rotten copy is served by its
+//!    twin and reported by [`crate::check`].
 //! 3. A process that was killed may have left a write that only the system's cache has. A start
 //!    syncs what it is about to rely on: otherwise its own first write, to the other slot, and a
 //!    power failure in the midst of it could take both slots, or bring back a superblock older
@@ -49,17 +61,24 @@ use std::path::Path;
 pub const SUPERBLOCK_FILE: &str = "superblock";
 /// Bytes of one copy.
 pub const COPY_BYTES: usize = 4096;
-/// Copies in the file: two slots of two.
-pub const COPIES: usize = 4;
+/// Copies in a slot.
+pub const COPIES_A_SLOT: usize = 2;
+/// Copies in the file: two slots.
+pub const COPIES: usize = 2 * COPIES_A_SLOT;
 /// Most bytes the engine may keep in the superblock.
 pub const ENGINE_BYTES_MAX: usize = 3072;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GANNSUPR");
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 const FLAG_CLEAN: u32 = 1;
 const SYNC_OFFSET: usize = 128;
 const ENGINE_OFFSET: usize = 512;
-const SLOT_BYTES: usize = 2 * COPY_BYTES;
+const SLOT_BYTES: usize = COPIES_A_SLOT * COPY_BYTES;
+const SECTOR_BYTES: usize = 512;
+/// Content of a sector: what its sequence and checksum leave.
+const SECTOR_CONTENT: usize = SECTOR_BYTES - 8;
+/// Content of a copy.
+pub(crate) const CONTENT_BYTES: usize = COPY_BYTES / SECTOR_BYTES * SECTOR_CONTENT;
 
 /// What the superblock says. Change a copy and hand it to [`Superblock::store`] or
 /// [`crate::PageStore::write_superblock`].
@@ -171,6 +190,19 @@ impl Superblock {
             let detail = format!("{} bytes of the engine in the superblock", self.engine.len());
             return Err(StoreError::Incompatible(detail));
         }
+        let mut content = [0; CONTENT_BYTES];
+        self.encode_content(&mut content);
+        let sectors = out.chunks_exact_mut(SECTOR_BYTES);
+        for (sector, content) in sectors.zip(content.chunks_exact(SECTOR_CONTENT)) {
+            put(sector, 0, content);
+            put(sector, SECTOR_CONTENT, &(self.sequence as u32).to_le_bytes());
+            let crc = crc32c(&sector[..SECTOR_BYTES - 4]);
+            put(sector, SECTOR_BYTES - 4, &crc.to_le_bytes());
+        }
+        Ok(())
+    }
+
+    fn encode_content(&self, out: &mut [u8; CONTENT_BYTES]) {
         let flags = if self.is_clean { FLAG_CLEAN } else { 0 };
         put(out, 0, &MAGIC.to_le_bytes());
         put(out, 12, &FORMAT_VERSION.to_le_bytes());
@@ -192,27 +224,26 @@ impl Superblock {
         self.sync.encode(&mut out[SYNC_OFFSET..]);
         put(out, ENGINE_OFFSET, &(self.engine.len() as u32).to_le_bytes());
         put(out, ENGINE_OFFSET + 4, &self.engine);
-        let crc = crc32c(&out[12..COPY_BYTES]);
+        let crc = crc32c(&out[12..]);
         put(out, 8, &crc.to_le_bytes());
-        Ok(())
     }
 
-    /// Reads one copy, for fuzzing.
+    /// Reads the content of a copy, for fuzzing.
     #[cfg(fuzzing)]
-    pub(crate) fn from_copy(bytes: &[u8]) -> Option<Superblock> {
-        Superblock::decode(bytes)
+    pub(crate) fn from_content(bytes: &[u8; CONTENT_BYTES]) -> Option<Superblock> {
+        Superblock::decode_content(bytes)
     }
 
-    /// One copy as it stands on disk, for fuzzing.
+    /// The content of a copy, for fuzzing.
     #[cfg(fuzzing)]
-    pub(crate) fn to_copy(&self) -> Option<Vec<u8>> {
-        let mut bytes = vec![0; COPY_BYTES];
-        self.encode(&mut bytes).ok().map(|()| bytes)
+    pub(crate) fn to_content(&self) -> [u8; CONTENT_BYTES] {
+        let mut bytes = [0; CONTENT_BYTES];
+        self.encode_content(&mut bytes);
+        bytes
     }
 
-    fn decode(bytes: &[u8]) -> Option<Superblock> {
-        let intact = bytes.len() == COPY_BYTES
-            && u64_at(bytes, 0) == MAGIC
+    fn decode_content(bytes: &[u8; CONTENT_BYTES]) -> Option<Superblock> {
+        let intact = u64_at(bytes, 0) == MAGIC
             && crc32c(&bytes[12..]) == u32_at(bytes, 8)
             && u32_at(bytes, 12) == FORMAT_VERSION;
         let engine_bytes = u32_at(bytes, ENGINE_OFFSET) as usize;
@@ -252,29 +283,58 @@ pub(crate) fn read_copies(dir: &Path) -> Result<Option<Vec<CopyState>>, StoreErr
     let mut bytes = AlignedBuf::zeroed(COPIES * COPY_BYTES);
     let length = file.read_up_to(&mut bytes, 0).map_err(fail)?;
     bytes[length..].fill(0);
-    let states = bytes.chunks_exact(COPY_BYTES).map(|copy| match Superblock::decode(copy) {
-        Some(superblock) => CopyState::Good(Box::new(superblock)),
-        None if copy.iter().all(|&byte| byte == 0) => CopyState::Empty,
-        None => CopyState::Damaged,
-    });
-    Ok(Some(states.collect()))
+    Ok(Some(bytes.chunks_exact(COPY_BYTES).map(CopyState::read).collect()))
 }
 
 /// One copy of the superblock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CopyState {
     Empty,
+    /// Every sector is intact, but they are of several writes: a power failure came in between.
+    Torn,
     Damaged,
     Good(Box<Superblock>),
 }
 
+impl CopyState {
+    fn read(copy: &[u8]) -> CopyState {
+        let mut content = [0; CONTENT_BYTES];
+        let mut sequences = Vec::with_capacity(COPY_BYTES / SECTOR_BYTES);
+        let sectors = copy.chunks_exact(SECTOR_BYTES);
+        for (sector, content) in sectors.zip(content.chunks_exact_mut(SECTOR_CONTENT)) {
+            content.copy_from_slice(&sector[..SECTOR_CONTENT]);
+            // A sector that was never written is zero.
+            let is_written = sector.iter().any(|&byte| byte != 0);
+            let crc = crc32c(&sector[..SECTOR_BYTES - 4]);
+            if is_written && crc != u32_at(sector, SECTOR_BYTES - 4) {
+                return CopyState::Damaged;
+            }
+            sequences.push(is_written.then(|| u32_at(sector, SECTOR_CONTENT)));
+        }
+        if sequences.iter().any(|sequence| *sequence != sequences[0]) {
+            return CopyState::Torn;
+        }
+        match Superblock::decode_content(&content) {
+            _ if sequences[0].is_none() => CopyState::Empty,
+            Some(superblock) => CopyState::Good(Box::new(superblock)),
+            None => CopyState::Damaged,
+        }
+    }
+}
+
 /// The newest of the copies. Nothing at all is a database whose creation was cut short.
 fn newest(copies: &[CopyState]) -> Result<Option<Superblock>, StoreError> {
-    let good = copies.iter().filter_map(|copy| match copy {
-        CopyState::Good(superblock) => Some(&**superblock),
-        _ => None,
-    });
-    let Some(found) = good.max_by_key(|superblock| superblock.sequence) else {
+    let good = |slot: &[CopyState]| {
+        let copies = slot.iter().filter_map(|copy| match copy {
+            CopyState::Good(superblock) => Some((**superblock).clone()),
+            _ => None,
+        });
+        let is_whole = !slot.contains(&CopyState::Torn);
+        copies.map(|superblock| (is_whole, superblock)).collect::<Vec<_>>()
+    };
+    let good = copies.chunks_exact(COPIES_A_SLOT).flat_map(good);
+    let newest = good.max_by_key(|(is_whole, superblock)| (*is_whole, superblock.sequence));
+    let Some((_, found)) = newest else {
         if copies.iter().all(|copy| *copy == CopyState::Empty) {
             return Ok(None);
         }
@@ -288,7 +348,7 @@ fn newest(copies: &[CopyState]) -> Result<Option<Superblock>, StoreError> {
     if unknown != 0 {
         return Err(StoreError::Incompatible(format!("feature bits {unknown:#x} are not known")));
     }
-    Ok(Some(found.clone()))
+    Ok(Some(found))
 }
 
 #[cfg(test)]
@@ -306,14 +366,37 @@ mod tests {
     #[test]
     fn round_trip_and_every_flipped_byte() {
         let mut bytes = vec![0; COPY_BYTES];
+        assert_eq!(CopyState::read(&bytes), CopyState::Empty);
         sample().encode(&mut bytes).expect("small enough");
-        assert_eq!(Superblock::decode(&bytes), Some(sample()));
+        assert_eq!(CopyState::read(&bytes), CopyState::Good(Box::new(sample())));
         for place in 0..COPY_BYTES {
             bytes[place] ^= 0x40;
-            assert_eq!(Superblock::decode(&bytes), None, "byte {place}");
+            assert_eq!(CopyState::read(&bytes), CopyState::Damaged, "byte {place}");
             bytes[place] ^= 0x40;
         }
-        assert_eq!(Superblock::decode(&bytes[..4000]), None);
+    }
+
+    #[test]
+    fn a_torn_copy_is_told_from_a_rotten_one() {
+        let encoded = |sequence| {
+            let mut bytes = vec![0; COPY_BYTES];
+            let superblock = Superblock { sequence, ..sample() };
+            superblock.encode(&mut bytes).expect("small enough");
+            bytes
+        };
+        let writes = [vec![0; COPY_BYTES], encoded(5), encoded(7)];
+        for (former, latter) in [(0, 1), (1, 2), (2, 1)] {
+            for mixture in 1..255_u32 {
+                let mut bytes = writes[former].clone();
+                for sector in (0..8).filter(|sector| mixture >> sector & 1 == 1) {
+                    let range = sector * SECTOR_BYTES..(sector + 1) * SECTOR_BYTES;
+                    bytes[range.clone()].copy_from_slice(&writes[latter][range]);
+                }
+                assert_eq!(CopyState::read(&bytes), CopyState::Torn);
+                bytes[mixture as usize * 16 + 9] ^= 1;
+                assert_eq!(CopyState::read(&bytes), CopyState::Damaged);
+            }
+        }
     }
 
     #[test]
@@ -329,8 +412,11 @@ mod tests {
         let empty = || CopyState::Empty;
         let sequence = |copies: &[CopyState]| newest(copies).map(|it| it.map(|it| it.sequence));
         assert!(matches!(sequence(&[copy(4), copy(4), copy(5), copy(5)]), Ok(Some(5))));
-        let torn = [copy(4), copy(4), CopyState::Damaged, CopyState::Damaged];
+        let torn = [copy(4), copy(4), CopyState::Torn, CopyState::Torn];
         assert!(matches!(sequence(&torn), Ok(Some(4))));
+        assert!(matches!(sequence(&[copy(4), copy(4), CopyState::Torn, copy(5)]), Ok(Some(4))));
+        let worse = [CopyState::Torn, copy(4), CopyState::Torn, CopyState::Damaged];
+        assert!(matches!(sequence(&worse), Ok(Some(4))));
         assert!(matches!(sequence(&[CopyState::Damaged, copy(4), empty(), empty()]), Ok(Some(4))));
         assert!(matches!(sequence(&[empty(), empty(), empty(), empty()]), Ok(None)));
         assert!(sequence(&[CopyState::Damaged, empty(), empty(), empty()]).is_err());

@@ -1,6 +1,7 @@
 //! Files: every call parks the fiber until the operation has ended. Not cancellable, because the
 //! kernel uses the caller's memory until then.
 
+use crate::overlay::{self, ShadowFile};
 use crate::real::RealFile;
 use crate::sim::SimFile;
 use crate::worker::{self, Twin};
@@ -53,6 +54,15 @@ impl OpenOptions {
     /// Opens.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let path = path.as_ref();
+        if let Some(layer) = overlay::over(path) {
+            let file = layer.open(path, self.create, self.truncate, self.create_new)?;
+            return Ok(File { twin: Arc::new(FileTwin::Shadow(file)), is_direct: self.direct });
+        }
+        self.open_below(path)
+    }
+
+    /// Opens the file itself, though its directory be covered.
+    pub(crate) fn open_below(&self, path: &Path) -> io::Result<File> {
         let worker = worker::current();
         let twin = match &worker.twin {
             Twin::Real(_) => {
@@ -81,6 +91,7 @@ impl OpenOptions {
 enum FileTwin {
     Real(RealFile),
     Sim(SimFile),
+    Shadow(Arc<ShadowFile>),
 }
 
 /// An open file; clones are the same file. Reads and writes are exact: all bytes or an error.
@@ -95,6 +106,7 @@ impl fmt::Debug for File {
         match &*self.twin {
             FileTwin::Real(file) => write!(formatter, "File({file:?})"),
             FileTwin::Sim(file) => write!(formatter, "File({file:?})"),
+            FileTwin::Shadow(file) => write!(formatter, "File({file:?})"),
         }
     }
 }
@@ -125,6 +137,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.read_at(buffer, offset),
             FileTwin::Sim(file) => file.read_at(buffer, offset),
+            FileTwin::Shadow(file) => file.read_at(buffer, offset),
         }
     }
 
@@ -134,6 +147,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.write_at(bytes, offset),
             FileTwin::Sim(file) => file.write_at(bytes, offset),
+            FileTwin::Shadow(file) => file.write_at(bytes, offset),
         }
     }
 
@@ -143,6 +157,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.sync_data(),
             FileTwin::Sim(file) => file.sync_data(),
+            FileTwin::Shadow(_) => Ok(()),
         }
     }
 
@@ -155,6 +170,7 @@ impl File {
                 file.write_at(bytes, offset)?;
                 file.sync_data()
             }
+            FileTwin::Shadow(file) => file.write_at(bytes, offset),
         }
     }
 
@@ -164,6 +180,10 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.allocate_zeroed(offset, length),
             FileTwin::Sim(file) => file.allocate_zeroed(offset, length),
+            FileTwin::Shadow(file) => {
+                file.allocate_zeroed(offset, length);
+                Ok(())
+            }
         }
     }
 
@@ -172,6 +192,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.set_len(length),
             FileTwin::Sim(file) => file.set_len(length),
+            FileTwin::Shadow(file) => file.set_len(length),
         }
     }
 
@@ -181,6 +202,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.len(),
             FileTwin::Sim(file) => file.len(),
+            FileTwin::Shadow(file) => Ok(file.len()),
         }
     }
 
@@ -190,6 +212,7 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.punch_hole(offset, length),
             FileTwin::Sim(file) => file.punch_hole(offset, length),
+            FileTwin::Shadow(file) => file.punch_hole(offset, length),
         }
     }
 
@@ -199,6 +222,8 @@ impl File {
         match &*self.twin {
             FileTwin::Real(file) => file.try_lock_exclusive(),
             FileTwin::Sim(file) => file.try_lock_exclusive(),
+            // The layer belongs to one process.
+            FileTwin::Shadow(_) => Ok(true),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Names of files and directories. Changes survive a crash after [`sync_dir`] on the directory.
 
+use crate::overlay;
 use crate::sim::{Operation, on_names};
 use crate::worker::{self, Twin};
 use std::io;
@@ -25,6 +26,10 @@ fn either<T: Send + 'static>(
 
 /// Creates a directory and those above it that are missing.
 pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    if let Some(layer) = overlay::over(path.as_ref()) {
+        layer.create_directories(path.as_ref());
+        return Ok(());
+    }
     let real = |path: &Path| std::fs::create_dir_all(path);
     either(path.as_ref(), Operation::Metadata, real, |names, path| names.create_directories(path))
 }
@@ -38,17 +43,27 @@ pub fn read_dir(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
         names.sort_unstable();
         Ok(names)
     };
-    either(path.as_ref(), Operation::Metadata, real, |names, path| names.names(path))
+    let listed = either(path.as_ref(), Operation::Metadata, real, |names, path| names.names(path));
+    match overlay::over(path.as_ref()) {
+        Some(layer) => layer.names(path.as_ref(), listed),
+        None => listed,
+    }
 }
 
 /// Removes a file's name; open handles stay usable.
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
+    if let Some(layer) = overlay::over(path.as_ref()) {
+        return layer.remove_file(path.as_ref());
+    }
     let real = |path: &Path| std::fs::remove_file(path);
     either(path.as_ref(), Operation::Metadata, real, |names, path| names.remove_file(path))
 }
 
 /// Gives a file another name in the same directory, replacing what had it, in one step.
 pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    if let Some(layer) = overlay::over(from.as_ref()) {
+        return layer.rename(from.as_ref(), to.as_ref());
+    }
     let (target, sim_target) = (to.as_ref().to_path_buf(), to.as_ref().to_string_lossy());
     let real = move |path: &Path| std::fs::rename(path, target);
     either(from.as_ref(), Operation::Metadata, real, |names, path| names.rename(path, &sim_target))
@@ -56,12 +71,19 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
 
 /// Makes the names of a directory durable.
 pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    if overlay::over(path.as_ref()).is_some() {
+        return Ok(());
+    }
     let real = |path: &Path| std::fs::File::open(path)?.sync_all();
     either(path.as_ref(), Operation::Sync, real, |names, path| names.sync_directory(path))
 }
 
 /// Whether a file or directory has this name.
 pub fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
+    let known = overlay::over(path.as_ref()).and_then(|layer| layer.knows(path.as_ref()));
+    if let Some(known) = known {
+        return Ok(known);
+    }
     let real = |path: &Path| path.try_exists();
     either(path.as_ref(), Operation::Metadata, real, |names, path| Ok(names.find(path).is_some()))
 }
@@ -69,7 +91,10 @@ pub fn exists(path: impl AsRef<Path>) -> io::Result<bool> {
 /// Reads a small file whole, for example a configuration.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let path = path.as_ref();
-    if let Twin::Real(_) = &worker::current().twin {
+    let is_covered = overlay::over(path).is_some();
+    if let Twin::Real(_) = &worker::current().twin
+        && !is_covered
+    {
         let path = path.to_path_buf();
         return crate::blocking(move || std::fs::read(path));
     }

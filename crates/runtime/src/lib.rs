@@ -34,6 +34,7 @@ mod join;
 mod mailbox;
 pub mod mapping;
 pub mod net;
+pub mod overlay;
 mod park;
 pub mod quiescent;
 mod ready;

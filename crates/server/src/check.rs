@@ -1,8 +1,8 @@
 //! `gannet check`: verify a data directory that no server uses.
 //!
-//! First everything on disk that a checksum covers is read, and nothing is written. If that is
-//! clean the database is opened as a start would (a crashed one is recovered by it), and every
-//! table's trees and indexes are compared with its rows.
+//! First everything on disk that a checksum covers is read. If that is clean the database is
+//! opened as a start would (a crashed one is recovered by it), and every table's trees and indexes
+//! are compared with its rows. The directory is not changed: what recovery writes stays in memory.
 
 use crate::log;
 use std::path::Path;
@@ -43,12 +43,18 @@ fn list_regions(path: &Path) -> Result<i32, engine::OpenError> {
 
 fn check(path: &Path) -> Result<i32, engine::OpenError> {
     let report = engine::offline::check(path, POOL_BYTES)?;
+    for note in &report.notes {
+        log::print(&format!("note: {note}"));
+    }
     for finding in &report.findings {
         log::print(&finding.to_string());
     }
     if !report.findings.is_empty() {
         log::print(&format!("{} findings", report.findings.len()));
         return Ok(EXIT_FINDINGS);
+    }
+    if report.is_recovered {
+        log::print("note: the server did not end in order; checked as a start would recover it");
     }
     log::print(&format!("clean: {} pages, {} tables", report.pages, report.tables));
     Ok(0)

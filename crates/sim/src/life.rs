@@ -222,7 +222,11 @@ impl Seed {
         let crash = ending.at_operation.map(|left| (left, delay));
         let resolved = Arc::new(Mutex::new(Resolution::default()));
         let note = resolved.clone();
+        let has_crashed = self.report.crashes > 0;
         let ended = simulation.run(move || {
+            if has_crashed && random.one_in(4) {
+                check_offline(&*subject, "after a crash");
+            }
             let running = subject
                 .open(number, &knobs, &mut random)
                 .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
@@ -258,8 +262,7 @@ impl Seed {
         let number = self.number;
         let (knobs, mut random) = (self.knobs.clone(), self.random.fork());
         let ended = simulation.run(move || {
-            let findings = subject.check().unwrap_or_else(|error| panic!("violation: {error}"));
-            assert!(findings.is_empty(), "violation: the offline check found {findings:#?}");
+            check_offline(&*subject, "after a clean end");
             let running = subject
                 .open(number, &knobs, &mut random)
                 .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
@@ -270,6 +273,19 @@ impl Seed {
         self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
         ended.map_err(|end| end.to_string())
     }
+}
+
+/// Looks through everything while the engine is closed; that changes nothing on the disk.
+fn check_offline(subject: &dyn Subject, when: &str) {
+    let contents = || {
+        let disk = runtime::sim::disk().expect("this is a simulation");
+        let paths = disk.paths().into_iter();
+        paths.map(|path| (disk.content(&path), path)).collect::<Vec<_>>()
+    };
+    let before = contents();
+    let findings = subject.check().unwrap_or_else(|error| panic!("violation: {error}"));
+    assert!(findings.is_empty(), "violation: the offline check {when} found {findings:#?}");
+    assert!(contents() == before, "violation: the offline check {when} changed the disk");
 }
 
 /// The clients and the changes of definitions, to their end. Nobody joins their fibers, so the

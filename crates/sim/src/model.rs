@@ -390,13 +390,6 @@ impl Model {
         Ok(())
     }
 
-    /// The reader with this snapshot was allowed to answer its client: what it saw is durable.
-    pub fn tell(&mut self, snapshot: &Snapshot) {
-        for &trx in &snapshot.met {
-            self.trxs[trx].told = true;
-        }
-    }
-
     /// Rule 3: `trx` has read the newest row of a key under a lock, in a call since `begin`
     /// ([`Moment::MAX`]: nothing may have changed in between). Returns who wrote it.
     pub fn observe_locked(
@@ -495,20 +488,6 @@ impl Model {
     /// Number of tables.
     pub fn table_count(&self) -> usize {
         self.tables.len()
-    }
-
-    /// Everything committed so far must be there from now on: a clean end loses nothing.
-    pub fn tell_all(&mut self) {
-        for state in &mut self.trxs {
-            state.told |= state.status == Status::Committed;
-        }
-    }
-
-    /// Whoever wrote what was met under a lock is told of, as by [`Model::tell`].
-    pub fn tell_of(&mut self, met: &[Trx]) {
-        for &trx in met {
-            self.trxs[trx].told |= self.trxs[trx].status != Status::Active;
-        }
     }
 
     /// Keys of a table that ever had a row in this life, in a range.

@@ -8,6 +8,7 @@ use super::turn::{Pace, turn};
 use crate::clock::{Instant, ticks_per_microsecond};
 use crate::join::Packet;
 use crate::mailbox::{Mailbox, Message, NewFiber};
+use crate::overlay::Layer;
 use crate::quiescent::Epoch;
 use crate::signal::{Arrived, Signal};
 use crate::worker::{self, Installed, Twin, Worker};
@@ -17,7 +18,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 /// Which event loop workers use.
@@ -72,6 +73,7 @@ pub(crate) struct Group {
     pub(crate) helpers: Helpers,
     pub(super) spin_micros: u64,
     arrived: Arrived,
+    pub(crate) cover: Mutex<Option<Arc<Layer>>>,
 }
 
 impl Group {
@@ -190,6 +192,7 @@ impl Runtime {
             helpers: Helpers::new(config.helper_threads.max(1)),
             spin_micros: config.spin_micros,
             arrived: Arrived::default(),
+            cover: Mutex::default(),
         });
         let (started, starts) = mpsc::channel();
         let mut threads = Vec::new();

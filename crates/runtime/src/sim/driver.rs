@@ -5,11 +5,13 @@ use super::net::SimNetwork;
 use crate::clock::Instant;
 use crate::join::Packet;
 use crate::mailbox::{Mailbox, Signal};
+use crate::overlay::Layer;
 use crate::park::{WaitClass, Wake};
 use crate::worker::{self, Installed, Twin, Worker};
 use base::Random;
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Nanoseconds that reading the clock takes; so a loop that waits for time to pass ends.
@@ -100,6 +102,7 @@ pub(crate) struct SimTwin {
     pub(crate) workers: usize,
     pub(crate) disk: Disk,
     pub(crate) network: RefCell<SimNetwork>,
+    pub(crate) cover: RefCell<Option<Arc<Layer>>>,
     random: RefCell<Random>,
     user_random: RefCell<Random>,
     connection_reset: f64,
@@ -121,6 +124,7 @@ impl SimTwin {
             workers: config.workers.max(1),
             disk,
             network: RefCell::new(SimNetwork::default()),
+            cover: RefCell::default(),
             random: RefCell::new(random),
             user_random: RefCell::new(user_random),
             connection_reset: config.connection_reset,

@@ -1,6 +1,8 @@
-//! What a crash may leave: rule 4 of the model.
+//! What a crash may leave: rules 4 and 5 of the model.
 
-use super::{Bytes, Chain, Model, Promise, Status, TrxState, Version, Violation, show};
+use super::{
+    Bytes, Chain, Model, Promise, Snapshot, Status, Trx, TrxState, Version, Violation, show,
+};
 use std::collections::BTreeMap;
 
 /// What came out of a crash.
@@ -17,6 +19,27 @@ pub struct Resolution {
 }
 
 impl Model {
+    /// The reader with this snapshot was allowed to answer its client: what it saw is durable.
+    pub fn tell(&mut self, snapshot: &Snapshot) {
+        for &trx in &snapshot.met {
+            self.trxs[trx].told = true;
+        }
+    }
+
+    /// Everything committed so far must be there from now on: a clean end loses nothing.
+    pub fn tell_all(&mut self) {
+        for state in &mut self.trxs {
+            state.told |= state.status == Status::Committed;
+        }
+    }
+
+    /// Whoever wrote what was met under a lock is told of, as by [`Model::tell`].
+    pub fn tell_of(&mut self, met: &[Trx]) {
+        for &trx in met {
+            self.trxs[trx].told |= self.trxs[trx].status != Status::Active;
+        }
+    }
+
     /// Resolves the crash: `found` has the rows of each table (`None`: the table is not there).
     /// `is_power` tells a power failure from the end of a process. The model goes on from there.
     pub fn recovered(
