@@ -66,7 +66,7 @@ pub(crate) fn wall_micros() -> i64 {
 }
 
 /// The cycle counter: a few nanoseconds to read, used only to measure time slices.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub(crate) fn ticks() -> u64 {
     // SAFETY: the instruction exists on every x86-64 and has no other effect.
@@ -74,7 +74,7 @@ pub(crate) fn ticks() -> u64 {
 }
 
 /// Without a cycle counter the monotonic clock serves.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline]
 pub(crate) fn ticks() -> u64 {
     monotonic_nanos()

@@ -31,7 +31,9 @@ impl Mapping {
     pub fn anonymous(length: usize, huge_pages: bool) -> io::Result<Self> {
         let length = length.max(1);
         let extra = if huge_pages { HUGE_PAGE_BYTES } else { 0 };
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // Miri knows no overcommitment.
+        let reserve = if cfg!(miri) { 0 } else { libc::MAP_NORESERVE };
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | reserve;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let total = length + extra;
         // SAFETY: a new mapping at an address of the kernel's choice.

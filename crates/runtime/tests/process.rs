@@ -131,10 +131,9 @@ fn signals_arrive() {
     command.stdout(std::process::Stdio::piped());
     let child = command.spawn().expect("the child starts");
     // Until the thread that waits for signals is there the signal would just end the child.
-    for _ in 0..2000 {
-        if has_signals_thread(child.id()) {
-            break;
-        }
+    let start = std::time::Instant::now();
+    while !has_signals_thread(child.id()) {
+        assert!(start.elapsed().as_secs() < 120, "the child does not wait for signals");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let killed = Command::new("kill").arg(child.id().to_string()).status();

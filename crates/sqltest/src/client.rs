@@ -48,7 +48,7 @@ impl Options {
             password: String::new(),
             database: String::new(),
             found_rows: false,
-            read_timeout: Duration::from_secs(60),
+            read_timeout: Duration::from_secs(300),
         }
     }
 }

@@ -28,7 +28,11 @@ pub fn build_gannet(release: bool) -> Result<PathBuf, String> {
     Ok(crate::root().join("target").join(profile).join("gannet"))
 }
 
-/// Starts Gannet on `datadir` and waits until it accepts connections.
+/// How long a server may take to start; only a failure takes so long.
+const START_LIMIT: Duration = Duration::from_secs(300);
+
+/// Starts Gannet on `datadir` and waits until it accepts connections. With port 0 the system
+/// chooses one that nobody else can take meanwhile.
 pub fn start_gannet(
     binary: &Path,
     datadir: &Path,
@@ -38,6 +42,7 @@ pub fn start_gannet(
     let log = datadir.with_extension("log");
     let file = File::options().create(true).append(true).open(&log).map_err(|e| e.to_string())?;
     let errors = file.try_clone().map_err(|e| e.to_string())?;
+    let said_before = file.metadata().map_err(|e| e.to_string())?.len() as usize;
     let child = Command::new(binary)
         .args(["serve", "--datadir"])
         .arg(datadir)
@@ -49,9 +54,34 @@ pub fn start_gannet(
         .spawn()
         .map_err(|e| format!("{}: {e}", binary.display()))?;
     let mut server = Server::new(child, port);
-    wait_until_ready(&mut server, Duration::from_secs(120))
-        .map_err(|e| format!("{e}; see {}", log.display()))?;
+    let with_log = |e: String| format!("{e}; see {}", log.display());
+    if port == 0 {
+        server.port = announced_port(&mut server, &log, said_before).map_err(with_log)?;
+    }
+    wait_until_ready(&mut server).map_err(with_log)?;
     Ok(server)
+}
+
+/// The port in the line by which the server says that it is ready.
+fn announced_port(server: &mut Server, log: &Path, said_before: usize) -> Result<u16, String> {
+    let start = Instant::now();
+    while start.elapsed() < START_LIMIT {
+        let said = std::fs::read(log).map_err(|e| e.to_string())?;
+        let said = String::from_utf8_lossy(said.get(said_before..).unwrap_or_default());
+        let whole_lines = said.rsplit_once('\n').map_or("", |(lines, _)| lines).lines();
+        let address = whole_lines
+            .filter_map(|line| line.split_once("ready for connections on "))
+            .filter_map(|(_, address)| address.trim().rsplit_once(':')?.1.parse().ok())
+            .next();
+        if let Some(port) = address {
+            return Ok(port);
+        }
+        if let Some(status) = server.ended() {
+            return Err(format!("the server ended at its start: {status}"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Err(format!("the server was not ready within {} s", START_LIMIT.as_secs()))
 }
 
 /// Starts a durable MariaDB with an empty data directory below `folder`.
@@ -84,7 +114,7 @@ pub fn start_mariadb(folder: &Path, port: u16, options: &[&str]) -> Result<Serve
         .spawn()
         .map_err(|e| format!("mariadbd: {e}"))?;
     let mut server = Server::new(child, port);
-    wait_until_ready(&mut server, Duration::from_secs(120))?;
+    wait_until_ready(&mut server)?;
     Ok(server)
 }
 
@@ -94,11 +124,11 @@ fn user_name() -> Result<String, String> {
 }
 
 /// Connects until a statement is answered.
-fn wait_until_ready(server: &mut Server, limit: Duration) -> Result<(), String> {
+fn wait_until_ready(server: &mut Server) -> Result<(), String> {
     let options = Options::local(server.port);
     let start = Instant::now();
     let mut last = String::new();
-    while start.elapsed() < limit {
+    while start.elapsed() < START_LIMIT {
         if let Some(status) = server.ended() {
             return Err(format!("the server ended at its start: {status}"));
         }
@@ -108,5 +138,5 @@ fn wait_until_ready(server: &mut Server, limit: Duration) -> Result<(), String> 
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    Err(format!("the server did not answer within {} s: {last}", limit.as_secs()))
+    Err(format!("the server did not answer within {} s: {last}", START_LIMIT.as_secs()))
 }

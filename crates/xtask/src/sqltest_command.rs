@@ -18,9 +18,9 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     if files.is_empty() {
         return Err(format!("no test file has '{name}' in its path"));
     }
-    let port = process::free_port()?;
     let folder = servers::fresh_folder("sqltest")?;
     if bless {
+        let port = process::free_port()?;
         let mut server = servers::start_mariadb(&folder, port, &[])?;
         for file in &files {
             bless_file(file, &Options::local(port))?;
@@ -30,10 +30,10 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
         return Ok(());
     }
     let binary = servers::build_gannet(release)?;
-    let mut server = servers::start_gannet(&binary, &folder.join("data"), port, &[])?;
+    let mut server = servers::start_gannet(&binary, &folder.join("data"), 0, &[])?;
     let (mut passed, mut failed) = (0, 0);
     for file in &files {
-        let (good, bad) = compare_file(file, &Options::local(port))?;
+        let (good, bad) = compare_file(file, &Options::local(server.port))?;
         passed += good;
         failed += bad;
         if let Some(status) = server.ended() {

@@ -45,7 +45,7 @@ pub(crate) fn options() -> TransactionOptions {
         isolation: Isolation::RepeatableRead,
         snapshot_isolation: true,
         read_only: false,
-        lock_wait_timeout: Duration::from_secs(20),
+        lock_wait_timeout: Duration::from_secs(600),
         flush_policy: FlushPolicy::Synchronous,
     }
 }
