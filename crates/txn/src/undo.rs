@@ -300,6 +300,11 @@ impl UndoSpace {
         self.account.limit_bytes()
     }
 
+    /// Words with offsets below are of former runs.
+    pub fn first_offset(&self) -> u64 {
+        self.base
+    }
+
     /// An offset above that of every word handed out so far.
     pub fn high_water(&self) -> u64 {
         let next = self.arenas.iter().map(|arena| arena.state.lock().next_number).max();

@@ -135,6 +135,11 @@ fn run(engine: Arc<Engine>, seed: u64, fibers: u64, rounds: u64) -> Arc<Tally> {
     tally
 }
 
+/// One seed; panics when a reader sees something that cannot be.
+pub(super) fn simulated(seed: u64) {
+    simulate(seed, move || run(new_engine(), seed, 10, 40));
+}
+
 #[test]
 fn simulated_transfers_keep_the_sum() {
     let seeds = std::env::var("GANNET_SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(12);

@@ -190,6 +190,25 @@ fn verify_definitions(engine: &Engine, ledger: &Shared) {
     assert_eq!(owned, trees, "no page belongs to a tree that nobody names");
 }
 
+/// Every version word that the last run left is recognised as old (amendment 15).
+fn verify_words(engine: &Engine) {
+    let first = engine.core.txn.undo().first_offset();
+    let mut batch = btree::Batch::new();
+    for tree in engine.core.tree_ids() {
+        let mut cursor = engine.core.tree(tree).unwrap().cursor(btree::Direction::Forward);
+        cursor.leave_values();
+        while cursor.next_batch(&mut batch, 1000, 1 << 20).unwrap() {
+            for item in batch.iter() {
+                let offset = txn::undo::word_offset(item.entry.word);
+                assert!(
+                    offset < first,
+                    "word {offset} of a former run, this one begins at {first}"
+                );
+            }
+        }
+    }
+}
+
 /// Compares the database with the ledger and settles what was in doubt.
 fn verify(engine: &Engine, t: &Tested, ledger: &Shared) {
     t.assert_sound();
@@ -230,6 +249,7 @@ fn life(random_seed: u64, ledger: &Shared, rounds: u64) {
         options_of_life.purge_interval = Duration::from_micros(200);
     }
     let (engine, summary) = Engine::open(options_of_life).unwrap();
+    verify_words(&engine);
     if summary.losers > 0 {
         base::probe!("engine.test.losers");
     }
@@ -282,7 +302,7 @@ fn run(seed: u64) -> u64 {
     let mut random = Random::new(seed);
     let mut disk: Option<Disk> = None;
     for number in 0..5 {
-        let config = SimConfig::new(seed * 10 + number);
+        let config = SimConfig { steps_max: 2_000_000, ..SimConfig::new(seed * 10 + number) };
         let mut simulation = match disk.take() {
             Some(disk) => Simulation::with_disk(config, disk),
             None => Simulation::new(config),
@@ -450,7 +470,7 @@ fn a_long_transaction_is_undone_over_several_starts() {
 }
 
 /// Runs lives with one defect switched on until one fails; returns the seed.
-fn seed_that_finds(mutant: &'static str) -> Option<u64> {
+fn seed_that_finds(mutant: &'static str, run: fn(u64)) -> Option<u64> {
     base::mutant::switch(Some(mutant));
     let found = (0..300).find(|&seed| {
         let hook = std::panic::take_hook();
@@ -467,23 +487,26 @@ fn seed_that_finds(mutant: &'static str) -> Option<u64> {
 #[test]
 #[ignore = "switches defects on for the whole process"]
 fn mutants_are_found() {
+    let crashes: fn(u64) = |seed| drop(run(seed));
+    let transfers: fn(u64) = |seed| super::bank::simulated(seed);
     let mutants = [
         "checkpoint_before_data_sync",
         "redo_skips_record",
         "undo_skips_loser",
         "release_before_commit_record",
         "freeze_above_durable",
-        "publish_without_latch",
         "undo_base_forgotten",
         "log_of_active_recycled",
         "redo_of_freed_pages",
     ];
+    let mutants = mutants.into_iter().map(|mutant| (mutant, crashes));
+    let mutants = mutants.chain([("publish_without_latch", transfers)]);
     let only = std::env::var("GANNET_MUTANT").ok();
-    for mutant in mutants {
+    for (mutant, run) in mutants {
         if only.as_ref().is_some_and(|only| only != mutant) {
             continue;
         }
-        let seed = seed_that_finds(mutant);
+        let seed = seed_that_finds(mutant, run);
         println!("{mutant}: found by seed {seed:?}");
         assert!(seed.is_some(), "{mutant}");
     }
