@@ -68,7 +68,7 @@ impl EngineOptions {
             flush_policy: FlushPolicy::EveryCommit,
             undo_budget_bytes: (buffer_pool_bytes as u64 / 10).max(16 << 20),
             undo_chunk_bytes: 256 << 10,
-            sort_buffer_bytes: (buffer_pool_bytes / 8).clamp(1 << 20, 64 << 20),
+            sort_buffer_bytes: (buffer_pool_bytes / 16).clamp(1 << 20, 64 << 20),
             log_ring_bytes: (buffer_pool_bytes / 16).next_power_of_two().clamp(4 << 20, 16 << 20),
             first_log_file_bytes: 16 << 20,
             max_log_file_bytes: 64 << 20,

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Runs merged at once; each needs a block in memory.
 const MERGE_WAYS: usize = 16;
-const BLOCK_BYTES: usize = 64 << 10;
+const BLOCK_BYTES: usize = 32 << 10;
 /// The system's number for a full disk.
 const NO_SPACE: i32 = 28;
 static RUN_NUMBER: AtomicU64 = AtomicU64::new(0);
