@@ -230,6 +230,7 @@ impl Seed {
             let running = subject
                 .open(number, &knobs, &mut random)
                 .unwrap_or_else(|error| panic!("violation: the engine does not open: {error}"));
+            let closed_history = history.clone();
             let (world, resolution) =
                 World::attach(running.engine(), knobs, history, counts, is_power, crash);
             *note.lock().unwrap_or_else(PoisonError::into_inner) = resolution;
@@ -242,6 +243,7 @@ impl Seed {
             drop(world);
             let closed = running.close();
             closed.unwrap_or_else(|error| panic!("violation: the engine does not close: {error}"));
+            closed_history.closed();
         });
         let resolution = *resolved.lock().unwrap_or_else(PoisonError::into_inner);
         self.report.survived += resolution.survived;

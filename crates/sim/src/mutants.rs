@@ -5,13 +5,14 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 10] = [
+pub const MUTANTS: [(&str, &str); 11] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
     ("reuse_without_sync", "a segment is written again before its blobs' new places are synced"),
     ("write_page_before_log", "a page is written before the log that changed it is durable"),
     ("mapping_by_group_order", "mapping recovery takes the latest group, not the highest LSN"),
     ("checkpoint_before_data_sync", "the superblock names a redo LSN before the data is synced"),
+    ("barrier_before_log", "a checkpoint forgets what only log that may be lost has settled"),
     ("freeze_above_durable", "versions are frozen and rows purged above the durable log"),
     ("redo_skips_record", "redo leaves a record out and does not look at the previous LSN"),
     ("undo_skips_loser", "recovery leaves a transaction that never committed as it is"),

@@ -80,6 +80,7 @@ fn options(seed: u64, random: &mut Random) -> EngineOptions {
         first_log_file_bytes: *random.pick(&[64, 256]) << 10,
         max_log_file_bytes: *random.pick(&[128, 512]) << 10,
         recovery_window_bytes: *random.pick(&[4, 32, 1024]) << 10,
+        log_cap_bytes: *random.pick(&[32 << 10, 128 << 10, 512 << 20]),
         segment_bytes: *fixed.pick(&[128, 256, 512]) << 10,
         segments_per_file: *fixed.pick(&[2, 16]),
         group_bytes: *random.pick(&[16, 32, 64]) << 10,
@@ -105,6 +106,7 @@ impl Subject for Gannet {
             // Nobody but a power failure ends a batch's time in the cache.
             options.buffer_pool_bytes = 8 << 20;
             options.checkpoint_interval = Duration::from_secs(10);
+            options.log_cap_bytes = 512 << 20;
         }
         let opened = RealEngine::open(options).map_err(|error| error.to_string())?;
         if std::env::var_os("GANNET_SIM_TRACE").is_some() {

@@ -194,6 +194,11 @@ impl History {
         })
     }
 
+    /// The engine was closed in order: everything committed is there from now on.
+    pub fn closed(&self) {
+        lock(&self.model).tell_all();
+    }
+
     /// Operations still to be done.
     pub fn operations_left(&self) -> i64 {
         self.operations.load(Ordering::Relaxed)
@@ -241,7 +246,9 @@ impl World {
             crash,
             is_traced: std::env::var_os("GANNET_SIM_TRACE").is_some(),
         };
-        let resolution = world.resolve(is_power);
+        let found = world.read_everything();
+        let resolution = check(world.model().recovered(&found, is_power));
+        world.check_tables();
         for slot in 0..SLOTS {
             if world.table(slot).is_none() && slot + 1 < SLOTS {
                 world.create_table(slot, true);
@@ -303,8 +310,8 @@ impl World {
         lock(&self.tables)[slot].clone()
     }
 
-    /// Reads everything, lets the model judge, opens what is there.
-    fn resolve(&self, is_power: bool) -> Resolution {
+    /// Opens the tables that are there and reads everything, by the model's table numbers.
+    fn read_everything(&self) -> Vec<Option<BTreeMap<Vec<u8>, Vec<u8>>>> {
         let mut trx = self.engine.begin(options());
         let mut dictionary = BTreeMap::new();
         for slot in 0..SLOTS {
@@ -323,13 +330,11 @@ impl World {
             }
         }
         sure("rollback", trx.rollback());
-        let resolution = check(self.model().recovered(&found, is_power));
-        for slot in 0..SLOTS {
-            if let Some(table) = self.table(slot) {
-                check_table(&table);
-            }
-        }
-        resolution
+        found
+    }
+
+    fn check_tables(&self) {
+        (0..SLOTS).filter_map(|slot| self.table(slot)).for_each(|table| check_table(&table));
     }
 
     fn open(&self, slot: usize, number: i64) -> OpenTable {
@@ -453,10 +458,14 @@ impl World {
         drop(permits);
     }
 
-    /// At a clean end: everything is as the model says, tables and indexes agree.
-    pub fn check_all(&self) -> Resolution {
-        self.model().tell_all();
-        self.resolve(false)
+    /// At a clean end: everything is as the model says, tables and indexes agree. The model goes
+    /// on as it is: what was committed lazily can be lost until the engine is closed.
+    pub fn check_all(&self) {
+        let found = self.read_everything();
+        let mut model = self.model().clone();
+        model.tell_all();
+        check(model.recovered(&found, false));
+        self.check_tables();
     }
 }
 
