@@ -150,8 +150,8 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     store
 }
 
-/// The engine's own bytes in the superblock: `version u8 (1) | root of the dictionary u64 | its page
-/// class u8 | oldest log needed u64 | flags u8`.
+/// The engine's own bytes in the superblock: `version u8 (1) | root of the dictionary u64 |
+/// its page class u8 | oldest log needed u64 | flags u8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     pub(crate) root: PageId,
