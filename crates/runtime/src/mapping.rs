@@ -41,18 +41,21 @@ impl Mapping {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let mut first = start as usize;
+        let mut start = start.cast::<u8>();
         if huge_pages {
-            let aligned = first.next_multiple_of(HUGE_PAGE_BYTES);
-            let page = 4096;
-            let end = (aligned + length).next_multiple_of(page);
-            unmap(first, aligned - first);
-            unmap(end, (first + total).next_multiple_of(page) - end);
-            first = aligned;
-            // SAFETY: the range is ours; the advice may be refused without harm.
-            unsafe { libc::madvise(first as *mut _, length, libc::MADV_HUGEPAGE) };
+            let before = start.addr().next_multiple_of(HUGE_PAGE_BYTES) - start.addr();
+            let end = (before + length).next_multiple_of(4096);
+            let behind = total.next_multiple_of(4096) - end;
+            // SAFETY: both ends lie in the mapping just made and are used by nobody; so is the
+            // rest, for which the advice may be refused without harm.
+            unsafe {
+                unmap(start, before);
+                unmap(start.add(end), behind);
+                start = start.add(before);
+                libc::madvise(start.cast(), length, libc::MADV_HUGEPAGE);
+            }
         }
-        let start = NonNull::new(first as *mut u8);
+        let start = NonNull::new(start);
         let start = start.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         Ok(Self { start, length, has_file: false })
     }
@@ -148,16 +151,19 @@ fn unnamed_file(directory: &Path) -> io::Result<OwnedFd> {
     }
 }
 
-fn unmap(start: usize, length: usize) {
+/// # Safety
+/// The range is in whole pages of a mapping, and nobody uses it any more.
+unsafe fn unmap(start: *mut u8, length: usize) {
     if length > 0 {
-        // SAFETY: the range belongs to the mapping being made or dropped, in whole pages.
-        unsafe { libc::munmap(start as *mut _, length) };
+        // SAFETY: the caller's promise.
+        unsafe { libc::munmap(start.cast(), length) };
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        unmap(self.start.as_ptr() as usize, self.length.next_multiple_of(4096));
+        // SAFETY: the whole mapping, whose owner is being dropped.
+        unsafe { unmap(self.start.as_ptr(), self.length.next_multiple_of(4096)) };
     }
 }
 

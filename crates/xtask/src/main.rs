@@ -5,6 +5,7 @@ mod bigger_command;
 mod crash_command;
 mod flip_command;
 mod fuzz_command;
+mod miri_command;
 mod model_command;
 mod process;
 mod servers;
@@ -27,6 +28,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
+  miri                      every pointer of the unsafe code that Miri can follow
   bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
   bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
         Some("fuzz") => fuzz_command::run(rest),
         Some("bigger") => bigger_command::run(rest),
         Some("model") => model_command::run(rest),
+        Some("miri") => miri_command::run(),
         Some("bench") => bench_command::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),
