@@ -9,7 +9,9 @@
 //! 1. A deadlock or write conflict rolls the whole transaction back before the error is returned;
 //!    the value can be used on as a fresh transaction with the same options.
 //! 2. Undoing runs under a cancel token of its own: KILL does not leave half a rollback.
-//! 3. Trees created are dropped when their creation is undone; trees dropped go away only after
+//! 3. A transaction of which something was to be undone and could not be (a page cannot be read)
+//!    is never committed: it takes no more changes, and its commit rolls back and fails.
+//! 4. Trees created are dropped when their creation is undone; trees dropped go away only after
 //!    the commit is durable.
 
 use crate::core::Core;
@@ -75,6 +77,8 @@ pub(crate) struct EngineTransaction {
     /// The last row lock was new to the transaction: `unlock_row` may give it back.
     pub(crate) last_lock_is_new: bool,
     finished: bool,
+    /// Undoing has begun and not come to its end (invariant 3).
+    is_half_undone: bool,
 }
 
 /// The engine's own type behind the border's trait object.
@@ -94,6 +98,7 @@ impl EngineTransaction {
             steps: Vec::new(),
             last_lock_is_new: false,
             finished: false,
+            is_half_undone: false,
         }
     }
 
@@ -132,6 +137,7 @@ impl EngineTransaction {
             return Err(EngineError::Unsupported("changes in a read only transaction"));
         }
         self.core.refuse_when_stopping()?;
+        self.refuse_when_half_undone()?;
         self.trx.protect_reads();
         self.trx.prepare_write().map_err(from_undo)
     }
@@ -157,9 +163,24 @@ impl EngineTransaction {
         }
     }
 
+    fn refuse_when_half_undone(&self) -> Result<()> {
+        if self.is_half_undone {
+            let detail = "a part of the transaction could not be undone; ROLLBACK ends it";
+            return Err(EngineError::Failed(detail.to_owned()));
+        }
+        Ok(())
+    }
+
     /// Undoes changes until `count` are left. `keeps_locks`: the transaction goes on, and the rows
     /// stay locked.
     pub(crate) fn undo_to(&mut self, count: u64, keeps_locks: bool) -> Result<()> {
+        self.refuse_when_half_undone()?;
+        self.undo_at_last(count, keeps_locks)
+    }
+
+    /// As [`Self::undo_to`], also where undoing has failed before.
+    fn undo_at_last(&mut self, count: u64, keeps_locks: bool) -> Result<()> {
+        self.is_half_undone = true;
         if self.trx.undo_count() > count {
             let token = CancelToken::new();
             let undo = || crate::rollback::undo_to(self, count, keeps_locks);
@@ -170,6 +191,7 @@ impl EngineTransaction {
                 self.core.drop_tree(tree)?;
             }
         }
+        self.is_half_undone = false;
         Ok(())
     }
 
@@ -183,11 +205,15 @@ impl EngineTransaction {
 
     fn roll_back_all(&mut self) -> Result<()> {
         // Steps carry the number of changes before them, so zero undoes all of them.
-        self.undo_to(0, false)?;
+        self.undo_at_last(0, false)?;
         self.trx.end_rollback(&mut self.buffers.record).map_err(|error| from_txn(&error))
     }
 
     fn commit_now(&mut self) -> Result<()> {
+        if let Err(error) = self.refuse_when_half_undone() {
+            self.roll_back_all()?;
+            return Err(error);
+        }
         let record = &mut self.buffers.record;
         record.reset(RecordKind::Commit, TrxId::ZERO);
         record.logical(&[COMMIT_VERSION, 0]);

@@ -178,6 +178,10 @@ impl Superblock {
         let path = dir.join(SUPERBLOCK_FILE);
         let is_new = !runtime::fs::exists(&path).map_err(fail)?;
         let file = OpenOptions::new().create(true).direct(true).open(&path).map_err(fail)?;
+        if is_new {
+            // So that no later write needs space: a full disk is no reason to stop.
+            file.allocate_zeroed(0, (COPIES * COPY_BYTES) as u64).map_err(fail)?;
+        }
         file.write_and_sync(&slot, self.sequence % 2 * SLOT_BYTES as u64).map_err(fail)?;
         if is_new {
             runtime::fs::sync_dir(dir).map_err(fail)?;

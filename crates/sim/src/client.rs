@@ -251,7 +251,7 @@ impl Session {
     }
 
     /// A row whose log record has one of few lengths; false if the statement failed.
-    fn insert_small(&mut self, table: &OpenTable, random: &mut Random) -> bool {
+    pub fn insert_small(&mut self, table: &OpenTable, random: &mut Random) -> bool {
         let version = self.world.next_version();
         let id = table.random_id(random);
         let body = vec![version as u8; 8 * random.index(40)];

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::campaign::{self, Campaign};
+use crate::faults;
 use crate::life::{self, Subject};
 use crate::mutants;
 use crate::subjects;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 const USAGE: &str = "usage: gannet-sim [--seeds N] [--first SEED] [--operations N] [--threads N]
                   [--engine gannet|memory]
        gannet-sim --seed SEED [--operations N] [--engine ..]   replay one seed, twice
+       gannet-sim --faults [--seeds N] [--first SEED] [--seed SEED]
        gannet-sim --mutants [--only NAME] [--seeds N]          every defect must be found
        with --mutant NAME that defect is switched on";
 
@@ -17,6 +19,7 @@ struct Arguments {
     campaign: Campaign,
     seed: Option<u64>,
     mutants: bool,
+    faults: bool,
     only: Option<String>,
     mutant: Option<String>,
     engine: String,
@@ -27,6 +30,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
         campaign: Campaign { first: 0, seeds: 100, operations: 2_000, threads: 2 },
         seed: None,
         mutants: false,
+        faults: false,
         only: None,
         mutant: None,
         engine: "gannet".to_owned(),
@@ -47,6 +51,7 @@ fn parse(arguments: &[String]) -> Result<Arguments, String> {
             "--mutant" => parsed.mutant = Some(text()?),
             "--engine" => parsed.engine = text()?,
             "--mutants" => parsed.mutants = true,
+            "--faults" => parsed.faults = true,
             _ => return Err(format!("unknown argument '{argument}'\n{USAGE}")),
         }
     }
@@ -62,6 +67,14 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         return mutants::hunt(&arguments.campaign, arguments.only.as_deref());
     }
     base::mutant::switch(arguments.mutant.as_deref());
+    if arguments.faults {
+        let mut campaign = arguments.campaign;
+        if let Some(seed) = arguments.seed {
+            (campaign.first, campaign.seeds) = (seed, 1);
+        }
+        println!("{}", faults::campaign(&campaign)?);
+        return Ok(());
+    }
     if let Some(seed) = arguments.seed {
         return replay(&subject, seed, arguments.campaign.operations);
     }

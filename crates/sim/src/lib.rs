@@ -9,16 +9,19 @@
 //! * [`tables`], [`world`]: tables, and what the fibers of a life share.
 //! * [`client`], [`session`]: what a client does, and how engine and model hear of it.
 //! * [`life`]: lives and crashes of one seed.
+//! * [`faults`]: disks that fail, are full, rot or lie.
 //! * [`large_answer`]: answers that leave in parts show only what is durable.
 //! * [`server_life`]: the same for the whole server, through [`wire_client`].
 
 pub mod campaign;
 pub mod client;
 pub mod command;
+pub mod faults;
 pub mod large_answer;
 pub mod life;
 pub mod model;
 pub mod mutants;
+pub mod reading;
 pub mod server_check;
 pub mod server_client;
 pub mod server_ledger;

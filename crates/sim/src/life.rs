@@ -292,7 +292,7 @@ fn check_offline(subject: &dyn Subject, when: &str) {
 
 /// The clients and the changes of definitions, to their end. Nobody joins their fibers, so the
 /// first violation ends the simulation at once.
-fn work(world: &Arc<World>, random: &mut Random) {
+pub fn work(world: &Arc<World>, random: &mut Random) {
     let finished = Arc::new(Semaphore::new(0, WaitClass::Join));
     let mut fibers = 0;
     for _ in 0..world.knobs.clients {

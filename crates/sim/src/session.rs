@@ -1,5 +1,6 @@
 //! One transaction in two worlds: every call goes to the engine, and the model hears of it.
 
+use crate::faults::FaultKind;
 use crate::model::{Moment, Promise, Snapshot, Trx, Violation};
 use crate::world::{OpenTable, World};
 use engine_api::{EngineError, Isolation, Savepoint, Transaction, TransactionOptions};
@@ -38,6 +39,8 @@ pub struct Session {
     pub detects_conflicts: bool,
     /// Of the present statement or transaction.
     pub snapshot: Option<Snapshot>,
+    /// A call that a fault has ended may have taken the snapshot since then.
+    unsure_since: Option<Moment>,
     /// Snapshots of former statements.
     pub former: Vec<Snapshot>,
     /// Writers of rows met under locks.
@@ -60,6 +63,7 @@ impl Session {
             promise,
             detects_conflicts,
             snapshot: None,
+            unsure_since: None,
             former: Vec::new(),
             met: Vec::new(),
             savepoint: None,
@@ -87,6 +91,10 @@ impl Session {
                 return Err(Stop::Transaction);
             }
             Err(EngineError::LockWaitTimeout | EngineError::LockNotAvailable) => Stop::Statement,
+            Err(error) if self.world.expects(&error) => {
+                self.unsure_since.get_or_insert(begin);
+                Stop::Statement
+            }
             Err(error) => panic!("violation: the engine failed without a fault: {error}"),
         };
         check(self.world.model().leave_call(self.number));
@@ -98,8 +106,11 @@ impl Session {
         self.world.trace(|| format!("trx {}: rollback to {mark} writes", self.number));
         // The lock of an inserted row goes with the row, while the call is still under way.
         self.world.model().rollback_to(self.number, mark);
-        self.call(|trx| trx.rollback_to(savepoint))?;
-        Ok(())
+        match self.call(|trx| trx.rollback_to(savepoint)) {
+            Ok(_) => Ok(()),
+            // Half of the way back: nothing can be done with it but give it up.
+            Err(_) => Err(Stop::Transaction),
+        }
     }
 
     /// Everything seen so far was told to the client.
@@ -116,11 +127,13 @@ impl Session {
     /// The snapshot that a plain read since `begin` used.
     pub fn snapshot(&mut self, begin: Moment) -> &mut Snapshot {
         let number = self.number;
+        let begin = self.unsure_since.unwrap_or(begin);
         self.snapshot.get_or_insert_with(|| self.world.model().snapshot(number, begin))
     }
 
     /// The statement or the transaction with this snapshot is over.
     pub fn end_snapshot(&mut self) {
+        self.unsure_since = None;
         if let Some(snapshot) = self.snapshot.take() {
             check(self.world.model().finish_snapshot(&snapshot));
             self.former.push(snapshot);
@@ -147,6 +160,13 @@ impl Session {
         self.world.model().commit_called(self.number);
         let trx = self.trx.take().expect("present until the end");
         if let Err(error) = trx.commit() {
+            if self.world.expects(&error) {
+                // It is rolled back, unless the engine stops: then nobody knows.
+                if !self.world.knobs.fault.is_some_and(FaultKind::stops) {
+                    self.world.model().abort(self.number);
+                }
+                return;
+            }
             panic!("violation: a commit failed without a fault: {error}");
         }
         self.world.model().commit_returned(self.number);
@@ -164,7 +184,9 @@ impl Session {
         self.world.trace(|| format!("trx {}: rollback", self.number));
         self.world.model().abort(self.number);
         let trx = self.trx.take().expect("present until the end");
-        if let Err(error) = trx.rollback() {
+        if let Err(error) = trx.rollback()
+            && !self.world.expects(&error)
+        {
             panic!("violation: a rollback failed without a fault: {error}");
         }
     }
@@ -177,8 +199,12 @@ impl Session {
 
     /// The engine has rolled back; its handle is given back.
     pub fn give_back(mut self) {
+        // It may be here because going back to the start of its statement has failed.
+        self.world.model().abort(self.number);
         let trx = self.trx.take().expect("present until the end");
-        if let Err(error) = trx.rollback() {
+        if let Err(error) = trx.rollback()
+            && !self.world.expects(&error)
+        {
             panic!("violation: giving back a victim failed: {error}");
         }
     }

@@ -70,7 +70,7 @@ const DATADIR: &str = "/db";
 
 /// Everything tiny, so that the rare happens often. What counts at creation hangs on the seed
 /// alone, the rest changes from life to life.
-fn options(seed: u64, random: &mut Random) -> EngineOptions {
+pub fn options(seed: u64, random: &mut Random) -> EngineOptions {
     let mut fixed = Random::new(seed ^ 0x0F1E_D000);
     EngineOptions {
         undo_budget_bytes: *random.pick(&[0, 64 << 10, 64 << 20]),

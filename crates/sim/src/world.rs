@@ -2,18 +2,20 @@
 //! a crash ([`History`]).
 
 use crate::client::promise_of;
+use crate::faults::FaultKind;
 use crate::model::{Model, Promise, Resolution};
+use crate::reading::{check_table, read_all};
 use crate::session::check;
 use crate::tables::{GROUP, Layout, TableShape, UNIQUE, index};
 use base::Random;
 use engine_api::{
-    Engine, EngineError, FlushPolicy, Isolation, KeyRange, LockMode, LockWait, RowBuffer,
-    ScanDirection, ScanOptions, Table, TableDefinition, Transaction, TransactionOptions,
+    Engine, EngineError, FlushPolicy, Isolation, Table, TableDefinition, Transaction,
+    TransactionOptions,
 };
 use runtime::WaitClass;
 use runtime::sync::Semaphore;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -44,6 +46,8 @@ pub struct Knobs {
     pub is_for_log: bool,
     /// Pauses between two changes of definitions; 0: no changes.
     pub definition_pauses: u32,
+    /// What the disk does wrong, once [`World::has_faults`] is set.
+    pub fault: Option<FaultKind>,
 }
 
 impl Knobs {
@@ -85,6 +89,7 @@ impl Knobs {
             },
             pause_max: Duration::from_micros(*random.pick(&[200, 5_000, 300_000])),
             is_for_log: false,
+            fault: None,
             definition_pauses: *random.pick(&[0, 3, 10]),
         }
     }
@@ -128,6 +133,8 @@ pub struct Counts {
     pub commits: AtomicU64,
     /// Changes of definitions that committed.
     pub definition_changes: AtomicU64,
+    /// Errors that came from faults of the disk.
+    pub errors: AtomicU64,
 }
 
 /// A table as a client uses it.
@@ -156,6 +163,8 @@ pub struct World {
     gates: Vec<Semaphore>,
     /// The power fails this long after the operation that leaves so many to do.
     crash: Option<(i64, Duration)>,
+    /// The disk has done something wrong: errors are expected.
+    pub has_faults: AtomicBool,
     is_traced: bool,
 }
 
@@ -169,11 +178,12 @@ fn slot_key(slot: usize) -> Vec<u8> {
 }
 
 /// An engine call outside the clients, where nothing may fail.
-fn sure<T>(what: &str, result: engine_api::Result<T>) -> T {
+pub fn sure<T>(what: &str, result: engine_api::Result<T>) -> T {
     result.unwrap_or_else(|error| panic!("violation: {what} failed without a fault: {error}"))
 }
 
-fn options() -> TransactionOptions {
+/// How looks at everything are done.
+pub fn options() -> TransactionOptions {
     TransactionOptions {
         isolation: Isolation::RepeatableRead,
         snapshot_isolation: true,
@@ -244,6 +254,7 @@ impl World {
                 .map(|_| Semaphore::new(ALL_PERMITS, WaitClass::MetadataLock))
                 .collect(),
             crash,
+            has_faults: AtomicBool::new(false),
             is_traced: std::env::var_os("GANNET_SIM_TRACE").is_some(),
         };
         let found = world.read_everything();
@@ -260,6 +271,20 @@ impl World {
     /// The model.
     pub fn model(&self) -> MutexGuard<'_, Model> {
         lock(&self.history.model)
+    }
+
+    /// Operations still to be done.
+    pub fn operations_left(&self) -> i64 {
+        self.history.operations_left()
+    }
+
+    /// Whether the error is what the faults of this life lead to; counted.
+    pub fn expects(&self, error: &EngineError) -> bool {
+        let allows = |kind: FaultKind| kind.allows(error);
+        let expected =
+            self.has_faults.load(Ordering::Relaxed) && self.knobs.fault.is_some_and(allows);
+        self.counts.errors.fetch_add(u64::from(expected), Ordering::Relaxed);
+        expected
     }
 
     /// Takes one operation from the budget; false when there is none left. At the operation
@@ -472,33 +497,4 @@ impl World {
 fn number_of(value: &[u8]) -> i64 {
     let bytes = value.try_into().expect("the dictionary holds numbers of 8 bytes");
     i64::from_le_bytes(bytes)
-}
-
-/// All rows of a table by its clustered index.
-fn read_all(table: &OpenTable, trx: &mut dyn Transaction) -> BTreeMap<Vec<u8>, Vec<u8>> {
-    let options = ScanOptions {
-        index: 0,
-        range: KeyRange::all(),
-        direction: ScanDirection::Forward,
-        lock: LockMode::None,
-        lock_wait: LockWait::Wait,
-        covering: false,
-    };
-    let mut cursor = sure("scan", table.table.scan(trx, options));
-    let mut rows = BTreeMap::new();
-    let mut row = RowBuffer::default();
-    while sure("next", cursor.next(trx, &mut row)) {
-        let former = rows.insert(row.key.clone(), row.payload.clone());
-        assert!(former.is_none(), "violation: a scan met a row twice");
-    }
-    rows
-}
-
-/// CHECK TABLE finds nothing.
-fn check_table(table: &OpenTable) {
-    match table.table.check() {
-        Ok(findings) => assert!(findings.is_empty(), "violation: CHECK TABLE: {findings:?}"),
-        Err(EngineError::Unsupported(_)) => {}
-        Err(error) => panic!("violation: CHECK TABLE failed: {error}"),
-    }
 }

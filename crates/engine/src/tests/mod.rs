@@ -3,6 +3,7 @@
 mod bank;
 mod checkpoint;
 mod crash;
+mod half_undone;
 mod lockstep;
 mod rows;
 

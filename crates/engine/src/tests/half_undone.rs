@@ -1,0 +1,48 @@
+//! A rollback that a failing disk cuts short.
+
+use super::*;
+use runtime::sim::Faults;
+
+/// Inserts far apart, with what lies in between out of memory.
+fn rows_out_of_memory(t: &Tested, trx: &mut dyn Transaction) {
+    for id in [-5, 500_000] {
+        t.insert(trx, &row(id, 1, None, b"new")).unwrap().unwrap();
+    }
+    let rows = t.all(trx).len();
+    assert_eq!(rows, 9002);
+}
+
+#[test]
+fn what_was_to_be_undone_is_never_committed() {
+    simulate(3, || {
+        let mut small = tiny("/database", 256 << 10);
+        small.purge_interval = Duration::from_secs(100);
+        let engine = Engine::open(small).unwrap().0;
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..9000 {
+            t.insert(&mut *trx, &row(id, 1, None, &[5; 300])).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let disk = runtime::sim::disk().unwrap();
+        for gives_up in [true, false] {
+            let mut trx = engine.begin(options());
+            let start = trx.begin_statement();
+            rows_out_of_memory(&t, &mut *trx);
+            disk.set_faults(Faults { read_error: 1.0, ..Faults::default() });
+            trx.rollback_to(start).expect_err("its pages cannot be read");
+            disk.set_faults(Faults::default());
+            t.insert(&mut *trx, &row(-7, 1, None, b"late")).expect_err("it can only end");
+            trx.rollback_to(start).expect_err("it can only end");
+            if gives_up {
+                trx.rollback().unwrap();
+            } else {
+                trx.commit().expect_err("what was to be undone is not committed");
+            }
+            let mut reader = engine.begin(options());
+            assert_eq!(t.all(&mut *reader).len(), 9000);
+            t.assert_sound();
+        }
+        engine.close().unwrap();
+    });
+}

@@ -1,0 +1,399 @@
+//! Disks that fail, are full, rot or lie, and what the engine must make of it:
+//!
+//! | fault | expected |
+//! |---|---|
+//! | a sync or write fails | the engine stops; the next start has every acknowledged commit |
+//! | a read fails | an error for who reads; later the row is there |
+//! | no space | an error for the statement; work goes on when there is space |
+//! | rot, stale reads, misdirected and lost writes | an error for who reads, never a wrong row |
+//!
+//! What a lying disk has lost of the log is found by the next start if anything tells of it, so
+//! those seeds end with one more start that may refuse.
+
+use crate::campaign::Campaign;
+use crate::life::work;
+use crate::reading::verify_rows;
+use crate::session::Session;
+use crate::subjects;
+use crate::world::{Counts, History, Knobs, World, options};
+use base::Random;
+use engine::Engine;
+use engine_api::EngineError;
+use runtime::sim::{CrashKind, Disk, Faults, Operation, SimConfig, SimEnd, Simulation};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the disk does wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// A sync fails; what it covered is durable or lost.
+    SyncError,
+    /// A write fails, done in part.
+    WriteError,
+    /// Reads fail.
+    ReadError,
+    /// No space for a while.
+    NoSpace,
+    /// Bits of what is read have rotted.
+    BitRot,
+    /// Reads give what stood there before.
+    StaleRead,
+    /// Writes go to another place.
+    MisdirectedWrite,
+    /// Writes go nowhere.
+    LostWrite,
+}
+
+const KINDS: [FaultKind; 8] = [
+    FaultKind::SyncError,
+    FaultKind::WriteError,
+    FaultKind::ReadError,
+    FaultKind::NoSpace,
+    FaultKind::BitRot,
+    FaultKind::StaleRead,
+    FaultKind::MisdirectedWrite,
+    FaultKind::LostWrite,
+];
+
+const EIO: i32 = 5;
+/// Lives of a seed at most.
+const LIVES_MAX: u64 = 40;
+/// Faults of a seed whose faults stop the engine.
+const STOPS_WANTED: u64 = 4;
+
+impl FaultKind {
+    /// Whether the engine may answer this because of the fault.
+    pub fn allows(self, error: &EngineError) -> bool {
+        match self {
+            Self::SyncError | Self::WriteError => matches!(error, EngineError::Failed(_)),
+            Self::NoSpace => matches!(error, EngineError::DiskFull | EngineError::OutOfMemory(_)),
+            _ => matches!(error, EngineError::Corrupt { .. } | EngineError::Failed(_)),
+        }
+    }
+
+    /// Whether one fault ends the engine's life.
+    pub fn stops(self) -> bool {
+        matches!(self, Self::SyncError | Self::WriteError)
+    }
+
+    /// Whether the disk says that all is well.
+    fn is_lie(self) -> bool {
+        !self.stops() && !matches!(self, Self::ReadError | Self::NoSpace)
+    }
+
+    fn chances(self, chance: f64) -> Faults {
+        let mut faults = Faults::default();
+        match self {
+            Self::ReadError => faults.read_error = chance,
+            Self::BitRot => faults.bit_rot = chance,
+            Self::StaleRead => faults.stale_read = chance,
+            Self::MisdirectedWrite => faults.misdirected_write = chance,
+            Self::LostWrite => faults.lost_write = chance,
+            Self::SyncError | Self::WriteError | Self::NoSpace => {}
+        }
+        faults
+    }
+
+    /// Makes the disk do it.
+    fn strike(self, disk: &Disk, random: &mut Random) {
+        let part = *random.pick(&["/db/wal", "/db/data"]);
+        let skip = random.below(8);
+        match self {
+            Self::SyncError => disk.fail_once(Operation::Sync, part, skip, EIO),
+            Self::WriteError => disk.fail_once(Operation::Write, part, skip, EIO),
+            Self::NoSpace => {
+                disk.set_quota(Some(disk.used_bytes() + random.below(128 << 10)));
+                runtime::sleep(Duration::from_millis(1 + random.below(800)));
+                disk.set_quota(None);
+            }
+            _ => disk.set_faults(self.chances(*random.pick(&[0.02, 0.2, 0.5]))),
+        }
+    }
+}
+
+/// What seeds of one kind of fault did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    seeds: u64,
+    injected: u64,
+    errors: u64,
+    stops: u64,
+    refused: u64,
+    right: u64,
+    commits: u64,
+}
+
+impl Report {
+    fn add(&mut self, other: &Report) {
+        self.seeds += other.seeds;
+        self.injected += other.injected;
+        self.errors += other.errors;
+        self.stops += other.stops;
+        self.refused += other.refused;
+        self.right += other.right;
+        self.commits += other.commits;
+    }
+}
+
+/// Sums by kind of fault.
+#[derive(Debug, Default)]
+pub struct FaultSummary([Report; KINDS.len()]);
+
+impl FaultSummary {
+    /// Faults of each kind that happened.
+    pub fn injected(&self) -> Vec<(FaultKind, u64)> {
+        KINDS.iter().zip(&self.0).map(|(&kind, report)| (kind, report.injected)).collect()
+    }
+}
+
+impl fmt::Display for FaultSummary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (kind, report) in KINDS.iter().zip(&self.0) {
+            let Report { seeds, injected, errors, stops, refused, right, commits } = report;
+            writeln!(
+                formatter,
+                "{kind:?}: {seeds} seeds, {injected} faults, {errors} errors told, {stops} stops, \
+                 {refused} starts refused, {right} rows right, {commits} commits"
+            )?;
+        }
+        write!(formatter, "no violation")
+    }
+}
+
+/// What the lives of a seed share.
+#[derive(Debug, Default)]
+struct Notes {
+    is_ready: AtomicBool,
+    stops: AtomicU64,
+    refused: AtomicU64,
+    right: AtomicU64,
+}
+
+struct Seed {
+    number: u64,
+    kind: FaultKind,
+    knobs: Knobs,
+    history: Arc<History>,
+    counts: Arc<Counts>,
+    notes: Arc<Notes>,
+    power_failed: bool,
+}
+
+fn run_seed(number: u64, operations: u64) -> Result<Report, String> {
+    let mut random = Random::new(number ^ 0xFA_0175);
+    let kind = KINDS[number as usize % KINDS.len()];
+    let mut knobs = Knobs::new(number, &mut random);
+    knobs.definition_pauses = 0;
+    knobs.is_for_log = false;
+    knobs.fault = Some(kind);
+    if !kind.stops() {
+        // Much more than the pool takes.
+        for shape in &mut knobs.shapes {
+            (shape.ids, shape.body_bytes) = (4_000, 1_500);
+        }
+    }
+    let mut seed = Seed {
+        number,
+        kind,
+        knobs,
+        history: History::new(operations as i64),
+        counts: Arc::default(),
+        notes: Arc::default(),
+        power_failed: false,
+    };
+    let injected = seed.run(&mut random)?;
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let errors = count(&seed.counts.errors);
+    Ok(Report {
+        seeds: 1,
+        injected: if kind == FaultKind::NoSpace { errors } else { injected },
+        errors,
+        stops: count(&seed.notes.stops),
+        refused: count(&seed.notes.refused),
+        right: count(&seed.notes.right),
+        commits: count(&seed.counts.commits),
+    })
+}
+
+impl Seed {
+    /// Returns how many faults the disk counted.
+    fn run(&mut self, random: &mut Random) -> Result<u64, String> {
+        let mut disk: Option<Disk> = None;
+        for life in 0..LIVES_MAX {
+            let config = SimConfig::new(self.number.wrapping_mul(1_000) + life);
+            let mut simulation = match disk.take() {
+                None => Simulation::new(config),
+                Some(disk) => Simulation::with_disk(config, disk),
+            };
+            self.notes.is_ready.store(false, Ordering::Relaxed);
+            let last_start = self.kind.is_lie() && life > 0;
+            let ended = match last_start {
+                true => self.start_once_more(&mut simulation, random.fork()),
+                false => self.one_life(&mut simulation, random.fork()),
+            };
+            match ended {
+                Ok(()) => return Ok(simulation.crash(CrashKind::Process).statistics().faults),
+                Err(SimEnd::Crashed) => {
+                    // A device that has lost what a sync covered will not find it again.
+                    let kind = match self.kind {
+                        FaultKind::SyncError => CrashKind::Power,
+                        kind if kind.is_lie() => CrashKind::Process,
+                        _ => *random.pick(&[CrashKind::Power, CrashKind::Process]),
+                    };
+                    let was_ready = self.notes.is_ready.load(Ordering::Relaxed);
+                    self.power_failed =
+                        kind == CrashKind::Power || (self.power_failed && !was_ready);
+                    disk = Some(simulation.crash(kind));
+                }
+                Err(other) => {
+                    return Err(format!(
+                        "seed {} life {life}, {:?}: {other}",
+                        self.number, self.kind
+                    ));
+                }
+            }
+        }
+        Err(format!("seed {}: {LIVES_MAX} lives and no end", self.number))
+    }
+
+    fn one_life(&self, simulation: &mut Simulation, mut random: Random) -> Result<(), SimEnd> {
+        let (number, kind, knobs) = (self.number, self.kind, self.knobs.clone());
+        let (history, counts, notes) =
+            (self.history.clone(), self.counts.clone(), self.notes.clone());
+        let is_power = self.power_failed;
+        let wants_fault = !kind.stops() || notes.stops.load(Ordering::Relaxed) < STOPS_WANTED;
+        simulation.run(move || {
+            let Some(engine) = start(number, kind, &notes, &mut random) else {
+                runtime::sim::crash_now();
+            };
+            let closed_history = history.clone();
+            let (world, _) = World::attach(engine.clone(), knobs, history, counts, is_power, None);
+            notes.is_ready.store(true, Ordering::Relaxed);
+            let has_work = world.operations_left() > 0;
+            if wants_fault && has_work {
+                spawn_fault(&world, kind, random.fork());
+            }
+            work(&world, &mut random);
+            let disk = runtime::sim::disk().expect("this is a simulation");
+            if kind.stops() {
+                // Whatever writes and syncs by the clock may still meet the fault.
+                runtime::sleep(Duration::from_secs(3));
+            } else if kind == FaultKind::NoSpace {
+                runtime::sleep(Duration::from_secs(2));
+                work_goes_on(&world, &mut random);
+            } else if has_work {
+                // Once while the disk is as it is, once more when it is sound again.
+                notes.right.fetch_add(verify_rows(&world), Ordering::Relaxed);
+                disk.set_faults(Faults::default());
+                notes.right.fetch_add(verify_rows(&world), Ordering::Relaxed);
+                runtime::sim::crash_now();
+            }
+            world.check_all();
+            drop(world);
+            let closed = engine.close();
+            closed.unwrap_or_else(|error| panic!("violation: the engine does not close: {error}"));
+            closed_history.closed();
+        })
+    }
+
+    /// The disk lied: a start finds it out, or works.
+    fn start_once_more(
+        &self,
+        simulation: &mut Simulation,
+        mut random: Random,
+    ) -> Result<(), SimEnd> {
+        let (number, kind, notes) = (self.number, self.kind, self.notes.clone());
+        simulation.run(move || match start(number, kind, &notes, &mut random) {
+            Some(engine) => drop(engine.close()),
+            None => drop(notes.refused.fetch_add(1, Ordering::Relaxed)),
+        })
+    }
+}
+
+/// Opens the engine; `None` where a fault explains that it does not open.
+fn start(
+    number: u64,
+    kind: FaultKind,
+    notes: &Arc<Notes>,
+    random: &mut Random,
+) -> Option<Arc<Engine>> {
+    let mut engine_options = subjects::options(number, random);
+    // So that rows leave memory and are read again.
+    engine_options.buffer_pool_bytes = 256 << 10;
+    let noted = notes.clone();
+    engine_options.on_fatal = Arc::new(move |detail| {
+        assert!(kind.stops() || kind.is_lie(), "violation: fatal without a cause: {detail}");
+        noted.stops.fetch_add(1, Ordering::Relaxed);
+        runtime::sim::crash_now();
+    });
+    match Engine::open(engine_options) {
+        Ok((engine, _)) => Some(engine),
+        Err(_) if kind.stops() || kind.is_lie() => None,
+        // What was armed for reads is over when the life is.
+        Err(error) => panic!("violation: the engine does not open: {error}"),
+    }
+}
+
+/// Strikes after some of the operations.
+fn spawn_fault(world: &Arc<World>, kind: FaultKind, mut random: Random) {
+    let left = world.operations_left();
+    if left <= 0 {
+        return;
+    }
+    let at = left - 1 - random.below((left as u64 / 2).max(1)) as i64;
+    let world = world.clone();
+    drop(runtime::spawn("fault", move || {
+        while world.operations_left() > at {
+            runtime::sleep(Duration::from_micros(100));
+        }
+        let disk = runtime::sim::disk().expect("this is a simulation");
+        world.has_faults.store(true, Ordering::Relaxed);
+        kind.strike(&disk, &mut random);
+    }));
+}
+
+/// With space on the disk a transaction commits again.
+fn work_goes_on(world: &Arc<World>, random: &mut Random) {
+    world.has_faults.store(false, Ordering::Relaxed);
+    let table = world.table(0).expect("the first table stays");
+    for _ in 0..50 {
+        let promise = crate::model::Promise::Power;
+        let mut session = Session::begin(world.clone(), options(), promise);
+        if session.insert_small(&table, random) {
+            return session.commit();
+        }
+        session.roll_back();
+    }
+    panic!("violation: nothing can be inserted though there is space");
+}
+
+/// Runs the seeds; the first failure ends it.
+pub fn campaign(campaign: &Campaign) -> Result<FaultSummary, String> {
+    let next = AtomicU64::new(campaign.first);
+    let end = campaign.first + campaign.seeds;
+    let total = Mutex::new(Ok(FaultSummary::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..campaign.threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= end {
+                        return;
+                    }
+                    let result = run_seed(seed, campaign.operations);
+                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                    match (&mut *total, result) {
+                        (Ok(sums), Ok(report)) => {
+                            sums.0[seed as usize % KINDS.len()].add(&report);
+                        }
+                        (Ok(_), Err(failure)) => *total = Err(failure),
+                        (Err(_), _) => return,
+                    }
+                }
+            });
+        }
+    });
+    total.into_inner().unwrap_or_else(PoisonError::into_inner)
+}

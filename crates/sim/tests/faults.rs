@@ -1,0 +1,16 @@
+//! A few seeds on disks that fail, are full, rot or lie; `gannet-sim --faults` runs more.
+
+use sim::campaign::Campaign;
+use sim::faults;
+
+#[test]
+fn faults_of_the_disk_are_told_and_lose_nothing() {
+    let seeds = std::env::var("GANNET_SIM_SEEDS").ok();
+    let seeds = seeds.map_or(160, |seeds| seeds.parse().expect("a number"));
+    let campaign = Campaign { first: 0, seeds, operations: 2_000, threads: 2 };
+    let summary = faults::campaign(&campaign).unwrap_or_else(|error| panic!("{error}"));
+    println!("{summary}");
+    for (kind, injected) in summary.injected() {
+        assert!(injected > 0, "no {kind:?} in {seeds} seeds");
+    }
+}
