@@ -11,11 +11,12 @@
 //! those seeds end with one more start that may refuse.
 
 use crate::campaign::Campaign;
+use crate::knobs::Knobs;
 use crate::life::work;
 use crate::reading::verify_rows;
 use crate::session::Session;
 use crate::subjects;
-use crate::world::{Counts, History, Knobs, World, options};
+use crate::world::{Counts, History, World, options};
 use base::Random;
 use engine::Engine;
 use engine_api::EngineError;
@@ -186,7 +187,7 @@ fn run_seed(number: u64, operations: u64) -> Result<Report, String> {
     let kind = KINDS[number as usize % KINDS.len()];
     let mut knobs = Knobs::new(number, &mut random);
     knobs.definition_pauses = 0;
-    knobs.is_for_log = false;
+    (knobs.is_for_log, knobs.is_for_readers) = (false, false);
     knobs.fault = Some(kind);
     if !kind.stops() {
         // Much more than the pool takes.

@@ -8,6 +8,7 @@
 //! * [`model`]: the rules, without an engine.
 //! * [`tables`], [`world`]: tables, and what the fibers of a life share.
 //! * [`client`], [`session`]: what a client does, and how engine and model hear of it.
+//! * [`knobs`]: what a seed chooses.
 //! * [`life`]: lives and crashes of one seed.
 //! * [`faults`]: disks that fail, are full, rot or lie.
 //! * [`large_answer`]: answers that leave in parts show only what is durable.
@@ -17,6 +18,7 @@ pub mod campaign;
 pub mod client;
 pub mod command;
 pub mod faults;
+pub mod knobs;
 pub mod large_answer;
 pub mod life;
 pub mod model;

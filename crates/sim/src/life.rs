@@ -1,8 +1,9 @@
 //! One seed: several lives of one computer, each ended by a crash but the last.
 
 use crate::client;
+use crate::knobs::Knobs;
 use crate::model::Resolution;
-use crate::world::{Counts, History, Knobs, World};
+use crate::world::{Counts, History, World};
 use base::Random;
 use engine_api::Engine;
 use runtime::WaitClass;
@@ -189,8 +190,7 @@ impl Seed {
             ending.at_step = Some(1 + self.random.below(scale));
         }
         // Each life takes a share; what is left then goes to the next.
-        let parts = if self.knobs.is_for_log { 40 } else { 3 };
-        let share = (self.report.operations / parts).max(2);
+        let share = (self.report.operations / self.knobs.parts()).max(2);
         let taken = 1 + self.random.below(share) as i64;
         if taken < left {
             ending.at_operation = Some(left - taken);

@@ -280,21 +280,26 @@ impl Model {
         key: &[u8],
         row: Option<&[u8]>,
     ) -> Result<(), Violation> {
-        self.observe_if(snapshot, table, key, &show(row), |candidate| candidate == row)
+        let is_row = |candidate: Option<&[u8]>| candidate == row;
+        let index = self.judge_read(snapshot, table, key, &show(row), is_row)?;
+        if let Some((index, chain)) = index.zip(self.tables[table].get(key)) {
+            snapshot.met.insert(chain.versions[index].trx);
+        }
+        Ok(())
     }
 
-    /// The snapshot has read `what` under `key`: what it saw is a row that `is_match` accepts.
-    pub fn observe_if(
+    /// The snapshot has met the row `key` in a covering scan: all it saw is a key of the index,
+    /// that of a row that `has_key` accepts. It has met who put that key there (rule 5).
+    pub fn observe_index_key(
         &self,
         snapshot: &mut Snapshot,
         table: usize,
         key: &[u8],
-        what: &str,
-        is_match: impl Fn(Option<&[u8]>) -> bool,
+        has_key: impl Fn(&[u8]) -> bool,
     ) -> Result<(), Violation> {
-        let index = self.judge_read(snapshot, table, key, what, &is_match)?;
-        let chain = self.tables[table].get(key);
-        if let Some((index, chain)) = index.zip(chain) {
+        let is_match = |candidate: Option<&[u8]>| candidate.is_some_and(&has_key);
+        let index = self.judge_read(snapshot, table, key, "a key of an index", is_match)?;
+        if let Some((index, chain)) = index.zip(self.tables[table].get(key)) {
             let before = chain.versions[..index].iter().rev();
             let alike = before.take_while(|version| is_match(version.row.as_deref())).count();
             snapshot.met.insert(chain.versions[index - alike].trx);

@@ -1,7 +1,7 @@
 //! The engines that can be simulated.
 
+use crate::knobs::Knobs;
 use crate::life::{Running, Subject};
-use crate::world::Knobs;
 use base::Random;
 use engine::memory::MemoryEngine;
 use engine::{Engine as RealEngine, EngineOptions};
@@ -105,6 +105,13 @@ impl Subject for Gannet {
         if knobs.is_for_log {
             // Nobody but a power failure ends a batch's time in the cache.
             options.buffer_pool_bytes = 8 << 20;
+            options.checkpoint_interval = Duration::from_secs(10);
+            options.log_cap_bytes = 512 << 20;
+        }
+        if knobs.is_for_readers {
+            // Nothing but the readers makes the log durable, and undo goes soon.
+            options.undo_chunk_bytes = 1 << 10;
+            options.purge_interval = Duration::from_micros(100);
             options.checkpoint_interval = Duration::from_secs(10);
             options.log_cap_bytes = 512 << 20;
         }

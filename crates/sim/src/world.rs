@@ -1,8 +1,8 @@
 //! What the fibers of one life share: the engine, the model, the open tables; and what outlives
 //! a crash ([`History`]).
 
-use crate::client::promise_of;
 use crate::faults::FaultKind;
+use crate::knobs::Knobs;
 use crate::model::{Model, Promise, Resolution};
 use crate::reading::{check_table, read_all};
 use crate::session::check;
@@ -26,86 +26,8 @@ const DICTIONARY: usize = 0;
 /// A change of a definition takes all of a slot's permits.
 const ALL_PERMITS: u64 = 1 << 20;
 
-/// One seed in so many is for the log alone.
-const SEEDS_PER_LOG_SEED: u64 = 20;
-
-/// What a seed chooses for the workload.
-#[derive(Clone, Debug)]
-pub struct Knobs {
-    /// Fibers that run transactions.
-    pub clients: usize,
-    /// Shapes of the tables.
-    pub shapes: [TableShape; SLOTS],
-    /// Policy of all commits, or `None` for a mixture.
-    pub policy: Option<FlushPolicy>,
-    /// Longest pause between transactions.
-    pub pause_max: Duration,
-    /// A seed for the log alone: many short lives of single inserts of few lengths under a weak
-    /// policy, so that there are many unsynced batches when the power fails, and now and then
-    /// those of two lives fit together.
-    pub is_for_log: bool,
-    /// Pauses between two changes of definitions; 0: no changes.
-    pub definition_pauses: u32,
-    /// What the disk does wrong, once [`World::has_faults`] is set.
-    pub fault: Option<FaultKind>,
-}
-
-impl Knobs {
-    /// The choices of a seed.
-    pub fn new(seed: u64, random: &mut Random) -> Knobs {
-        let mut knobs = Knobs::general(random);
-        if seed % SEEDS_PER_LOG_SEED == SEEDS_PER_LOG_SEED - 1 {
-            knobs.is_for_log = true;
-            knobs.shapes[0].ids = 4_000;
-            knobs.policy = Some(FlushPolicy::WriteOnly);
-            knobs.pause_max = Duration::from_micros(50);
-            knobs.definition_pauses = 0;
-        }
-        knobs
-    }
-
-    fn general(random: &mut Random) -> Knobs {
-        let policies = [FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
-        let codec = |random: &mut Random| *random.pick(&["none", "lz4", "zstd"]);
-        let shape = |random: &mut Random, by_group, unique, body: &[usize]| TableShape {
-            by_group,
-            unique,
-            body_bytes: *random.pick(body),
-            ids: *random.pick(&[20, 150, 1_000, 4_000]),
-            codec: codec(random),
-        };
-        Knobs {
-            clients: 8 + random.index(9),
-            shapes: [
-                shape(random, false, false, &[60, 300]),
-                shape(random, true, false, &[100, 1000]),
-                shape(random, true, true, &[200, 1500, 9000]),
-                shape(random, true, false, &[400]),
-            ],
-            policy: match random.below(10) {
-                0 => None,
-                1 => Some(*random.pick(&policies)),
-                _ => Some(FlushPolicy::Synchronous),
-            },
-            pause_max: Duration::from_micros(*random.pick(&[200, 5_000, 300_000])),
-            is_for_log: false,
-            fault: None,
-            definition_pauses: *random.pick(&[0, 3, 10]),
-        }
-    }
-
-    /// A pause between two transactions.
-    pub fn pause(&self, random: &mut Random) -> Duration {
-        Duration::from_nanos(random.below(self.pause_max.as_nanos() as u64 + 1))
-    }
-
-    /// The policy of a commit and what it promises.
-    pub fn policy(&self, random: &mut Random) -> (FlushPolicy, Promise) {
-        let all = [FlushPolicy::Synchronous, FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
-        let policy = self.policy.unwrap_or_else(|| *random.pick(&all));
-        (policy, promise_of(policy))
-    }
-}
+/// Power fails this long after the planned operation if nobody was told anything until then.
+const TELLING_MAX: Duration = Duration::from_millis(200);
 
 /// A version of a table's definition.
 #[derive(Clone, Debug)]
@@ -163,6 +85,8 @@ pub struct World {
     gates: Vec<Semaphore>,
     /// The power fails this long after the operation that leaves so many to do.
     crash: Option<(i64, Duration)>,
+    /// The power fails when the next client is told what it saw.
+    crash_when_told: AtomicBool,
     /// The disk has done something wrong: errors are expected.
     pub has_faults: AtomicBool,
     is_traced: bool,
@@ -254,6 +178,7 @@ impl World {
                 .map(|_| Semaphore::new(ALL_PERMITS, WaitClass::MetadataLock))
                 .collect(),
             crash,
+            crash_when_told: AtomicBool::new(false),
             has_faults: AtomicBool::new(false),
             is_traced: std::env::var_os("GANNET_SIM_TRACE").is_some(),
         };
@@ -288,18 +213,27 @@ impl World {
     }
 
     /// Takes one operation from the budget; false when there is none left. At the operation
-    /// planned for it the power fails, a little later.
+    /// planned for it the power fails, a little later or when the next client is told something.
     pub fn take_operation(&self) -> bool {
         let left = self.history.operations.fetch_sub(1, Ordering::Relaxed);
         if let Some((at, delay)) = self.crash
             && at == left
         {
+            self.crash_when_told.store(self.knobs.is_for_readers, Ordering::Relaxed);
+            let delay = if self.knobs.is_for_readers { TELLING_MAX } else { delay };
             drop(runtime::spawn("power-failure", move || {
                 runtime::sleep(delay);
                 runtime::sim::crash_now();
             }));
         }
         left > 0
+    }
+
+    /// A client was told what it saw: if it is time, the power fails at this moment.
+    pub fn told(&self) {
+        if self.crash_when_told.load(Ordering::Relaxed) {
+            runtime::sim::crash_now();
+        }
     }
 
     /// A number that no row or definition had before.
@@ -309,7 +243,7 @@ impl World {
 
     /// One or two slots for a transaction, in order.
     pub fn choose_tables(&self, random: &mut Random) -> Vec<usize> {
-        if self.knobs.is_for_log {
+        if self.knobs.is_special() {
             return vec![0];
         }
         let mut slots = vec![random.index(SLOTS), random.index(SLOTS)];

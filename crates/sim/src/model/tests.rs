@@ -138,8 +138,8 @@ fn a_key_of_an_index_tells_of_its_writer_only() {
     let reader = model.begin(Promise::Power);
     let begin = model.tick();
     let mut snapshot = model.snapshot(reader, begin);
-    let has_b = |row: Option<&[u8]>| row.is_some_and(|row| row.starts_with(b"b"));
-    model.observe_if(&mut snapshot, 0, KEY, "b", has_b).expect("the newest");
+    let has_b = |row: &[u8]| row.starts_with(b"b");
+    model.observe_index_key(&mut snapshot, 0, KEY, has_b).expect("the newest");
     model.tell(&snapshot);
     let after = |text| model.clone().recovered(&found(&[(KEY, text)]), true);
     after("b3").expect("all of them");
