@@ -7,7 +7,8 @@
 //!
 //! Rules:
 //! 1. An access (index range, hash table) only narrows: the conditions of a step are evaluated
-//!    on every row that it gives.
+//!    on every row that it gives, except for one that the planner knows the access to enforce
+//!    exactly (`TableStep::tested` has the rest).
 //! 2. A statement that fails leaves no change: [`execute`] rolls back to where it began.
 //! 3. Every loop over rows calls [`Exec::tick`]: it lets other fibers run and ends the statement
 //!    when it was killed.

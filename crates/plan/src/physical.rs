@@ -209,6 +209,8 @@ pub struct TableStep {
     /// Conditions that a row of this table must pass for the join (all conjuncts that become
     /// decidable here; for a left join those of ON).
     pub condition: Option<Expr>,
+    /// What of `condition` the access does not enforce by itself: tested on every row.
+    pub tested: Option<Expr>,
     /// Subqueries that can be filled in once this table has a row.
     pub applies: Vec<Apply>,
     /// Conditions after `applies` and after a row of NULLs was made.

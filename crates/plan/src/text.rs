@@ -158,6 +158,10 @@ impl Text {
             }
             if let Some(condition) = &step.condition {
                 text.line(format!("where {condition}"));
+                let tested = step.tested.as_ref().map_or("nothing".to_owned(), Expr::to_string);
+                if tested != condition.to_string() {
+                    text.line(format!("tested {tested}"));
+                }
             }
             if let TableSource::Derived(query) = &step.source {
                 text.query(query);

@@ -102,7 +102,7 @@ impl<'p> BlockRun<'p> {
         let mut matched = false;
         let flow = access::each_row(exec, self, depth, &mut |exec, run| {
             exec.tick()?;
-            if !is_true(&step.condition, exec, &run.frame)? {
+            if !is_true(&step.tested, exec, &run.frame)? {
                 access::release_row(exec, run, depth);
                 return Ok(Flow::Continue(()));
             }

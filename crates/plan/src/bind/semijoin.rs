@@ -117,6 +117,7 @@ fn distinct(query: QueryPlan, builder: &Builder<'_>) -> (QueryPlan, Vec<ResultTy
                 },
                 left_join: false,
                 condition: None,
+                tested: None,
                 applies: Vec::new(),
                 filter: None,
                 rows_estimate: 1,

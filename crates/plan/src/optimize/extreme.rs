@@ -56,6 +56,7 @@ pub(super) fn plan(
         access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
         left_join: false,
         condition: None,
+        tested: None,
         applies: Vec::new(),
         filter: None,
         rows_estimate: 1,

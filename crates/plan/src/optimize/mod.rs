@@ -7,6 +7,7 @@ mod estimate;
 pub(crate) mod extreme;
 mod facts;
 mod hints;
+mod implied;
 mod join_order;
 mod ordering;
 mod outer_join;
@@ -159,6 +160,9 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
         }
         let filter = conjuncts::take(&mut conjuncts, bound, known);
         let table = std::mem::replace(&mut source.table, placeholder());
+        let mut tested = condition.clone();
+        let implied = implied::by_access(&step.access, &table, source.first, plan.lock, &tested);
+        implied.map(|place| tested.remove(place));
         steps.push(TableStep {
             source: table,
             alias: std::mem::take(&mut source.alias),
@@ -166,6 +170,7 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             access: step.access,
             left_join: is_left,
             condition: and_all(condition),
+            tested: and_all(tested),
             applies: own_applies,
             filter: and_all(filter),
             rows_estimate: step.rows,
