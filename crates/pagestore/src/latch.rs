@@ -55,10 +55,7 @@ impl Latch {
     pub(crate) fn try_shared(&self) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         word & STATE_MASK < SHARED_MAX
-            && self
-                .0
-                .compare_exchange_weak(word, word + 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_ok()
+            && self.0.compare_exchange(word, word + 1, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// One attempt to hold exclusively.
