@@ -25,7 +25,9 @@ fn install() -> Outcome {
         return Ok(());
     }
     process::run("apt-get", &["update", "-qq"])?;
-    let mut arguments = vec!["install", "-y", "-qq", "--no-install-recommends"];
+    let quiet = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq"];
+    let mut arguments = quiet.to_vec();
+    arguments.push("--no-install-recommends");
     arguments.extend(missing);
-    process::run("apt-get", &arguments)
+    process::run("env", &arguments)
 }
