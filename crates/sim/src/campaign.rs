@@ -20,6 +20,44 @@ pub struct Campaign {
     pub threads: u64,
 }
 
+impl Campaign {
+    /// Runs the seeds on threads of their own and adds up their reports; the first failure ends it.
+    pub fn sum<Total, Report, Failure>(
+        &self,
+        run: impl Fn(u64) -> Result<Report, Failure> + Sync,
+        add: impl Fn(&mut Total, u64, Report) + Sync,
+    ) -> Result<Total, Failure>
+    where
+        Total: Default + Send,
+        Failure: Send,
+    {
+        let next = AtomicU64::new(self.first);
+        let end = self.first + self.seeds;
+        let total = Mutex::new(Ok(Total::default()));
+        let run_some = || {
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= end {
+                    return;
+                }
+                let result = run(seed);
+                let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
+                match (&mut *total, result) {
+                    (Ok(total), Ok(report)) => add(total, seed, report),
+                    (Ok(_), Err(failure)) => *total = Err(failure),
+                    (Err(_), _) => return,
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(run_some);
+            }
+        });
+        total.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Sums over all seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
@@ -66,29 +104,8 @@ pub fn run(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Result<Summary, S
     let started = Instant::now();
     let before = events();
     let stale_before = base::probe::count("wal.stale_tail");
-    let next = AtomicU64::new(campaign.first);
-    let end = campaign.first + campaign.seeds;
-    let total = Mutex::new(Ok(SeedReport::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..campaign.threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
-                    }
-                    let result = run_caught(subject, seed, campaign.operations);
-                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                    match (&mut *total, result) {
-                        (Ok(total), Ok(report)) => total.add(&report),
-                        (Ok(_), Err(failure)) => *total = Err(failure),
-                        (Err(_), _) => return,
-                    }
-                }
-            });
-        }
-    });
-    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let run = |seed| run_caught(subject, seed, campaign.operations);
+    let total = campaign.sum(run, |total: &mut SeedReport, _, report| total.add(&report));
     let total = total.map_err(|failure| {
         let operations = campaign.operations;
         format!("{failure}\nreplay with --seed {} --operations {operations}", failure.seed)

@@ -11,6 +11,7 @@ const USAGE: &str = "usage: gannet-sim [--seeds N] [--first SEED] [--operations 
                   [--engine gannet|memory]
        gannet-sim --seed SEED [--operations N] [--engine ..]   replay one seed, twice
        gannet-sim --faults [--seeds N] [--first SEED] [--seed SEED]
+       gannet-sim --server [--seeds N] [--first SEED] [--seed SEED]   through the protocol
        gannet-sim --mutants [--only NAME] [--seeds N]          every defect must be found
        with --mutant NAME that defect is switched on";
 

@@ -22,8 +22,8 @@ use engine::Engine;
 use engine_api::EngineError;
 use runtime::sim::{CrashKind, Disk, Faults, Operation, SimConfig, SimEnd, Simulation};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What the disk does wrong.
@@ -372,29 +372,8 @@ fn work_goes_on(world: &Arc<World>, random: &mut Random) {
 
 /// Runs the seeds; the first failure ends it.
 pub fn campaign(campaign: &Campaign) -> Result<FaultSummary, String> {
-    let next = AtomicU64::new(campaign.first);
-    let end = campaign.first + campaign.seeds;
-    let total = Mutex::new(Ok(FaultSummary::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..campaign.threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= end {
-                        return;
-                    }
-                    let result = run_seed(seed, campaign.operations);
-                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                    match (&mut *total, result) {
-                        (Ok(sums), Ok(report)) => {
-                            sums.0[seed as usize % KINDS.len()].add(&report);
-                        }
-                        (Ok(_), Err(failure)) => *total = Err(failure),
-                        (Err(_), _) => return,
-                    }
-                }
-            });
-        }
-    });
-    total.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let run = |seed| run_seed(seed, campaign.operations);
+    campaign.sum(run, |sums: &mut FaultSummary, seed, report| {
+        sums.0[seed as usize % KINDS.len()].add(&report);
+    })
 }

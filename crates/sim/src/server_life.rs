@@ -2,6 +2,7 @@
 //! and network; clients work through the protocol; the power fails, also in recovery; the next
 //! life is checked through the protocol.
 
+use crate::campaign::Campaign;
 use crate::server_check::{check_all, set_up, shut_down};
 use crate::server_client::{ServerClient, SharedLedger, lock};
 use crate::server_ledger::{Ledger, ServerCounts};
@@ -13,7 +14,7 @@ use runtime::sim::{CrashKind, Disk, SimConfig, SimEnd, Simulation};
 use runtime::sync::{Event, Semaphore};
 use server::options::{self, CommandLine, Files, ServeOptions};
 use server::serve::{self, Surroundings};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -225,28 +226,9 @@ fn work(address: &Address, ledger: &SharedLedger, random: &mut Random) {
 pub fn campaign(first: u64, seeds: u64, statements: u64, threads: u64) -> Result<(), String> {
     server::log::only_errors();
     let started = Instant::now();
-    let next = AtomicU64::new(first);
-    let total = Mutex::new(Ok(ServerCounts::default()));
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + seeds {
-                        return;
-                    }
-                    let ran = run_seed(seed, statements);
-                    let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
-                    match (&mut *total, ran) {
-                        (Ok(total), Ok((counts, _))) => total.add(&counts),
-                        (Ok(_), Err(violation)) => *total = Err(violation),
-                        (Err(_), _) => return,
-                    }
-                }
-            });
-        }
-    });
-    let total = total.into_inner().unwrap_or_else(PoisonError::into_inner)?;
+    let campaign = Campaign { first, seeds, operations: statements, threads };
+    let run = |seed| run_seed(seed, statements);
+    let total = campaign.sum(run, |total: &mut ServerCounts, _, (counts, _)| total.add(&counts))?;
     println!("{seeds} seeds of the whole server, {:.1} s", started.elapsed().as_secs_f64());
     println!("{total:#?}\nno violation");
     let missing = total.crashes_in_recovery == 0 || total.lost == 0 || total.dropped == 0;

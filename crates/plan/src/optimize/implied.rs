@@ -4,7 +4,9 @@
 //!    integers: execution can place every such value among the column's, so the ranges hold
 //!    exactly the rows for which the comparison is true. NULL is in none of them.
 //! 2. No other condition may read that column: it might have given the ranges instead.
-//! 3. Rows that are locked are tested again: they are read as they are then.
+//! 3. Rows that a statement locks are tested again: they are read as they are then. (What
+//!    SERIALIZABLE locks by itself is safe too: the engine's scan gives a row only if it still has
+//!    the key by which it was found.)
 
 use super::column_position;
 use super::conjuncts::Conjunct;
