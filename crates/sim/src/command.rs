@@ -64,6 +64,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     let arguments = parse(arguments)?;
     let subject = subjects::by_name(&arguments.engine)?;
     campaign::name_seed_in_panics();
+    if !cfg!(debug_assertions) && (arguments.mutants || arguments.mutant.is_some()) {
+        return Err("mutants are compiled only into builds with debug assertions".to_owned());
+    }
     if arguments.mutants {
         return mutants::hunt(&arguments.campaign, arguments.only.as_deref());
     }
