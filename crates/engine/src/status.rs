@@ -9,6 +9,13 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
     let page_bytes = 1u64 << core.options.page_class;
     let pool_pages = core.options.buffer_pool_bytes as u64 / page_bytes;
     vec![
+        ("Gannet_log_commit_wait_nanos", metric("wal_commit_wait_nanos")),
+        ("Gannet_log_commits", metric("wal_commits")),
+        ("Gannet_log_group_max", metric("wal_group_max")),
+        ("Gannet_log_group_waiters", metric("wal_group_waiters")),
+        ("Gannet_log_groups", metric("wal_groups")),
+        ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
+        ("Gannet_log_synced_writes", metric("wal_synced_writes")),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
         ("Innodb_buffer_pool_pages_total", pool_pages),

@@ -218,10 +218,12 @@ impl EngineTransaction {
         record.reset(RecordKind::Commit, TrxId::ZERO);
         record.logical(&[COMMIT_VERSION, 0]);
         record.logical(&runtime::wall_clock_micros().to_le_bytes());
+        let begun = runtime::now();
         match self.trx.commit(record) {
             Ok(None) => self.trx.wait_met_durable().map_err(|error| from_txn(&error)),
             Ok(Some(timestamp)) if self.steps.is_empty() => {
                 self.wait_for_log(timestamp)?;
+                self.core.wal.count_commit(begun);
                 self.slow_down();
                 Ok(())
             }

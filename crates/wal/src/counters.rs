@@ -30,6 +30,32 @@ pub static FILE_SWITCHES: Counter =
 pub static LIVE_FILE_BYTES: Gauge =
     Gauge::new("wal_live_file_bytes", "bytes of the files that hold the log");
 
+/// Commits that waited for the log, also those that found theirs durable at once.
+pub static COMMITS: Counter =
+    Counter::new("wal_commits", "commits that were to be durable or written before their answer");
+/// Sum over those commits.
+pub static COMMIT_WAIT_NANOS: Counter = Counter::new(
+    "wal_commit_wait_nanos",
+    "nanoseconds from the append of a commit record until their transactions went on",
+);
+/// Groups: flushes that let at least one fiber go on that waited for the log.
+pub static GROUPS: Counter =
+    Counter::new("wal_groups", "flushes of the log that somebody waited for");
+/// Fibers that went on after those flushes.
+pub static GROUP_WAITERS: Counter =
+    Counter::new("wal_group_waiters", "fibers that waited for flushes of the log");
+/// The largest group.
+pub static GROUP_MAX: Gauge =
+    Gauge::new("wal_group_max", "most fibers that waited for one flush of the log");
+/// Writes of batches with their sync.
+pub static SYNCED_WRITES: Counter =
+    Counter::new("wal_synced_writes", "batches written and synced in one operation");
+/// Sum over those writes.
+pub static SYNCED_WRITE_NANOS: Counter = Counter::new(
+    "wal_synced_write_nanos",
+    "nanoseconds from handing a batch to the device until its sync was known",
+);
+
 static GROUP_1: Counter = Counter::new("wal_group_1", "flushes that satisfied 1 waiter");
 static GROUP_2: Counter = Counter::new("wal_group_2", "flushes that satisfied 2 or 3 waiters");
 static GROUP_4: Counter = Counter::new("wal_group_4", "flushes that satisfied 4 to 7 waiters");
@@ -49,6 +75,12 @@ pub(crate) fn count_group(satisfied: usize) {
         _ => &GROUP_32,
     };
     counter.add(1);
+    GROUPS.add(1);
+    GROUP_WAITERS.add(satisfied as u64);
+    // The one flush at a time writes it.
+    if satisfied as i64 > GROUP_MAX.value() {
+        GROUP_MAX.set(satisfied as i64);
+    }
 }
 
 /// Lists every metric of the log, so that they show although still zero.
@@ -64,6 +96,12 @@ pub(crate) fn list_all() {
         &FILES_RECYCLED,
         &FILES_REMOVED,
         &FILE_SWITCHES,
+        &COMMITS,
+        &COMMIT_WAIT_NANOS,
+        &GROUPS,
+        &GROUP_WAITERS,
+        &SYNCED_WRITES,
+        &SYNCED_WRITE_NANOS,
         &GROUP_1,
         &GROUP_2,
         &GROUP_4,
@@ -73,4 +111,5 @@ pub(crate) fn list_all() {
     ];
     counters.iter().for_each(|counter| counter.list());
     LIVE_FILE_BYTES.list();
+    GROUP_MAX.list();
 }

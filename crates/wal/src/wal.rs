@@ -194,6 +194,13 @@ impl Wal {
         }
     }
 
+    /// Counts a commit that was about to append its record at `begun` and that
+    /// goes on now.
+    pub fn count_commit(&self, begun: runtime::Instant) {
+        counters::COMMITS.add(1);
+        counters::COMMIT_WAIT_NANOS.add(begun.elapsed().as_nanos() as u64);
+    }
+
     /// Asks for everything below `lsn` to become durable soon; does not wait.
     pub fn flush_kick(&self, lsn: Lsn) {
         if self.durable() >= lsn || self.poison.get().is_some() {

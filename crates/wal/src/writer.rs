@@ -10,7 +10,10 @@
 //! 4. A file counts as part of the log only when its header is durable, whatever the flush
 //!    policy: otherwise the files before it could be recycled and a crash would leave no log.
 
-use crate::counters::{self, FILE_BYTES, FILE_SWITCHES, FLUSHES, RECORD_BYTES, SYNCS};
+use crate::counters::{
+    self, FILE_BYTES, FILE_SWITCHES, FLUSHES, RECORD_BYTES, SYNCED_WRITE_NANOS, SYNCED_WRITES,
+    SYNCS,
+};
 use crate::files::{LogFiles, Prepared, is_out_of_space};
 use crate::format::{BATCH_HEADER_BYTES, BatchHeader, FileHeader, round_to_blocks};
 use crate::ring::Ring;
@@ -189,7 +192,10 @@ impl Writer {
         // Invariant 4: the header of a new file goes out with this batch.
         let sync = sync || self.header_pending;
         if sync && !base::mutant!("skip_wal_sync") {
+            let begun = runtime::now();
             self.file.write_and_sync(&self.buffer, offset)?;
+            SYNCED_WRITES.add(1);
+            SYNCED_WRITE_NANOS.add((runtime::now() - begun).as_nanos() as u64);
         } else {
             self.file.write_at(&self.buffer, offset)?;
         }
