@@ -1,9 +1,9 @@
 //! The workers of one runtime: start, main loop, end.
 
 use super::backlog::Backlog;
+use super::connections::{Connections, Task};
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
-use super::net::{Connections, Task};
 use super::turn::{Pace, turn};
 use crate::clock::{Instant, ticks_per_microsecond};
 use crate::join::Packet;

@@ -1,7 +1,8 @@
 //! Listening and accepting.
 
+use super::connections::{Connections, Task};
 use super::event_loop::Token;
-use super::net::{Connections, RealStream, Task, check, own, wait_for};
+use super::net::{RealStream, check, own, wait_for};
 use crate::net::{Address, Factory, Peer, Stream, StreamTwin};
 use crate::worker::{self, Twin};
 use std::io;

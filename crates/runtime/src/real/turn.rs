@@ -8,8 +8,8 @@
 //!    [`SHARE_MICROS`] (at the pace of its last fibers), and at the end of any slice that left
 //!    some of the backlog over. Below that a wake-up costs more than it brings.
 
+use super::connections::Connections;
 use super::group::RealTwin;
-use super::net::Connections;
 use crate::clock::{Instant, monotonic_nanos, ticks, ticks_per_microsecond};
 use crate::quiescent::Epoch;
 use crate::worker::Worker;
