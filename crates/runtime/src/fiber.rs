@@ -42,6 +42,8 @@ pub(crate) struct FiberSlot {
     pub(crate) yielder: Cell<*const Yielder<(), ()>>,
     /// An unpark came while the fiber was not parked.
     pub(crate) unparked: Cell<bool>,
+    /// It has used up a slice since it was last parked.
+    pub(crate) is_long: Cell<bool>,
     pub(crate) wake: Cell<Wake>,
     pub(crate) wait_class: Cell<WaitClass>,
     pub(crate) cancellable: Cell<bool>,
@@ -63,6 +65,7 @@ impl FiberSlot {
             guard: Cell::new(0),
             yielder: Cell::new(std::ptr::null()),
             unparked: Cell::new(false),
+            is_long: Cell::new(false),
             wake: Cell::new(Wake::Unparked),
             wait_class: Cell::new(WaitClass::Other),
             cancellable: Cell::new(false),

@@ -31,6 +31,7 @@ pub mod file;
 pub mod fs;
 mod guard;
 mod join;
+mod limits;
 mod mailbox;
 pub mod mapping;
 pub mod net;
@@ -51,6 +52,7 @@ pub use cancel::{CancelReason, CancelToken, current_cancel_token, with_cancel};
 pub use clock::Instant;
 pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
+pub use limits::raise_descriptor_limit;
 pub use park::{Unparker, WaitClass, Wake, current_unparker, park, park_uncancellable};
 pub use real::{Config, Ring, Runtime};
 

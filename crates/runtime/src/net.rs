@@ -38,6 +38,9 @@ pub struct Peer {
     pub user_id: Option<u32>,
 }
 
+/// Connections that may wait to be accepted unless the caller says otherwise.
+const DEFAULT_BACK_LOG: u32 = 1024;
+
 /// A listening socket, not yet served.
 pub struct Listener {
     twin: ListenerTwin,
@@ -68,8 +71,14 @@ impl Listener {
 
     /// Listens on an address.
     pub fn bind(address: Address) -> io::Result<Self> {
+        Self::bind_with(address, DEFAULT_BACK_LOG)
+    }
+
+    /// Listens on an address; `back_log` connections may wait to be accepted, if the system
+    /// permits as many.
+    pub fn bind_with(address: Address, back_log: u32) -> io::Result<Self> {
         let twin = match &worker::current().twin {
-            Twin::Real(_) => ListenerTwin::Real(RealListener::bind(address)?),
+            Twin::Real(_) => ListenerTwin::Real(RealListener::bind(address, back_log)?),
             Twin::Sim(_) => ListenerTwin::Sim(SimListener::bind(address)?),
         };
         Ok(Self { twin })

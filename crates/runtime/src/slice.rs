@@ -16,6 +16,8 @@ pub(crate) struct Slice {
     calls_left: Cell<u32>,
     calls_per_look: Cell<u32>,
     looked_ticks: Cell<u64>,
+    /// The first look of the fiber that runs; 0 before it.
+    first_look_ticks: Cell<u64>,
     ticks_per_microsecond: u64,
 }
 
@@ -26,6 +28,7 @@ impl Slice {
             calls_left: Cell::new(1),
             calls_per_look: Cell::new(1),
             looked_ticks: Cell::new(0),
+            first_look_ticks: Cell::new(0),
             ticks_per_microsecond: ticks_per_microsecond(),
         }
     }
@@ -35,6 +38,19 @@ impl Slice {
         let now = ticks();
         self.end_ticks.set(now + SLICE_MICROS * self.ticks_per_microsecond);
         self.looked_ticks.set(now);
+    }
+
+    /// A fiber is resumed.
+    #[inline]
+    pub(crate) fn begin_run(&self) {
+        self.first_look_ticks.set(0);
+    }
+
+    /// Whether the fiber that runs, and for which [`Slice::is_due`] was true just now, has used
+    /// most of a slice by itself. One that only began late in a turn has not.
+    pub(crate) fn is_used_up(&self) -> bool {
+        let used = self.looked_ticks.get().saturating_sub(self.first_look_ticks.get());
+        used > SLICE_MICROS / 2 * self.ticks_per_microsecond
     }
 
     /// Whether the turn's time is over.
@@ -53,6 +69,9 @@ impl Slice {
     #[inline(never)]
     fn look(&self) -> bool {
         let now = ticks();
+        if self.first_look_ticks.get() == 0 {
+            self.first_look_ticks.set(now);
+        }
         let passed = now.saturating_sub(self.looked_ticks.replace(now));
         let calls = self.calls_per_look.get();
         // Fewer at once when the loop became slow, more step by step when it is fast.

@@ -253,6 +253,7 @@ impl Worker {
         slot.name.set(name);
         slot.home.set(home);
         slot.unparked.set(false);
+        slot.is_long.set(false);
         *slot.coroutine.borrow_mut() = Some(coroutine);
         self.live.set(self.live.get() + 1);
         slot.state.set(FiberState::Ready);
@@ -285,6 +286,12 @@ impl Worker {
         self.ready.borrow_mut().pop(self.turn.get())
     }
 
+    /// Takes a fiber that has used up slices, when nothing else is ready (real twin).
+    #[inline]
+    pub(crate) fn pop_long(&self) -> Option<u32> {
+        self.ready.borrow_mut().pop_long(self.turn.get())
+    }
+
     pub(crate) fn ready_count(&self) -> usize {
         self.ready.borrow().len()
     }
@@ -304,14 +311,21 @@ impl Worker {
         self.slice.is_over()
     }
 
-    /// Resumes a ready fiber until it parks, yields or ends.
+    /// Resumes a ready fiber until it parks, yields or ends. True for a long one, which has had
+    /// a slice of its own.
     #[inline]
-    pub(crate) fn run_fiber(&self, index: u32) {
+    pub(crate) fn run_fiber(&self, index: u32) -> bool {
         let slot = self.slot(index);
+        let is_long = slot.is_long.get();
+        if is_long {
+            self.slice.begin();
+        }
         debug_assert_eq!(slot.state.get(), FiberState::Ready, "invariant 4");
         slot.state.set(FiberState::Running);
+        self.slice.begin_run();
         self.resume(slot);
         self.deferred.pass_point(self);
+        is_long
     }
 
     #[inline(always)]

@@ -80,6 +80,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
         log::warning(warning);
     }
     let globals = globals(options);
+    limit_connections(&globals);
     let opened = crate::engine_start::open(&options.data_directory, &globals, surroundings)?;
     let catalog = Catalog::open(opened.engine())?;
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
@@ -115,6 +116,25 @@ fn globals(options: &ServeOptions) -> GlobalVariables {
     globals
 }
 
+/// Descriptors kept for files and listeners.
+const DESCRIPTORS_FOR_FILES: u64 = 256;
+
+/// Every connection needs a descriptor: the process takes as many as it may have, and says so if
+/// `max_connections` asks for more.
+fn limit_connections(globals: &GlobalVariables) {
+    let descriptors = runtime::raise_descriptor_limit();
+    globals.set_known("open_files_limit", VariableValue::Unsigned(descriptors));
+    let wanted = globals.value("max_connections").number();
+    let possible = descriptors.saturating_sub(DESCRIPTORS_FOR_FILES).max(1);
+    if wanted > possible {
+        globals.set_known("max_connections", VariableValue::Unsigned(possible));
+        log::warning(&format!(
+            "Changed limits: max_open_files: {descriptors}  max_connections: {possible}  \
+             (was {wanted})"
+        ));
+    }
+}
+
 /// The addresses that `--bind-address` names: a list of addresses, `*`, `localhost`.
 fn tcp_addresses(options: &ServeOptions) -> Result<Vec<SocketAddr>, ServeError> {
     let parse = |name: &str| match name {
@@ -142,10 +162,11 @@ fn listen(
     } else {
         log::warning(&format!("'{socket}' is too long for a socket; there is none"));
     }
+    let back_log = state.globals.value("back_log").number() as u32;
     let mut listeners = Vec::new();
     for address in addresses {
         let refused = |error| ServeError::Listen { address: address.clone(), error };
-        let listener = Listener::bind(address.clone()).map_err(refused)?;
+        let listener = Listener::bind_with(address.clone(), back_log).map_err(refused)?;
         let state = state.clone();
         listeners.push(runtime::net::serve(listener, move |peer, handle| {
             Box::new(ClientConnection::new(state.clone(), peer, handle))

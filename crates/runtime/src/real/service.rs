@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-const BACKLOG: i32 = 1024;
 /// Pause after the process ran out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(20);
 
@@ -120,7 +119,7 @@ fn user_of(fd: RawFd) -> Option<u32> {
 }
 
 impl RealListener {
-    pub(crate) fn bind(mut address: Address) -> io::Result<Self> {
+    pub(crate) fn bind(mut address: Address, back_log: u32) -> io::Result<Self> {
         let (fd, name, length) = socket_for(&address)?;
         match &address {
             Address::Tcp(_) => {
@@ -134,10 +133,11 @@ impl RealListener {
                 }
             }
         }
+        let back_log = i32::try_from(back_log).unwrap_or(i32::MAX);
         // SAFETY: the name is valid for `length` bytes.
         unsafe {
             check(libc::bind(fd.as_raw_fd(), (&raw const name).cast(), length))?;
-            check(libc::listen(fd.as_raw_fd(), BACKLOG))?;
+            check(libc::listen(fd.as_raw_fd(), back_log))?;
         }
         if let Address::Tcp(address) = &mut address {
             // SAFETY: all-zero is valid; the length says how much room there is.
@@ -193,6 +193,8 @@ impl RealListener {
                 Ok((stream, peer)) => {
                     next += 1;
                     start_connection(next, stream, peer, factory.clone());
+                    // A storm of connections is work like any other.
+                    crate::yield_if_due();
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => {

@@ -84,9 +84,9 @@ fn run_ready(worker: &Worker, real: &RealTwin) {
     let start = ticks();
     let mut count = 0;
     while let Some(slot) = next_fiber(worker, real, count % 2 == 1) {
-        worker.run_fiber(slot);
+        let was_long = worker.run_fiber(slot);
         count += 1;
-        if count == FIBERS_PER_TURN || (count % 4 == 0 && worker.is_turn_over()) {
+        if was_long || count == FIBERS_PER_TURN || (count % 4 == 0 && worker.is_turn_over()) {
             break;
         }
     }
@@ -96,7 +96,9 @@ fn run_ready(worker: &Worker, real: &RealTwin) {
 #[inline]
 fn next_fiber(worker: &Worker, real: &RealTwin, new_first: bool) -> Option<u32> {
     let new = new_first.then(|| Connections::start_next(worker, real)).flatten();
-    new.or_else(|| worker.pop_ready()).or_else(|| Connections::start_next(worker, real))
+    new.or_else(|| worker.pop_ready())
+        .or_else(|| Connections::start_next(worker, real))
+        .or_else(|| worker.pop_long())
 }
 
 fn has_work(worker: &Worker, real: &RealTwin) -> bool {

@@ -60,6 +60,7 @@ impl Worker {
     #[inline(always)]
     fn wait(&self, slot: &FiberSlot, state: FiberState, class: WaitClass) -> Wake {
         slot.wait_class.set(class);
+        slot.is_long.set(false);
         let parks = &self.parks[class as usize];
         parks.set(parks.get() + 1);
         slot.state.set(state);
@@ -111,8 +112,25 @@ impl Worker {
             Twin::Sim(sim) => sim.is_slice_over(),
         };
         if due {
-            self.yield_now();
+            self.yield_slice();
         }
+    }
+
+    /// The slice is over: who has used it up is long and gives way to those who have not.
+    fn yield_slice(&self) {
+        if self.halting.get() || !self.in_fiber() {
+            return;
+        }
+        let slot = self.current_slot();
+        match &self.twin {
+            Twin::Real(_) if slot.is_long.get() || self.slice.is_used_up() => {
+                slot.is_long.set(true);
+                slot.state.set(FiberState::Ready);
+                self.ready.borrow_mut().push_long(slot.index, self.turn.get());
+            }
+            _ => self.make_ready(slot, false),
+        }
+        self.switch_out(slot);
     }
 
     fn arm(&self, slot: &FiberSlot, deadline: Instant) {

@@ -374,35 +374,60 @@ impl GlobalVariables {
 
     /// The values a new session starts with.
     pub fn session(&self) -> SessionVariables {
-        SessionVariables { values: self.values.read().clone() }
+        SessionVariables { shared: self.values.read().clone(), own: Vec::new() }
     }
 }
 
-/// A session's values.
+/// A session's values: those that were global when it began, and what it has changed since. The
+/// unchanged ones are shared by all sessions.
 #[derive(Clone)]
 pub struct SessionVariables {
-    values: Arc<Vec<VariableValue>>,
+    shared: Arc<Vec<VariableValue>>,
+    /// Own values that differ from the shared ones, by position in the registry, in order.
+    own: Vec<(u32, VariableValue)>,
 }
 
 impl SessionVariables {
+    fn at(&self, position: usize) -> &VariableValue {
+        match self.own.binary_search_by_key(&(position as u32), |own| own.0) {
+            Ok(place) => &self.own[place].1,
+            Err(_) => &self.shared[position],
+        }
+    }
+
+    fn put(&mut self, position: usize, value: VariableValue) {
+        let is_shared = self.shared[position] == value;
+        match self.own.binary_search_by_key(&(position as u32), |own| own.0) {
+            Ok(place) if is_shared => {
+                self.own.remove(place);
+            }
+            Ok(place) => self.own[place].1 = value,
+            Err(_) if is_shared => {}
+            Err(place) => {
+                self.own.reserve_exact(1);
+                self.own.insert(place, (position as u32, value));
+            }
+        }
+    }
+
     /// The present value.
     pub fn get(&self, definition: &Definition) -> &VariableValue {
-        &self.values[definition.index]
+        self.at(definition.index)
     }
 
     /// The present value of a variable that this crate relies on.
     pub fn value(&self, name: &'static str) -> &VariableValue {
-        &self.values[registry().position(name)]
+        self.at(registry().position(name))
     }
 
     /// Stores a checked value.
     pub fn set(&mut self, definition: &Definition, value: VariableValue) {
-        Arc::make_mut(&mut self.values)[definition.index] = value;
+        self.put(definition.index, value);
     }
 
     /// Stores the value of a variable that this crate relies on.
     pub fn set_known(&mut self, name: &'static str, value: VariableValue) {
-        Arc::make_mut(&mut self.values)[registry().position(name)] = value;
+        self.put(registry().position(name), value);
     }
 }
 
@@ -468,5 +493,26 @@ mod tests {
         assert_eq!(one.value("lock_wait_timeout").number(), 86_400);
         assert_eq!(globals.session().value("lock_wait_timeout").number(), 3);
         assert!(globals.session().value("autocommit").is_on());
+    }
+
+    #[test]
+    fn a_session_holds_only_what_it_changed() {
+        let globals = GlobalVariables::default();
+        let mut one = globals.session();
+        one.set_known("lock_wait_timeout", VariableValue::Unsigned(86_400));
+        assert!(one.own.is_empty(), "it is the global value");
+        one.set_known("wait_timeout", VariableValue::Unsigned(5));
+        one.set_known("lock_wait_timeout", VariableValue::Unsigned(3));
+        one.set_known("autocommit", VariableValue::Boolean(false));
+        one.set_known("lock_wait_timeout", VariableValue::Unsigned(4));
+        assert_eq!(one.own.len(), 3);
+        assert_eq!(one.value("lock_wait_timeout").number(), 4);
+        assert_eq!(one.value("wait_timeout").number(), 5);
+        one.set_known("lock_wait_timeout", VariableValue::Unsigned(86_400));
+        one.set_known("autocommit", VariableValue::Boolean(true));
+        assert_eq!(one.own.len(), 1);
+        assert!(one.value("autocommit").is_on());
+        globals.set_known("lock_wait_timeout", VariableValue::Unsigned(9));
+        assert_eq!(one.value("lock_wait_timeout").number(), 86_400, "as when it began");
     }
 }
