@@ -1,7 +1,7 @@
 //! The `gannet` binary.
 
 use mimalloc::MiMalloc;
-use runtime::{Config, Runtime};
+use runtime::{Config, Ring, Runtime};
 
 /// Small blocks of one core are freed by another; glibc's arenas would lock for that.
 #[global_allocator]
@@ -10,8 +10,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
-    let config = Config { handle_signals: true, ..Config::default() };
-    let runtime = match Runtime::start(config) {
+    let runtime = match Runtime::start(config()) {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("gannet: [ERROR] the runtime cannot start: {error}");
@@ -21,4 +20,21 @@ fn main() {
     let code = runtime.run(move || server::run(&arguments));
     runtime.shutdown();
     std::process::exit(code);
+}
+
+/// How the runtime is set up. The environment can say otherwise, for measurements: valgrind waits
+/// for ever in `io_uring_enter`, and an instruction count must not contain idle loops.
+fn config() -> Config {
+    let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
+    let mut config = Config { handle_signals: true, ..Config::default() };
+    if std::env::var("GANNET_RING").is_ok_and(|value| value == "fallback") {
+        config.ring = Ring::Fallback;
+    }
+    if let Some(workers) = number("GANNET_WORKERS") {
+        config.workers = workers as usize;
+    }
+    if let Some(spin_micros) = number("GANNET_SPIN_MICROS") {
+        config.spin_micros = spin_micros;
+    }
+    config
 }

@@ -1,12 +1,15 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
+mod arguments;
 mod bench_command;
 mod bigger_command;
 mod crash_command;
 mod flip_command;
 mod fuzz_command;
+mod instructions;
 mod miri_command;
 mod model_command;
+mod packages;
 mod process;
 mod servers;
 mod sqltest_command;
@@ -30,6 +33,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   model [NAME]              the lock-free protocols in every order (loom)
   miri                      every pointer of the unsafe code that Miri can follow
   bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
+  instructions [--bless] [--profile] [NAME...]
+                            instructions per statement against docs/instructions.tsv (callgrind)
   bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
 ";
 
@@ -52,6 +57,7 @@ fn main() -> ExitCode {
         Some("model") => model_command::run(rest),
         Some("miri") => miri_command::run(),
         Some("bench") => bench_command::run(rest),
+        Some("instructions") => instructions::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),
     };

@@ -39,11 +39,21 @@ pub fn start_gannet(
     port: u16,
     options: &[&str],
 ) -> Result<Server, String> {
+    start_gannet_as(Command::new(binary), datadir, port, options)
+}
+
+/// The same by a command that ends with the binary, such as one that watches it.
+pub fn start_gannet_as(
+    mut command: Command,
+    datadir: &Path,
+    port: u16,
+    options: &[&str],
+) -> Result<Server, String> {
     let log = datadir.with_extension("log");
     let file = File::options().create(true).append(true).open(&log).map_err(|e| e.to_string())?;
     let errors = file.try_clone().map_err(|e| e.to_string())?;
     let said_before = file.metadata().map_err(|e| e.to_string())?.len() as usize;
-    let child = Command::new(binary)
+    let child = command
         .args(["serve", "--datadir"])
         .arg(datadir)
         .args(["--port", &port.to_string()])
@@ -52,7 +62,7 @@ pub fn start_gannet(
         .stdout(file)
         .stderr(errors)
         .spawn()
-        .map_err(|e| format!("{}: {e}", binary.display()))?;
+        .map_err(|e| format!("{}: {e}", command.get_program().display()))?;
     let mut server = Server::new(child, port);
     let with_log = |e: String| format!("{e}; see {}", log.display());
     if port == 0 {

@@ -1,0 +1,30 @@
+//! Debian packages that commands use, installed when they are missing.
+
+use crate::{Outcome, process};
+
+/// A package, and a program of it by which its presence is known.
+pub type Package = (&'static str, &'static str);
+
+/// The server that is compared with, and the benchmark.
+pub const SERVERS: [Package; 3] =
+    [("mariadb-client", "mariadb"), ("mariadb-server", "mariadbd"), ("sysbench", "sysbench")];
+/// The instruction counter.
+pub const VALGRIND: [Package; 1] = [("valgrind", "valgrind")];
+
+/// Installs the packages of which the program is not on the path.
+pub fn install(packages: &[Package]) -> Outcome {
+    let missing: Vec<&str> = packages
+        .iter()
+        .filter(|(_, program)| !process::exists(program))
+        .map(|(package, _)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    process::run("apt-get", &["update", "-qq"])?;
+    let quiet = ["DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq"];
+    let mut arguments = quiet.to_vec();
+    arguments.push("--no-install-recommends");
+    arguments.extend(missing);
+    process::run("env", &arguments)
+}
