@@ -1,6 +1,6 @@
 //! Cancel tokens: KILL, statement timeouts, clients that went away.
 
-use crate::park::Unparker;
+use crate::park::{Unparker, WaitClass};
 use crate::worker;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +30,9 @@ impl CancelReason {
 #[derive(Debug, Default)]
 struct Shared {
     reason: AtomicU8,
+    /// 0: it does not wait; else the number of the class plus one.
+    waits_for: AtomicU8,
+    phase: AtomicU8,
     fibers: Mutex<Vec<Unparker>>,
 }
 
@@ -70,6 +73,29 @@ impl CancelToken {
     pub fn rearm(&self) -> bool {
         let forget = |number| (number <= CancelReason::KillQuery as u8).then_some(0);
         self.shared.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, forget).is_ok()
+    }
+
+    pub(crate) fn set_wait_class(&self, class: Option<WaitClass>) {
+        let number = class.map_or(0, |class| class as u8 + 1);
+        self.shared.waits_for.store(number, Ordering::Relaxed);
+    }
+
+    /// What the fiber under this token waits for now; `None` while it runs or is ready.
+    pub fn wait_class(&self) -> Option<WaitClass> {
+        let number = self.shared.waits_for.load(Ordering::Relaxed);
+        let position = usize::from(number).checked_sub(1)?;
+        WaitClass::ALL.get(position).copied()
+    }
+
+    /// Notes what the fiber under this token does; the numbers are the caller's.
+    #[inline]
+    pub fn set_phase(&self, phase: u8) {
+        self.shared.phase.store(phase, Ordering::Relaxed);
+    }
+
+    /// The number given last to [`CancelToken::set_phase`], at first 0.
+    pub fn phase(&self) -> u8 {
+        self.shared.phase.load(Ordering::Relaxed)
     }
 
     fn fibers(&self) -> std::sync::MutexGuard<'_, Vec<Unparker>> {

@@ -42,6 +42,8 @@ pub(crate) struct FiberSlot {
     pub(crate) yielder: Cell<*const Yielder<(), ()>>,
     /// An unpark came while the fiber was not parked.
     pub(crate) unparked: Cell<bool>,
+    /// It executes a statement, which is counted by [`crate::admission`].
+    pub(crate) is_statement: Cell<bool>,
     /// It has used up a slice since it was last parked.
     pub(crate) is_long: Cell<bool>,
     pub(crate) wake: Cell<Wake>,
@@ -65,6 +67,7 @@ impl FiberSlot {
             guard: Cell::new(0),
             yielder: Cell::new(std::ptr::null()),
             unparked: Cell::new(false),
+            is_statement: Cell::new(false),
             is_long: Cell::new(false),
             wake: Cell::new(Wake::Unparked),
             wait_class: Cell::new(WaitClass::Other),
@@ -78,6 +81,14 @@ impl FiberSlot {
 
     pub(crate) fn id(&self) -> FiberId {
         FiberId { slot: self.index, generation: self.generation.get() }
+    }
+
+    /// Says what the fiber waits for to whoever looks at its token.
+    #[inline]
+    pub(crate) fn tell_waiting(&self, class: Option<WaitClass>) {
+        if let Some(token) = &*self.cancel.borrow() {
+            token.set_wait_class(class);
+        }
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

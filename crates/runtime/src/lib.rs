@@ -23,6 +23,7 @@
 //! 6. For replayable simulations: no order from a hash map with a random hasher, no std clock,
 //!    thread, file or random number.
 
+mod admission;
 mod bell;
 mod cancel;
 mod clock;
@@ -48,6 +49,7 @@ pub mod sync;
 mod timer;
 mod worker;
 
+pub use admission::{AdmissionSettings, QueuedConnection, WorkerFigures};
 pub use cancel::{CancelReason, CancelToken, current_cancel_token, with_cancel};
 pub use clock::Instant;
 pub use guard::{AbortOnPanic, abort_on_panic};
@@ -184,11 +186,37 @@ pub fn live_fibers() -> usize {
     worker::current().live_fibers()
 }
 
-/// Parks since the process began, by class; workers add theirs when they have nothing to do.
-pub fn wait_counts() -> Vec<(WaitClass, u64)> {
-    if let Some(worker) = worker::try_current() {
-        worker.publish_waits();
+/// Limits the statements that are in execution at once; see `admission.rs`. Nothing is limited in
+/// a simulation.
+pub fn set_admission(settings: &AdmissionSettings) {
+    if let Twin::Real(real) = &worker::current().twin {
+        real.group.admission.set(settings, real.group.worker_count());
     }
-    let count = |class: WaitClass| worker::WAITS.parks[class as usize].load(Ordering::Relaxed);
+}
+
+/// What each worker does; the reserved one is the last.
+pub fn worker_figures() -> Vec<WorkerFigures> {
+    let worker = worker::current();
+    match &worker.twin {
+        Twin::Real(real) => real.group.worker_figures(),
+        Twin::Sim(_) => vec![WorkerFigures::of(&worker.admission.figures)],
+    }
+}
+
+/// Connections that wait for their turn on a worker.
+pub fn queued_connections() -> Vec<QueuedConnection> {
+    match &worker::current().twin {
+        Twin::Real(real) => real.group.queued_connections(),
+        Twin::Sim(_) => Vec::new(),
+    }
+}
+
+/// Parks since the process began, by class.
+pub fn wait_counts() -> Vec<(WaitClass, u64)> {
+    let worker = worker::try_current();
+    let count = |class: WaitClass| {
+        let ended = worker::WAITS.parks[class as usize].load(Ordering::Relaxed);
+        ended + worker.map_or(0, |worker| worker.parks_of_all(class))
+    };
     WaitClass::ALL.into_iter().map(|class| (class, count(class))).collect()
 }

@@ -113,6 +113,17 @@ pub trait Connection: Send {
     /// there is no stack, and the next call may be on another worker.
     /// A panic closes the connection.
     fn run(&mut self, stream: &mut Stream) -> Next;
+
+    /// Others may wait for what it holds (an open transaction): it goes before those that hold
+    /// nothing.
+    fn is_urgent(&self) -> bool {
+        false
+    }
+
+    /// Its number in lists of those that wait.
+    fn id(&self) -> u64 {
+        0
+    }
 }
 
 /// Makes the state object of a new connection. The second argument closes it from elsewhere.
@@ -129,6 +140,28 @@ pub fn serve(
     let stop: Box<dyn Fn() + Send + Sync> = match listener.twin {
         ListenerTwin::Real(listener) => listener.serve(factory),
         ListenerTwin::Sim(listener) => serve_simulated(listener, factory),
+    };
+    ServeHandle { address, stop }
+}
+
+/// As [`serve`], on the reserved worker: connections of this listener share nothing with the
+/// others, and no limit holds them back. In a simulation, and without a reserved worker, it is
+/// the same as `serve`.
+pub fn serve_reserved(
+    listener: Listener,
+    factory: impl Fn(&Peer, StreamHandle) -> Box<dyn Connection> + Send + Sync + 'static,
+) -> ServeHandle {
+    let reserved = match &worker::current().twin {
+        Twin::Real(real) => real.group.reserved_worker(),
+        Twin::Sim(_) => None,
+    };
+    let Some(number) = reserved else {
+        return serve(listener, factory);
+    };
+    let address = listener.address().clone();
+    let stop: Box<dyn Fn() + Send + Sync> = match listener.twin {
+        ListenerTwin::Real(listener) => listener.serve_on(number, Some(number), Arc::new(factory)),
+        ListenerTwin::Sim(listener) => serve_simulated(listener, Arc::new(factory)),
     };
     ServeHandle { address, stop }
 }

@@ -12,6 +12,7 @@ const CALLS_PER_LOOK_MAX: u32 = 16;
 /// When the present turn's time is over, and how often to look at the clock for that. Looks are
 /// spaced by the speed of the caller's loop.
 pub(crate) struct Slice {
+    begin_ticks: Cell<u64>,
     end_ticks: Cell<u64>,
     calls_left: Cell<u32>,
     calls_per_look: Cell<u32>,
@@ -24,6 +25,7 @@ pub(crate) struct Slice {
 impl Slice {
     pub(crate) fn new() -> Self {
         Self {
+            begin_ticks: Cell::new(0),
             end_ticks: Cell::new(0),
             calls_left: Cell::new(1),
             calls_per_look: Cell::new(1),
@@ -36,6 +38,7 @@ impl Slice {
     /// A turn begins.
     pub(crate) fn begin(&self) {
         let now = ticks();
+        self.begin_ticks.set(now);
         self.end_ticks.set(now + SLICE_MICROS * self.ticks_per_microsecond);
         self.looked_ticks.set(now);
     }
@@ -51,6 +54,12 @@ impl Slice {
     pub(crate) fn is_used_up(&self) -> bool {
         let used = self.looked_ticks.get().saturating_sub(self.first_look_ticks.get());
         used > SLICE_MICROS / 2 * self.ticks_per_microsecond
+    }
+
+    /// When the turn began, or the slice of a long fiber in it.
+    #[inline]
+    pub(crate) fn begin_ticks(&self) -> u64 {
+        self.begin_ticks.get()
     }
 
     /// Whether the turn's time is over.

@@ -80,7 +80,8 @@ impl StackPool {
     }
 
     /// Gives the memory of long unused stacks back to the system; called when the worker is idle.
-    pub(crate) fn trim(&mut self) {
+    /// Returns how many stacks are idle.
+    pub(crate) fn trim(&mut self) -> usize {
         let keep_from = self.idle.len().saturating_sub(WARM_STACKS);
         for stack in &self.idle[self.cold.min(keep_from)..keep_from] {
             let start = stack.limit.get() + PAGE_BYTES;
@@ -90,6 +91,7 @@ impl StackPool {
             };
         }
         self.cold = keep_from;
+        self.idle.len()
     }
 
     fn map_more(&mut self) -> io::Result<()> {

@@ -11,6 +11,7 @@
 
 mod waiting;
 
+use crate::admission::{Admission, Figures};
 use crate::fiber::{FiberSlot, FiberState};
 use crate::mailbox::{FiberId, Mailbox, Message, Signal};
 use crate::park::{Unparker, WaitClass};
@@ -25,6 +26,7 @@ use base::invariant;
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Parks that a fiber may try while it is unwound; more can only be an endless loop.
@@ -45,7 +47,7 @@ pub(crate) enum TimerTarget {
     Connection(u32),
 }
 
-/// Parks by class and nanoseconds spent in them, over all workers.
+/// Parks by class of all workers that have ended.
 pub(crate) struct WaitStatistics {
     pub(crate) parks: [AtomicU64; WaitClass::COUNT],
 }
@@ -67,7 +69,7 @@ pub(crate) struct Worker {
     ready: RefCell<ReadyQueue>,
     stacks: RefCell<StackPool>,
     messages: RefCell<Vec<Message>>,
-    parks: [Cell<u64>; WaitClass::COUNT],
+    pub(crate) admission: Admission,
     live: Cell<usize>,
     halting: Cell<bool>,
     /// Parks refused while the present fiber was unwound.
@@ -133,6 +135,7 @@ impl Worker {
         number: usize,
         mailbox: &'static Mailbox,
         stack_bytes: usize,
+        figures: Arc<Figures>,
         twin: Twin,
     ) -> Self {
         Self {
@@ -147,7 +150,7 @@ impl Worker {
             ready: RefCell::new(ReadyQueue::default()),
             stacks: RefCell::new(StackPool::new(stack_bytes)),
             messages: RefCell::new(Vec::new()),
-            parks: [const { Cell::new(0) }; WaitClass::COUNT],
+            admission: Admission::new(figures),
             live: Cell::new(0),
             halting: Cell::new(false),
             refusals: Cell::new(0),
@@ -254,10 +257,29 @@ impl Worker {
         slot.home.set(home);
         slot.unparked.set(false);
         slot.is_long.set(false);
+        slot.is_statement.set(false);
         *slot.coroutine.borrow_mut() = Some(coroutine);
         self.live.set(self.live.get() + 1);
         slot.state.set(FiberState::Ready);
         index
+    }
+
+    /// As [`Worker::prepare`], for a fiber that executes a statement and takes a slot for it.
+    pub(crate) fn prepare_statement<F: FnOnce() + 'static>(
+        &self,
+        name: &'static str,
+        body: F,
+    ) -> u32 {
+        let index = self.prepare(name, self.number, body);
+        self.slot(index).is_statement.set(true);
+        self.admission.begin(self.slice.begin_ticks());
+        index
+    }
+
+    /// When the present turn began, in ticks.
+    #[inline]
+    pub(crate) fn turn_ticks(&self) -> u64 {
+        self.slice.begin_ticks()
     }
 
     fn take_slot(&self) -> u32 {
@@ -304,6 +326,7 @@ impl Worker {
     pub(crate) fn next_turn(&self) {
         self.turn.set(self.turn.get().wrapping_add(1));
         self.slice.begin();
+        self.admission.figures.turn_ticks.set(self.slice.begin_ticks());
     }
 
     /// Whether the time of this turn is over.
@@ -344,6 +367,9 @@ impl Worker {
     fn release(&self, slot: &FiberSlot) {
         if let Some(coroutine) = slot.coroutine.borrow_mut().take() {
             self.stacks.borrow_mut().put(coroutine.into_stack());
+        }
+        if slot.is_statement.get() {
+            self.admission.end();
         }
         invariant!(slot.parts_in_flight.get() == 0, "3: a fiber ended within an operation");
         slot.cancel.borrow_mut().take();
@@ -438,16 +464,16 @@ impl Worker {
 
     /// What an idle worker does before it sleeps.
     pub(crate) fn tidy_up(&self) {
-        self.stacks.borrow_mut().trim();
-        self.publish_waits();
+        let idle = self.stacks.borrow_mut().trim();
+        self.admission.figures.idle_stacks.set(idle as u64);
+        self.admission.figures.sleeps.add(1);
     }
 
-    /// Adds this worker's counts to the common ones.
-    pub(crate) fn publish_waits(&self) {
-        for (own, common) in self.parks.iter().zip(&WAITS.parks) {
-            if own.get() > 0 {
-                common.fetch_add(own.replace(0), Ordering::Relaxed);
-            }
+    /// Parks of this class by all workers of this runtime.
+    pub(crate) fn parks_of_all(&self, class: WaitClass) -> u64 {
+        match &self.twin {
+            Twin::Real(real) => real.group.parks(class),
+            Twin::Sim(_) => self.admission.figures.parks[class as usize].get(),
         }
     }
 
@@ -465,6 +491,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.publish_waits();
+        // What it counted stays in the sum of the process.
+        for (own, common) in self.admission.figures.parks.iter().zip(&WAITS.parks) {
+            common.fetch_add(own.get(), Ordering::Relaxed);
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Connections with something to read that nobody runs yet, where a worker without work finds
-//! them.
+//! them. Those in open transactions go first, unless a new one has waited for too long.
 //!
 //! Invariants:
 //! 1. A task is in one backlog, or belongs to the worker that took it out and that runs it.
@@ -12,22 +12,68 @@
 use base::primitives::{AtomicUsize, Mutex, Ordering, lock};
 use std::collections::VecDeque;
 
+/// What waits in a backlog.
+pub(crate) trait Queued {
+    /// It is in an open transaction.
+    fn is_urgent(&self) -> bool;
+    /// When it came, in ticks.
+    fn since_ticks(&self) -> u64;
+}
+
 /// The backlog of one worker.
 pub(crate) struct Backlog<T> {
     state: Mutex<State<T>>,
     length: AtomicUsize,
+    urgent_length: AtomicUsize,
 }
 
 struct State<T> {
-    tasks: VecDeque<T>,
+    urgent: VecDeque<T>,
+    new: VecDeque<T>,
     /// Places whose tasks were stolen.
     left: Vec<u32>,
 }
 
-impl<T> Backlog<T> {
+impl<T: Queued> State<T> {
+    fn len(&self) -> usize {
+        self.urgent.len() + self.new.len()
+    }
+
+    fn pop(&mut self, kick_up_ticks: u64) -> Option<T> {
+        let has_waited = |task: &T| task.since_ticks() < kick_up_ticks;
+        if !self.urgent.is_empty() && !self.new.front().is_some_and(has_waited) {
+            return self.urgent.pop_front();
+        }
+        self.new.pop_front()
+    }
+}
+
+impl<T: Queued> Backlog<T> {
     pub(crate) fn new() -> Self {
-        let state = State { tasks: VecDeque::new(), left: Vec::new() };
-        Self { state: Mutex::new(state), length: AtomicUsize::new(0) }
+        let state = State { urgent: VecDeque::new(), new: VecDeque::new(), left: Vec::new() };
+        Self {
+            state: Mutex::new(state),
+            length: AtomicUsize::new(0),
+            urgent_length: AtomicUsize::new(0),
+        }
+    }
+
+    fn note_lengths(&self, state: &State<T>) {
+        self.urgent_length.store(state.urgent.len(), Ordering::Relaxed);
+        self.length.store(state.len(), Ordering::SeqCst);
+    }
+
+    /// Whether a task of an open transaction waits; as [`Backlog::len`].
+    #[inline]
+    pub(crate) fn has_urgent(&self) -> bool {
+        self.urgent_length.load(Ordering::Relaxed) > 0
+    }
+
+    /// Shows every task that waits, with its position.
+    pub(crate) fn visit(&self, mut visitor: impl FnMut(usize, &T)) {
+        let state = lock(&self.state);
+        let tasks = state.urgent.iter().chain(&state.new);
+        tasks.enumerate().for_each(|(position, task)| visitor(position, task));
     }
 
     /// How many tasks wait; may be out of date for anybody but the owner.
@@ -39,47 +85,85 @@ impl<T> Backlog<T> {
     /// The owner adds a task, and gets the places whose tasks were stolen since the last time.
     pub(crate) fn push(&self, task: T) -> Vec<u32> {
         let mut state = lock(&self.state);
-        state.tasks.push_back(task);
-        self.length.store(state.tasks.len(), Ordering::SeqCst);
+        match task.is_urgent() {
+            true => state.urgent.push_back(task),
+            false => state.new.push_back(task),
+        }
+        self.note_lengths(&state);
         std::mem::take(&mut state.left)
     }
 
-    /// The owner takes the task that has waited longest.
+    /// The owner takes the task whose turn it is: the urgent one that has waited longest, or a
+    /// new one that came before `kick_up_ticks`, or the oldest new one.
     #[inline]
-    pub(crate) fn pop(&self) -> Option<T> {
+    pub(crate) fn pop(&self, kick_up_ticks: u64) -> Option<T> {
         if self.len() == 0 {
             return None;
         }
         let mut state = lock(&self.state);
-        let task = state.tasks.pop_front();
-        self.length.store(state.tasks.len(), Ordering::SeqCst);
+        let task = state.pop(kick_up_ticks);
+        self.note_lengths(&state);
         task
     }
 
-    /// Somebody else takes the older half, rounded up. `leave` takes the task's place off it.
+    /// Somebody else takes the half whose turn comes first, rounded up. `leave` takes the task's
+    /// place off it.
     pub(crate) fn steal(&self, leave: impl Fn(&mut T) -> Option<u32>) -> VecDeque<T> {
         if self.len() == 0 {
             return VecDeque::new();
         }
         let mut state = lock(&self.state);
-        let count = state.tasks.len().div_ceil(2);
-        let mut stolen: VecDeque<T> = state.tasks.drain(..count).collect();
+        let count = state.len().div_ceil(2);
+        let mut stolen: VecDeque<T> = std::iter::from_fn(|| state.pop(0)).take(count).collect();
         state.left.extend(stolen.iter_mut().filter_map(leave));
-        self.length.store(state.tasks.len(), Ordering::SeqCst);
+        self.note_lengths(&state);
         stolen
     }
 
     /// Takes everything out, when the owner ends.
     pub(crate) fn clear(&self) -> VecDeque<T> {
         let mut state = lock(&self.state);
-        self.length.store(0, Ordering::SeqCst);
-        std::mem::take(&mut state.tasks)
+        let mut tasks = std::mem::take(&mut state.urgent);
+        tasks.append(&mut state.new);
+        self.note_lengths(&state);
+        tasks
+    }
+}
+
+/// Tasks of tests: number, place, and when they came; even numbers above 1000 are urgent.
+#[cfg(test)]
+impl Queued for (u32, Option<u32>) {
+    fn is_urgent(&self) -> bool {
+        self.0 > 1000 && self.0 % 2 == 0
+    }
+
+    fn since_ticks(&self) -> u64 {
+        u64::from(self.0)
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn open_transactions_first_unless_somebody_has_waited_too_long() {
+        let backlog = Backlog::new();
+        for number in [1, 3, 1002, 1004, 5, 1006] {
+            backlog.push((number, None));
+        }
+        assert!(backlog.has_urgent());
+        let mut seen = Vec::new();
+        backlog.visit(|position, task| seen.push((position, task.0)));
+        assert_eq!(seen, [(0, 1002), (1, 1004), (2, 1006), (3, 1), (4, 3), (5, 5)]);
+        let next = |kick_up| backlog.pop(kick_up).map(|task| task.0);
+        assert_eq!(next(0), Some(1002));
+        assert_eq!(next(2), Some(1), "it came before 2");
+        assert_eq!(next(2), Some(1004), "3 may still wait");
+        assert_eq!(next(0), Some(1006));
+        assert_eq!((next(0), next(0), next(0)), (Some(3), Some(5), None));
+        assert!(!backlog.has_urgent());
+    }
 
     #[test]
     fn the_older_half_is_stolen_and_its_places_come_back() {
@@ -89,12 +173,12 @@ mod tests {
         }
         let stolen = backlog.steal(|task| task.1.take());
         assert_eq!(Vec::from(stolen), [(0, None), (1, None), (2, None)]);
-        assert_eq!(backlog.pop(), Some((3, Some(103))));
+        assert_eq!(backlog.pop(0), Some((3, Some(103))));
         assert_eq!(backlog.len(), 1);
         assert_eq!(backlog.push((5, None)), [100, 101, 102], "the owner gets the places once");
         assert!(backlog.push((6, None)).is_empty());
         assert_eq!(backlog.clear().len(), 3);
-        assert!(backlog.pop().is_none() && backlog.steal(|task| task.1.take()).is_empty());
+        assert!(backlog.pop(0).is_none() && backlog.steal(|task| task.1.take()).is_empty());
     }
 }
 
@@ -162,7 +246,7 @@ mod model {
             for number in 0..3 {
                 left.extend(backlog.push((number, Some(number))));
             }
-            while let Some(task) = backlog.pop() {
+            while let Some(task) = backlog.pop(0) {
                 run.push(task.0);
             }
             let stolen = thief.join().expect("no panic");

@@ -1,10 +1,10 @@
 //! Served connections: a state object and a socket, without a stack while nothing is to do.
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Queued};
 use super::event_loop::{EventLoop, SEQUENCE_MASK, Token};
 use super::group::RealTwin;
 use super::net::{IN, RealStream, real_here};
-use crate::clock::Instant;
+use crate::clock::{Instant, ticks};
 use crate::net::{Connection, Next, Stream};
 use crate::timer::TimerId;
 use crate::worker::{TimerTarget, Twin, Worker};
@@ -23,11 +23,28 @@ pub(crate) struct Task {
     stream: Stream,
     /// Its place in the present worker's table, from its first wait there until it ends or moves.
     place: Option<u32>,
+    /// When it came into a backlog last.
+    since_ticks: u64,
+}
+
+impl Queued for Box<Task> {
+    fn is_urgent(&self) -> bool {
+        self.connection.is_urgent()
+    }
+
+    fn since_ticks(&self) -> u64 {
+        self.since_ticks
+    }
 }
 
 impl Task {
+    /// See [`Connection::id`].
+    pub(super) fn id(&self) -> u64 {
+        self.connection.id()
+    }
+
     pub(super) fn new(connection: Box<dyn Connection>, stream: Stream) -> Box<Self> {
-        Box::new(Self { connection, stream, place: None })
+        Box::new(Self { connection, stream, place: None, since_ticks: 0 })
     }
 
     fn fd(&self) -> RawFd {
@@ -70,7 +87,10 @@ impl Connections {
         let Twin::Real(real) = &worker.twin else { return };
         task.stream.set_timed_out(false);
         let fd = task.fd();
-        let number = task.place.unwrap_or_else(|| self.take_place());
+        let number = task.place.unwrap_or_else(|| {
+            worker.admission.figures.connections.add(1);
+            self.take_place()
+        });
         task.place = Some(number);
         let mut places = self.places.borrow_mut();
         let place = &mut places[number as usize];
@@ -112,6 +132,7 @@ impl Connections {
 
     /// The connection of this place ended, or was stolen.
     fn give_back(&self, worker: &Worker, number: u32) {
+        worker.admission.figures.connections.subtract(1);
         let mut places = self.places.borrow_mut();
         let place = &mut places[number as usize];
         place.deadline = None;
@@ -129,11 +150,13 @@ impl Connections {
         if place.sequence != sequence {
             return;
         }
-        let Some(task) = place.task.take() else { return };
+        let Some(mut task) = place.task.take() else { return };
         drop(places);
         if worker.is_stopping() {
             return;
         }
+        let exact = real.group.admission.exact_times();
+        task.since_ticks = if exact { ticks() } else { worker.turn_ticks() };
         let left = real.backlog(worker).push(task);
         for number in left {
             self.give_back(worker, number);
@@ -142,8 +165,14 @@ impl Connections {
 
     /// A fiber for the connection of this worker's backlog that has waited longest.
     pub(super) fn start_next(worker: &Worker, real: &RealTwin) -> Option<u32> {
-        let task = real.backlog(worker).pop()?;
-        Some(worker.prepare("connection", worker.number, move || Self::run(task)))
+        let backlog = real.backlog(worker);
+        let settings = &real.group.admission;
+        let now = worker.turn_ticks();
+        if backlog.len() == 0 || !worker.admission.is_open(settings, backlog.has_urgent(), now) {
+            return None;
+        }
+        let task = backlog.pop(now.saturating_sub(settings.kick_up_ticks()))?;
+        Some(worker.prepare_statement("connection", move || Self::run(task)))
     }
 
     /// Takes over connections that wait in another worker's backlog; true if there were any.
@@ -151,6 +180,7 @@ impl Connections {
         let stolen = real.group.steal(worker.number, |task: &mut Box<Task>| task.place.take());
         let found = !stolen.is_empty();
         CONNECTIONS_MOVED.add(stolen.len() as u64);
+        worker.admission.figures.stolen.add(stolen.len() as u64);
         for task in stolen {
             for number in real.backlog(worker).push(task) {
                 real.connections.give_back(worker, number);

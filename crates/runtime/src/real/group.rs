@@ -1,14 +1,16 @@
 //! The workers of one runtime: start, main loop, end.
 
-use super::backlog::Backlog;
+use super::backlog::{Backlog, Queued};
 use super::connections::{Connections, Task};
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
 use super::turn::{Pace, turn};
-use crate::clock::{Instant, ticks_per_microsecond};
+use crate::admission::{Figures, QueuedConnection, SharedSettings, WorkerFigures};
+use crate::clock::{Instant, ticks, ticks_per_microsecond};
 use crate::join::Packet;
 use crate::mailbox::{Mailbox, Message, NewFiber};
 use crate::overlay::Layer;
+use crate::park::WaitClass;
 use crate::quiescent::Epoch;
 use crate::signal::{Arrived, Signal};
 use crate::worker::{self, Installed, Twin, Worker};
@@ -38,6 +40,8 @@ pub enum Ring {
 pub struct Config {
     /// Worker threads; 0: one per core that this process may use.
     pub workers: usize,
+    /// One more worker, which gets no work but that of [`crate::net::serve_reserved`].
+    pub reserved_worker: bool,
     /// Bytes reserved for a fiber's stack.
     pub stack_bytes: usize,
     /// The event loop.
@@ -56,6 +60,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             workers: 0,
+            reserved_worker: false,
             stack_bytes: crate::DEFAULT_STACK_BYTES,
             ring: Ring::Auto,
             helper_threads: 4,
@@ -67,8 +72,13 @@ impl Default for Config {
 
 /// What the workers of one runtime share.
 pub(crate) struct Group {
+    /// The reserved worker's is the last, if there is one.
     pub(super) mailboxes: Vec<&'static Mailbox>,
     backlogs: Vec<Backlog<Box<Task>>>,
+    figures: Vec<Arc<Figures>>,
+    pub(crate) admission: SharedSettings,
+    /// How many workers are not reserved.
+    regular: usize,
     pub(crate) epoch: Epoch,
     pub(crate) helpers: Helpers,
     pub(super) spin_micros: u64,
@@ -77,8 +87,49 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// How many workers there are, without the reserved one.
     pub(crate) fn worker_count(&self) -> usize {
-        self.mailboxes.len()
+        self.regular
+    }
+
+    pub(crate) fn reserved_worker(&self) -> Option<usize> {
+        (self.regular < self.mailboxes.len()).then_some(self.regular)
+    }
+
+    pub(crate) fn parks(&self, class: WaitClass) -> u64 {
+        self.figures.iter().map(|figures| figures.parks[class as usize].get()).sum()
+    }
+
+    pub(crate) fn worker_figures(&self) -> Vec<WorkerFigures> {
+        let now = ticks();
+        let of = |(figures, backlog): (&Arc<Figures>, &Backlog<Box<Task>>)| {
+            let queued = backlog.len() as u64;
+            let in_turn = now.saturating_sub(figures.turn_ticks.get());
+            WorkerFigures {
+                queued,
+                is_stalled: queued > 0 && in_turn > self.admission.stall_ticks(),
+                ..WorkerFigures::of(figures)
+            }
+        };
+        self.figures.iter().zip(&self.backlogs).map(of).collect()
+    }
+
+    pub(crate) fn queued_connections(&self) -> Vec<QueuedConnection> {
+        let mut queued = Vec::new();
+        let now = ticks();
+        for (worker, backlog) in self.backlogs.iter().enumerate() {
+            backlog.visit(|position, task| {
+                let waited = now.saturating_sub(task.since_ticks());
+                queued.push(QueuedConnection {
+                    worker,
+                    position,
+                    urgent: task.is_urgent(),
+                    id: task.id(),
+                    waited_micros: waited / ticks_per_microsecond(),
+                });
+            });
+        }
+        queued
     }
 
     pub(crate) fn mailbox(&self, number: usize) -> &'static Mailbox {
@@ -96,13 +147,16 @@ impl Group {
 
     /// The other workers, beginning with the next one.
     fn others(&self, number: usize) -> impl Iterator<Item = usize> {
-        let count = self.mailboxes.len();
-        (1..count).map(move |distance| (number + distance) % count)
+        let count = self.regular;
+        let distances = if number < count { 1..count } else { 0..0 };
+        distances.map(move |distance| (number + distance) % count)
     }
 
     /// Wakes one other worker, if one sleeps, so that it steals.
     pub(super) fn wake_another(&self, number: usize) {
-        self.others(number).any(|other| self.mailboxes[other].wake());
+        if self.others(number).any(|other| self.mailboxes[other].wake()) {
+            self.figures[number].woken_for_backlog.add(1);
+        }
     }
 
     /// Whether another worker has a backlog.
@@ -179,7 +233,8 @@ impl Runtime {
     /// Starts the workers.
     pub fn start(config: Config) -> io::Result<Self> {
         let available = || thread::available_parallelism().map_or(1, usize::from);
-        let count = if config.workers == 0 { available() } else { config.workers };
+        let regular = if config.workers == 0 { available() } else { config.workers };
+        let count = regular + usize::from(config.reserved_worker);
         ticks_per_microsecond();
         let mailboxes: Vec<_> = (0..count).map(|_| Mailbox::take()).collect();
         for mailbox in &mailboxes {
@@ -188,6 +243,9 @@ impl Runtime {
         let group = Arc::new(Group {
             mailboxes,
             backlogs: (0..count).map(|_| Backlog::new()).collect(),
+            figures: (0..count).map(|_| Arc::default()).collect(),
+            admission: SharedSettings::new(),
+            regular,
             epoch: Epoch::new(),
             helpers: Helpers::new(config.helper_threads.max(1)),
             spin_micros: config.spin_micros,
@@ -298,6 +356,7 @@ fn worker_thread(
     let _ = started.send(Ok(event_loop.is_uring()));
     let mut seed = [0; 8];
     fill_from_system(&mut seed);
+    let figures = group.figures[number].clone();
     let twin = RealTwin {
         group,
         event_loop,
@@ -305,7 +364,8 @@ fn worker_thread(
         pace: Pace::new(),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
     };
-    let worker = Box::new(Worker::new(number, mailbox, config.stack_bytes, Twin::Real(twin)));
+    let worker =
+        Box::new(Worker::new(number, mailbox, config.stack_bytes, figures, Twin::Real(twin)));
     let _installed = Installed::new(&worker);
     let Twin::Real(real) = &worker.twin else { unreachable!("made real above") };
     real.group.epoch.go_online(mailbox);

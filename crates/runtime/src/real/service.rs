@@ -159,20 +159,31 @@ impl RealListener {
 
     /// Starts the fiber that accepts; returns what stops it.
     pub(crate) fn serve(self, factory: Arc<Factory>) -> Box<dyn Fn() + Send + Sync> {
+        self.serve_on(worker::current().number, None, factory)
+    }
+
+    /// As `serve`, accepting on the worker with this number; connections run on worker `home`,
+    /// or on all in turn.
+    pub(crate) fn serve_on(
+        self,
+        number: usize,
+        home: Option<usize>,
+        factory: Arc<Factory>,
+    ) -> Box<dyn Fn() + Send + Sync> {
         let stopping = Arc::new(AtomicBool::new(false));
         let slot = Arc::new(AtomicU32::new(u32::MAX));
         // The fiber has the only strong reference: its end closes the socket.
-        let (fd, number) = (Arc::downgrade(&self.fd), worker::current().number);
+        let fd = Arc::downgrade(&self.fd);
         let (told, place) = (stopping.clone(), slot.clone());
-        crate::spawn("listener", move || {
+        start_on(number, "listener", move || {
             place.store(worker::current().current_fiber().slot, Ordering::SeqCst);
-            self.accept_until(&told, &factory);
+            self.accept_until(&told, home, &factory);
             place.store(u32::MAX, Ordering::SeqCst);
         });
         Box::new(move || {
             stopping.store(true, Ordering::SeqCst);
             let (fd, slot) = (fd.clone(), slot.clone());
-            crate::spawn_on(number, "listener stop", move || {
+            start_on(number, "listener stop", move || {
                 let worker = worker::current();
                 let slot = slot.load(Ordering::SeqCst);
                 if let Twin::Real(real) = &worker.twin
@@ -186,12 +197,13 @@ impl RealListener {
         })
     }
 
-    fn accept_until(&self, stopping: &AtomicBool, factory: &Arc<Factory>) {
+    fn accept_until(&self, stopping: &AtomicBool, home: Option<usize>, factory: &Arc<Factory>) {
+        let count = crate::worker_count();
         let mut next = worker::current().number;
         while !stopping.load(Ordering::SeqCst) {
             match self.accept() {
                 Ok((stream, peer)) => {
-                    next += 1;
+                    next = home.unwrap_or((next + 1) % count);
                     start_connection(next, stream, peer, factory.clone());
                     // A storm of connections is work like any other.
                     crate::yield_if_due();
@@ -247,5 +259,18 @@ fn start_connection(number: usize, stream: RealStream, peer: Peer, factory: Arc<
         let connection = factory(stream.peer(), stream.handle());
         Connections::run(Task::new(connection, stream));
     };
-    crate::spawn_on(number, "connection", run);
+    start_on(number, "connection", run);
+}
+
+/// Starts a fiber on a worker, which may be the reserved one.
+fn start_on(number: usize, name: &'static str, run: impl FnOnce() + Send + 'static) {
+    let worker = worker::current();
+    match &worker.twin {
+        Twin::Real(real) if number != worker.number => {
+            real.group.start(number, name, Box::new(run));
+        }
+        _ => {
+            worker.start(name, number, run);
+        }
+    }
 }

@@ -68,6 +68,7 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
     }
     worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
     if backlog > 0 || worker.has_ready() || worker.mailbox.is_filled() {
+        worker.admission.figures.polls.add(1);
         real.event_loop.poll(worker, None);
     } else if !find_work(worker, real) {
         sleep(worker, real);

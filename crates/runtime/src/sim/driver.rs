@@ -287,7 +287,13 @@ impl Simulation {
             crash_at_step: config.crash_at_step,
             crash_at: config.crash_after.map(|after| start + after),
         };
-        let worker = Box::new(Worker::new(0, Mailbox::take(), config.stack_bytes, Twin::Sim(twin)));
+        let worker = Box::new(Worker::new(
+            0,
+            Mailbox::take(),
+            config.stack_bytes,
+            Arc::default(),
+            Twin::Sim(twin),
+        ));
         Self { worker, limits, seed: config.seed, _buggify: buggify }
     }
 

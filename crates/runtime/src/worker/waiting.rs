@@ -61,10 +61,14 @@ impl Worker {
     fn wait(&self, slot: &FiberSlot, state: FiberState, class: WaitClass) -> Wake {
         slot.wait_class.set(class);
         slot.is_long.set(false);
-        let parks = &self.parks[class as usize];
-        parks.set(parks.get() + 1);
+        self.admission.figures.parks[class as usize].add(1);
+        if slot.is_statement.get() {
+            self.admission.pause();
+        }
+        slot.tell_waiting(Some(class));
         slot.state.set(state);
         self.switch_out(slot);
+        slot.tell_waiting(None);
         slot.wake.get()
     }
 
@@ -125,6 +129,7 @@ impl Worker {
         match &self.twin {
             Twin::Real(_) if slot.is_long.get() || self.slice.is_used_up() => {
                 slot.is_long.set(true);
+                self.admission.figures.slices.add(1);
                 slot.state.set(FiberState::Ready);
                 self.ready.borrow_mut().push_long(slot.index, self.turn.get());
             }
@@ -148,6 +153,9 @@ impl Worker {
     fn wake(&self, slot: &FiberSlot, wake: Wake, hot: bool) {
         self.disarm(slot);
         slot.wake.set(wake);
+        if slot.is_statement.get() {
+            self.admission.resume();
+        }
         self.make_ready(slot, hot);
     }
 

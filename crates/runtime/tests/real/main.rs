@@ -1,5 +1,6 @@
 //! The real twin, with both event loops: io_uring and the fall-back.
 
+mod admission;
 mod connections;
 
 use runtime::file::{AlignedBuf, OpenOptions};
