@@ -323,6 +323,11 @@ impl Connection {
         self.write(&out)
     }
 
+    /// The socket, for a caller that goes on by itself; no answer may be outstanding.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream.into_inner()
+    }
+
     /// Reads one packet as it comes.
     pub fn read(&mut self) -> io::Result<Vec<u8>> {
         let (sequence, payload) = packet::read_packet(&mut self.stream)?;

@@ -9,3 +9,4 @@ pub mod client;
 pub mod packet;
 pub mod render;
 pub mod script;
+pub mod template;

@@ -15,6 +15,7 @@ use crate::process::Server;
 use crate::{Outcome, packages, servers};
 use callgrind::Profile;
 use sqltest::client::{Connection, Options};
+use sqltest::template;
 use statements::{Client, Statement};
 use std::path::Path;
 
@@ -89,7 +90,7 @@ fn load(binary: &Path, data: &Path) -> Outcome {
     let mut server = servers::start_gannet(binary, data, 0, &["--innodb-buffer-pool-size=256M"])?;
     let mut connection =
         Connection::open(&Options::local(server.port)).map_err(|e| e.to_string())?;
-    statements::fill(&mut connection, TABLES, ROWS).map_err(|e| e.to_string())?;
+    template::fill(&mut connection, TABLES, ROWS).map_err(|e| e.to_string())?;
     if server.stop() { Ok(()) } else { Err("the server did not stop cleanly".into()) }
 }
 
