@@ -1,7 +1,7 @@
 //! Sockets. A served connection is a state object without a stack while it is idle.
 
 use crate::Instant;
-use crate::real::{RealListener, RealStream};
+use crate::real::{ANSWER_BYTES_MAX, BUFFER_BYTES, Placed, RealListener, RealStream};
 use crate::sim::{SimListener, SimStream};
 use crate::worker::{self, Twin};
 use std::fmt;
@@ -199,9 +199,16 @@ fn serve_simulated(listener: SimListener, factory: Arc<Factory>) -> Box<dyn Fn()
             crate::spawn("connection", move || {
                 let mut stream = Stream::new(StreamTwin::Sim(stream), peer);
                 let mut connection = factory(&stream.peer, stream.handle());
+                stream.begin_run();
                 while let Next::WaitReadable { timeout } = connection.run(&mut stream) {
+                    // As in the real twin: a failure shows as the end, at the next run.
+                    if stream.send_held().is_err() {
+                        stream.handle().close();
+                    }
                     stream.timed_out = !stream.wait_readable(timeout);
                 }
+                // It is closed either way; the client may be gone.
+                let _sent = stream.send_held();
                 stream.handle().close();
             });
         }
@@ -224,6 +231,9 @@ pub(crate) enum StreamTwin {
     Sim(SimStream),
 }
 
+/// Room for received bytes that a connection keeps while it is idle.
+const RECEIVED_BYTES_KEPT: usize = 256;
+
 /// A connected socket, owned by one fiber at a time.
 pub struct Stream {
     twin: StreamTwin,
@@ -231,6 +241,15 @@ pub struct Stream {
     timed_out: bool,
     read_timeout: Option<Duration>,
     write_timeout: Option<Duration>,
+    /// Bytes that came before somebody read.
+    received: Vec<u8>,
+    /// Those were all that a buffer holds: there may be more in the socket.
+    received_full: bool,
+    /// Within [`Connection::run`], which ends on the worker on which it began.
+    in_run: bool,
+    /// The answer to send when the run ends: where it lies (real), or itself (simulated).
+    placed: Option<Placed>,
+    held: Vec<u8>,
 }
 
 impl fmt::Debug for Stream {
@@ -241,7 +260,18 @@ impl fmt::Debug for Stream {
 
 impl Stream {
     pub(crate) fn new(twin: StreamTwin, peer: Peer) -> Self {
-        Self { twin, peer, timed_out: false, read_timeout: None, write_timeout: None }
+        Self {
+            twin,
+            peer,
+            timed_out: false,
+            read_timeout: None,
+            write_timeout: None,
+            received: Vec::new(),
+            received_full: false,
+            in_run: false,
+            placed: None,
+            held: Vec::new(),
+        }
     }
 
     fn deadline(timeout: Option<Duration>) -> Option<Instant> {
@@ -252,6 +282,10 @@ impl Stream {
     /// the other end closed, `TimedOut` after the read timeout. Give a large buffer: one call is
     /// one system call at best.
     pub fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.has_received() {
+            return Ok(self.read_received(buffer));
+        }
+        self.send_held()?;
         let timeout = self.read_timeout;
         match &self.twin {
             StreamTwin::Real(stream) => stream.read(buffer, || Self::deadline(timeout)),
@@ -262,6 +296,11 @@ impl Stream {
     /// Sends all bytes, with one system call if the kernel takes them at once; `TimedOut` after
     /// the write timeout. Build a whole answer in one buffer.
     pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.send_held()?;
+        self.send_now(bytes)
+    }
+
+    fn send_now(&mut self, bytes: &[u8]) -> io::Result<()> {
         let timeout = self.write_timeout;
         match &self.twin {
             StreamTwin::Real(stream) => stream.write_all(bytes, || Self::deadline(timeout)),
@@ -269,8 +308,81 @@ impl Stream {
         }
     }
 
+    /// Sends all bytes when this call of [`Connection::run`] ends (or before anything else is sent,
+    /// or read from the socket): with the answers of other connections, by one system call for
+    /// all. A failure then shows as the end of the stream at the next run.
+    /// Large answers, and what finds no room, are sent at once. For the last answer of a run.
+    pub fn send_when_done(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.send_held()?;
+        match &worker::current().twin {
+            _ if !self.in_run => {}
+            Twin::Real(real) => self.placed = real.event_loop.place_answer(bytes),
+            Twin::Sim(_) if bytes.len() <= ANSWER_BYTES_MAX => {
+                self.held.extend_from_slice(bytes);
+                return Ok(());
+            }
+            Twin::Sim(_) => {}
+        }
+        if self.placed.is_some() { Ok(()) } else { self.send_now(bytes) }
+    }
+
+    /// Sends what [`Stream::send_when_done`] holds.
+    pub(crate) fn send_held(&mut self) -> io::Result<()> {
+        let held = match (self.placed.take(), &worker::current().twin) {
+            (Some(placed), Twin::Real(real)) => real.event_loop.withdraw_answer(placed),
+            _ if self.held.is_empty() => return Ok(()),
+            _ => std::mem::take(&mut self.held),
+        };
+        self.send_now(&held)
+    }
+
+    pub(crate) fn begin_run(&mut self) {
+        self.in_run = true;
+    }
+
+    /// The caller takes what is held.
+    pub(crate) fn end_run(&mut self) {
+        self.in_run = false;
+    }
+
+    /// The answer to be sent now that the run has ended.
+    pub(crate) fn take_placed(&mut self) -> Option<Placed> {
+        self.placed.take()
+    }
+
+    /// Bytes have come, for the next read.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) {
+        self.received.extend_from_slice(bytes);
+        self.received_full = bytes.len() == BUFFER_BYTES;
+    }
+
+    /// Whether bytes have come that nobody has read.
+    pub(crate) fn has_received(&self) -> bool {
+        !self.received.is_empty()
+    }
+
+    fn read_received(&mut self, buffer: &mut [u8]) -> usize {
+        let count = self.received.len().min(buffer.len());
+        let (now, later) = buffer.split_at_mut(count);
+        now.copy_from_slice(&self.received[..count]);
+        self.received.drain(..count);
+        if self.received.capacity() > RECEIVED_BYTES_KEPT {
+            self.received.shrink_to_fit();
+        }
+        let goes_on = self.received_full && !later.is_empty();
+        match &self.twin {
+            // A failure shows again at the next read.
+            StreamTwin::Real(stream) if goes_on => count + stream.read_now(later).unwrap_or(0),
+            _ => count,
+        }
+    }
+
     /// Parks until something can be read or the other end closed; false after the timeout.
     pub fn wait_readable(&mut self, timeout: Option<Duration>) -> bool {
+        // A failure shows at the next read.
+        if self.has_received() || self.send_held().is_err() {
+            return true;
+        }
         let deadline = Self::deadline(timeout);
         match &self.twin {
             StreamTwin::Real(stream) => stream.wait_readable(deadline),
@@ -295,6 +407,10 @@ impl Stream {
     /// How long a [`Stream::write_all`] waits; `None` (at first): for ever.
     pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
         self.write_timeout = timeout;
+    }
+
+    pub(crate) fn write_timeout(&self) -> Option<Duration> {
+        self.write_timeout
     }
 
     /// Who is at the other end.

@@ -213,7 +213,7 @@ impl ClientConnection {
         };
         if !session.out.is_empty() {
             session.status.add(StatusCounter::BytesSent, session.out.len() as u64);
-            let sent = stream.write_all(session.out.bytes());
+            let sent = stream.send_when_done(session.out.bytes());
             session.out.clear();
             if sent.is_err() {
                 return Err(self.farewell(false));

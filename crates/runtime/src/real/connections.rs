@@ -3,7 +3,8 @@
 use super::backlog::{Backlog, Queued};
 use super::event_loop::{EventLoop, SEQUENCE_MASK, Token};
 use super::group::RealTwin;
-use super::net::{IN, RealStream, real_here};
+use super::net::{RealStream, real_here};
+use super::outbox::Unsent;
 use crate::clock::{Instant, ticks};
 use crate::net::{Connection, Next, Stream};
 use crate::timer::TimerId;
@@ -57,8 +58,14 @@ impl Task {
 struct Place {
     task: Option<Box<Task>>,
     sequence: u32,
+    /// How long the present wait may take, without the time until the answer was sent.
+    timeout: Option<Duration>,
     deadline: Option<Instant>,
     timer: TimerId,
+    /// A fiber sends what the kernel did not take of the answer.
+    sending: bool,
+    /// Bytes came while that fiber was sending.
+    readable: bool,
 }
 
 /// The connections of one worker that have waited at least once.
@@ -74,19 +81,37 @@ impl Connections {
 
     /// Runs a connection in the current fiber, then lets it wait or drops it.
     pub(super) fn run(mut task: Box<Task>) {
-        let Task { connection, stream, .. } = &mut *task;
-        let next = crate::catch_panic(|| connection.run(stream));
-        let Ok((worker, real)) = real_here() else { return };
-        match next {
-            Ok(Next::WaitReadable { timeout }) => real.connections.wait(worker, task, timeout),
-            Ok(Next::Close) | Err(_) => real.connections.remove(worker, &real.event_loop, &task),
+        loop {
+            let Task { connection, stream, .. } = &mut *task;
+            stream.begin_run();
+            let next = crate::catch_panic(|| connection.run(stream));
+            stream.end_run();
+            let Ok((worker, real)) = real_here() else { return };
+            match next {
+                Ok(Next::WaitReadable { .. }) if stream.has_received() => {
+                    // It left something: answered and run again, as if it had waited. A failure
+                    // shows when it reads.
+                    let _sent = stream.send_held();
+                    stream.set_timed_out(false);
+                    crate::yield_now();
+                }
+                Ok(Next::WaitReadable { timeout }) => {
+                    return real.connections.wait(worker, task, timeout);
+                }
+                Ok(Next::Close) | Err(_) => {
+                    // It is closed either way; the client may be gone.
+                    let _sent = stream.send_held();
+                    return real.connections.remove(worker, &real.event_loop, &task);
+                }
+            }
         }
     }
 
+    /// Hands over the answer and asks for the next bytes, in this order.
     fn wait(&self, worker: &Worker, mut task: Box<Task>, timeout: Option<Duration>) {
         let Twin::Real(real) = &worker.twin else { return };
         task.stream.set_timed_out(false);
-        let fd = task.fd();
+        let (fd, answer) = (task.fd(), task.stream.take_placed());
         let number = task.place.unwrap_or_else(|| {
             worker.admission.figures.connections.add(1);
             self.take_place()
@@ -96,21 +121,56 @@ impl Connections {
         let place = &mut places[number as usize];
         place.sequence = (place.sequence + 1) & SEQUENCE_MASK;
         place.task = Some(task);
-        place.deadline = timeout.map(|timeout| worker.now() + timeout);
-        let mut timers = worker.timers.borrow_mut();
-        if let Some(deadline) = place.deadline {
-            let target = TimerTarget::Connection(number);
-            let is_earlier = place.timer_deadline(&timers) > Some(deadline.as_nanos());
-            if place.timer != TimerId::NONE && is_earlier {
-                timers.remove(place.timer);
-                place.timer = TimerId::NONE;
-            }
-            if place.timer == TimerId::NONE {
-                place.timer = timers.insert(deadline.as_nanos(), target);
-            }
+        place.timeout = timeout;
+        place.set_deadline(worker, number);
+        if let Some(answer) = answer {
+            real.event_loop.send(fd, answer, number, place.sequence);
         }
         let token = Token::Connection { place: number, sequence: place.sequence };
-        real.event_loop.poll_add(fd, IN, token);
+        real.event_loop.receive(fd, token);
+    }
+
+    /// The kernel did not take all of an answer: a fiber sends the rest.
+    pub(crate) fn unsent(&self, worker: &Worker, unsent: Unsent) {
+        let mut places = self.places.borrow_mut();
+        let Unsent { place: number, sequence, rest } = unsent;
+        let Some(place) = places.get_mut(number as usize) else { return };
+        let Some(task) = place.task.as_ref().filter(|_| place.sequence == sequence) else { return };
+        let Some(stream) = task.stream.real().cloned() else { return };
+        let Some(rest) = rest else {
+            // The connection sees the end, at once.
+            return stream.shutdown();
+        };
+        let limit = task.stream.write_timeout();
+        place.sending = true;
+        place.deadline = None;
+        drop(places);
+        worker.start("slow client", worker.number, move || {
+            let sent = stream.write_all(&rest, || limit.map(|limit| crate::now() + limit));
+            if sent.is_err() {
+                stream.shutdown();
+            }
+            if let Ok((worker, real)) = real_here() {
+                real.connections.sent(worker, real, number);
+            }
+        });
+    }
+
+    /// The rest of an answer was sent, or never will be.
+    fn sent(&self, worker: &Worker, real: &RealTwin, number: u32) {
+        let mut places = self.places.borrow_mut();
+        let place = &mut places[number as usize];
+        place.sending = false;
+        place.set_deadline(worker, number);
+        if !std::mem::take(&mut place.readable) {
+            return;
+        }
+        let task = place.task.take();
+        drop(places);
+        if let Some(mut task) = task {
+            task.since_ticks = worker.turn_ticks();
+            self.enqueue(worker, real, task);
+        }
     }
 
     fn take_place(&self) -> u32 {
@@ -118,7 +178,15 @@ impl Connections {
             return number;
         }
         let mut places = self.places.borrow_mut();
-        places.push(Place { task: None, sequence: 0, deadline: None, timer: TimerId::NONE });
+        places.push(Place {
+            task: None,
+            sequence: 0,
+            timeout: None,
+            deadline: None,
+            timer: TimerId::NONE,
+            sending: false,
+            readable: false,
+        });
         places.len() as u32 - 1
     }
 
@@ -143,22 +211,40 @@ impl Connections {
         self.free.borrow_mut().push(number);
     }
 
-    /// Bytes have come for an idle connection: it waits for its turn in the backlog.
-    pub(crate) fn readable(&self, worker: &Worker, real: &RealTwin, number: u32, sequence: u32) {
+    /// The receive of an idle connection has ended: with these bytes, or there are some in the
+    /// socket, or its end has come, or its timer took the receive back. It waits for its turn in
+    /// the backlog.
+    pub(crate) fn received(
+        &self,
+        worker: &Worker,
+        real: &RealTwin,
+        (number, sequence): (u32, u32),
+        result: i32,
+        bytes: &[u8],
+    ) {
         let mut places = self.places.borrow_mut();
         let Some(place) = places.get_mut(number as usize) else { return };
         if place.sequence != sequence {
             return;
         }
-        let Some(mut task) = place.task.take() else { return };
-        drop(places);
-        if worker.is_stopping() {
+        let Some(task) = &mut place.task else { return };
+        task.stream.set_timed_out(result == -libc::ECANCELED);
+        task.stream.receive(bytes);
+        if place.sending {
+            place.readable = true;
             return;
         }
-        let exact = real.group.admission.exact_times();
-        task.since_ticks = if exact { ticks() } else { worker.turn_ticks() };
-        let left = real.backlog(worker).push(task);
-        for number in left {
+        let task = place.task.take();
+        drop(places);
+        if let Some(mut task) = task.filter(|_| !worker.is_stopping()) {
+            let exact = real.group.admission.exact_times();
+            task.since_ticks = if exact { ticks() } else { worker.turn_ticks() };
+            self.enqueue(worker, real, task);
+        }
+    }
+
+    fn enqueue(&self, worker: &Worker, real: &RealTwin, task: Box<Task>) {
+        for number in real.backlog(worker).push(task) {
             self.give_back(worker, number);
         }
     }
@@ -182,9 +268,7 @@ impl Connections {
         CONNECTIONS_MOVED.add(stolen.len() as u64);
         worker.admission.figures.stolen.add(stolen.len() as u64);
         for task in stolen {
-            for number in real.backlog(worker).push(task) {
-                real.connections.give_back(worker, number);
-            }
+            real.connections.enqueue(worker, real, task);
         }
         found
     }
@@ -202,15 +286,9 @@ impl Connections {
         }
         let fd = task.fd();
         let token = Token::Connection { place: number, sequence: place.sequence };
-        // The completion of the cancelled poll must find another sequence number.
-        place.sequence = (place.sequence + 1) & SEQUENCE_MASK;
-        let task = place.task.take();
         drop(places);
+        // Bytes that come at the same moment are not lost: then it was no timeout.
         real.event_loop.poll_cancel(worker, fd, token);
-        if let Some(mut task) = task {
-            task.stream.set_timed_out(true);
-            worker.start("connection", worker.number, move || Self::run(task));
-        }
     }
 
     /// Drops all connections that wait when the worker ends.
@@ -225,5 +303,21 @@ impl Connections {
 impl Place {
     fn timer_deadline(&self, timers: &crate::timer::Timers<TimerTarget>) -> Option<u64> {
         (self.timer != TimerId::NONE).then(|| timers.deadline(self.timer))
+    }
+
+    /// The wait begins now.
+    fn set_deadline(&mut self, worker: &Worker, number: u32) {
+        self.deadline = self.timeout.map(|timeout| worker.now() + timeout);
+        let Some(deadline) = self.deadline else { return };
+        let mut timers = worker.timers.borrow_mut();
+        let is_earlier = self.timer_deadline(&timers) > Some(deadline.as_nanos());
+        if self.timer != TimerId::NONE && is_earlier {
+            timers.remove(self.timer);
+            self.timer = TimerId::NONE;
+        }
+        if self.timer == TimerId::NONE {
+            let target = TimerTarget::Connection(number);
+            self.timer = timers.insert(deadline.as_nanos(), target);
+        }
     }
 }

@@ -68,7 +68,7 @@ impl EpollLoop {
         let armed = self.armed.borrow_mut().remove(&fd);
         if let Some(token) = armed {
             self.control(libc::EPOLL_CTL_DEL, fd, 0);
-            complete(worker, token, -libc::ECANCELED);
+            complete(worker, token, -libc::ECANCELED, &[]);
         }
     }
 
@@ -80,7 +80,7 @@ impl EpollLoop {
         let armed = self.armed.take();
         for (fd, token) in armed {
             self.control(libc::EPOLL_CTL_DEL, fd, 0);
-            complete(worker, token, -libc::ECANCELED);
+            complete(worker, token, -libc::ECANCELED, &[]);
         }
     }
 
@@ -105,7 +105,7 @@ impl EpollLoop {
             }
             let token = self.armed.borrow_mut().remove(&fd);
             if let Some(token) = token {
-                complete(worker, token, event.events as i32);
+                complete(worker, token, event.events as i32, &[]);
             }
         }
         self.events.replace(events);

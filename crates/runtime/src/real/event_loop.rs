@@ -2,6 +2,7 @@
 
 use super::epoll::EpollLoop;
 use super::group::Ring;
+use super::outbox::Placed;
 use super::uring::UringLoop;
 use crate::mailbox::Mailbox;
 use crate::worker::Worker;
@@ -15,6 +16,8 @@ pub(crate) enum Token {
     Fiber { slot: u32, part: u8 },
     /// An idle connection; the sequence number tells this wait from former ones.
     Connection { place: u32, sequence: u32 },
+    /// The answer with this number in the outbox.
+    Sent { number: u32 },
     /// The worker's own wake-up descriptor.
     WakeUp,
     /// Nobody.
@@ -33,6 +36,7 @@ impl Token {
             }
             Self::WakeUp => 2 << 56,
             Self::Nobody => 3 << 56,
+            Self::Sent { number } => 4 << 56 | u64::from(number),
         }
     }
 
@@ -42,6 +46,7 @@ impl Token {
             0 => Self::Fiber { slot: low, part: (bits >> 32) as u8 },
             1 => Self::Connection { place: low, sequence: (bits >> 32) as u32 & SEQUENCE_MASK },
             2 => Self::WakeUp,
+            4 => Self::Sent { number: low },
             _ => Self::Nobody,
         }
     }
@@ -113,6 +118,47 @@ impl EventLoop {
         }
     }
 
+    /// Asks once for the next bytes of a connection. Its token is told when there are some, mostly
+    /// together with them, or when the connection has ended.
+    pub(crate) fn receive(&self, fd: RawFd, token: Token) {
+        match self {
+            Self::Uring(uring) => uring.receive(fd, token),
+            Self::Epoll(epoll) => epoll.poll_add(fd, libc::POLLIN as u32, token),
+        }
+    }
+
+    /// Whether the kernel may still write into the loop's buffers.
+    pub(crate) fn has_receives(&self) -> bool {
+        match self {
+            Self::Uring(uring) => uring.has_receives(),
+            Self::Epoll(_) => false,
+        }
+    }
+
+    /// Copies an answer to where it can be sent from later; `None`: the caller sends it now.
+    pub(crate) fn place_answer(&self, bytes: &[u8]) -> Option<Placed> {
+        match self {
+            Self::Uring(uring) => uring.outbox.place(bytes),
+            Self::Epoll(_) => None,
+        }
+    }
+
+    /// Takes back what [`EventLoop::place_answer`] gave: the answer's bytes.
+    pub(crate) fn withdraw_answer(&self, answer: Placed) -> Vec<u8> {
+        match self {
+            Self::Uring(uring) => uring.outbox.withdraw(answer),
+            Self::Epoll(_) => unreachable!("this loop places no answers"),
+        }
+    }
+
+    /// Sends an answer with the next hand-over, in front of the connection's next receive.
+    pub(crate) fn send(&self, fd: RawFd, answer: Placed, place: u32, sequence: u32) {
+        match self {
+            Self::Uring(uring) => uring.send(fd, answer, place, sequence),
+            Self::Epoll(_) => unreachable!("this loop places no answers"),
+        }
+    }
+
     /// Takes back a [`EventLoop::poll_add`]. A fiber's token is told in any case.
     pub(crate) fn poll_cancel(&self, worker: &Worker, fd: RawFd, token: Token) {
         match self {
@@ -162,16 +208,16 @@ impl EventLoop {
     }
 }
 
-/// Delivers one completion.
-pub(super) fn complete(worker: &Worker, token: Token, result: i32) {
+/// Delivers one completion; `bytes`: what was received with it.
+pub(super) fn complete(worker: &Worker, token: Token, result: i32, bytes: &[u8]) {
     match token {
         Token::Fiber { slot, part } => worker.complete_part(slot, part, result),
         Token::Connection { place, sequence } => {
             if let crate::worker::Twin::Real(real) = &worker.twin {
-                real.connections.readable(worker, real, place, sequence);
+                real.connections.received(worker, real, (place, sequence), result, bytes);
             }
         }
-        Token::WakeUp | Token::Nobody => {}
+        Token::WakeUp | Token::Nobody | Token::Sent { .. } => {}
     }
 }
 
@@ -187,6 +233,7 @@ mod tests {
             Token::Connection { place: 9, sequence: SEQUENCE_MASK },
             Token::WakeUp,
             Token::Nobody,
+            Token::Sent { number: u32::MAX },
         ];
         for token in tokens {
             assert_eq!(Token::from_bits(token.to_bits()), token);

@@ -81,7 +81,6 @@ pub(crate) struct Group {
     regular: usize,
     pub(crate) epoch: Epoch,
     pub(crate) helpers: Helpers,
-    pub(super) spin_micros: u64,
     arrived: Arrived,
     pub(crate) cover: Mutex<Option<Arc<Layer>>>,
 }
@@ -248,7 +247,6 @@ impl Runtime {
             regular,
             epoch: Epoch::new(),
             helpers: Helpers::new(config.helper_threads.max(1)),
-            spin_micros: config.spin_micros,
             arrived: Arrived::default(),
             cover: Mutex::default(),
         });
@@ -361,7 +359,7 @@ fn worker_thread(
         group,
         event_loop,
         connections: Connections::new(),
-        pace: Pace::new(),
+        pace: Pace::new(config.spin_micros),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
     };
     let worker =
@@ -378,7 +376,9 @@ fn worker_thread(
 /// Waits for what the kernel still does with fibers' memory, then unwinds the fibers.
 fn end_worker(worker: &Worker, real: &RealTwin) {
     real.event_loop.cancel_polls(worker);
-    while worker.has_operations() {
+    // Once at least: what is queued names descriptors that close below.
+    real.event_loop.poll(worker, None);
+    while worker.has_operations() || real.event_loop.has_receives() {
         worker.take_messages();
         real.event_loop.poll(worker, Some(1_000_000));
     }

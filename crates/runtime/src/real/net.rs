@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
-pub(super) const IN: u32 = libc::POLLIN as u32;
+const IN: u32 = libc::POLLIN as u32;
 const OUT: u32 = libc::POLLOUT as u32;
 
 /// A socket in non-blocking mode.
@@ -114,6 +114,15 @@ impl RealStream {
                 _ => return Err(io::Error::last_os_error()),
             }
         }
+    }
+
+    /// Reads what is there; `None` if nothing is, or the connection has ended.
+    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> Option<usize> {
+        // SAFETY: the buffer is valid for writes.
+        let read = unsafe {
+            libc::recv(self.raw(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
+        };
+        usize::try_from(read).ok()
     }
 
     pub(crate) fn write_all(

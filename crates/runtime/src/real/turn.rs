@@ -26,18 +26,27 @@ const FAILED_SPINS_MAX: u32 = 8;
 
 /// What a worker remembers of its last turns.
 pub(crate) struct Pace {
-    /// Mean ticks of a fiber's run, the last ones counting most.
+    /// Mean ticks of a fiber's run with its part of the hand-over, the last ones counting most.
     ticks_per_run: Cell<u64>,
     failed_spins: Cell<u32>,
+    spin_micros: u64,
 }
 
 impl Pace {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(spin_micros: u64) -> Self {
         // Nothing known yet: slow enough for a backlog of one to be shared.
         let ticks_per_run = Cell::new(2 * SHARE_MICROS * ticks_per_microsecond());
-        Self { ticks_per_run, failed_spins: Cell::new(0) }
+        Self { ticks_per_run, failed_spins: Cell::new(0), spin_micros }
     }
 
+    /// Whether a worker without work looks for some before it sleeps. If not, its sleep hands over
+    /// what the last turn asked for.
+    fn may_spin(&self) -> bool {
+        let failed = self.failed_spins.get();
+        self.spin_micros > 0 && (failed <= FAILED_SPINS_MAX || failed.is_multiple_of(32))
+    }
+
+    /// A turn ran so many fibers and handed over what they asked for.
     fn note_runs(&self, count: u32, ticks: u64) {
         if count > 0 {
             let former = self.ticks_per_run.get();
@@ -59,7 +68,8 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
     if worker.is_stopping() {
         return;
     }
-    run_ready(worker, real);
+    let begin = ticks();
+    let runs = run_ready(worker, real);
     worker.deferred.pass_point(worker);
     worker.deferred.collect(real.group.mailboxes.iter().copied());
     let backlog = real.backlog(worker).len();
@@ -67,22 +77,24 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
         real.group.wake_another(worker.number);
     }
     worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
-    if backlog > 0 || worker.has_ready() || worker.mailbox.is_filled() {
+    let is_busy = backlog > 0 || worker.has_ready() || worker.mailbox.is_filled();
+    if is_busy || real.pace.may_spin() {
         worker.admission.figures.polls.add(1);
         real.event_loop.poll(worker, None);
-    } else if !find_work(worker, real) {
+        real.pace.note_runs(runs, ticks() - begin);
+    }
+    if !is_busy && !find_work(worker, real) {
         sleep(worker, real);
     }
 }
 
 /// Runs ready fibers for one slice, so that completions are looked at often enough. Fibers and
 /// connections of the backlog take turns, so that neither starves the other.
-fn run_ready(worker: &Worker, real: &RealTwin) {
+fn run_ready(worker: &Worker, real: &RealTwin) -> u32 {
     let backlog = real.backlog(worker).len();
     if backlog > 0 && real.pace.is_long(backlog + worker.ready_count()) {
         real.group.wake_another(worker.number);
     }
-    let start = ticks();
     let mut count = 0;
     while let Some(slot) = next_fiber(worker, real, count % 2 == 1) {
         let was_long = worker.run_fiber(slot);
@@ -91,7 +103,7 @@ fn run_ready(worker: &Worker, real: &RealTwin) {
             break;
         }
     }
-    real.pace.note_runs(count, ticks() - start);
+    count
 }
 
 #[inline]
@@ -108,16 +120,15 @@ fn has_work(worker: &Worker, real: &RealTwin) -> bool {
 
 /// Looks for work for a short time; true when some came.
 fn find_work(worker: &Worker, real: &RealTwin) -> bool {
-    real.event_loop.poll(worker, None);
     if has_work(worker, real) || Connections::steal(worker, real) {
         return true;
     }
     let failed = real.pace.failed_spins.get();
-    let micros = real.group.spin_micros;
-    if micros == 0 || (failed > FAILED_SPINS_MAX && !failed.is_multiple_of(32)) {
+    if !real.pace.may_spin() {
         real.pace.failed_spins.set(failed.wrapping_add(1));
         return false;
     }
+    let micros = real.pace.spin_micros;
     let end = ticks() + micros * ticks_per_microsecond();
     while ticks() < end {
         if worker.mailbox.is_filled() || real.event_loop.has_completions() {
@@ -139,12 +150,12 @@ fn find_work(worker: &Worker, real: &RealTwin) -> bool {
 
 fn sleep(worker: &Worker, real: &RealTwin) {
     if !worker.mailbox.begin_sleep() {
-        return;
+        return real.event_loop.poll(worker, None);
     }
     // Invariant 3 of `backlog`: the last look is after the announcement.
     if real.group.is_backlog_elsewhere(worker.number) {
         worker.mailbox.end_sleep();
-        return;
+        return real.event_loop.poll(worker, None);
     }
     worker.tidy_up();
     Epoch::go_offline(worker.mailbox);

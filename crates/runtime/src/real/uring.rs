@@ -5,10 +5,17 @@
 //! 2. What an entry points to stays valid until its completion: a fiber's memory because the
 //!    fiber waits, the wake-up count because it lives as long as the ring.
 //! 3. One read of the wake-up descriptor is always in flight.
+//! 4. Every entry has one completion, also those that fail; a send completes within the call that
+//!    submits it. So a call that submits N sends and waits has to wait for N + 1 completions.
+//!
+//! What waiting connections need, and the answers that they wait behind, is queued and handed
+//! over together at the end of a turn, see `outbox` and `buffers`.
 
+use super::buffers::{self, ReceiveBuffers};
 use super::event_loop::{FileOperation, Token, complete};
+use super::outbox::{Outbox, Placed};
 use crate::mailbox::Mailbox;
-use crate::worker::Worker;
+use crate::worker::{Twin, Worker};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{CancelBuilder, Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
@@ -20,6 +27,11 @@ use std::os::fd::RawFd;
 const ENTRIES: u32 = 256;
 /// Completions copied out at a time.
 const BATCH: usize = 64;
+/// A receive that finds nothing is the rule: wait first (IORING_RECVSEND_POLL_FIRST).
+const POLL_FIRST: u16 = 1;
+
+/// Token, result and flags of a completion.
+type Completion = (u64, i32, u32);
 
 pub(crate) struct UringLoop {
     ring: RefCell<IoUring>,
@@ -27,9 +39,16 @@ pub(crate) struct UringLoop {
     wake_count: Box<Cell<u64>>,
     has_taskrun_flag: bool,
     no_iowait: u32,
-    batch: RefCell<Vec<(u64, i32)>>,
+    batch: RefCell<Vec<Completion>>,
     /// Completions taken out to make room, not delivered yet.
-    set_aside: RefCell<Vec<(u64, i32)>>,
+    set_aside: RefCell<Vec<Completion>>,
+    pub(super) outbox: Outbox,
+    /// Sends in the queue, not submitted yet.
+    sends_queued: Cell<u32>,
+    /// Receives submitted or queued, not completed.
+    receives: Cell<usize>,
+    /// None where the kernel does not know of such. Behind the ring: see its invariant 2.
+    buffers: Option<ReceiveBuffers>,
 }
 
 impl UringLoop {
@@ -47,6 +66,8 @@ impl UringLoop {
             opcode::Fsync::CODE,
             opcode::PollAdd::CODE,
             opcode::AsyncCancel::CODE,
+            opcode::Send::CODE,
+            opcode::Recv::CODE,
         ];
         if !needed.into_iter().all(|code| probe.is_supported(code)) {
             return Err(io::ErrorKind::Unsupported.into());
@@ -55,6 +76,7 @@ impl UringLoop {
             true => EnterFlags::NO_IOWAIT.bits(),
             false => 0,
         };
+        let buffers = ReceiveBuffers::new(&ring).ok();
         let this = Self {
             ring: RefCell::new(ring),
             wake_descriptor: mailbox.wake_descriptor()?,
@@ -63,6 +85,10 @@ impl UringLoop {
             no_iowait,
             batch: RefCell::new(Vec::with_capacity(BATCH)),
             set_aside: RefCell::new(Vec::new()),
+            outbox: Outbox::new(),
+            sends_queued: Cell::new(0),
+            receives: Cell::new(0),
+            buffers,
         };
         this.read_wake_descriptor();
         Ok(this)
@@ -84,13 +110,15 @@ impl UringLoop {
         let mut ring = self.ring.borrow_mut();
         // SAFETY: invariant 2.
         while unsafe { ring.submission().push_multiple(entries) }.is_err() {
+            // Completions of sends are counted for the next call only.
+            self.sends_queued.set(0);
             if let Err(error) = ring.submit() {
                 let number = error.raw_os_error();
                 let is_passing = matches!(number, Some(libc::EINTR | libc::EAGAIN | libc::EBUSY));
                 assert!(is_passing, "io_uring refuses to submit: {error}");
                 // Busy means that completions are in the way; the next poll delivers them.
                 let entries = ring.completion();
-                let entries = entries.map(|it: cqueue::Entry| (it.user_data(), it.result()));
+                let entries = entries.map(completion);
                 self.set_aside.borrow_mut().extend(entries);
             }
         }
@@ -99,6 +127,31 @@ impl UringLoop {
     pub(crate) fn poll_add(&self, fd: RawFd, events: u32, token: Token) {
         let poll = opcode::PollAdd::new(Fd(fd), events).build();
         self.push(poll.user_data(token.to_bits()));
+    }
+
+    /// The token is told when bytes have come; mostly they come with it.
+    pub(crate) fn receive(&self, fd: RawFd, token: Token) {
+        self.receives.set(self.receives.get() + 1);
+        if self.buffers.is_none() {
+            return self.poll_add(fd, libc::POLLIN as u32, token);
+        }
+        let receive = opcode::Recv::new(Fd(fd), std::ptr::null_mut(), 0);
+        let receive = receive.buf_group(buffers::GROUP).ioprio(POLL_FIRST).build();
+        self.push(receive.flags(Flags::BUFFER_SELECT).user_data(token.to_bits()));
+    }
+
+    /// Whether the kernel may still write into the buffers.
+    pub(crate) fn has_receives(&self) -> bool {
+        self.receives.get() > 0
+    }
+
+    /// Sends an answer with the next hand-over.
+    pub(crate) fn send(&self, fd: RawFd, answer: Placed, place: u32, sequence: u32) {
+        let (number, address, length) = self.outbox.queue(answer, place, sequence);
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        let send = opcode::Send::new(Fd(fd), address, length as u32).flags(flags).build();
+        self.push(send.user_data(Token::Sent { number }.to_bits()));
+        self.sends_queued.set(self.sends_queued.get() + 1);
     }
 
     pub(crate) fn poll_cancel(&self, token: Token) {
@@ -147,20 +200,42 @@ impl UringLoop {
             batch.append(&mut self.set_aside.borrow_mut());
             let mut ring = self.ring.borrow_mut();
             let entries = ring.completion().take(BATCH);
-            batch.extend(entries.map(|it: cqueue::Entry| (it.user_data(), it.result())));
+            batch.extend(entries.map(completion));
             drop(ring);
             let count = batch.len();
-            for (bits, result) in batch.drain(..) {
-                let token = Token::from_bits(bits);
-                if token == Token::WakeUp && result != -libc::ECANCELED {
-                    self.read_wake_descriptor();
-                }
-                complete(worker, token, result);
+            for completion in batch.drain(..) {
+                self.deliver(worker, completion);
             }
             self.batch.replace(batch);
             if count < BATCH {
                 return;
             }
+        }
+    }
+
+    fn deliver(&self, worker: &Worker, (bits, result, flags): Completion) {
+        let token = Token::from_bits(bits);
+        match token {
+            Token::WakeUp if result != -libc::ECANCELED => self.read_wake_descriptor(),
+            Token::Sent { number } => {
+                if let Some(unsent) = self.outbox.completed(number, result)
+                    && let Twin::Real(real) = &worker.twin
+                {
+                    real.connections.unsent(worker, unsent);
+                }
+            }
+            Token::Connection { .. } => {
+                self.receives.set(self.receives.get() - 1);
+                match (cqueue::buffer_select(flags), &self.buffers) {
+                    (Some(number), Some(buffers)) => {
+                        let length = usize::try_from(result).unwrap_or(0);
+                        complete(worker, token, result, buffers.bytes(number, length));
+                        buffers.give(number);
+                    }
+                    _ => complete(worker, token, result, &[]),
+                }
+            }
+            _ => complete(worker, token, result, &[]),
         }
     }
 
@@ -181,7 +256,9 @@ impl UringLoop {
         if let Some(timeout) = &timeout {
             arguments = arguments.timespec(timeout);
         }
-        let want = u32::from(wait_nanos.is_some());
+        // Invariant 4.
+        let sends = self.sends_queued.replace(0);
+        let want = if wait_nanos.is_some() { 1 + sends } else { 0 };
         let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits() | self.no_iowait;
         // SAFETY: the arguments are valid for the call; entries obey invariant 2.
         let entered =
@@ -192,6 +269,10 @@ impl UringLoop {
             assert!(passing.contains(&number), "io_uring_enter: {error}");
         }
     }
+}
+
+fn completion(entry: cqueue::Entry) -> Completion {
+    (entry.user_data(), entry.result(), entry.flags())
 }
 
 fn sync_entry(fd: RawFd) -> Entry {

@@ -1,6 +1,7 @@
 //! The real twin, with both event loops: io_uring and the fall-back.
 
 mod admission;
+mod answers;
 mod connections;
 
 use runtime::file::{AlignedBuf, OpenOptions};
