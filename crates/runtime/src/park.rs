@@ -100,6 +100,14 @@ pub fn park_uncancellable(class: WaitClass, deadline: Option<Instant>) -> Wake {
     worker::current().park(class, deadline, false)
 }
 
+/// What the current fiber is about to wait for is expected within `limit`, and nothing else goes
+/// on that needs a core: until then the worker looks for it again and again rather than sleep,
+/// when it has nothing to run. It holds for the next wait for work of this worker only.
+#[inline]
+pub fn expect_soon(limit: std::time::Duration) {
+    worker::current().expect_soon(limit);
+}
+
 /// The handle by which others wake the current fiber. Panics outside a fiber.
 #[inline]
 pub fn current_unparker() -> Unparker {
@@ -123,6 +131,12 @@ impl Unparker {
     #[inline]
     pub fn unpark(&self) {
         self.signal(Signal::Unpark);
+    }
+
+    /// Whether the fiber belongs to the worker that asks: waking it is only an entry in a queue.
+    #[inline]
+    pub fn is_local(&self) -> bool {
+        worker::try_current().is_some_and(|here| std::ptr::eq(here.mailbox, self.mailbox))
     }
 
     pub(crate) fn cancel(&self) {

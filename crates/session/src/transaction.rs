@@ -97,11 +97,13 @@ impl Session {
     pub(crate) fn commit(&mut self) -> Result<(), SqlError> {
         let open = self.finish_transaction();
         let result = match open {
-            Some(mut open) => {
+            Some(open) => {
                 if open.has_written() {
                     self.status.add(StatusCounter::HandlerCommit, 1);
                 }
-                open.wait_read_durable().and_then(|()| open.commit())
+                // What was read is durable when the commit is (or waited for by it, if nothing
+                // was written): waiting before it would keep the locks for a sync longer.
+                open.commit()
             }
             None => Ok(()),
         };

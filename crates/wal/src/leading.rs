@@ -3,7 +3,11 @@
 //! There is no log thread. Whoever waits and finds no leader takes the [`Writer`] and leads: it
 //! writes what is published, wakes everybody whose position was reached, gives the writer back
 //! and wakes one fiber that still waits, which leads next. While a leader's write is under way,
-//! others append and queue; that queue is the next group. No timers are involved.
+//! others append and queue; that queue is the next group.
+//!
+//! A leader whose group is small beside the last ones lets what is ready on its worker run first:
+//! who is about to commit joins it, and one flush for all of them costs what a flush for one
+//! costs. No timers are involved, and a leader never waits for somebody who might not come.
 //!
 //! The invariants are those of `wal`, by number.
 
@@ -11,7 +15,7 @@ use crate::counters::{WAITS, count_group};
 use crate::types::{FlushPolicy, WalError};
 use crate::wal::Wal;
 use crate::writer::Writer;
-use base::invariant;
+use base::{invariant, probe};
 use runtime::{Unparker, WaitClass};
 use std::io;
 use std::sync::atomic::Ordering;
@@ -22,6 +26,9 @@ use std::time::Duration;
 const BACKGROUND_PERIOD: Duration = Duration::from_secs(1);
 /// A leader spins this often for a record being copied on another core before it yields.
 const COPY_SPINS: u32 = 200;
+
+/// A leader lets others run first at most so often.
+const GATHER_YIELDS: u32 = 4;
 
 /// What a fiber waits for.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +54,21 @@ pub(crate) struct FlushState {
     /// Absent while a leader has it.
     pub(crate) writer: Option<Box<Writer>>,
     pub(crate) waiters: Vec<Waiter>,
+    /// Those whom the last flush let go on; empty between flushes, kept for its memory.
+    pub(crate) satisfied: Vec<Unparker>,
+    /// Fibers that waited when the last flush ended, for it or for the next.
+    pub(crate) active: usize,
+}
+
+impl FlushState {
+    pub(crate) fn new(writer: Writer) -> FlushState {
+        FlushState {
+            writer: Some(Box::new(writer)),
+            waiters: Vec::new(),
+            satisfied: Vec::new(),
+            active: 0,
+        }
+    }
 }
 
 impl Wal {
@@ -100,12 +122,14 @@ impl Wal {
         if state.writer.as_deref().is_some_and(has_work)
             && let Some(mut writer) = state.writer.take()
         {
-            let wants_sync =
-                |waiter: &Waiter| matches!(waiter.goal, Goal::Durable(_) | Goal::Noted(_));
-            let is_sync_wanted = state.waiters.iter().any(wants_sync);
+            let active = state.active;
             drop(state);
             let mut guard = LeaderGuard { wal: self, is_finished: false };
-            let result = self.lead(&mut writer, goal, is_sync_wanted);
+            if matches!(goal, Goal::Durable(_)) {
+                self.gather(active);
+            }
+            writer.is_alone = active <= 1;
+            let result = self.lead(&mut writer, goal);
             guard.is_finished = true;
             self.finish(writer, result);
             return true;
@@ -116,13 +140,24 @@ impl Wal {
         false
     }
 
+    /// Lets others join the group while it is less than half of those who were `active` around
+    /// the last flush, as long as the log grows by that.
+    fn gather(&self, active: usize) {
+        for _ in 0..GATHER_YIELDS {
+            if 2 * (self.flush.lock().waiters.len() + 1) >= active {
+                return;
+            }
+            let before = self.ring.tail();
+            runtime::yield_now();
+            if self.ring.tail() == before {
+                return;
+            }
+            probe!("wal.gathered");
+        }
+    }
+
     /// One flush, with a sync if the goal asks for it or somebody else does.
-    pub(crate) fn lead(
-        &self,
-        writer: &mut Writer,
-        goal: Goal,
-        is_sync_wanted: bool,
-    ) -> io::Result<()> {
+    pub(crate) fn lead(&self, writer: &mut Writer, goal: Goal) -> io::Result<()> {
         let sealed_goal = match goal {
             Goal::Durable(lsn) | Goal::Written(lsn) | Goal::Noted(lsn) => lsn,
             Goal::Room => writer.sealed + 1,
@@ -133,13 +168,18 @@ impl Wal {
         let sync = match goal {
             Goal::Durable(_) | Goal::Noted(_) => true,
             // Whoever waits for more has its sync with this write.
-            Goal::Written(_) => is_sync_wanted,
-            Goal::Room => is_sync_wanted || self.policy() == FlushPolicy::EveryCommit,
+            Goal::Written(_) => self.is_sync_wanted(),
+            Goal::Room => self.is_sync_wanted() || self.policy() == FlushPolicy::EveryCommit,
         };
         match goal {
             Goal::Noted(lsn) if writer.sealed >= lsn => writer.write_note(),
             _ => writer.flush(&self.ring, sync, || self.grant_room()),
         }
+    }
+
+    fn is_sync_wanted(&self) -> bool {
+        let wants_sync = |waiter: &Waiter| matches!(waiter.goal, Goal::Durable(_) | Goal::Noted(_));
+        self.flush.lock().waiters.iter().any(wants_sync)
     }
 
     /// Waits until the record at `position`, which is reserved, has been copied.
@@ -169,20 +209,24 @@ impl Wal {
         let sealed = writer.sealed;
         let mut state = self.flush.lock();
         state.writer = Some(writer);
-        let mut satisfied = 1;
         let is_poisoned = self.poison.get().is_some();
+        let mut woken = std::mem::take(&mut state.satisfied);
         state.waiters.retain(|waiter| {
             let is_done = is_poisoned || self.is_reached(waiter.goal);
             if is_done {
-                waiter.unparker.unpark();
-                satisfied += 1;
+                woken.push(waiter.unparker);
             }
             !is_done
         });
-        // Invariant 2: the next leader.
-        let successor =
-            if state.waiters.is_empty() { None } else { Some(state.waiters.remove(0).unparker) };
+        let satisfied = woken.len() + 1;
+        state.active = satisfied + state.waiters.len();
+        // Invariant 2: the next leader; one of this worker spares a message to another.
+        let successor = match state.waiters.iter().position(|it| it.unparker.is_local()) {
+            Some(local) => Some(state.waiters.swap_remove(local).unparker),
+            None => state.waiters.pop().map(|waiter| waiter.unparker),
+        };
         drop(state);
+        woken.iter().for_each(Unparker::unpark);
         count_group(satisfied);
         match successor {
             Some(successor) => successor.unpark(),
@@ -191,6 +235,8 @@ impl Wal {
             }
             None => {}
         }
+        woken.clear();
+        self.flush.lock().satisfied = woken;
     }
 
     /// Invariant 4.

@@ -120,7 +120,7 @@ impl Wal {
             written: AtomicU64::new(start),
             noted: AtomicU64::new(start),
             remaining_file_bytes: AtomicU64::new(writer.remaining_file_bytes()),
-            flush: Mutex::new(FlushState { writer: Some(Box::new(writer)), waiters: Vec::new() }),
+            flush: Mutex::new(FlushState::new(writer)),
             policy: AtomicU8::new(options.policy as u8),
             kicked: AtomicU64::new(0),
             kick_running: AtomicBool::new(false),

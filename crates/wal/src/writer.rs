@@ -28,6 +28,9 @@ use std::time::Duration;
 /// How long the leader waits before it asks a full disk for space again.
 const SPACE_RETRY: Duration = Duration::from_millis(100);
 
+/// A core waits for the device at most for so long before it sleeps.
+const SPIN_MAX: Duration = Duration::from_micros(300);
+
 /// See the module text.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -52,6 +55,8 @@ pub(crate) struct Writer {
     pub(crate) noted: u64,
     /// Something was written since the last sync.
     unsynced: bool,
+    /// Nobody but the leader has waited for some time: a core may wait for the device.
+    pub(crate) is_alone: bool,
     buffer: AlignedBuf,
 }
 
@@ -81,6 +86,7 @@ impl Writer {
             durable: 0,
             noted: 0,
             unsynced: true,
+            is_alone: false,
             buffer: AlignedBuf::zeroed(0),
         }
     }
@@ -193,9 +199,13 @@ impl Writer {
         let sync = sync || self.header_pending;
         if sync && !base::mutant!("skip_wal_sync") {
             let begun = runtime::now();
+            if self.is_alone {
+                runtime::expect_soon(SPIN_MAX);
+            }
             self.file.write_and_sync(&self.buffer, offset)?;
+            let nanos = (runtime::now() - begun).as_nanos() as u64;
             SYNCED_WRITES.add(1);
-            SYNCED_WRITE_NANOS.add((runtime::now() - begun).as_nanos() as u64);
+            SYNCED_WRITE_NANOS.add(nanos);
         } else {
             self.file.write_at(&self.buffer, offset)?;
         }

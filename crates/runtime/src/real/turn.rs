@@ -124,16 +124,21 @@ fn find_work(worker: &Worker, real: &RealTwin) -> bool {
         return true;
     }
     let failed = real.pace.failed_spins.get();
-    if !real.pace.may_spin() {
+    let eager_until = worker.take_eager_until();
+    if eager_until == 0 && !real.pace.may_spin() {
         real.pace.failed_spins.set(failed.wrapping_add(1));
         return false;
     }
     let micros = real.pace.spin_micros;
-    let end = ticks() + micros * ticks_per_microsecond();
+    let end = eager_until.max(ticks() + micros * ticks_per_microsecond());
     while ticks() < end {
         if worker.mailbox.is_filled() || real.event_loop.has_completions() {
             real.event_loop.poll(worker, None);
             real.pace.failed_spins.set(0);
+            if !has_work(worker, real) && !worker.mailbox.is_filled() && ticks() < eager_until {
+                // A step of what is expected, not its end.
+                continue;
+            }
             return true;
         }
         if Connections::steal(worker, real) {

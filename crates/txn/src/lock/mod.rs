@@ -10,6 +10,10 @@
 //!    other: of two waits that close a cycle together the later search sees it.
 //! 4. The search follows all blockers of a waiter, not one remembered edge.
 //! 5. Whoever takes a request out of a queue grants what can be granted then.
+//! 6. A cycle has a member that others wait for because of what it holds, and the wait that
+//!    closes the cycle is of such a member: whoever only stands ahead of others in a queue was
+//!    there before them. So a transaction that never held anything begins to wait without a
+//!    search, and a queue of many such waiters (one hot row) costs each of them the same.
 //!
 //! Modes and kinds are those of InnoDB's record, gap and next-key locks; the tables of conflicts
 //! are in [`mode`]. A key stands for itself and the gap before it; the supremum stands for the gap
