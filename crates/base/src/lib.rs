@@ -6,6 +6,7 @@
 
 pub mod buggify;
 pub mod checksum;
+pub mod difference;
 mod ids;
 mod invariant;
 pub mod memory;

@@ -6,12 +6,15 @@
 //! 2. A page that changed means `Restart`, one that is not in memory `Miss`: both start over from
 //!    the root, and nothing is held meanwhile.
 //! 3. A validated child of another tree or level is damage, not a race.
+//! 4. A leaf of the tree in whose fences a key lies is the leaf of that key, whichever way it was
+//!    found: splits and merges change fences under the latch, and a page that left the tree is
+//!    not in memory any more. So a remembered leaf needs no descent, only the look at its fences.
 
 use crate::layout::MAX_LEVELS;
 use crate::node::{self, Route};
 use crate::redo::page_type;
 use crate::tree::Tree;
-use base::PageId;
+use base::{PageId, TreeId};
 use pagestore::{OptimisticPage, Retry, header};
 
 /// Why a step on the tree ended early.
@@ -21,6 +24,33 @@ pub(crate) enum Stop {
     Retry(Retry),
     /// The page is not what it must be.
     Damaged(PageId, &'static str),
+}
+
+/// The leaf that an operation found, for the next one on the same key or on one near it. It is
+/// only tried: what it names may have been split, merged or evicted since.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LeafHint {
+    pub(crate) leaf: Option<(TreeId, PageId)>,
+    /// The leaf had no upper fence when it was changed: it was the last one.
+    pub(crate) is_last: bool,
+}
+
+impl LeafHint {
+    /// The page number, 0 for none: to keep a hint in an atomic number.
+    pub fn page_number(self) -> u64 {
+        self.leaf.map_or(0, |(_, pid)| pid.get())
+    }
+
+    /// Whether the change that left the hint found the last leaf of its tree.
+    pub fn is_last(self) -> bool {
+        self.is_last
+    }
+
+    /// The hint with this page number of `tree`.
+    pub fn of_page(tree: &Tree, number: u64) -> LeafHint {
+        let pid = PageId::checked(number).filter(|_| number != 0);
+        LeafHint { leaf: pid.map(|pid| (tree.id, pid)), is_last: false }
+    }
 }
 
 /// The node reached and the way it was reached.
@@ -58,6 +88,29 @@ impl Tree {
             level -= 1;
             self.check_page_owner(&page, level)?;
         }
+        Ok(page)
+    }
+
+    /// As [`Tree::leaf_of`], trying the hint first and leaving the leaf found in it. What was read
+    /// here counts only when the caller has validated the page, as after a descent.
+    #[inline]
+    pub(crate) fn leaf_near(
+        &self,
+        key: &[u8],
+        hint: &mut LeafHint,
+    ) -> Result<OptimisticPage<'_>, Stop> {
+        if let Some((tree, pid)) = hint.leaf.take()
+            && tree == self.id
+            && let Ok(page) = self.store.optimistic(pid)
+            && node::level(&page) == 0
+            && self.check_page_owner(&page, 0).is_ok()
+            && (node::in_range(&page, key) || base::mutant!("trust_leaf_hint"))
+        {
+            hint.leaf = Some((tree, pid));
+            return Ok(page);
+        }
+        let page = self.leaf_of(key)?;
+        hint.leaf = Some((self.id, page.pid()));
         Ok(page)
     }
 

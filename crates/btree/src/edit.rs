@@ -313,8 +313,7 @@ impl<'a> Patch<'a> {
     pub fn between(old: &[u8], new: &'a [u8]) -> Patch<'a> {
         let keep_front = node::common_prefix(old, new);
         let most = old.len().min(new.len()) - keep_front;
-        let keep_back =
-            old.iter().rev().zip(new.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+        let keep_back = base::difference::common_suffix(old, new).min(most);
         let middle = &new[keep_front..new.len() - keep_back];
         Patch { new_len: new.len(), keep_front, middle }
     }

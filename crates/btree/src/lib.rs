@@ -48,6 +48,7 @@ mod verify;
 
 pub use bulk::{BulkLoader, BulkSummary};
 pub use cursor::{Cursor, Direction};
+pub use descent::LeafHint;
 pub use entry::{Batch, BatchEntry, DELETED, EntryBuffer, EntryRef};
 pub use error::TreeError;
 pub use modify::{Change, LogPart, Modified, Successor};

@@ -7,7 +7,7 @@
 //! 3. Record order is page order: the record is appended before the latch is let go.
 //! 4. No permit is held while another is waited for: a split drops this operation's permit.
 
-use crate::descent::Stop;
+use crate::descent::{LeafHint, Stop};
 use crate::edit::Patch;
 use crate::entry::{EntryRef, OVERFLOW};
 use crate::error::TreeError;
@@ -335,6 +335,17 @@ impl Tree {
         record: &mut RecordBuilder,
         decide: &mut dyn FnMut(&mut Change<'_>),
     ) -> Result<Modified, TreeError> {
+        self.modify_near(key, record, &mut LeafHint::default(), decide)
+    }
+
+    /// As [`Tree::modify`], trying the hint first and leaving the leaf found in it.
+    pub fn modify_near(
+        &self,
+        key: &[u8],
+        record: &mut RecordBuilder,
+        hint: &mut LeafHint,
+        decide: &mut dyn FnMut(&mut Change<'_>),
+    ) -> Result<Modified, TreeError> {
         self.check_key(key)?;
         let mut attempts = Attempts {
             permit: None,
@@ -347,7 +358,7 @@ impl Tree {
             if attempts.permit.is_none() {
                 attempts.permit = Some(self.wal.admit(attempts.permit_bytes)?);
             }
-            let next = self.retry(|_| self.try_modify(key, record, &attempts, decide))?;
+            let next = self.retry(|_| self.try_modify((key, hint), record, &attempts, decide))?;
             match next {
                 Next::Done(done) => {
                     attempts.settle_values(self, &done);
@@ -407,13 +418,17 @@ impl Tree {
 
     fn try_modify(
         &self,
-        key: &[u8],
+        (key, hint): (&[u8], &mut LeafHint),
         record: &mut RecordBuilder,
         attempts: &Attempts,
         decide: &mut dyn FnMut(&mut Change<'_>),
     ) -> Result<Next, Stop> {
-        let leaf = self.leaf_of(key)?.upgrade()?;
-        debug_assert!(node::in_range(&leaf, key), "descent ended in another leaf");
+        let leaf = self.leaf_near(key, hint)?.upgrade()?;
+        debug_assert!(
+            node::in_range(&leaf[..], key) || base::mutant!("trust_leaf_hint"),
+            "descent ended in another leaf"
+        );
+        hint.is_last = node::upper_fence(&leaf).is_none();
         let (index, exact) = node::lower_bound(&leaf[..], key);
         let header = exact.then(|| node::leaf_header(&leaf[..], node::slot(&leaf[..], index)));
         let mut old_value = None;

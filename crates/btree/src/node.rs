@@ -59,7 +59,7 @@ pub fn head_of(suffix: &[u8]) -> u32 {
 
 /// Length of the common prefix of two byte strings.
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
+    base::difference::common_prefix(a, b)
 }
 
 /// Level of the node, 0 for a leaf.
@@ -276,9 +276,13 @@ pub fn key(page: &[u8], index: usize) -> Vec<u8> {
 }
 
 /// Whether `key` lies in the node's range.
-pub fn in_range(page: &[u8], key: &[u8]) -> bool {
-    lower_fence(page).is_none_or(|lower| lower <= key)
-        && upper_fence(page).is_none_or(|upper| key < upper)
+pub fn in_range<P: PageRead + ?Sized>(page: &P, key: &[u8]) -> bool {
+    let flags = page.u8_at(NODE_FLAGS);
+    let fence = |offset, length| -> Ordering {
+        page.compare(page.u16_at(offset).into(), page.u16_at(length).into(), key)
+    };
+    (flags & HAS_LOWER == 0 || fence(LOWER_OFFSET, LOWER_LEN).is_le())
+        && (flags & HAS_UPPER == 0 || fence(UPPER_OFFSET, UPPER_LEN).is_gt())
 }
 
 /// Bytes between the slots and the heap.

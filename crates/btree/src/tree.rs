@@ -1,6 +1,6 @@
 //! The tree: where it is, how it is opened, created and read by key.
 
-use crate::descent::Stop;
+use crate::descent::{LeafHint, Stop};
 use crate::edit::{self, Fences};
 use crate::entry::{EntryBuffer, OVERFLOW};
 use crate::error::TreeError;
@@ -151,7 +151,17 @@ impl Tree {
     /// Looks `key` up and copies its entry, marked as deleted or not. Latches nothing, allocates
     /// nothing once `out` has grown; parks if a page must be read.
     pub fn get(&self, key: &[u8], out: &mut EntryBuffer) -> Result<bool, TreeError> {
-        let found = match self.try_get(key, out) {
+        self.get_near(key, out, &mut LeafHint::default())
+    }
+
+    /// As [`Tree::get`], trying the hint first and leaving the leaf found in it.
+    pub fn get_near(
+        &self,
+        key: &[u8],
+        out: &mut EntryBuffer,
+        hint: &mut LeafHint,
+    ) -> Result<bool, TreeError> {
+        let found = match self.try_get(key, out, hint) {
             Ok(found) => found,
             Err(_) => self.get_again(key, out)?,
         };
@@ -161,8 +171,13 @@ impl Tree {
         self.finish_get(key, out)
     }
 
-    fn try_get(&self, key: &[u8], out: &mut EntryBuffer) -> Result<bool, Stop> {
-        let leaf = self.leaf_of(key)?;
+    fn try_get(
+        &self,
+        key: &[u8],
+        out: &mut EntryBuffer,
+        hint: &mut LeafHint,
+    ) -> Result<bool, Stop> {
+        let leaf = self.leaf_near(key, hint)?;
         let found = copy_entry(&leaf, key, out);
         leaf.validate()?;
         Ok(found)
@@ -174,7 +189,7 @@ impl Tree {
     fn get_again(&self, key: &[u8], out: &mut EntryBuffer) -> Result<bool, TreeError> {
         self.retry(|tries| {
             if tries < OPTIMISTIC_TRIES && !base::buggify!() {
-                return self.try_get(key, out);
+                return self.try_get(key, out, &mut LeafHint::default());
             }
             base::probe!("btree.shared_lookup");
             let leaf = self.leaf_of(key)?;

@@ -48,6 +48,14 @@ impl TableKeys {
         pushed.map_err(|error| self.corrupt(&error))
     }
 
+    /// Whether the columns of index `position` have the same values in both rows.
+    pub fn is_same(&self, position: usize, old: &RowBuffer, new: &RowBuffer) -> bool {
+        let old = RowView::new(&self.row, &old.key, &old.payload);
+        let new = RowView::new(&self.row, &new.key, &new.payload);
+        let mut parts = self.indexes[position].parts().iter();
+        parts.all(|part| old.get(part.column) == new.get(part.column))
+    }
+
     /// Splits a key of index `position`.
     pub fn split(&self, position: usize, key: &[u8]) -> Result<SecondarySplit> {
         let (mut own_bytes, mut has_null) = (0, false);

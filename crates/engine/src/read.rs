@@ -105,7 +105,7 @@ impl TableParts {
         let EngineTransaction { trx: inner, buffers, core, .. } = trx;
         inner.protect_reads();
         let entry = &mut buffers.entry;
-        let found = self.trees[0].get(key, entry);
+        let found = self.trees[0].get_near(key, entry, &mut buffers.leaf);
         if !found.map_err(|error| from_tree(error, || self.object(0)))? {
             return Ok(Look::Missing);
         }

@@ -13,13 +13,14 @@ use crate::transaction::{EngineTransaction, own};
 use crate::write::{Intent, Written, write_entry};
 use base::TrxId;
 use base::metrics::Counter;
-use btree::{Batch, Direction, Tree};
+use btree::{Batch, Direction, LeafHint, Tree};
 use engine_api::{
     Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer,
     ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
 };
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use txn::{LockKind, WordState};
 
 /// What `Table` calls that may meet a duplicate return.
@@ -33,6 +34,9 @@ pub(crate) struct TableParts {
     /// By position in the definition; the first is the clustered tree.
     pub(crate) trees: Vec<Tree>,
     pub(crate) counters: Arc<TableCounters>,
+    /// Page of the clustered tree's last leaf when a row was last put there, 0 for none: rows that
+    /// come in order need no search.
+    append_leaf: AtomicU64,
 }
 
 static ROWS_INSERTED: Counter = Counter::new("rows_inserted", "rows inserted");
@@ -64,7 +68,8 @@ impl EngineTable {
             counters.prepare_row_ids(&core, &trees[0])?;
         }
         let keys = TableKeys::new(&definition);
-        Ok(Self(Arc::new(TableParts { core, definition, keys, trees, counters })))
+        let append_leaf = AtomicU64::new(0);
+        Ok(Self(Arc::new(TableParts { core, definition, keys, trees, counters, append_leaf })))
     }
 }
 
@@ -83,10 +88,18 @@ impl TableParts {
     /// Inserts the clustered entry, waiting for whoever has the key.
     fn insert_clustered(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
         let snapshot = trx.conflict_snapshot();
+        let last = self.append_leaf.load(Ordering::Relaxed);
         loop {
             let intent = Intent::Insert(&row.payload);
+            trx.buffers.leaf = LeafHint::of_page(&self.trees[0], last);
             match write_entry(trx, &self.trees[0], &row.key, intent, snapshot)? {
-                Written::Done => return Ok(Ok(())),
+                Written::Done => {
+                    let leaf = trx.buffers.leaf;
+                    if leaf.is_last() && leaf.page_number() != last {
+                        self.append_leaf.store(leaf.page_number(), Ordering::Relaxed);
+                    }
+                    return Ok(Ok(()));
+                }
                 Written::Exists => {
                     return Ok(Err(DuplicateKey { index: 0, clustered_key: row.key.clone() }));
                 }
@@ -243,6 +256,9 @@ impl TableParts {
         (new, new_key): (&RowBuffer, &mut Vec<u8>),
     ) -> Nested {
         for position in 1..self.trees.len() {
+            if old.key == new.key && self.keys.is_same(position, old, new) {
+                continue;
+            }
             self.keys.secondary_key(position, old, old_key)?;
             self.keys.secondary_key(position, new, new_key)?;
             if old_key == new_key {

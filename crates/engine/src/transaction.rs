@@ -17,7 +17,7 @@
 use crate::core::Core;
 use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
-use btree::{Batch, EntryBuffer};
+use btree::{Batch, EntryBuffer, LeafHint};
 use engine_api::{
     EngineError, Isolation, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
     TransactionOptions,
@@ -63,6 +63,8 @@ pub(crate) struct Buffers {
     pub(crate) older: Vec<u8>,
     pub(crate) key: Vec<u8>,
     pub(crate) other_key: Vec<u8>,
+    /// The leaf of the last row locked or changed: a change after its read needs no search.
+    pub(crate) leaf: LeafHint,
     /// Batches of scans that came to their end.
     batches: Vec<Batch>,
 }
@@ -318,6 +320,7 @@ impl Buffers {
             older: Vec::new(),
             key: Vec::new(),
             other_key: Vec::new(),
+            leaf: LeafHint::default(),
             batches: Vec::new(),
         }
     }

@@ -143,7 +143,8 @@ pub(crate) fn write_entry(
         let logical = &mut buffers.logical;
         let (tree_id, pending) = (tree.id(), &mut pending);
         let mut step = Step { trx: inner, logical, tree: tree_id, intent, snapshot, pending };
-        tree.modify(key, &mut buffers.record, &mut |change| outcome = step.decide(change))
+        let mut decide = |change: &mut Change<'_>| outcome = step.decide(change);
+        tree.modify_near(key, &mut buffers.record, &mut buffers.leaf, &mut decide)
     };
     let modified = modified.map_err(|error| from_tree(error, || core.tree_name(tree.id())))?;
     let outcome = outcome.map_err(from_undo)?;

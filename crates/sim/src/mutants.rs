@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 11] = [
+pub const MUTANTS: [(&str, &str); 12] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
     ("reuse_without_sync", "a segment is written again before its blobs' new places are synced"),
@@ -16,6 +16,7 @@ pub const MUTANTS: [(&str, &str); 11] = [
     ("freeze_above_durable", "versions are frozen and rows purged above the durable log"),
     ("redo_skips_record", "redo leaves a record out and does not look at the previous LSN"),
     ("undo_skips_loser", "recovery leaves a transaction that never committed as it is"),
+    ("trust_leaf_hint", "a remembered leaf is changed although the key is not in its range"),
     ("release_before_commit_record", "locks are released before the commit record is in the log"),
 ];
 

@@ -25,13 +25,12 @@ impl<'a> BeforeImage<'a> {
     /// The smaller image that leads from `new` back to `old`.
     pub fn between(old: &'a [u8], new: &[u8]) -> Self {
         let limit = old.len().min(new.len());
-        let prefix = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+        let prefix = base::difference::common_prefix(old, new);
         if prefix == old.len() && prefix == new.len() {
             return Self::Same;
         }
         let rest = limit - prefix;
-        let tail = old.iter().rev().zip(new.iter().rev()).take(rest);
-        let suffix = tail.take_while(|(a, b)| a == b).count();
+        let suffix = base::difference::common_suffix(old, new).min(rest);
         if prefix + suffix < 8 {
             return Self::Full(old);
         }

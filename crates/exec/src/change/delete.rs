@@ -79,11 +79,9 @@ pub fn run(exec: &mut Exec<'_>, plan: &DeletePlan) -> Result<Outcome, ExecError>
     let name = plan.target.0.definition().name.clone();
     let mut deleted = 0;
     if plan.select.order_by.is_empty() {
-        let mut old = RowBuffer::default();
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
-                old.clone_from(row);
-                let done = table.delete(exec.transaction, &old);
+                let done = table.delete(exec.transaction, row);
                 done.map_err(|error| in_table(error, &name))?;
                 deleted += 1;
             }

@@ -106,7 +106,7 @@ impl<'p> Inserter<'p> {
         Ok(Self {
             plan,
             table: plan.target.0.handle()?,
-            maker: RowMaker::new(exec, &plan.target.0, plan.ignore)?,
+            maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
             row: RowBuffer::default(),
             reads_row: reads_row(plan),
             expected: 1,
@@ -127,7 +127,7 @@ impl<'p> Inserter<'p> {
             let given = self.plan.columns.contains(&position);
             values.push(match (given, self.reads_row) {
                 (false, _) => self.maker.default_value(exec, position)?,
-                (true, true) => self.maker.initial_value(exec, position),
+                (true, true) => self.maker.initial_value(exec, position)?,
                 (true, false) => Value::Null,
             });
         }

@@ -6,6 +6,7 @@ use crate::store::store;
 use catalog::TableEntry;
 use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
 use expr::{Coercibility, EvalContext, ResultType};
+use std::cell::OnceCell;
 use types::convert::ColumnPlace;
 use types::{
     CollationId, ColumnType, Date, DateTime, Decimal, SqlError, SqlMode, Time, Timestamp, TypeKind,
@@ -26,19 +27,30 @@ enum Filler {
 /// Makes and converts rows of one table during one statement.
 pub struct RowMaker<'t> {
     entry: &'t TableEntry,
-    fillers: Vec<Filler>,
+    /// What columns get without a value, found out when the first of them needs it.
+    fillers: OnceCell<Vec<OnceCell<Filler>>>,
     /// Bad values are errors rather than warnings.
     pub strict: bool,
 }
 
 impl<'t> RowMaker<'t> {
-    /// Prepares the defaults. `ignore`: the statement turns errors of rows into warnings.
-    pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Result<Self, ExecError> {
+    /// `ignore`: the statement turns errors of rows into warnings.
+    pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Self {
         let strict = exec.eval.settings.sql_mode.is_strict() && !ignore;
         exec.eval.warnings_are_errors.set(strict);
-        let columns = &entry.definition().columns;
-        let fillers = columns.iter().map(|column| filler(exec.eval, column));
-        Ok(Self { entry, fillers: fillers.collect::<Result<_, _>>()?, strict })
+        Self { entry, fillers: OnceCell::new(), strict }
+    }
+
+    fn filler(&self, exec: &Exec<'_>, position: usize) -> Result<&Filler, ExecError> {
+        let columns = &self.definition().columns;
+        let fillers =
+            self.fillers.get_or_init(|| columns.iter().map(|_| OnceCell::new()).collect());
+        let cell = &fillers[position];
+        if let Some(known) = cell.get() {
+            return Ok(known);
+        }
+        let found = filler(exec.eval, &columns[position])?;
+        Ok(cell.get_or_init(|| found))
     }
 
     /// The table's definition.
@@ -49,7 +61,7 @@ impl<'t> RowMaker<'t> {
     /// The default of a column, for DEFAULT and for columns that a statement leaves out.
     pub fn default_value(&self, exec: &Exec<'_>, position: usize) -> Result<Value, ExecError> {
         let column = &self.definition().columns[position];
-        match &self.fillers[position] {
+        match self.filler(exec, position)? {
             Filler::Value(value) => Ok(value.clone()),
             Filler::Now => Ok(now(exec.eval, &column.column_type)),
             Filler::Missing if column.auto_increment => Ok(Value::Null),
@@ -61,13 +73,13 @@ impl<'t> RowMaker<'t> {
     }
 
     /// What a column holds before the statement sets it: its default, or its type's zero.
-    pub fn initial_value(&self, exec: &Exec<'_>, position: usize) -> Value {
+    pub fn initial_value(&self, exec: &Exec<'_>, position: usize) -> Result<Value, ExecError> {
         let column_type = &self.definition().columns[position].column_type;
-        match &self.fillers[position] {
+        Ok(match self.filler(exec, position)? {
             Filler::Value(value) => value.clone(),
             Filler::Now => now(exec.eval, column_type),
             Filler::Missing => zero(column_type),
-        }
+        })
     }
 
     /// Converts a value to a column's type.
@@ -104,9 +116,17 @@ impl<'t> RowMaker<'t> {
 
     /// Encodes a row of the columns' values.
     pub fn encode(&self, values: &[Value], row: &mut RowBuffer) -> Result<(), ExecError> {
-        let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        self.encode_with(|column| values[column].as_ref(), row)
+    }
+
+    /// Encodes a row whose values are asked for by column.
+    pub fn encode_with<'v>(
+        &self,
+        value: impl Fn(usize) -> ValueRef<'v>,
+        row: &mut RowBuffer,
+    ) -> Result<(), ExecError> {
         let layout = &self.entry.layouts().row;
-        Ok(layout.encode(&references, &mut row.key, &mut row.payload)?)
+        Ok(layout.encode_with(value, &mut row.key, &mut row.payload)?)
     }
 
     /// Error 1062 for the row that was refused.

@@ -5,12 +5,15 @@ use super::insert::TwoRows;
 use super::row::{RowMaker, now};
 use crate::context::Exec;
 use crate::error::in_table;
+use crate::frame::Frame;
 use crate::query::{BlockRun, Flow, each_row};
 use crate::{ExecError, Outcome};
 use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::UpdatePlan;
+use smallvec::SmallVec;
 use std::sync::Arc;
+use types::row::RowView;
 use types::{Value, ValueRef};
 
 /// A frame whose first columns are a row that is being changed.
@@ -81,18 +84,33 @@ pub fn changed_row<R: ChangingRow>(
     Ok(changed)
 }
 
+/// Whether every assignment sees the row as it was: no column is assigned twice, and none is read
+/// after it was assigned. Then rows need not be copied to be changed.
+fn are_independent(assignments: &[(usize, Option<Expr>)]) -> bool {
+    let mut independent = true;
+    for (number, (column, expr)) in assignments.iter().enumerate() {
+        let is_assigned = |at: usize| assignments[..number].iter().any(|(other, _)| *other == at);
+        independent &= !is_assigned(*column);
+        if let Some(expr) = expr.as_ref().filter(|_| number > 0) {
+            expr.for_each_column(&mut |at| independent &= !is_assigned(at));
+        }
+    }
+    independent
+}
+
 struct Updater<'p> {
     plan: &'p UpdatePlan,
     table: Arc<dyn Table>,
     maker: RowMaker<'p>,
-    assignments: Vec<(usize, Option<&'p Expr>)>,
     new: RowBuffer,
+    /// The new values of a row that is changed directly.
+    assigned: SmallVec<[(usize, Value); 4]>,
     matched: u64,
     changed: u64,
 }
 
 impl Updater<'_> {
-    /// Changes the row that the frame has.
+    /// Changes the row that the frame has, assignment after assignment.
     fn change(
         &mut self,
         exec: &mut Exec<'_>,
@@ -101,19 +119,83 @@ impl Updater<'_> {
     ) -> Result<(), ExecError> {
         self.matched += 1;
         exec.eval.row_number.set(self.matched);
-        if !changed_row(exec, &self.maker, &self.assignments, &mut frame)? {
+        let assignments: Vec<_> =
+            self.plan.assignments.iter().map(|(at, expr)| (*at, expr.as_ref())).collect();
+        if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             return Ok(());
         }
         self.maker.encode(&frame.row, &mut self.new)?;
-        let name = &self.maker.definition().name;
-        let updated = self.table.update(exec.transaction, old, &self.new);
-        match updated.map_err(|error| in_table(error, name))? {
-            Ok(()) => self.changed += 1,
-            Err(duplicate) => {
-                if !self.plan.ignore {
-                    return Err(self.maker.duplicate(exec, &frame.row, &duplicate).into());
+        self.write(exec, old, |column| frame.row[column].clone())
+    }
+
+    /// As [`Updater::change`] where the assignments are independent: `old` is the row of `frame`,
+    /// and only what differs from it is made.
+    fn change_directly(
+        &mut self,
+        exec: &mut Exec<'_>,
+        old: &RowBuffer,
+        frame: &Frame,
+    ) -> Result<(), ExecError> {
+        self.matched += 1;
+        exec.eval.row_number.set(self.matched);
+        let layout = &self.plan.target.0.layouts().row;
+        let view = RowView::new(layout, &old.key, &old.payload);
+        self.assigned.clear();
+        let mut changed = false;
+        for (column, expr) in &self.plan.assignments {
+            let value = match expr {
+                None => self.maker.default_value(exec, *column)?,
+                Some(expr) => {
+                    let value = expr.eval(exec.eval, frame)?;
+                    self.maker.store(exec, *column, value, &expr.result)?
                 }
+            };
+            changed |= view.get(*column) != value.as_ref();
+            self.assigned.push((*column, value));
+        }
+        if !changed {
+            return Ok(());
+        }
+        for (position, column) in self.maker.definition().columns.iter().enumerate() {
+            if column.on_update_now && !self.assigned.iter().any(|(at, _)| *at == position) {
+                self.assigned.push((position, now(exec.eval, &column.column_type)));
             }
+        }
+        let assigned = std::mem::take(&mut self.assigned);
+        let value_of = |column| match assigned.iter().find(|(at, _)| *at == column) {
+            Some((_, value)) => value.as_ref(),
+            None => view.get(column),
+        };
+        self.new.key.clone_from(&old.key);
+        self.new.payload.clone_from(&old.payload);
+        let mut patched = true;
+        for (column, value) in &assigned {
+            patched = patched && layout.patch(*column, value.as_ref(), &mut self.new.payload)?;
+        }
+        if !patched {
+            self.maker.encode_with(value_of, &mut self.new)?;
+        }
+        let written = self.write(exec, old, |column| value_of(column).to_owned());
+        self.assigned = assigned;
+        written
+    }
+
+    /// Replaces `old` by the new row; `value` gives its values for an error.
+    fn write(
+        &mut self,
+        exec: &mut Exec<'_>,
+        old: &RowBuffer,
+        value: impl Fn(usize) -> Value,
+    ) -> Result<(), ExecError> {
+        let definition = self.maker.definition();
+        let updated = self.table.update(exec.transaction, old, &self.new);
+        match updated.map_err(|error| in_table(error, &definition.name))? {
+            Ok(()) => self.changed += 1,
+            Err(duplicate) if !self.plan.ignore => {
+                let values: Vec<Value> = (0..definition.columns.len()).map(value).collect();
+                return Err(self.maker.duplicate(exec, &values, &duplicate).into());
+            }
+            Err(_) => {}
         }
         Ok(())
     }
@@ -130,9 +212,9 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
     let mut updater = Updater {
         plan,
         table: plan.target.0.handle()?,
-        maker: RowMaker::new(exec, &plan.target.0, plan.ignore)?,
-        assignments: plan.assignments.iter().map(|(at, expr)| (*at, expr.as_ref())).collect(),
+        maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
         new: RowBuffer::default(),
+        assigned: SmallVec::new(),
         matched: 0,
         changed: 0,
     };
@@ -145,12 +227,17 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
             updater.change(exec, &row, frame)?;
             exec.eval.reset_arena();
         }
-    } else {
-        let mut old = RowBuffer::default();
+    } else if are_independent(&plan.assignments) {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
-                old.clone_from(row);
-                updater.change(exec, &old, frame_of(run, columns))?;
+                updater.change_directly(exec, row, &run.frame)?;
+            }
+            Ok(Flow::Continue(()))
+        })?;
+    } else {
+        each_row(exec, &plan.select, &mut |exec, run| {
+            if let Some(row) = run.frame.row(run.steps[0].slot) {
+                updater.change(exec, row, frame_of(run, columns))?;
             }
             Ok(Flow::Continue(()))
         })?;

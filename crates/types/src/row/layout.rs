@@ -114,10 +114,22 @@ impl RowLayout {
         key: &mut Vec<u8>,
         payload: &mut Vec<u8>,
     ) -> Result<(), LayoutError> {
-        key.clear();
         self.check_count(values)?;
-        self.push_clustered_key(values, key)?;
-        self.encode_payload(values, payload)
+        self.encode_with(|column| values[column], key, payload)
+    }
+
+    /// As [`RowLayout::encode`], with the values asked for by column.
+    pub fn encode_with<'v>(
+        &self,
+        value: impl Fn(usize) -> ValueRef<'v>,
+        key: &mut Vec<u8>,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), LayoutError> {
+        key.clear();
+        for part in &self.key {
+            part.push(value(part.column), key)?;
+        }
+        self.encode_payload_with(value, payload)
     }
 
     fn check_count(&self, values: &[ValueRef<'_>]) -> Result<(), LayoutError> {
@@ -145,8 +157,16 @@ impl RowLayout {
         payload: &mut Vec<u8>,
     ) -> Result<(), LayoutError> {
         self.check_count(values)?;
+        self.encode_payload_with(|column| values[column], payload)
+    }
+
+    fn encode_payload_with<'v>(
+        &self,
+        value_of: impl Fn(usize) -> ValueRef<'v>,
+        payload: &mut Vec<u8>,
+    ) -> Result<(), LayoutError> {
         payload.clear();
-        let length = |i: usize| values[i].bytes().map_or(0, <[u8]>::len);
+        let length = |i: usize| value_of(i).bytes().map_or(0, <[u8]>::len);
         let total: usize = self.varying.iter().map(|&i| length(i)).sum();
         let wide = total > NARROW_MAX;
         let end_bytes = if wide { 4 } else { 2 };
@@ -156,11 +176,11 @@ impl RowLayout {
         payload[0] = self.schema_version | if wide { WIDE_ENDS } else { 0 };
         let mut end = 0usize;
         for (column, place) in self.places.iter().enumerate() {
-            let value = values[column];
             let null_bit = match *place {
                 Place::Key { .. } => continue,
                 Place::Fixed { null_bit, .. } | Place::Varying { null_bit, .. } => null_bit,
             };
+            let value = value_of(column);
             if value.is_null() {
                 if null_bit == NEVER {
                     return Err(LayoutError::UnexpectedNull { column });
@@ -188,6 +208,54 @@ impl RowLayout {
             }
         }
         Ok(())
+    }
+
+    /// Puts another value of a column into a payload of this layout, when no other column moves by
+    /// that; false, and the payload is as before, if the row has to be encoded anew.
+    pub fn patch(
+        &self,
+        column: usize,
+        value: ValueRef<'_>,
+        payload: &mut [u8],
+    ) -> Result<bool, LayoutError> {
+        let is_present = payload.first().is_some_and(|it| it & !WIDE_ENDS == self.schema_version);
+        if !is_present || payload.len() < self.ends_offset || self.is_in_key(column) {
+            return Ok(false);
+        }
+        match self.places.get(column) {
+            Some(&Place::Fixed { offset, codec, null_bit }) => {
+                if value.is_null() && null_bit == NEVER {
+                    return Err(LayoutError::UnexpectedNull { column });
+                }
+                let target = &mut payload[offset as usize..offset as usize + codec.width()];
+                if value.is_null() {
+                    target.fill(0);
+                } else if !codec.write_payload(value, target) {
+                    return Err(LayoutError::WrongType { column });
+                }
+                if null_bit != NEVER {
+                    let byte = &mut payload[1 + usize::from(null_bit / 8)];
+                    let bit = 1 << (null_bit % 8);
+                    *byte = if value.is_null() { *byte | bit } else { *byte & !bit };
+                }
+                Ok(true)
+            }
+            Some(&Place::Varying { index, null_bit }) => {
+                let view = RowView::new(self, &[], payload);
+                let Some(new) = value.bytes().filter(|_| !view.is_null(null_bit)) else {
+                    return Ok(false);
+                };
+                let range = view.varying_range(usize::from(index));
+                match payload.get_mut(range) {
+                    Some(present) if present.len() == new.len() => {
+                        present.copy_from_slice(new);
+                        Ok(true)
+                    }
+                    _ => Ok(false),
+                }
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Whether a column is (only) in the clustered key, so that changing it moves the row.
@@ -312,12 +380,18 @@ impl<'a> RowView<'a> {
 
     #[inline]
     fn varying(&self, index: usize) -> &'a [u8] {
+        self.payload.get(self.varying_range(index)).unwrap_or(&[])
+    }
+
+    /// Where a varying column lies in the payload.
+    #[inline]
+    fn varying_range(&self, index: usize) -> std::ops::Range<usize> {
         let wide = self.payload.first().is_some_and(|byte| byte & WIDE_ENDS != 0);
         let width = if wide { 4 } else { 2 };
         let ends = self.layout.ends_offset;
         let data = ends + width * self.layout.varying.len();
         let start = if index == 0 { 0 } else { read_end(self.payload, ends, index - 1, width) };
         let end = read_end(self.payload, ends, index, width);
-        self.payload.get(data + start..data + end).unwrap_or(&[])
+        data + start..data + end
     }
 }

@@ -204,6 +204,45 @@ fn rows_read_back_what_was_stored() {
 }
 
 #[test]
+fn a_patched_row_is_the_row_encoded_anew() {
+    let mut random = Random::new(0x0063);
+    let mut patched = 0;
+    for _ in 0..3_000 {
+        let table = random_table(&mut random);
+        let layout = RowLayout::new(&table.columns, &table.key, 7);
+        let mut row = random_row(&mut random, &table.columns);
+        let other = random_row(&mut random, &table.columns);
+        let (mut key, mut payload) = (Vec::new(), Vec::new());
+        layout.encode(&refs(&row), &mut key, &mut payload).expect("values fit their types");
+        for (column, value) in other.into_iter().enumerate() {
+            let value = match (&row[column], value) {
+                // Of the same length, as far as the length allows it.
+                (Value::Bytes(old), Value::Bytes(mut new)) if random.chance(0.5) => {
+                    new.resize(old.len(), b'x');
+                    Value::Bytes(new)
+                }
+                (_, value) => value,
+            };
+            let before = payload.clone();
+            let done = layout.patch(column, value.as_ref(), &mut payload).expect("of its type");
+            row[column] = value;
+            if done {
+                patched += 1;
+            } else {
+                assert_eq!(payload, before, "left alone");
+            }
+            let (mut expected_key, mut expected) = (Vec::new(), Vec::new());
+            layout.encode(&refs(&row), &mut expected_key, &mut expected).expect("values fit");
+            if done {
+                assert_eq!((&key, &payload), (&expected_key, &expected), "column {column}");
+            }
+            (key, payload) = (expected_key, expected);
+        }
+    }
+    assert!(patched > 3_000, "{patched} patches were tried");
+}
+
+#[test]
 fn memcmp_order_of_keys_is_the_order_of_values() {
     let mut random = Random::new(0x0061);
     for _ in 0..2_000 {
