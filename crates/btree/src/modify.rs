@@ -324,20 +324,6 @@ const FIRST_PERMIT_BYTES: usize = 1024;
 const MAX_SPLITS: usize = 1000;
 
 impl Tree {
-    /// Changes the entry of `key` under the latch of its leaf: `decide` looks at the entry and
-    /// calls at most one action of [`Change`]. It must not park and may be called again (a split,
-    /// a page miss, a larger permit), so its effects outside must be repeatable.
-    ///
-    /// `record` is only a buffer; keep one per session. Parks before the latch and after it.
-    pub fn modify(
-        &self,
-        key: &[u8],
-        record: &mut RecordBuilder,
-        decide: &mut dyn FnMut(&mut Change<'_>),
-    ) -> Result<Modified, TreeError> {
-        self.modify_near(key, record, &mut LeafHint::default(), decide)
-    }
-
     /// As [`Tree::modify`], trying the hint first and leaving the leaf found in it.
     pub fn modify_near(
         &self,

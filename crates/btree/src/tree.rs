@@ -5,6 +5,7 @@ use crate::edit::{self, Fences};
 use crate::entry::{EntryBuffer, OVERFLOW};
 use crate::error::TreeError;
 use crate::layout::{max_inline_bytes, max_key_bytes};
+use crate::modify::{Change, Modified};
 use crate::node;
 use crate::overflow::Reference;
 use crate::page_read::PageRead;
@@ -146,6 +147,20 @@ impl Tree {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Changes the entry of `key` under the latch of its leaf: `decide` looks at the entry and
+    /// calls at most one action of [`Change`]. It must not park and may be called again (a split,
+    /// a page miss, a larger permit), so its effects outside must be repeatable.
+    ///
+    /// `record` is only a buffer; keep one per session. Parks before the latch and after it.
+    pub fn modify(
+        &self,
+        key: &[u8],
+        record: &mut RecordBuilder,
+        decide: &mut dyn FnMut(&mut Change<'_>),
+    ) -> Result<Modified, TreeError> {
+        self.modify_near(key, record, &mut LeafHint::default(), decide)
     }
 
     /// Looks `key` up and copies its entry, marked as deleted or not. Latches nothing, allocates

@@ -12,7 +12,6 @@
 mod waiting;
 
 use crate::admission::{Admission, Figures};
-use crate::clock;
 use crate::fiber::{FiberSlot, FiberState};
 use crate::mailbox::{FiberId, Mailbox, Message, Signal};
 use crate::park::{Unparker, WaitClass};
@@ -78,8 +77,6 @@ pub(crate) struct Worker {
     stopping: Cell<bool>,
     turn: Cell<u32>,
     slice: Slice,
-    /// See [`crate::expect_soon`]; ticks.
-    eager_until: Cell<u64>,
 }
 
 thread_local! {
@@ -160,7 +157,6 @@ impl Worker {
             stopping: Cell::new(false),
             turn: Cell::new(0),
             slice: Slice::new(),
-            eager_until: Cell::new(0),
         }
     }
 
@@ -177,19 +173,6 @@ impl Worker {
             Twin::Real(_) => Instant::from_nanos(crate::clock::monotonic_nanos()),
             Twin::Sim(sim) => sim.now(),
         }
-    }
-
-    /// See [`crate::expect_soon`].
-    pub(crate) fn expect_soon(&self, limit: std::time::Duration) {
-        if matches!(self.twin, Twin::Real(_)) {
-            let micros = limit.as_micros() as u64;
-            self.eager_until.set(clock::ticks() + micros * clock::ticks_per_microsecond());
-        }
-    }
-
-    /// Until when this worker rather looks again than sleeps, in ticks; asked once.
-    pub(crate) fn take_eager_until(&self) -> u64 {
-        self.eager_until.replace(0)
     }
 
     // ---- fibers ----

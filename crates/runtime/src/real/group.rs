@@ -179,7 +179,7 @@ pub(crate) struct RealTwin {
     pub(crate) group: Arc<Group>,
     pub(crate) event_loop: EventLoop,
     pub(crate) connections: Connections,
-    pub(super) pace: Pace,
+    pub(crate) pace: Pace,
     random: RefCell<Random>,
 }
 

@@ -30,13 +30,21 @@ pub(crate) struct Pace {
     ticks_per_run: Cell<u64>,
     failed_spins: Cell<u32>,
     spin_micros: u64,
+    /// Until when (in ticks) the next search for work goes on in any case.
+    eager_until: Cell<u64>,
 }
 
 impl Pace {
     pub(super) fn new(spin_micros: u64) -> Self {
         // Nothing known yet: slow enough for a backlog of one to be shared.
         let ticks_per_run = Cell::new(2 * SHARE_MICROS * ticks_per_microsecond());
-        Self { ticks_per_run, failed_spins: Cell::new(0), spin_micros }
+        let (failed_spins, eager_until) = (Cell::new(0), Cell::new(0));
+        Self { ticks_per_run, failed_spins, spin_micros, eager_until }
+    }
+
+    /// See [`crate::expect_soon`].
+    pub(crate) fn expect_soon(&self, limit: std::time::Duration) {
+        self.eager_until.set(ticks() + limit.as_micros() as u64 * ticks_per_microsecond());
     }
 
     /// Whether a worker without work looks for some before it sleeps. If not, its sleep hands over
@@ -124,10 +132,14 @@ fn find_work(worker: &Worker, real: &RealTwin) -> bool {
         return true;
     }
     let failed = real.pace.failed_spins.get();
-    let eager_until = worker.take_eager_until();
-    if eager_until == 0 && !real.pace.may_spin() {
-        real.pace.failed_spins.set(failed.wrapping_add(1));
-        return false;
+    let eager_until = real.pace.eager_until.replace(0);
+    if !real.pace.may_spin() {
+        if eager_until == 0 {
+            real.pace.failed_spins.set(failed.wrapping_add(1));
+            return false;
+        }
+        // The turn has left this to the sleep that does not come now.
+        real.event_loop.poll(worker, None);
     }
     let micros = real.pace.spin_micros;
     let end = eager_until.max(ticks() + micros * ticks_per_microsecond());
