@@ -120,7 +120,11 @@ impl Sorter {
     fn sort(&mut self) {
         let bytes = &self.bytes;
         let item = |place: &Place| &bytes[place.0 as usize..place.1 as usize];
-        self.places.sort_unstable_by(|a, b| item(a).cmp(item(b)));
+        let pacer = runtime::Pacer::default();
+        self.places.sort_unstable_by(|a, b| {
+            pacer.step();
+            item(a).cmp(item(b))
+        });
     }
 
     fn new_run(&self) -> Result<RunWriter> {

@@ -39,6 +39,41 @@ pub struct Exec<'a> {
     pub is_autocommit: bool,
 }
 
+/// What a statement does, for the process list: numbers for [`CancelToken::set_phase`].
+pub mod phase {
+    /// It begins.
+    pub const INIT: u8 = 0;
+    /// Rows are read and sent.
+    pub const SENDING: u8 = 1;
+    /// Rows are sorted.
+    pub const SORTING: u8 = 2;
+    /// Rows are changed or deleted.
+    pub const UPDATING: u8 = 3;
+    /// Rows are inserted.
+    pub const INSERTING: u8 = 4;
+    /// A definition is changed.
+    pub const DEFINING: u8 = 5;
+    /// Rows are copied into a new form of their table.
+    pub const COPYING: u8 = 6;
+    /// The transaction is committed.
+    pub const COMMITTING: u8 = 7;
+
+    /// The name in the process list.
+    pub fn name(phase: u8) -> &'static str {
+        const NAMES: [&str; 8] = [
+            "Init",
+            "Sending data",
+            "Creating sort index",
+            "Updating",
+            "Update",
+            "altering table",
+            "copy to tmp table",
+            "Commit",
+        ];
+        NAMES.get(usize::from(phase)).copied().unwrap_or("Init")
+    }
+}
+
 /// Takes the rows of a result.
 pub trait RowSink {
     /// Called once, before the first row. Rows that leave before the statement has ended must

@@ -26,7 +26,7 @@ mod order;
 mod query;
 mod store;
 
-pub use context::{Exec, RowSink};
+pub use context::{Exec, RowSink, phase};
 pub use error::ExecError;
 
 use plan::physical::Plan;

@@ -121,6 +121,10 @@ pub trait Hooks: std::fmt::Debug + Send {
     fn now(&self) -> Timestamp;
     /// Waits; false if it was interrupted, an error if the statement was killed.
     fn sleep(&self, duration: Duration) -> Result<bool, SqlError>;
+    /// A long computation lets others run; an error if the statement was killed.
+    fn breathe(&self) -> Result<(), SqlError> {
+        Ok(())
+    }
 }
 
 /// A world in which time stands still at the statement's start.

@@ -125,6 +125,7 @@ pub(crate) struct Figures {
     pub(crate) polls: Figure,
     pub(crate) stolen: Figure,
     pub(crate) parks: [Figure; WaitClass::COUNT],
+    pub(crate) statement_waits: [Figure; WaitClass::COUNT],
 }
 
 /// The gate of one worker. See the head of the file.
@@ -171,7 +172,8 @@ impl Admission {
 
     /// A statement that has its slot begins to wait.
     #[inline]
-    pub(crate) fn pause(&self) {
+    pub(crate) fn pause(&self, class: WaitClass) {
+        self.figures.statement_waits[class as usize].add(1);
         self.figures.active.subtract(1);
     }
 
@@ -198,6 +200,8 @@ pub struct WorkerFigures {
     pub statements: u64,
     /// Those of them that do not wait.
     pub active: u64,
+    /// It has nothing to do and sleeps.
+    pub is_asleep: bool,
     /// Stacks without a fiber.
     pub idle_stacks: u64,
     /// Connections that wait for their turn.
@@ -228,6 +232,7 @@ impl WorkerFigures {
             connections: figures.connections.get(),
             statements: figures.statements.get(),
             active: figures.active.get(),
+            is_asleep: false,
             idle_stacks: figures.idle_stacks.get(),
             queued: 0,
             is_stalled: false,
@@ -283,7 +288,7 @@ mod tests {
         assert!(gate.is_open(&settings, false, 1));
         gate.begin(1);
         assert!(!gate.is_open(&settings, false, 1), "two slots for one of two workers");
-        gate.pause();
+        gate.pause(WaitClass::RowLock);
         assert!(gate.is_open(&settings, false, 1));
         gate.begin(1);
         gate.resume();

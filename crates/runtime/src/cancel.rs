@@ -127,6 +127,11 @@ pub fn with_cancel<T>(token: &CancelToken, f: impl FnOnce() -> T) -> T {
     f()
 }
 
+/// Whether the current fiber runs under a token that is cancelled.
+pub fn is_current_cancelled() -> bool {
+    worker::current().is_current_cancelled()
+}
+
 /// The current fiber's token, if it runs under one.
 pub fn current_cancel_token() -> Option<CancelToken> {
     worker::current().cancel_token()

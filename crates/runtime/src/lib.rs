@@ -50,7 +50,9 @@ mod timer;
 mod worker;
 
 pub use admission::{AdmissionSettings, QueuedConnection, WorkerFigures};
-pub use cancel::{CancelReason, CancelToken, current_cancel_token, with_cancel};
+pub use cancel::{
+    CancelReason, CancelToken, current_cancel_token, is_current_cancelled, with_cancel,
+};
 pub use clock::Instant;
 pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
@@ -128,6 +130,30 @@ pub fn yield_now() {
 #[inline]
 pub fn yield_if_due() {
     worker::current().yield_if_due();
+}
+
+/// Yields now and then in loops whose steps are shorter than the look at the scheduler, such as
+/// the comparisons of a sort.
+#[derive(Debug, Default)]
+pub struct Pacer {
+    steps: std::cell::Cell<u32>,
+}
+
+/// Steps of a [`Pacer`] between two looks.
+const PACER_STEPS: u32 = 64;
+
+impl Pacer {
+    /// One step; every 64th is a [`yield_if_due`].
+    #[inline]
+    pub fn step(&self) {
+        let steps = self.steps.get() + 1;
+        if steps < PACER_STEPS {
+            self.steps.set(steps);
+            return;
+        }
+        self.steps.set(0);
+        yield_if_due();
+    }
 }
 
 /// Parks for this time; earlier only when the fiber is cancelled (`Cancelled`).
@@ -211,6 +237,16 @@ pub fn queued_connections() -> Vec<QueuedConnection> {
         Twin::Real(real) => real.group.queued_connections(),
         Twin::Sim(_) => Vec::new(),
     }
+}
+
+/// Waits of statements of this runtime, by class.
+pub fn statement_wait_counts() -> Vec<(WaitClass, u64)> {
+    let worker = worker::current();
+    let count = |class: WaitClass| match &worker.twin {
+        Twin::Real(real) => real.group.statement_waits(class),
+        Twin::Sim(_) => 0,
+    };
+    WaitClass::ALL.into_iter().map(|class| (class, count(class))).collect()
 }
 
 /// Parks since the process began, by class.

@@ -155,6 +155,11 @@ impl Mailbox {
         self.bell.wait();
     }
 
+    /// Whether the owner sleeps; may be out of date.
+    pub(crate) fn is_sleeping(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed)
+    }
+
     /// The owner is awake again.
     pub(crate) fn end_sleep(&self) {
         self.sleeping.swap(false, Ordering::SeqCst);

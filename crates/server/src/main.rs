@@ -10,7 +10,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn main() {
     let arguments: Vec<String> =
         std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
-    let runtime = match Runtime::start(config()) {
+    let runtime = match Runtime::start(config(&arguments)) {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("gannet: [ERROR] the runtime cannot start: {error}");
@@ -24,11 +24,14 @@ fn main() {
 
 /// How the runtime is set up. The environment can say otherwise, for measurements: valgrind waits
 /// for ever in `io_uring_enter`, and an instruction count must not contain idle loops.
-fn config() -> Config {
+fn config(arguments: &[String]) -> Config {
     let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
-    let mut config = Config { handle_signals: true, ..Config::default() };
+    let mut config = Config { handle_signals: true, reserved_worker: true, ..Config::default() };
     if std::env::var("GANNET_RING").is_ok_and(|value| value == "fallback") {
         config.ring = Ring::Fallback;
+    }
+    if let Some(workers) = server::options::thread_pool_size(arguments) {
+        config.workers = workers;
     }
     if let Some(workers) = number("GANNET_WORKERS") {
         config.workers = workers as usize;

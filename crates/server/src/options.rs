@@ -179,6 +179,18 @@ fn named_value(arguments: &[String], wanted: &str) -> Option<String> {
     }
 }
 
+/// Most workers that `--thread-pool-size` starts.
+const WORKERS_MAX: usize = 1024;
+
+/// `--thread-pool-size` of the command line, which is needed before anything can be read: the
+/// workers to start. In an option file it is too late.
+pub fn thread_pool_size(arguments: &[String]) -> Option<usize> {
+    let value = ["thread-pool-size", "thread_pool_size"]
+        .into_iter()
+        .find_map(|name| named_value(arguments, name));
+    value?.parse().ok().map(|count: usize| count.clamp(1, WORKERS_MAX))
+}
+
 /// Options that are not variables.
 const PLAIN: &[&str] = &[
     "config",

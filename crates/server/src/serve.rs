@@ -13,7 +13,7 @@ use runtime::net::{Address, Listener, ServeHandle};
 use runtime::sync::Event;
 use runtime::{WaitClass, fs};
 use session::variables::{GlobalVariables, VariableValue};
-use session::{ClientConnection, ServerState};
+use session::{ClientConnection, DESCRIPTORS_FOR_FILES, Door, ServerState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -84,6 +84,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     let opened = crate::engine_start::open(&options.data_directory, &globals, surroundings)?;
     let catalog = Catalog::open(opened.engine())?;
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
+    state.apply_admission();
     state.watch_clients();
     let stop = Arc::new(Event::default());
     let event = stop.clone();
@@ -113,11 +114,14 @@ fn globals(options: &ServeOptions) -> GlobalVariables {
     globals.set_known("datadir", text(&format!("{}/", options.data_directory)));
     globals.set_known("port", VariableValue::Unsigned(u64::from(options.port)));
     globals.set_known("version_compile_machine", text(std::env::consts::ARCH));
+    let workers = runtime::worker_count() as u64;
+    globals.set_known("thread_pool_size", VariableValue::Unsigned(workers));
+    if globals.value("thread_handling").show() != "pool-of-threads" {
+        globals.set_known("thread_handling", text("pool-of-threads"));
+        log::warning("thread_handling is always pool-of-threads");
+    }
     globals
 }
-
-/// Descriptors kept for files and listeners.
-const DESCRIPTORS_FOR_FILES: u64 = 256;
 
 /// Every connection needs a descriptor: the process takes as many as it may have, and says so if
 /// `max_connections` asks for more.
@@ -169,11 +173,36 @@ fn listen(
         let listener = Listener::bind_with(address.clone(), back_log).map_err(refused)?;
         let state = state.clone();
         listeners.push(runtime::net::serve(listener, move |peer, handle| {
-            Box::new(ClientConnection::new(state.clone(), peer, handle))
+            Box::new(ClientConnection::new(state.clone(), peer, handle, Door::Main))
         }));
     }
+    listeners.extend(listen_extra(options, state, back_log)?);
     if let Some(Address::Tcp(address)) = listeners.iter().map(ServeHandle::address).next() {
         state.globals.set_known("port", VariableValue::Unsigned(u64::from(address.port())));
+    }
+    Ok(listeners)
+}
+
+/// `extra_port`: a way in that no limit and no busy worker closes, on the reserved worker.
+fn listen_extra(
+    options: &ServeOptions,
+    state: &Arc<ServerState>,
+    back_log: u32,
+) -> Result<Vec<ServeHandle>, ServeError> {
+    let port = state.globals.value("extra_port").number() as u16;
+    if port == 0 || options.skip_networking {
+        return Ok(Vec::new());
+    }
+    let mut listeners = Vec::new();
+    for mut address in tcp_addresses(options)? {
+        address.set_port(port);
+        let address = Address::Tcp(address);
+        let refused = |error| ServeError::Listen { address: address.clone(), error };
+        let listener = Listener::bind_with(address.clone(), back_log).map_err(refused)?;
+        let state = state.clone();
+        listeners.push(runtime::net::serve_reserved(listener, move |peer, handle| {
+            Box::new(ClientConnection::new(state.clone(), peer, handle, Door::Extra))
+        }));
     }
     Ok(listeners)
 }

@@ -11,8 +11,9 @@
 
 use crate::answer::Outlet;
 use crate::login::{Login, Step};
-use crate::process::Process;
-use crate::status::{ABORTED_CLIENTS, ABORTED_CONNECTS, StatusCounter};
+use crate::process::{Door, Process};
+use crate::settings::Priority;
+use crate::status::{ABORTED_CLIENTS, ABORTED_CONNECTS, REFUSED_CONNECTIONS, StatusCounter};
 use crate::{Identity, ServerState, Session};
 use runtime::net::{Connection, Next, Peer, Stream, StreamHandle};
 use runtime::{CancelReason, Instant, catch_panic, with_cancel};
@@ -55,11 +56,14 @@ impl Outlet for Stream {
 }
 
 impl ClientConnection {
-    /// A connection that was just accepted.
-    pub fn new(server: Arc<ServerState>, peer: &Peer, handle: StreamHandle) -> Self {
-        let (process, count) = server.processes.connect(&crate::login::process_host(peer));
+    /// A connection that was just accepted through a door.
+    pub fn new(server: Arc<ServerState>, peer: &Peer, handle: StreamHandle, door: Door) -> Self {
+        let (process, count) = server.processes.connect(&crate::login::process_host(peer), door);
         process.set_handle(handle);
-        let limit = server.globals.value("max_connections").number() as usize;
+        let refused = count > server.connection_limit(door).saturating_add(1);
+        if !refused {
+            server.processes.admitted();
+        }
         Self {
             identity: crate::login::identity(peer),
             state: State::New,
@@ -67,7 +71,7 @@ impl ClientConnection {
             sequence: 0,
             out: OutputBuffer::new(),
             connected: runtime::now(),
-            refused: count > limit + 1,
+            refused,
             process,
             server,
         }
@@ -81,6 +85,7 @@ impl ClientConnection {
             };
             response::login_error(&mut self.out, code, text);
             ABORTED_CONNECTS.add(1);
+            REFUSED_CONNECTIONS.add(u64::from(self.refused));
             // The client may be gone already; it is closed either way.
             let _sent = stream.write_all(self.out.bytes());
             return Next::Close;
@@ -262,6 +267,21 @@ impl Connection for ClientConnection {
             State::LoggingIn(_) => self.log_in(stream),
             _ => self.serve(stream),
         }
+    }
+
+    fn is_urgent(&self) -> bool {
+        match &self.state {
+            State::Ready { session, .. } => match session.settings.priority {
+                Priority::High => true,
+                Priority::Low => false,
+                Priority::Auto => session.transaction.is_open(),
+            },
+            _ => false,
+        }
+    }
+
+    fn id(&self) -> u64 {
+        u64::from(self.process.id())
     }
 }
 

@@ -14,6 +14,7 @@
 //!    `catalog::engine_error`.
 
 mod access;
+mod account_connections;
 mod accounts;
 mod admin;
 mod answer;
@@ -37,8 +38,8 @@ pub mod variables;
 
 pub use answer::{Outlet, Protocol};
 pub use connection::ClientConnection;
-pub use process::{Process, ProcessInfo, ProcessList};
-pub use server_state::{ServerState, version_text};
+pub use process::{Door, Process, ProcessInfo, ProcessList};
+pub use server_state::{DESCRIPTORS_FOR_FILES, ServerState, version_text};
 pub use session::{Identity, Session};
 
 pub(crate) use prepared::PreparedStatements;

@@ -6,7 +6,7 @@
 //! 2. An unknown user and a wrong password are answered alike.
 //! 3. An account without a password is open to the loopback and the socket only.
 
-use crate::process::Process;
+use crate::process::{Door, Process};
 use crate::{Identity, ServerState, Session};
 use catalog::{Authentication, Privilege, UserPrivileges};
 use runtime::net::{Address, Peer};
@@ -161,10 +161,12 @@ impl Login {
         let mut identity = identity.clone();
         identity.user = pending.user;
         let user = authenticate(server, &identity, &self.scramble, proof)?;
-        check_room(server, &user)?;
+        check_room(server, process, &user)?;
+        let account_slot = server.take_account_slot(&user)?;
         process.set_user(&identity.user);
         let mut session =
             Session::new(server.clone(), process.clone(), identity, user, pending.capabilities);
+        session.account_slot = Some(account_slot);
         session.set_login_collation(pending.collation);
         if !pending.database.is_empty() {
             session.use_database(&pending.database)?;
@@ -205,11 +207,19 @@ pub(crate) fn authenticate(
 }
 
 /// The slot above `max_connections` is for administrators (1040).
-fn check_room(server: &ServerState, user: &UserPrivileges) -> Result<(), SqlError> {
-    let limit = server.globals.value("max_connections").number() as usize;
+fn check_room(
+    server: &ServerState,
+    process: &Process,
+    user: &UserPrivileges,
+) -> Result<(), SqlError> {
+    if process.door() == Door::Extra {
+        return Ok(());
+    }
+    let limit = server.connection_limit(Door::Main);
     let privileged =
         user.global.has(Privilege::Super) || user.global.has(Privilege::ConnectionAdmin);
-    if server.processes.count() > limit && !privileged {
+    if server.processes.count_through(Door::Main) > limit && !privileged {
+        crate::status::REFUSED_CONNECTIONS.add(1);
         return Err(SqlError::new(&codes::CON_COUNT_ERROR, &[]));
     }
     Ok(())
@@ -226,6 +236,8 @@ impl Session {
         identity.user = String::from_utf8_lossy(request.user).into_owned();
         self.closing = true;
         let user = authenticate(&self.server, &identity, scramble, request.proof)?;
+        self.account_slot = None;
+        self.account_slot = Some(self.server.take_account_slot(&user)?);
         self.identity = identity;
         self.user = user;
         self.reset()?;

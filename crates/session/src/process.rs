@@ -10,11 +10,20 @@
 
 use runtime::net::StreamHandle;
 use runtime::sync::Mutex;
-use runtime::{CancelReason, CancelToken, Instant};
+use runtime::{CancelReason, CancelToken, Instant, WaitClass};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+
+/// Which listener a connection came through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Door {
+    /// The port and the socket.
+    Main,
+    /// `extra_port`.
+    Extra,
+}
 
 /// Statement text kept for SHOW PROCESSLIST, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
@@ -45,9 +54,28 @@ pub struct ProcessInfo {
     pub query_id: u64,
 }
 
+/// What a statement that waits is said to do.
+fn state_of_wait(class: WaitClass) -> &'static str {
+    match class {
+        WaitClass::RowLock => "Waiting for row lock",
+        WaitClass::MetadataLock => "Waiting for table metadata lock",
+        WaitClass::LogDurable | WaitClass::FileSync => "Waiting for log sync",
+        WaitClass::LogSpace => "Waiting for log space",
+        WaitClass::PageRead | WaitClass::FileRead => "Waiting for page read",
+        WaitClass::FreeFrame => "Waiting for free page",
+        WaitClass::FileWrite => "Waiting for file write",
+        WaitClass::Network => "Writing to net",
+        WaitClass::Sleep => "User sleep",
+        WaitClass::Admission => "Waiting in queue",
+        WaitClass::Join | WaitClass::Helper => "Waiting for background work",
+        WaitClass::Other | WaitClass::FiberMutex | WaitClass::Idle => "Waiting",
+    }
+}
+
 /// One connection.
 pub struct Process {
     id: u32,
+    door: Door,
     cancel: CancelToken,
     info: Mutex<ProcessInfo>,
     running: AtomicBool,
@@ -67,7 +95,19 @@ impl Process {
 
     /// A copy of what it does.
     pub fn info(&self) -> ProcessInfo {
-        self.info.lock().clone()
+        let mut info = self.info.lock().clone();
+        if self.is_running() && !info.query.is_empty() {
+            info.state = match self.cancel.wait_class() {
+                Some(class) => state_of_wait(class),
+                None => exec::phase::name(self.cancel.phase()),
+            };
+        }
+        info
+    }
+
+    /// Which listener it came through.
+    pub fn door(&self) -> Door {
+        self.door
     }
 
     /// Who it is, once logged in.
@@ -90,7 +130,8 @@ impl Process {
         let mut info = self.info.lock();
         info.command = command;
         info.since = runtime::now();
-        info.state = if query.is_empty() { "" } else { "Init" };
+        info.state = "";
+        self.cancel.set_phase(exec::phase::INIT);
         info.query.clear();
         info.query.extend_from_slice(&query[..query.len().min(QUERY_BYTES_MAX)]);
         info.query_id = query_id;
@@ -151,12 +192,16 @@ pub struct ProcessList {
     last_id: AtomicU32,
     last_query_id: AtomicU64,
     most: AtomicU64,
+    most_since_micros: AtomicI64,
+    main: AtomicUsize,
+    extra: AtomicUsize,
     processes: Mutex<BTreeMap<u32, Arc<Process>>>,
 }
 
 impl ProcessList {
-    /// A new connection from `host`. Returns it with the number of connections there are now.
-    pub fn connect(&self, host: &str) -> (Arc<Process>, usize) {
+    /// A new connection from `host`. Returns it with the number of connections that came through
+    /// the same door and are there now.
+    pub fn connect(&self, host: &str, door: Door) -> (Arc<Process>, usize) {
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let info = ProcessInfo {
             id,
@@ -171,6 +216,7 @@ impl ProcessList {
         };
         let process = Arc::new(Process {
             id,
+            door,
             cancel: CancelToken::new(),
             info: Mutex::new(info),
             running: AtomicBool::new(false),
@@ -178,14 +224,36 @@ impl ProcessList {
         });
         let mut processes = self.processes.lock();
         processes.insert(id, process.clone());
-        let count = processes.len();
-        self.most.fetch_max(count as u64, Ordering::Relaxed);
+        drop(processes);
+        let count = self.through(door).fetch_add(1, Ordering::Relaxed) + 1;
         (process, count)
+    }
+
+    /// A connection that came is not refused: it counts for the most at one time.
+    pub fn admitted(&self) {
+        let all = (self.count_through(Door::Main) + self.count_through(Door::Extra)) as u64;
+        if self.most.fetch_max(all, Ordering::Relaxed) < all {
+            self.most_since_micros.store(runtime::wall_clock_micros(), Ordering::Relaxed);
+        }
+    }
+
+    fn through(&self, door: Door) -> &AtomicUsize {
+        match door {
+            Door::Main => &self.main,
+            Door::Extra => &self.extra,
+        }
+    }
+
+    /// How many came through this door and are there.
+    pub fn count_through(&self, door: Door) -> usize {
+        self.through(door).load(Ordering::Relaxed)
     }
 
     /// The connection is gone.
     pub fn disconnect(&self, id: u32) {
-        self.processes.lock().remove(&id);
+        if let Some(process) = self.processes.lock().remove(&id) {
+            self.through(process.door).fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// A connection by id.
@@ -217,6 +285,11 @@ impl ProcessList {
     /// The most at one time.
     pub fn most(&self) -> u64 {
         self.most.load(Ordering::Relaxed)
+    }
+
+    /// When there were the most, in microseconds since 1970.
+    pub fn most_since_micros(&self) -> i64 {
+        self.most_since_micros.load(Ordering::Relaxed)
     }
 
     /// A number for a new statement.

@@ -1,12 +1,13 @@
 //! What all sessions share.
 
+use crate::account_connections::AccountConnections;
 use crate::plan_cache::PlanCache;
-use crate::process::ProcessList;
+use crate::process::{Door, ProcessList};
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
 use catalog::Catalog;
-use runtime::Instant;
 use runtime::sync::Mutex;
+use runtime::{AdmissionSettings, Instant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,9 +28,15 @@ pub struct ServerState {
     /// Prepared statements of all sessions.
     pub(crate) prepared_count: AtomicU64,
     pub(crate) plan_cache: PlanCache,
+    pub(crate) account_connections: AccountConnections,
+    /// Connections that the process has descriptors for.
+    connections_possible: usize,
     stopping: AtomicBool,
     on_shutdown: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
+
+/// Descriptors kept for files and listeners; what is above serves connections.
+pub const DESCRIPTORS_FOR_FILES: u64 = 256;
 
 /// How often running statements are looked at for clients that went away.
 const CLIENT_WATCH_PERIOD: Duration = Duration::from_millis(200);
@@ -46,6 +53,11 @@ impl ServerState {
     pub fn new(catalog: Arc<Catalog>, globals: GlobalVariables, memory_bytes: u64) -> Arc<Self> {
         let version = version_text();
         globals.set_known("version", VariableValue::text(&version));
+        let descriptors = globals.value("open_files_limit").number();
+        let connections_possible = match descriptors {
+            0 => usize::MAX,
+            limit => limit.saturating_sub(DESCRIPTORS_FOR_FILES).max(1) as usize,
+        };
         Arc::new(Self {
             catalog,
             globals,
@@ -55,9 +67,33 @@ impl ServerState {
             started: runtime::now(),
             prepared_count: AtomicU64::new(0),
             plan_cache: PlanCache::default(),
+            account_connections: AccountConnections::default(),
+            connections_possible,
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
         })
+    }
+
+    /// How many connections may come through a door, and one more: on the main one it is for
+    /// administrators.
+    pub(crate) fn connection_limit(&self, door: Door) -> usize {
+        let number = |name| self.globals.value(name).number() as usize;
+        match door {
+            // Without descriptors left nobody would even get an error.
+            Door::Main => number("max_connections").min(self.connections_possible),
+            Door::Extra => number("extra_max_connections"),
+        }
+    }
+
+    /// The thread_pool_* variables: what they mean here is in COMPAT.md.
+    pub fn apply_admission(&self) {
+        let number = |name| self.globals.value(name).number();
+        runtime::set_admission(&AdmissionSettings {
+            statements_max: u32::try_from(number("thread_pool_max_threads")).unwrap_or(u32::MAX),
+            stall_limit: Duration::from_millis(number("thread_pool_stall_limit")),
+            kick_up: Duration::from_millis(number("thread_pool_prio_kickup_timer")),
+            exact_times: self.globals.value("thread_pool_exact_stats").is_on(),
+        });
     }
 
     /// Seconds since the start.

@@ -1,5 +1,6 @@
 //! A session: what a connection is between and during its commands.
 
+use crate::account_connections::AccountSlot;
 use crate::plan_cache::Lookup;
 use crate::process::Process;
 use crate::settings::Settings;
@@ -50,6 +51,8 @@ pub struct Session {
     pub(crate) memory: Arc<MemoryAccount>,
     pub(crate) out: OutputBuffer,
     pub(crate) capabilities: u64,
+    /// Counts this connection as one of its account's.
+    pub(crate) account_slot: Option<AccountSlot>,
     /// Changes of state to be told in the next OK packet.
     pub(crate) changes: Vec<u8>,
     /// Another result of the same command follows.
@@ -75,6 +78,14 @@ impl Hooks for WorldHooks {
         match runtime::sleep(duration) {
             runtime::Wake::Cancelled => Err(SqlError::new(&types::codes::QUERY_INTERRUPTED, &[])),
             runtime::Wake::TimedOut | runtime::Wake::Unparked => Ok(true),
+        }
+    }
+
+    fn breathe(&self) -> Result<(), SqlError> {
+        runtime::yield_if_due();
+        match runtime::is_current_cancelled() {
+            true => Err(SqlError::new(&types::codes::QUERY_INTERRUPTED, &[])),
+            false => Ok(()),
         }
     }
 }
@@ -116,6 +127,7 @@ impl Session {
             memory,
             out: OutputBuffer::new(),
             capabilities,
+            account_slot: None,
             changes: Vec::new(),
             more_results: false,
             fixed_time: None,

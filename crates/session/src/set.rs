@@ -123,7 +123,10 @@ impl Session {
         }
         if global {
             self.require_global(Privilege::Super)?;
-        } else if matches!(name, "max_allowed_packet" | "net_buffer_length") {
+        } else if matches!(
+            name,
+            "max_allowed_packet" | "net_buffer_length" | "max_user_connections"
+        ) {
             let arguments: [&dyn std::fmt::Display; 3] = [&"SESSION", &name, &"GLOBAL"];
             return Err(SqlError::new(&codes::VARIABLE_IS_READONLY, &arguments));
         }
@@ -161,7 +164,15 @@ impl Session {
     fn assign(&mut self, assignment: Assignment) -> Result<(), SqlError> {
         match assignment {
             Assignment::Global(definition, value) => {
+                let value = match definition.name {
+                    // The workers are there from the start to the end.
+                    "thread_pool_size" => self.present_workers(&value),
+                    _ => value,
+                };
                 self.server.globals.set(definition, value);
+                if definition.name.starts_with("thread_pool_") {
+                    self.server.apply_admission();
+                }
                 Ok(())
             }
             Assignment::Session(definition, value) => self.assign_session(definition, value),
@@ -181,6 +192,16 @@ impl Session {
             }
             Assignment::Password(item) => self.set_password(&item),
         }
+    }
+
+    fn present_workers(&mut self, wanted: &VariableValue) -> VariableValue {
+        let workers = VariableValue::Unsigned(runtime::worker_count() as u64);
+        if *wanted != workers {
+            let shown = wanted.show();
+            let arguments: [&dyn std::fmt::Display; 2] = [&"thread_pool_size", &shown];
+            self.eval.push_warning(Warning::new(&codes::TRUNCATED_WRONG_VALUE, &arguments));
+        }
+        workers
     }
 
     fn set_text(&mut self, name: &'static str, value: &str) {

@@ -45,6 +45,19 @@ pub struct Settings {
     pub auto_increment_offset: u64,
     /// session_track_schema.
     pub track_schema: bool,
+    /// thread_pool_priority.
+    pub priority: Priority,
+}
+
+/// Which statements go first when there are more than the workers can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// All of this session.
+    High,
+    /// None of this session.
+    Low,
+    /// Those within open transactions, since others may wait for their locks.
+    Auto,
 }
 
 impl Settings {
@@ -82,6 +95,11 @@ impl Settings {
             auto_increment_increment: number("auto_increment_increment").max(1),
             auto_increment_offset: number("auto_increment_offset").max(1),
             track_schema: on("session_track_schema"),
+            priority: match text("thread_pool_priority").as_str() {
+                "high" => Priority::High,
+                "low" => Priority::Low,
+                _ => Priority::Auto,
+            },
         }
     }
 

@@ -10,7 +10,7 @@ use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
 use crate::status::{StatusCounter, statement_counter};
 use crate::system_variables::session_view;
-use exec::{ExecError, Outcome};
+use exec::{ExecError, Outcome, phase};
 use runtime::CancelReason;
 use std::sync::Arc;
 use syntax::ParseError;
@@ -276,6 +276,7 @@ impl Session {
         outlet: &mut dyn Outlet,
         planned: &mut Option<Arc<SessionPlan>>,
     ) -> Result<Answer, Failure> {
+        self.process.cancel_token().set_phase(phase_of(statement));
         match statement {
             Statement::Query(_) => self.run_planned(statement, run, outlet, planned),
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
@@ -416,6 +417,20 @@ impl Session {
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);
         Ok(if begun { Answer::Rows(outcome) } else { Answer::Done(outcome) })
+    }
+}
+
+/// What a statement does first, for the process list.
+fn phase_of(statement: &Statement) -> u8 {
+    match statement {
+        Statement::Query(_) => phase::SENDING,
+        Statement::Insert(_) => phase::INSERTING,
+        Statement::Update(_) | Statement::Delete(_) => phase::UPDATING,
+        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => {
+            phase::DEFINING
+        }
+        Statement::Commit(_) => phase::COMMITTING,
+        _ => phase::INIT,
     }
 }
 

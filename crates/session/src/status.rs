@@ -97,6 +97,10 @@ pub(crate) static ABORTED_CONNECTS: Counter =
 pub(crate) static ABORTED_CLIENTS: Counter =
     Counter::new("aborted_clients", "connections that ended without a farewell");
 
+/// Connections refused because there were too many.
+pub(crate) static REFUSED_CONNECTIONS: Counter =
+    Counter::new("refused_connections", "connections above max_connections");
+
 /// A session's counters. Every addition is also made to the server's.
 #[derive(Clone)]
 pub struct SessionStatus {

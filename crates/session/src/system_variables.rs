@@ -8,6 +8,7 @@ use catalog::information_schema::{Process, SessionTables};
 use catalog::{Privilege, UserPrivileges};
 use expr::ResultType;
 use plan::SystemVariables;
+use std::collections::HashSet;
 use syntax::ast::{SystemVariable, VariableScope};
 use types::{SqlError, Timestamp, Value, codes};
 
@@ -50,7 +51,15 @@ pub(crate) use session_view;
 impl SessionTables for SessionView<'_> {
     fn processes(&self) -> Vec<Process> {
         let all = self.user.global.has(Privilege::Process);
-        let infos = self.server.processes.all().into_iter().map(|process| process.info());
+        let queued: HashSet<u64> =
+            runtime::queued_connections().iter().map(|waiting| waiting.id).collect();
+        let infos = self.server.processes.all().into_iter().map(|process| {
+            let mut info = process.info();
+            if queued.contains(&u64::from(info.id)) && !process.is_running() {
+                info.state = "Waiting in queue";
+            }
+            info
+        });
         let visible = infos.filter(|info| all || info.user == self.user.account.user);
         visible.map(process_row).collect()
     }
@@ -73,22 +82,45 @@ impl SessionTables for SessionView<'_> {
             self.status.session().for_each(|(name, value)| add(name, value));
         }
         server_status(self.server).into_iter().for_each(|(name, value)| add(name, value));
+        worker_status().into_iter().for_each(|(name, value)| add(name, value));
         for (name, value) in self.server.catalog.engine().status() {
             add(name, value);
         }
+        let since = Timestamp(self.server.processes.most_since_micros());
+        let since = types::TimeZone::default().to_local(since).to_string();
+        pairs.push(("Max_used_connections_time".to_owned(), since));
         pairs.sort_by(|a, b| a.0.cmp(&b.0));
         pairs.dedup_by(|a, b| a.0 == b.0);
         pairs
     }
 }
 
-fn server_status(server: &ServerState) -> [(&'static str, u64); 12] {
+/// What the workers say.
+fn worker_status() -> [(&'static str, u64); 3] {
+    let workers = runtime::worker_figures();
+    let count = |wanted: fn(&runtime::WorkerFigures) -> bool| {
+        workers.iter().filter(|worker| wanted(worker)).count() as u64
+    };
+    [
+        ("Threadpool_idle_threads", count(|worker| worker.is_asleep)),
+        ("Threadpool_threads", count(|_| true)),
+        ("Threads_created", count(|_| true)),
+    ]
+}
+
+fn server_status(server: &ServerState) -> [(&'static str, u64); 17] {
     let tables: usize = server.catalog.schemas().iter().map(|s| s.tables().count()).sum();
     let prepared = server.prepared_count.load(std::sync::atomic::Ordering::Relaxed);
     let connected = server.processes.count() as u64;
     [
         ("Aborted_clients", status::ABORTED_CLIENTS.value()),
         ("Aborted_connects", status::ABORTED_CONNECTS.value()),
+        ("Connection_errors_accept", 0),
+        ("Connection_errors_internal", 0),
+        ("Connection_errors_max_connections", status::REFUSED_CONNECTIONS.value()),
+        ("Connection_errors_peer_address", 0),
+        ("Connection_errors_select", 0),
+        ("Connection_errors_tcpwrap", 0),
         ("Connections", server.processes.connections()),
         ("Max_used_connections", server.processes.most()),
         ("Memory_used", server.memory.used_bytes()),
@@ -96,7 +128,6 @@ fn server_status(server: &ServerState) -> [(&'static str, u64); 12] {
         ("Prepared_stmt_count", prepared),
         ("Threads_cached", 0),
         ("Threads_connected", connected),
-        ("Threads_created", runtime::worker_count() as u64),
         ("Threads_running", server.processes.running() as u64),
         ("Uptime", server.uptime_seconds()),
     ]

@@ -39,7 +39,7 @@ fn start_server() -> (Address, Arc<ServerState>) {
     let address = listener.address().clone();
     let server = state.clone();
     runtime::net::serve(listener, move |peer, handle| {
-        Box::new(ClientConnection::new(server.clone(), peer, handle))
+        Box::new(ClientConnection::new(server.clone(), peer, handle, session::Door::Main))
     });
     (address, state)
 }

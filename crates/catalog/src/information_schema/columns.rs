@@ -184,6 +184,42 @@ pub(super) const PROCESSLIST: &[VirtualColumn] = &[
     required("TID", BigInt(4)),
 ];
 
+pub(super) const THREAD_POOL_GROUPS: &[VirtualColumn] = &[
+    required("GROUP_ID", Int(6)),
+    required("CONNECTIONS", Int(6)),
+    required("THREADS", Int(6)),
+    required("ACTIVE_THREADS", Int(6)),
+    required("STANDBY_THREADS", Int(6)),
+    required("QUEUE_LENGTH", Int(6)),
+    required("HAS_LISTENER", TinyInt(1)),
+    required("IS_STALLED", TinyInt(1)),
+];
+
+pub(super) const THREAD_POOL_QUEUES: &[VirtualColumn] = &[
+    required("GROUP_ID", Int(6)),
+    required("POSITION", Int(6)),
+    required("PRIORITY", Int(1)),
+    optional("CONNECTION_ID", BigIntUnsigned(19)),
+    required("QUEUEING_TIME_MICROSECONDS", BigInt(19)),
+];
+
+pub(super) const THREAD_POOL_STATS: &[VirtualColumn] = &[
+    required("GROUP_ID", Int(6)),
+    required("THREAD_CREATIONS", BigInt(19)),
+    required("THREAD_CREATIONS_DUE_TO_STALL", BigInt(19)),
+    required("WAKES", BigInt(19)),
+    required("WAKES_DUE_TO_STALL", BigInt(19)),
+    required("THROTTLES", BigInt(19)),
+    required("STALLS", BigInt(19)),
+    required("POLLS_BY_LISTENER", BigInt(19)),
+    required("POLLS_BY_WORKER", BigInt(19)),
+    required("DEQUEUES_BY_LISTENER", BigInt(19)),
+    required("DEQUEUES_BY_WORKER", BigInt(19)),
+];
+
+pub(super) const THREAD_POOL_WAITS: &[VirtualColumn] =
+    &[required("REASON", Varchar(16)), required("COUNT", BigInt(19))];
+
 pub(super) const REFERENTIAL_CONSTRAINTS: &[VirtualColumn] = &[
     required("CONSTRAINT_CATALOG", Varchar(512)),
     required("CONSTRAINT_SCHEMA", Varchar(64)),

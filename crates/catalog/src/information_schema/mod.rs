@@ -8,6 +8,7 @@
 mod columns;
 mod rows;
 mod session_rows;
+mod thread_pool;
 
 use crate::{Catalog, Result, UserPrivileges};
 use types::{CollationId, ColumnType, TypeKind, Value};
@@ -179,6 +180,10 @@ tables! {
     STATISTICS => rows::statistics;
     TABLES => rows::tables;
     TABLE_CONSTRAINTS => rows::table_constraints;
+    THREAD_POOL_GROUPS => thread_pool::groups;
+    THREAD_POOL_QUEUES => thread_pool::queues;
+    THREAD_POOL_STATS => thread_pool::statistics;
+    THREAD_POOL_WAITS => thread_pool::waits;
     TRIGGERS => nothing;
     USER_PRIVILEGES => session_rows::user_privileges;
     VIEWS => nothing;

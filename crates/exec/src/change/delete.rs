@@ -57,7 +57,9 @@ impl<T> Found<T> {
         plan: &SelectPlan,
     ) -> Result<Vec<(RowBuffer, T)>, ExecError> {
         let limit = Limit::of(&plan.limit, exec.eval)?;
+        let pacer = runtime::Pacer::default();
         self.rows.sort_by(|(a, _, _), (b, _, _)| {
+            pacer.step();
             for ((key, a), b) in plan.order_by.iter().zip(a).zip(b) {
                 let collation = plan.projection[key.position].result.column_type.collation;
                 let order = order::compare(a.as_ref(), b.as_ref(), collation.info());

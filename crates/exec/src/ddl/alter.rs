@@ -342,6 +342,7 @@ fn copy(
     let (mut old, mut row) = (RowBuffer::default(), RowBuffer::default());
     let mut copied = 0;
     context.eval.warnings_are_errors.set(context.eval.settings.sql_mode.is_strict());
+    context.cancel.set_phase(crate::phase::COPYING);
     while cursor.next(transaction, &mut old)? {
         context.tick()?;
         context.eval.row_number.set(copied + 1);

@@ -152,6 +152,7 @@ fn benchmark(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let count = frame.integer(0)?.unwrap_or(0);
     for _ in 0..count {
         frame.value(1)?;
+        frame.context.hooks.breathe()?;
     }
     Ok(ValueRef::Int(0))
 }

@@ -99,18 +99,24 @@ impl Group {
         self.figures.iter().map(|figures| figures.parks[class as usize].get()).sum()
     }
 
+    pub(crate) fn statement_waits(&self, class: WaitClass) -> u64 {
+        self.figures.iter().map(|figures| figures.statement_waits[class as usize].get()).sum()
+    }
+
     pub(crate) fn worker_figures(&self) -> Vec<WorkerFigures> {
         let now = ticks();
-        let of = |(figures, backlog): (&Arc<Figures>, &Backlog<Box<Task>>)| {
-            let queued = backlog.len() as u64;
+        let of = |number: usize| {
+            let figures = &self.figures[number];
+            let queued = self.backlogs[number].len() as u64;
             let in_turn = now.saturating_sub(figures.turn_ticks.get());
             WorkerFigures {
                 queued,
+                is_asleep: self.mailboxes[number].is_sleeping(),
                 is_stalled: queued > 0 && in_turn > self.admission.stall_ticks(),
                 ..WorkerFigures::of(figures)
             }
         };
-        self.figures.iter().zip(&self.backlogs).map(of).collect()
+        (0..self.figures.len()).map(of).collect()
     }
 
     pub(crate) fn queued_connections(&self) -> Vec<QueuedConnection> {

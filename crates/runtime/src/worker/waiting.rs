@@ -63,7 +63,7 @@ impl Worker {
         slot.is_long.set(false);
         self.admission.figures.parks[class as usize].add(1);
         if slot.is_statement.get() {
-            self.admission.pause();
+            self.admission.pause(class);
         }
         slot.tell_waiting(Some(class));
         slot.state.set(state);
@@ -216,6 +216,10 @@ impl Worker {
 
     pub(crate) fn set_cancel_token(&self, token: Option<CancelToken>) -> Option<CancelToken> {
         self.current_slot().cancel.replace(token)
+    }
+
+    pub(crate) fn is_current_cancelled(&self) -> bool {
+        self.in_fiber() && self.current_slot().is_cancelled()
     }
 
     pub(crate) fn cancel_token(&self) -> Option<CancelToken> {
