@@ -22,8 +22,9 @@ pub fn run(options: &Options) -> Outcome {
         .map_err(|error| format!("{path}: {error}"))?;
     let micros = |nanos: u64| nanos as f64 / 1000.0;
     println!(
-        "device writes={} p50_us={:.1} p95_us={:.1} p99_us={:.1}",
+        "device writes={} mean_us={:.1} p50_us={:.1} p95_us={:.1} p99_us={:.1}",
         histogram.count(),
+        histogram.mean() / 1000.0,
         micros(histogram.quantile(0.5)),
         micros(histogram.quantile(0.95)),
         micros(histogram.quantile(0.99))

@@ -8,13 +8,14 @@ const PART: u64 = 1 << BITS;
 pub struct Histogram {
     buckets: Vec<u64>,
     count: u64,
+    sum: u64,
     max: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Self {
         let buckets = vec![0; bucket(u64::MAX) + 1];
-        Self { buckets, count: 0, max: 0 }
+        Self { buckets, count: 0, sum: 0, max: 0 }
     }
 }
 
@@ -36,12 +37,18 @@ impl Histogram {
     pub fn add(&mut self, value: u64) {
         self.buckets[bucket(value)] += 1;
         self.count += 1;
+        self.sum = self.sum.saturating_add(value);
         self.max = self.max.max(value);
     }
 
     /// How many values there are.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// The mean, exact.
+    pub fn mean(&self) -> f64 {
+        self.sum as f64 / self.count.max(1) as f64
     }
 
     /// The largest value.
@@ -90,5 +97,6 @@ mod tests {
         near(0.95, 950_000);
         near(0.99, 990_000);
         assert_eq!(histogram.quantile(1.0), 1_000_000);
+        assert_eq!(histogram.mean(), 500_500.0);
     }
 }

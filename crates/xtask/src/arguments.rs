@@ -1,6 +1,7 @@
 //! Words of a command line: `--flag`, `--name VALUE`, and words of their own.
 
 /// Arguments of one command.
+#[derive(Clone)]
 pub struct Arguments {
     words: Vec<String>,
     flags: &'static [&'static str],
@@ -15,6 +16,25 @@ impl Arguments {
     /// Whether a flag was given.
     pub fn has(&self, flag: &str) -> bool {
         self.words.iter().any(|word| word == flag)
+    }
+
+    /// The value after an option.
+    pub fn value(&self, option: &str) -> Option<&str> {
+        let position = self.words.iter().position(|word| word == option)?;
+        self.words.get(position + 1).map(String::as_str)
+    }
+
+    /// The number after an option, or the default.
+    pub fn number(&self, option: &str, default: u64) -> Result<u64, String> {
+        let Some(word) = self.value(option) else { return Ok(default) };
+        word.parse().map_err(|_| format!("{option} {word}: a number is wanted"))
+    }
+
+    /// The numbers after an option, separated by commas, or the default.
+    pub fn numbers(&self, option: &str, default: &[u32]) -> Result<Vec<u32>, String> {
+        let Some(word) = self.value(option) else { return Ok(default.to_vec()) };
+        let bad = |_| format!("{option} {word}: numbers separated by commas are wanted");
+        word.split(',').map(|part| part.parse().map_err(bad)).collect()
     }
 
     /// The words that are neither options nor their values.
@@ -43,5 +63,8 @@ mod tests {
         let arguments = Arguments::new(&words, &["--quick"]);
         assert!(arguments.has("--quick"));
         assert_eq!(arguments.names(), ["oltp"]);
+        assert_eq!(arguments.number("--seconds", 1), Ok(3));
+        assert_eq!(arguments.numbers("--clients", &[]), Ok(vec![8, 64]));
+        assert!(arguments.number("--clients", 1).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
 mod arguments;
-mod bench_command;
+mod bench;
 mod bigger_command;
 mod crash_command;
 mod flip_command;
@@ -35,7 +35,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
   instructions [--bless] [--profile] [NAME...]
                             instructions per statement against docs/instructions.tsv (callgrind)
-  bench [--quick] [SCRIPT]  sysbench against Gannet and MariaDB in turn: CPU and throughput
+  bench NAME [--quick]      beside MariaDB or beside the limit: sysbench, limit, connections,
+                            commit-latency, hot-row, starvation, analytics
 ";
 
 /// Root of the workspace.
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         Some("bigger") => bigger_command::run(rest),
         Some("model") => model_command::run(rest),
         Some("miri") => miri_command::run(),
-        Some("bench") => bench_command::run(rest),
+        Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),

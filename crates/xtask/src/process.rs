@@ -74,6 +74,13 @@ pub fn quiet(program: &str) -> Command {
     command
 }
 
+/// A command that may open as many descriptors as the system permits.
+pub fn with_descriptors(program: &std::path::Path) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", "ulimit -n $(ulimit -Hn); exec \"$0\" \"$@\""]).arg(program);
+    command
+}
+
 /// A free TCP port of the loopback.
 pub fn free_port() -> Result<u16, String> {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;

@@ -1,0 +1,227 @@
+//! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn. Prints, per
+//! script, protocol and number of clients, CPU per transaction (user and system time of the server
+//! process between the end of the warm-up and the end of the run) and transactions a second.
+
+use super::Plan;
+use super::cpu::{Sample, Used};
+use super::load::{in_turn, quietest};
+use super::report::{Limits, Spread};
+use super::subject::{Built, Subject};
+use crate::Outcome;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// A script, and what it may cost in CPU per transaction against MariaDB, in all and in user mode.
+struct Script {
+    name: &'static str,
+    cpu: Option<f64>,
+    user: Option<f64>,
+}
+
+const fn script(name: &'static str, cpu: Option<f64>, user: Option<f64>) -> Script {
+    Script { name, cpu, user }
+}
+
+/// Those without a limit are only shown.
+const SCRIPTS: [Script; 10] = [
+    script("oltp_point_select", Some(0.55), Some(0.35)),
+    script("oltp_read_only", Some(0.5), None),
+    script("oltp_read_write", Some(0.45), None),
+    script("oltp_write_only", Some(0.45), None),
+    script("oltp_update_index", Some(0.45), None),
+    script("oltp_update_non_index", Some(0.45), None),
+    script("oltp_insert", Some(0.45), None),
+    script("oltp_delete", None, None),
+    script("select_random_points", None, None),
+    script("select_random_ranges", None, None),
+];
+const CLIENTS: [u32; 3] = [8, 64, 256];
+const QUICK_CLIENTS: [u32; 1] = [16];
+/// Throughput against MariaDB's where it is limited, and there how many clients.
+const THROUGHPUT: f64 = 1.5;
+const THROUGHPUT_CLIENTS: u32 = 64;
+
+/// What one run measured.
+struct Run {
+    per_second: f64,
+    user_us: f64,
+    system_us: f64,
+    p95_ms: f64,
+    errors: f64,
+    others_percent: f64,
+}
+
+impl Run {
+    fn cpu_us(&self) -> f64 {
+        self.user_us + self.system_us
+    }
+}
+
+/// One cell of the table.
+struct Cell<'a> {
+    script: &'a Script,
+    /// `auto` prepares, `disable` sends text.
+    mode: &'static str,
+    clients: u32,
+}
+
+/// Runs all cells.
+pub fn run(plan: &Plan) -> Outcome {
+    let names = plan.arguments.names();
+    if let Some(name) = names.iter().skip(1).find(|n| SCRIPTS.iter().all(|s| s.name != **n)) {
+        return Err(format!("there is no script '{name}'"));
+    }
+    let built = Built::build()?;
+    let subjects = [built.gannet("1G")?, built.mariadb("1G", false)?];
+    for subject in &subjects {
+        subject.execute(&["CREATE DATABASE sbtest"])?;
+        prepare(plan, subject)?;
+    }
+    let modes: &[&'static str] = match () {
+        () if plan.arguments.has("--prepared") => &["auto"],
+        () if plan.arguments.has("--text") => &["disable"],
+        () => &["auto", "disable"],
+    };
+    let mut limits = Limits::default();
+    println!("gannet / mariadb; medians of {} pairs (least..most)", plan.pairs);
+    for script in SCRIPTS.iter().filter(|script| plan.chooses(script.name)) {
+        for &mode in modes {
+            for clients in plan.clients(&QUICK_CLIENTS, &CLIENTS)? {
+                let cell = Cell { script, mode, clients };
+                let runs = in_turn(2, plan.pairs, |place| {
+                    quietest(|| cell.run(plan, &subjects[place]), |run| run.others_percent)
+                })?;
+                cell.judge(&runs[0], &runs[1], &mut limits);
+            }
+        }
+    }
+    limits.finish()
+}
+
+/// sysbench with what all its runs share.
+fn sysbench(plan: &Plan, subject: &Subject, script: &str) -> Command {
+    let mut command = Command::new("sysbench");
+    command
+        .arg(script)
+        .args(["--mysql-host=127.0.0.1", "--mysql-user=root", "--mysql-db=sbtest"])
+        .arg(format!("--mysql-port={}", subject.server.port))
+        .arg(format!("--tables={}", plan.tables))
+        .arg(format!("--table-size={}", plan.rows));
+    command
+}
+
+fn prepare(plan: &Plan, subject: &Subject) -> Outcome {
+    println!("{}: filling {} tables of {} rows", subject.name, plan.tables, plan.rows);
+    let output = sysbench(plan, subject, "oltp_common")
+        .args(["--threads=2", "prepare"])
+        .output()
+        .map_err(|e| format!("sysbench: {e}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!("sysbench: {}", String::from_utf8_lossy(&output.stdout))),
+    }
+}
+
+impl Cell<'_> {
+    /// Runs sysbench once. Its checkpoint at the end of the warm-up begins its counters anew.
+    fn run(&self, plan: &Plan, subject: &Subject) -> Result<Run, String> {
+        let warm_up = plan.warm_up.ceil();
+        let mut child = sysbench(plan, subject, self.script.name)
+            .arg(format!("--threads={}", self.clients))
+            .arg(format!("--time={}", warm_up + plan.seconds))
+            .arg(format!("--report-checkpoints={warm_up}"))
+            .arg(format!("--db-ps-mode={}", self.mode))
+            .args(["--percentile=95", "--mysql-ignore-errors=1213,1020,1205", "run"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("sysbench: {e}"))?;
+        let watched = watch(&mut child, subject.server.id());
+        let status = child.wait().map_err(|e| format!("sysbench: {e}"))?;
+        let (used, text) = watched?;
+        if !status.success() {
+            return Err(format!("{}: sysbench {}: {text}", subject.name, self.script.name));
+        }
+        let transactions = value(&text, "transactions:")?.max(1.0);
+        Ok(Run {
+            per_second: transactions / used.seconds,
+            user_us: used.server.user / transactions,
+            system_us: used.server.system / transactions,
+            p95_ms: value(&text, "95th percentile:")?,
+            errors: value(&text, "ignored errors:")?,
+            others_percent: used.others_percent,
+        })
+    }
+
+    fn judge(&self, ours: &[Run], theirs: &[Run], limits: &mut Limits) {
+        let cpu = (Spread::of(ours, Run::cpu_us), Spread::of(theirs, Run::cpu_us));
+        let user = (Spread::of(ours, |r| r.user_us), Spread::of(theirs, |r| r.user_us));
+        let system = (Spread::of(ours, |r| r.system_us), Spread::of(theirs, |r| r.system_us));
+        let rate = (Spread::of(ours, |r| r.per_second), Spread::of(theirs, |r| r.per_second));
+        let p95 = (Spread::of(ours, |r| r.p95_ms), Spread::of(theirs, |r| r.p95_ms));
+        let others = Spread::of(ours, |r| r.others_percent)
+            .median
+            .max(Spread::of(theirs, |r| r.others_percent).median);
+        let errors = |runs: &[Run]| runs.iter().map(|r| r.errors).sum::<f64>();
+        let ratio = |pair: (Spread, Spread)| pair.0.median / pair.1.median;
+        let protocol = if self.mode == "auto" { "prepared" } else { "text" };
+        let name = format!("{} {protocol} {}", self.script.name, self.clients);
+        println!(
+            "{name:36} CPU us {} / {} = {:.2}; user {:.1} / {:.1} = {:.2}; sys {:.1} / {:.1}; \
+             tx/s {} / {} = {:.2}; p95 ms {:.2} / {:.2}; errors {:.0} / {:.0}; \
+             others {others:.0} %",
+            cpu.0,
+            cpu.1,
+            ratio(cpu),
+            user.0.median,
+            user.1.median,
+            ratio(user),
+            system.0.median,
+            system.1.median,
+            rate.0,
+            rate.1,
+            ratio(rate),
+            p95.0.median,
+            p95.1.median,
+            errors(ours),
+            errors(theirs),
+        );
+        if let Some(limit) = self.script.cpu {
+            limits.at_most(&format!("{name}: CPU / MariaDB's"), ratio(cpu), limit);
+            if self.clients == THROUGHPUT_CLIENTS {
+                let what = format!("{name}: throughput / MariaDB's");
+                limits.at_least(&what, ratio(rate), THROUGHPUT);
+            }
+        }
+        if let Some(limit) = self.script.user {
+            limits.at_most(&format!("{name}: user time / MariaDB's"), ratio(user), limit);
+        }
+    }
+}
+
+/// Reads sysbench's output to its end; what was used between the checkpoint and the last report,
+/// and that report.
+fn watch(child: &mut Child, server: u32) -> Result<(Used, String), String> {
+    let stdout = child.stdout.take().ok_or("sysbench has no output")?;
+    let (mut begin, mut end, mut text) = (None, None, String::new());
+    for line in BufReader::new(stdout).lines() {
+        let line = line.map_err(|e| format!("sysbench: {e}"))?;
+        if line.contains("Checkpoint report") {
+            begin = Some(Sample::take(server, child.id())?);
+        } else if line.starts_with("SQL statistics:") {
+            end = Some(Sample::take(server, child.id())?);
+            text.clear();
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    match (begin, end) {
+        (Some(begin), Some(end)) => Ok((end.since(&begin), text)),
+        _ => Err(format!("sysbench: {text}")),
+    }
+}
+
+fn value(text: &str, name: &str) -> Result<f64, String> {
+    let rest = text.split(name).nth(1).ok_or(format!("sysbench did not print '{name}'"))?;
+    let word = rest.split_whitespace().next().unwrap_or("");
+    word.parse().map_err(|_| format!("sysbench printed '{name} {word}'"))
+}
