@@ -116,7 +116,11 @@ fn put_prepared(out: &mut OutputBuffer, number: u32, sql: &[u8], capabilities: u
 }
 
 fn put_row(out: &mut OutputBuffer, is_binary: bool, capabilities: u64) {
-    response::result_columns(out, &[column()], status::AUTOCOMMIT, capabilities);
+    response::result_header(out, 1, true, capabilities);
+    response::column(out, &column(), None);
+    if capabilities & capability::DEPRECATE_EOF == 0 {
+        response::eof(out, 0, status::AUTOCOMMIT);
+    }
     let payload = out.begin();
     if is_binary {
         payload.extend_from_slice(&[0, 0]);

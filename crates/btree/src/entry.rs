@@ -1,5 +1,7 @@
 //! Entries as callers see them.
 
+use std::ops::Range;
+
 /// Entry flag, owned by the tree's user by agreement: the row is deleted, purge will remove it.
 /// The tree itself treats marked entries like any other.
 pub const DELETED: u8 = 0x01;
@@ -98,6 +100,7 @@ impl Batch {
     }
 
     /// Entry at `index`, which must be below [`Batch::len`].
+    #[inline]
     pub fn get(&self, index: usize) -> BatchEntry<'_> {
         let place = self.places[index];
         BatchEntry {
@@ -110,14 +113,28 @@ impl Batch {
         }
     }
 
+    /// Where in [`Batch::bytes_mut`] the key and the payload of entry `index` lie.
+    #[inline]
+    pub fn place(&self, index: usize) -> (Range<usize>, Range<usize>) {
+        let place = &self.places[index];
+        (place.start..place.payload_at, place.payload_at..place.end)
+    }
+
+    /// The memory that the entries lie in; who takes it out clears the batch.
+    pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
     /// The entries in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = BatchEntry<'_>> {
         (0..self.len()).map(|index| self.get(index))
     }
 
     /// Adds an entry; `key` is given in two parts.
+    #[inline]
     pub(crate) fn push(&mut self, key: [&[u8]; 2], flags: u8, word: u64, payload: &[u8]) {
         let start = self.bytes.len();
+        self.bytes.reserve(key[0].len() + key[1].len() + payload.len());
         self.bytes.extend_from_slice(key[0]);
         self.bytes.extend_from_slice(key[1]);
         let payload_at = self.bytes.len();

@@ -3,7 +3,6 @@
 use crate::information_schema::{self, VirtualTable};
 use crate::{CatalogError, MetadataLock, Result};
 use engine_api::{Engine, Table, TableDefinition};
-use runtime::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use types::row::{IndexLayout, RowLayout};
@@ -23,7 +22,7 @@ pub struct TableEntry {
     definition: Arc<TableDefinition>,
     engine: Arc<dyn Engine>,
     layouts: OnceLock<TableLayouts>,
-    opened: Mutex<Option<Arc<dyn Table>>>,
+    opened: OnceLock<Arc<dyn Table>>,
     replaced: AtomicBool,
     lock: Arc<MetadataLock>,
 }
@@ -39,7 +38,7 @@ impl TableEntry {
             definition: Arc::new(definition),
             engine,
             layouts: OnceLock::new(),
-            opened: Mutex::new(None),
+            opened: OnceLock::new(),
             replaced: AtomicBool::new(false),
         })
     }
@@ -65,13 +64,13 @@ impl TableEntry {
     }
 
     /// The engine's table; opened at the first call. Fails if its trees are damaged.
-    pub fn handle(&self) -> Result<Arc<dyn Table>> {
-        if let Some(table) = &*self.opened.lock() {
-            return Ok(table.clone());
+    pub fn handle(&self) -> Result<&Arc<dyn Table>> {
+        if let Some(table) = self.opened.get() {
+            return Ok(table);
         }
+        // Opening may read pages, so it is done before: of two who do it at a time one is lost.
         let table = self.engine.open_table(self.definition.clone())?;
-        let mut opened = self.opened.lock();
-        Ok(opened.get_or_insert(table).clone())
+        Ok(self.opened.get_or_init(|| table))
     }
 
     /// The name means something else from now on.

@@ -1,21 +1,12 @@
 //! The traits: [`Engine`] makes [`Transaction`]s and opens [`Table`]s; a table gives
 //! [`Cursor`]s.
 
-use crate::{Result, TableDefinition};
+use crate::{Result, RowBatch, RowBuffer, TableDefinition};
 use base::TrxId;
 use std::any::Any;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// An encoded row: the clustered key and the payload. Reused from row to row.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RowBuffer {
-    /// Memcmp bytes of the clustered key (of the secondary key in a covering scan).
-    pub key: Vec<u8>,
-    /// The other columns (empty in a covering scan).
-    pub payload: Vec<u8>,
-}
 
 /// Isolation levels of the standard, with MySQL's meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +216,7 @@ pub trait Engine: Send + Sync {
 }
 
 /// Holds back rows that go to the client before their statement has ended.
-pub trait ReadGate: Send {
+pub trait ReadGate: Send + Sync {
     /// Parks until everything that the transaction has seen up to now is durable. Cheap when it
     /// is. Not cancellable.
     fn wait_durable(&self) -> Result<()>;
@@ -251,13 +242,19 @@ pub trait Transaction: Send {
     /// Makes it durable. On an error the transaction may or may not be durable only if the
     /// error is `Failed`; otherwise it has been rolled back.
     fn commit(self: Box<Self>) -> Result<()>;
+    /// Ends a transaction that has changed nothing and keeps the value for the next one:
+    /// afterwards it is as [`Engine::begin`] makes one, with the former options. False, and
+    /// nothing is ended, if there are changes to commit.
+    fn end_unchanged(&mut self) -> Result<bool>;
+    /// Sets the options of a transaction that has done nothing yet.
+    fn set_options(&mut self, options: TransactionOptions);
     /// Undoes everything.
     fn rollback(self: Box<Self>) -> Result<()>;
     /// A statement ends: parks until everything this transaction has seen is durable. No cursor
     /// is used after it.
     fn wait_read_durable(&mut self) -> Result<()>;
     /// What a part of an answer must pass before it leaves while its statement still reads.
-    fn read_gate(&mut self) -> Box<dyn ReadGate>;
+    fn read_gate(&mut self) -> Arc<dyn ReadGate>;
     /// Changes the limit for later lock waits.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
 }
@@ -321,4 +318,8 @@ pub trait Table: Send + Sync {
 pub trait Cursor: Send {
     /// The next row into `row`; false at the end.
     fn next(&mut self, trx: &mut dyn Transaction, row: &mut RowBuffer) -> Result<bool>;
+    /// Replaces the content of `rows` by the next rows, at least one; false at the end. A plain
+    /// read gives what lies together, so rows may have been read that are not wanted in the end;
+    /// a locking read gives one row, so that no row is locked ahead of the statement's wish.
+    fn next_rows(&mut self, trx: &mut dyn Transaction, rows: &mut RowBatch) -> Result<bool>;
 }

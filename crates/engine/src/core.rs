@@ -8,7 +8,7 @@ use crate::purge::Revisits;
 use crate::sort::SortMemory;
 use crate::transaction::Buffers;
 use base::{PageId, TreeId};
-use btree::{DELETED, Tree};
+use btree::{Batch, DELETED, Tree};
 use engine_api::{EngineError, Result};
 use pagestore::PageStore;
 use runtime::file::File;
@@ -25,6 +25,9 @@ pub(crate) const DICTIONARY_TREE: TreeId = TreeId::new(2);
 pub(crate) const FIRST_TREE: u32 = 16;
 /// Sets of buffers kept for reuse.
 const BUFFERS_KEPT: usize = 256;
+/// Batches of scans kept for reuse, and how large each may be.
+const BATCHES_KEPT: usize = 64;
+const BATCH_BYTES_KEPT: usize = 128 << 10;
 
 struct OpenTree {
     tree: Tree,
@@ -49,6 +52,8 @@ pub(crate) struct Core {
     dictionary: Tree,
     trees: RwLock<BTreeMap<TreeId, OpenTree>>,
     buffers: Mutex<Vec<Buffers>>,
+    /// Batches of scans that came to their end.
+    batches: Mutex<Vec<Batch>>,
     stopping: AtomicBool,
     /// Held by a purge round, and by a check that wants none.
     pub(crate) purging: FiberMutex<()>,
@@ -84,6 +89,7 @@ impl Core {
             dictionary,
             trees: RwLock::new(BTreeMap::new()),
             buffers: Mutex::new(Vec::new()),
+            batches: Mutex::new(Vec::new()),
             stopping: AtomicBool::new(false),
             purging: FiberMutex::new(()),
             checkpointing: FiberMutex::new(CheckpointState::default()),
@@ -174,6 +180,23 @@ impl Core {
         let mut kept = self.buffers.lock();
         if kept.len() < BUFFERS_KEPT && buffers.is_worth_keeping() {
             kept.push(buffers);
+        }
+    }
+
+    /// An empty batch for a scan.
+    pub(crate) fn take_batch(&self) -> Batch {
+        self.batches.lock().pop().unwrap_or_default()
+    }
+
+    /// A scan has ended: its batch serves another one.
+    pub(crate) fn give_back_batch(&self, mut batch: Batch) {
+        batch.clear();
+        if batch.bytes_mut().capacity() > BATCH_BYTES_KEPT {
+            return;
+        }
+        let mut kept = self.batches.lock();
+        if kept.len() < BATCHES_KEPT {
+            kept.push(batch);
         }
     }
 

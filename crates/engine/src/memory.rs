@@ -158,8 +158,17 @@ impl Transaction for MemoryTransaction {
         Ok(())
     }
 
-    fn read_gate(&mut self) -> Box<dyn ReadGate> {
-        Box::new(Open)
+    fn end_unchanged(&mut self) -> Result<bool> {
+        // The model makes a value for every transaction.
+        Ok(false)
+    }
+
+    fn set_options(&mut self, options: TransactionOptions) {
+        self.options = options;
+    }
+
+    fn read_gate(&mut self) -> Arc<dyn ReadGate> {
+        Arc::new(Open)
     }
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {

@@ -14,7 +14,8 @@ use crate::table::{ROWS_READ, TableParts, effective_lock};
 use crate::transaction::{EngineTransaction, own};
 use btree::{Batch, DELETED, Direction};
 use engine_api::{
-    Cursor, Isolation, LockWait, Result, RowBuffer, ScanDirection, ScanOptions, Transaction,
+    Cursor, Isolation, LockWait, Result, RowBatch, RowBuffer, ScanDirection, ScanOptions,
+    Transaction,
 };
 use std::ops::Bound;
 use std::sync::Arc;
@@ -41,6 +42,9 @@ pub(crate) struct EngineCursor {
     done: bool,
     key: Vec<u8>,
     row_key: Vec<u8>,
+    /// Rows that the next call of `next_rows` gives if it must fetch them one by one.
+    rows_wanted: usize,
+    row: RowBuffer,
 }
 
 /// What an entry of the batch is to the reader.
@@ -72,6 +76,8 @@ impl EngineCursor {
         let low = Bound::Included(interval.low.as_slice());
         let high = interval.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let (start, stop) = if forward { (low, high) } else { (high, low) };
+        // A range with two ends is wanted as a whole, of others often only the first rows are.
+        let bounded = !interval.low.is_empty() && interval.high.is_some();
         cursor.seek(start);
         cursor.stop_at(stop);
         Self {
@@ -80,13 +86,15 @@ impl EngineCursor {
             lock,
             wait: options.lock_wait,
             cursor,
-            batch: trx.buffers.take_batch(),
+            batch: trx.core.take_batch(),
             next: 0,
-            batch_entries: FIRST_BATCH,
+            batch_entries: if bounded { BATCH_ENTRIES } else { FIRST_BATCH },
             changes: 0,
             done: interval.empty,
             key: Vec::new(),
             row_key: Vec::new(),
+            rows_wanted: 1,
+            row: RowBuffer::default(),
             table,
         }
     }
@@ -224,12 +232,105 @@ impl EngineCursor {
     }
 }
 
+impl EngineCursor {
+    /// Whether the entries themselves are what the reader gets.
+    fn gives_entries(&self) -> bool {
+        self.lock.is_none() && (self.position == 0 || self.covering)
+    }
+
+    /// Rows that must be looked at one by one. A plain read gives more from call to call: few are
+    /// read in vain if the reader wants few.
+    fn next_fetched(&mut self, trx: &mut dyn Transaction, rows: &mut RowBatch) -> Result<bool> {
+        rows.clear();
+        let wanted = self.rows_wanted;
+        if self.lock.is_none() {
+            self.rows_wanted = (wanted * 2).min(BATCH_ENTRIES);
+        }
+        let mut row = std::mem::take(&mut self.row);
+        let mut result = Ok(true);
+        while rows.len() < wanted && rows.byte_len() < BATCH_BYTES {
+            result = self.next(trx, &mut row);
+            if !matches!(result, Ok(true)) {
+                break;
+            }
+            rows.push(row.as_row());
+        }
+        self.row = row;
+        result.map(|_| !rows.is_empty())
+    }
+
+    /// Judges the rest of the batch for a plain read and moves what is visible, with the memory
+    /// it lies in, into `rows`.
+    fn take_visible(&mut self, trx: &mut EngineTransaction, rows: &mut RowBatch) -> Result<()> {
+        rows.clear();
+        let reader = trx.reader();
+        let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+        let tree = self.table.trees[self.position].id();
+        // Older versions follow behind the entries' own bytes.
+        let own_bytes = self.batch.byte_len();
+        for index in self.next..self.batch.len() {
+            let item = self.batch.get(index);
+            let entry = item.entry;
+            let at = (entry.flags, entry.word, entry.payload);
+            let (key, mut payload) = self.batch.place(index);
+            let flags = match inner.version(&reader, at, &mut buffers.older) {
+                Seen::Current => entry.flags,
+                Seen::Absent => continue,
+                Seen::Older { flags } => {
+                    let kept = rows.bytes_mut();
+                    let start = own_bytes + kept.len();
+                    kept.extend_from_slice(&buffers.older);
+                    payload = start..own_bytes + kept.len();
+                    flags
+                }
+                Seen::Damaged => {
+                    return Err(self.table.corrupt(self.position, "undo does not fit the entry"));
+                }
+            };
+            if flags & DELETED != 0 {
+                core.visit_deleted(tree, item.key, entry.flags, entry.word);
+                continue;
+            }
+            // In a covering scan the key is all there is.
+            rows.push_place(key, if self.position == 0 { payload } else { 0..0 });
+        }
+        let bytes = self.batch.bytes_mut();
+        bytes.extend_from_slice(rows.bytes_mut());
+        std::mem::swap(bytes, rows.bytes_mut());
+        self.batch.clear();
+        self.next = 0;
+        Ok(())
+    }
+}
+
 impl Cursor for EngineCursor {
+    fn next_rows(&mut self, trx: &mut dyn Transaction, rows: &mut RowBatch) -> Result<bool> {
+        if !self.gives_entries() {
+            return self.next_fetched(trx, rows);
+        }
+        let trx = own(trx);
+        loop {
+            if self.next >= self.batch.len() && !self.fill(trx)? {
+                // The memory goes back to where the next scan finds it.
+                rows.clear();
+                std::mem::swap(self.batch.bytes_mut(), rows.bytes_mut());
+                trx.core.give_back_batch(std::mem::take(&mut self.batch));
+                self.next = 0;
+                return Ok(false);
+            }
+            self.take_visible(trx, rows)?;
+            if !rows.is_empty() {
+                ROWS_READ.add(rows.len() as u64);
+                return Ok(true);
+            }
+        }
+    }
+
     fn next(&mut self, trx: &mut dyn Transaction, row: &mut RowBuffer) -> Result<bool> {
         let trx = own(trx);
         loop {
             if self.next >= self.batch.len() && !self.fill(trx)? {
-                trx.buffers.give_back_batch(std::mem::take(&mut self.batch));
+                trx.core.give_back_batch(std::mem::take(&mut self.batch));
                 self.next = 0;
                 return Ok(false);
             }

@@ -17,7 +17,7 @@
 use crate::core::Core;
 use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
-use btree::{Batch, EntryBuffer, LeafHint};
+use btree::{EntryBuffer, LeafHint};
 use engine_api::{
     EngineError, Isolation, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
     TransactionOptions,
@@ -33,9 +33,8 @@ use wal::{FlushPolicy, RecordBuilder, RecordKind};
 /// `version u8 | flags u8 (0) | microseconds since 1970 i64 | extensions (none)`.
 const COMMIT_VERSION: u8 = 1;
 
-/// Batches kept for the next scans of a transaction and its successors.
-const BATCHES_KEPT: usize = 4;
-const BATCH_BYTES_KEPT: usize = 128 << 10;
+/// What the buffers of a transaction that waits for its next use may hold.
+const IDLE_BYTES: usize = 2 << 10;
 
 /// What a transaction does to trees as wholes.
 pub(crate) enum TreeStep {
@@ -65,8 +64,6 @@ pub(crate) struct Buffers {
     pub(crate) other_key: Vec<u8>,
     /// The leaf of the last row locked or changed: a change after its read needs no search.
     pub(crate) leaf: LeafHint,
-    /// Batches of scans that came to their end.
-    batches: Vec<Batch>,
 }
 
 /// See the head of the file.
@@ -75,6 +72,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) trx: Transaction,
     pub(crate) options: TransactionOptions,
     pub(crate) buffers: Buffers,
+    /// Made at the first use.
+    gate: Option<Arc<dyn ReadGate>>,
     pub(crate) steps: Vec<TreeStep>,
     /// The last row lock was new to the transaction: `unlock_row` may give it back.
     pub(crate) last_lock_is_new: bool,
@@ -97,6 +96,7 @@ impl EngineTransaction {
             trx,
             options,
             buffers,
+            gate: None,
             steps: Vec::new(),
             last_lock_is_new: false,
             finished: false,
@@ -321,20 +321,15 @@ impl Buffers {
             key: Vec::new(),
             other_key: Vec::new(),
             leaf: LeafHint::default(),
-            batches: Vec::new(),
         }
     }
 
-    /// An empty batch for a scan.
-    pub(crate) fn take_batch(&mut self) -> Batch {
-        self.batches.pop().unwrap_or_default()
-    }
-
-    /// A scan has ended: its batch serves the next one.
-    pub(crate) fn give_back_batch(&mut self, mut batch: Batch) {
-        if self.batches.len() < BATCHES_KEPT && batch.byte_len() <= BATCH_BYTES_KEPT {
-            batch.clear();
-            self.batches.push(batch);
+    /// Gives large buffers back.
+    fn trim(&mut self) {
+        for buffer in [&mut self.entry.payload, &mut self.older, &mut self.logical] {
+            if buffer.capacity() > IDLE_BYTES {
+                *buffer = Vec::new();
+            }
         }
     }
 }
@@ -382,6 +377,20 @@ impl ApiTransaction for EngineTransaction {
         self.commit_now()
     }
 
+    fn end_unchanged(&mut self) -> Result<bool> {
+        if self.trx.header() != 0 || !self.steps.is_empty() || self.is_half_undone {
+            return Ok(false);
+        }
+        self.trx.wait_met_durable().map_err(|error| from_txn(&error))?;
+        self.trx.end_unchanged();
+        self.buffers.trim();
+        Ok(true)
+    }
+
+    fn set_options(&mut self, options: TransactionOptions) {
+        self.options = options;
+    }
+
     fn rollback(mut self: Box<Self>) -> Result<()> {
         self.finished = true;
         self.roll_back_all()
@@ -393,8 +402,9 @@ impl ApiTransaction for EngineTransaction {
         self.trx.wait_met_durable().map_err(|error| from_txn(&error))
     }
 
-    fn read_gate(&mut self) -> Box<dyn ReadGate> {
-        Box::new(Gate(self.trx.read_gate()))
+    fn read_gate(&mut self) -> Arc<dyn ReadGate> {
+        let trx = &self.trx;
+        self.gate.get_or_insert_with(|| Arc::new(Gate(trx.read_gate()))).clone()
     }
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {

@@ -6,7 +6,6 @@ use catalog::information_schema::SessionTables;
 use catalog::{Catalog, UserPrivileges};
 use engine_api::{ReadGate, Transaction};
 use expr::EvalContext;
-use plan::physical::ResultColumn;
 use runtime::CancelToken;
 use std::sync::Arc;
 use types::{SqlError, ValueRef, codes};
@@ -74,17 +73,13 @@ pub mod phase {
     }
 }
 
-/// Takes the rows of a result.
+/// Takes the rows of a result whose columns it knows.
 pub trait RowSink {
     /// Called once, before the first row. Rows that leave before the statement has ended must
     /// pass the gate first.
-    fn begin(
-        &mut self,
-        columns: &[ResultColumn],
-        gate: Option<Box<dyn ReadGate>>,
-    ) -> Result<(), SqlError>;
+    fn begin(&mut self, gate: Option<Arc<dyn ReadGate>>) -> Result<(), SqlError>;
     /// One row; values have the columns' types. May park while the client is slow.
-    fn row(&mut self, values: &[ValueRef<'_>], columns: &[ResultColumn]) -> Result<(), SqlError>;
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError>;
 }
 
 impl Exec<'_> {

@@ -1,38 +1,69 @@
 //! The row frame: what the expressions of a block read by position.
 
-use engine_api::RowBuffer;
+use engine_api::{RowBatch, RowBuffer, RowRef};
 use expr::Columns;
-use std::sync::Arc;
-use types::row::{IndexLayout, LayoutError, RowLayout, RowView};
+use types::row::{IndexLayout, RowLayout, RowView};
 use types::{Value, ValueRef};
 
 /// Where the columns of one table are at the moment.
-enum Slot {
+enum Slot<'p> {
     /// A row of the engine.
-    Row { layout: Arc<RowLayout>, row: RowBuffer },
-    /// Values: a covering scan, a derived or virtual table.
+    Row { layout: &'p RowLayout, row: RowBuffer },
+    /// Number `at` of the rows that a scan gave.
+    Batch { layout: BatchLayout<'p>, rows: RowBatch, at: usize },
+    /// Values: a derived or virtual table.
     Values(Vec<Value>),
     /// The row of NULLs of a left join, or no row yet.
     Null,
 }
 
+/// What the rows of a batch are.
+#[derive(Clone, Copy)]
+pub enum BatchLayout<'p> {
+    /// Rows of the table.
+    Rows(&'p RowLayout),
+    /// Keys of an index, which hold all columns that are read.
+    Keys(&'p IndexLayout),
+}
+
+impl<'p> BatchLayout<'p> {
+    #[inline]
+    fn column<'a>(self, row: RowRef<'a>, column: usize) -> ValueRef<'a>
+    where
+        'p: 'a,
+    {
+        match self {
+            Self::Rows(layout) => RowView::new(layout, row.key, row.payload).get(column),
+            Self::Keys(index) => index.column(row.key, column),
+        }
+    }
+
+    fn is(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Rows(a), Self::Rows(b)) => std::ptr::eq(a, b),
+            (Self::Keys(a), Self::Keys(b)) => std::ptr::eq(a, b),
+            _ => false,
+        }
+    }
+}
+
 /// See the head of the file.
-pub struct Frame {
-    /// For every position: slot and column. Slot 0 is `values`.
+pub struct Frame<'p> {
+    /// For every position: slot and column.
     places: Vec<(u16, u16)>,
-    /// Values of the enclosing block and of subqueries, by position.
+    /// Values of the enclosing block and of subqueries, by position; empty while there are none.
     values: Vec<Value>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<'p>>,
 }
 
 /// Slot of positions that hold values of their own.
 const OWN: u16 = u16::MAX;
 
-impl Frame {
+impl<'p> Frame<'p> {
     /// A frame of so many positions, none of which belongs to a table yet.
     pub fn new(positions: usize) -> Self {
         let places = (0..positions).map(|position| (OWN, position as u16)).collect();
-        Self { places, values: vec![Value::Null; positions], slots: Vec::new() }
+        Self { places, values: Vec::new(), slots: Vec::new() }
     }
 
     /// Adds a table whose columns begin at `first`; returns its slot.
@@ -47,6 +78,9 @@ impl Frame {
 
     /// Sets a position of its own.
     pub fn set_value(&mut self, position: usize, value: Value) {
+        if self.values.is_empty() {
+            self.values.resize(self.places.len(), Value::Null);
+        }
         self.values[position] = value;
     }
 
@@ -61,43 +95,51 @@ impl Frame {
     }
 
     /// The buffer into which a row of the engine is read.
-    pub fn row_buffer(&mut self, slot: usize, layout: &Arc<RowLayout>) -> &mut RowBuffer {
+    pub fn row_buffer(&mut self, slot: usize, layout: &'p RowLayout) -> &mut RowBuffer {
         if !matches!(self.slots[slot], Slot::Row { .. }) {
-            self.slots[slot] = Slot::Row { layout: layout.clone(), row: RowBuffer::default() };
+            self.slots[slot] = Slot::Row { layout, row: RowBuffer::default() };
         }
         match &mut self.slots[slot] {
             Slot::Row { row, .. } => row,
-            Slot::Values(_) | Slot::Null => unreachable!("the slot was just made a row"),
+            _ => unreachable!("the slot was just made a row"),
         }
     }
 
-    /// The row of the engine that the table has now.
+    /// The rows of a scan, into which the next ones are read. The frame has none of them until
+    /// [`Frame::stand_at`] says which.
+    pub fn batch(&mut self, slot: usize, layout: BatchLayout<'p>) -> &mut RowBatch {
+        if !matches!(&self.slots[slot], Slot::Batch { layout: own, .. } if own.is(layout)) {
+            self.slots[slot] = Slot::Batch { layout, rows: RowBatch::default(), at: 0 };
+        }
+        match &mut self.slots[slot] {
+            Slot::Batch { rows, .. } => rows,
+            _ => unreachable!("the slot was just made a batch"),
+        }
+    }
+
+    /// The table's row is number `row` of its batch.
+    #[inline]
+    pub fn stand_at(&mut self, slot: usize, row: usize) {
+        if let Slot::Batch { at, .. } = &mut self.slots[slot] {
+            *at = row;
+        }
+    }
+
+    /// The buffer with the table's row, if it was read into one: a point or locking read.
     pub fn row(&self, slot: usize) -> Option<&RowBuffer> {
         match &self.slots[slot] {
             Slot::Row { row, .. } => Some(row),
-            Slot::Values(_) | Slot::Null => None,
+            Slot::Batch { .. } | Slot::Values(_) | Slot::Null => None,
         }
     }
 
-    /// Reads the columns that an index key holds; the others are NULL.
-    pub fn set_index_key(
-        &mut self,
-        slot: usize,
-        columns: usize,
-        index: &IndexLayout,
-        key: &[u8],
-    ) -> Result<(), LayoutError> {
-        let mut row = vec![ValueRef::Null; columns];
-        index.read_columns(key, &mut row)?;
-        if !matches!(&self.slots[slot], Slot::Values(values) if values.len() == columns) {
-            self.slots[slot] = Slot::Values(vec![Value::Null; columns]);
+    /// The row of the engine that the table has now, if it is a whole row.
+    pub fn row_ref(&self, slot: usize) -> Option<RowRef<'_>> {
+        match &self.slots[slot] {
+            Slot::Row { row, .. } => Some(row.as_row()),
+            Slot::Batch { layout: BatchLayout::Rows(_), rows, at } => rows.row(*at),
+            Slot::Batch { .. } | Slot::Values(_) | Slot::Null => None,
         }
-        if let Slot::Values(values) = &mut self.slots[slot] {
-            for (value, read) in values.iter_mut().zip(row) {
-                *value = read.to_owned();
-            }
-        }
-        Ok(())
     }
 
     /// Copies the columns of a table.
@@ -106,14 +148,18 @@ impl Frame {
     }
 }
 
-impl Columns for Frame {
+impl Columns for Frame<'_> {
     #[inline]
     fn column(&self, position: usize) -> ValueRef<'_> {
         let Some(&(slot, column)) = self.places.get(position) else { return ValueRef::Null };
         if slot == OWN {
-            return self.values[position].as_ref();
+            return self.values.get(position).map_or(ValueRef::Null, Value::as_ref);
         }
         match &self.slots[slot as usize] {
+            Slot::Batch { layout, rows, at } => match rows.row(*at) {
+                Some(row) => layout.column(row, column as usize),
+                None => ValueRef::Null,
+            },
             Slot::Row { layout, row } => {
                 RowView::new(layout, &row.key, &row.payload).get(column as usize)
             }

@@ -62,7 +62,7 @@ impl Columns for NoColumns {
 }
 
 /// Settings of the session that expressions depend on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// sql_mode.
     pub sql_mode: SqlMode,

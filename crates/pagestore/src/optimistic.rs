@@ -124,19 +124,26 @@ impl<'a> OptimisticPage<'a> {
         self.bytes_at::<8>(offset)
     }
 
-    /// Copies bytes from `offset` on into `out` (at most a page).
+    /// Copies bytes from `offset` on into `out` (at most a page). Every word is loaded once.
     #[inline]
     pub fn copy_bytes(&self, offset: usize, out: &mut [u8]) {
-        let mut offset = offset;
+        let shift = (offset & 7) * 8;
+        let mut index = offset >> 3;
+        let mut word = self.word(index);
+        let mut next = || {
+            index += 1;
+            let low = word >> shift;
+            word = self.word(index);
+            // Two steps, since a shift by 64 is none.
+            low | (word << 1) << (63 - shift)
+        };
         let mut chunks = out.chunks_exact_mut(8);
         for chunk in &mut chunks {
-            chunk.copy_from_slice(&self.u64_at(offset).to_le_bytes());
-            offset += 8;
+            chunk.copy_from_slice(&next().to_le_bytes());
         }
         let rest = chunks.into_remainder();
         if !rest.is_empty() {
-            let bytes = self.u64_at(offset).to_le_bytes();
-            rest.copy_from_slice(&bytes[..rest.len()]);
+            rest.copy_from_slice(&next().to_le_bytes()[..rest.len()]);
         }
     }
 

@@ -5,6 +5,7 @@ use engine_api::ReadGate;
 use exec::RowSink;
 use plan::physical::ResultColumn;
 use std::io;
+use std::sync::Arc;
 use types::{Charset, CollationId, ColumnType, SqlError, TimeZone, ValueRef, codes};
 use wire::binary::BinaryRow;
 use wire::response::{self, ColumnDescription};
@@ -33,8 +34,6 @@ pub enum Protocol {
 pub(crate) struct ResultFormat {
     pub(crate) protocol: Protocol,
     pub(crate) capabilities: u64,
-    /// Collation whose character set text is sent in; none leaves it as it is.
-    pub(crate) results: Option<CollationId>,
     pub(crate) time_zone: TimeZone,
     /// Status flags of the EOF behind the column definitions.
     pub(crate) status: u16,
@@ -43,6 +42,7 @@ pub(crate) struct ResultFormat {
 }
 
 /// How one column's values are written.
+#[derive(Debug)]
 struct ColumnFormat {
     type_code: u8,
     column_type: ColumnType,
@@ -50,15 +50,24 @@ struct ColumnFormat {
     convert: Option<(Charset, Charset)>,
 }
 
+/// How the columns of a result look to clients with one `character_set_results`. Made with the
+/// plan, for all its executions.
+#[derive(Debug)]
+pub(crate) struct ResultShape {
+    columns: Vec<ColumnFormat>,
+    /// Packets of the column definitions.
+    definitions: Vec<u8>,
+}
+
 /// The sink of one result.
 pub(crate) struct AnswerSink<'a> {
     out: &'a mut OutputBuffer,
     outlet: &'a mut dyn Outlet,
     format: ResultFormat,
-    columns: Vec<ColumnFormat>,
+    shape: &'a ResultShape,
     /// What rows pass that leave before the statement has ended: a client never sees a commit
     /// that a crash may still take back.
-    gate: Option<Box<dyn ReadGate>>,
+    gate: Option<Arc<dyn ReadGate>>,
     scratch: Vec<u8>,
     /// Rows written.
     pub(crate) rows: u64,
@@ -66,6 +75,22 @@ pub(crate) struct AnswerSink<'a> {
     pub(crate) begun: bool,
     /// Bytes sent before the end of the answer.
     pub(crate) bytes_sent: u64,
+}
+
+impl ResultShape {
+    /// The shape of `columns`; text is sent in the character set of `results`.
+    pub(crate) fn new(columns: &[ResultColumn], results: Option<CollationId>) -> Self {
+        let mut definitions = OutputBuffer::new();
+        let format = |column: &ResultColumn| {
+            let description = describe(column, results);
+            response::column(&mut definitions, &description, None);
+            column_format(column, &description, results)
+        };
+        Self {
+            columns: columns.iter().map(format).collect(),
+            definitions: definitions.bytes().to_vec(),
+        }
+    }
 }
 
 /// The client's view of a result column.
@@ -97,11 +122,11 @@ pub(crate) fn describe(column: &ResultColumn, results: Option<CollationId>) -> C
 fn column_format(
     column: &ResultColumn,
     description: &ColumnDescription,
-    format: &ResultFormat,
+    results: Option<CollationId>,
 ) -> ColumnFormat {
     let column_type = column.result.column_type;
     let from = column_type.collation.charset();
-    let to = format.results.map(CollationId::charset);
+    let to = results.map(CollationId::charset);
     let convert = match to {
         Some(to) if to != from && from != Charset::Binary && to != Charset::Binary => {
             (!(from == Charset::Utf8mb3 && to == Charset::Utf8mb4)).then_some((from, to))
@@ -116,12 +141,13 @@ impl<'a> AnswerSink<'a> {
         out: &'a mut OutputBuffer,
         outlet: &'a mut dyn Outlet,
         format: ResultFormat,
+        shape: &'a ResultShape,
     ) -> Self {
         Self {
             out,
             outlet,
             format,
-            columns: Vec::new(),
+            shape,
             gate: None,
             scratch: Vec::new(),
             rows: 0,
@@ -145,36 +171,27 @@ impl<'a> AnswerSink<'a> {
 }
 
 impl RowSink for AnswerSink<'_> {
-    fn begin(
-        &mut self,
-        columns: &[ResultColumn],
-        gate: Option<Box<dyn ReadGate>>,
-    ) -> Result<(), SqlError> {
+    fn begin(&mut self, gate: Option<Arc<dyn ReadGate>>) -> Result<(), SqlError> {
         self.gate = gate;
-        let descriptions: Vec<_> =
-            columns.iter().map(|column| describe(column, self.format.results)).collect();
-        let pairs = columns.iter().zip(&descriptions);
-        self.columns = pairs
-            .map(|(column, described)| column_format(column, described, &self.format))
-            .collect();
         let ResultFormat { status, capabilities, .. } = self.format;
+        let ResultShape { columns, definitions } = self.shape;
         if self.format.skip_definitions {
             response::result_columns_known(self.out, columns.len(), status, capabilities);
         } else {
-            response::result_columns(self.out, &descriptions, status, capabilities);
+            response::result_columns(self.out, columns.len(), definitions, status, capabilities);
         }
         self.begun = true;
         Ok(())
     }
 
-    fn row(&mut self, values: &[ValueRef<'_>], _: &[ResultColumn]) -> Result<(), SqlError> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError> {
         let zone = self.format.time_zone;
         let out = self.out.begin();
         let mut binary = match self.format.protocol {
             Protocol::Text => None,
             Protocol::Binary => Some(BinaryRow::begin(out, values.len())),
         };
-        for (value, column) in values.iter().zip(&self.columns) {
+        for (value, column) in values.iter().zip(&self.shape.columns) {
             let value = match (value, column.convert) {
                 (ValueRef::Bytes(bytes), Some((from, to))) if !from.is_subset_of(to, bytes) => {
                     self.scratch.clear();

@@ -294,11 +294,10 @@ impl Drop for ClientConnection {
 impl Session {
     /// How long the connection may wait for the next command, or for the rest of one.
     fn idle_limit(&self, between_commands: bool) -> Duration {
-        let name = match (between_commands, self.capabilities & INTERACTIVE != 0) {
-            (false, _) => "net_read_timeout",
-            (true, true) => "interactive_timeout",
-            (true, false) => "wait_timeout",
-        };
-        Duration::from_secs(self.variables.value(name).number().max(1))
+        match (between_commands, self.capabilities & INTERACTIVE != 0) {
+            (false, _) => self.settings.read_timeout,
+            (true, true) => self.settings.interactive_timeout,
+            (true, false) => self.settings.wait_timeout,
+        }
     }
 }

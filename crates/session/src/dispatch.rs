@@ -284,10 +284,20 @@ impl Session {
     fn execute_command(&mut self, execute: &Execute<'_>, outlet: &mut dyn Outlet) {
         self.status.add(StatusCounter::Questions, 1);
         self.status.add(StatusCounter::ComStmtExecute, 1);
-        let Some(prepared) = self.prepared.get(execute.statement) else {
+        let Some(mut prepared) = self.prepared.take(execute.statement) else {
             let error = unknown_handler(execute.statement, "mysqld_stmt_execute");
             return self.put_error(&error);
         };
+        self.execute_prepared(&mut prepared, execute.parameters, outlet);
+        self.prepared.put_back(execute.statement, prepared);
+    }
+
+    fn execute_prepared(
+        &mut self,
+        prepared: &mut PreparedStatement,
+        parameters: &[u8],
+        outlet: &mut dyn Outlet,
+    ) {
         if prepared.long_data_too_large {
             prepared.reset();
             let error = SqlError::with_message(
@@ -297,31 +307,23 @@ impl Session {
             );
             return self.put_error(&error);
         }
-        let text = prepared.text.clone();
-        match prepared.read_parameters(execute.parameters) {
-            Ok(values) => self.running("Execute", &text, |session| {
-                session.eval.parameters = values;
-                session.run_prepared(execute.statement, outlet);
-                session.eval.parameters.clear();
-            }),
-            Err(MalformedPacket) => self.put_error(&SqlError::new(&MALFORMED_PACKET, &[])),
+        let read = prepared.read_parameters(parameters, &mut self.eval.parameters);
+        if let Err(MalformedPacket) = read {
+            return self.put_error(&SqlError::new(&MALFORMED_PACKET, &[]));
         }
-    }
-
-    /// Runs a statement by number with the parameters that are set.
-    fn run_prepared(&mut self, id: u32, outlet: &mut dyn Outlet) {
-        let Some(prepared) = self.prepared.get(id) else {
-            return;
-        };
-        let statement = prepared.statement.clone();
-        let plan = prepared.plan.clone();
-        let known = prepared.definitions_sent;
-        let run =
-            crate::statement::Run { protocol: Protocol::Binary, plan, definitions_known: known };
-        let used = self.run_statement(&statement, run, outlet);
+        let mut made = None;
+        self.running("Execute", &prepared.text, |session| {
+            let run = crate::statement::Run {
+                protocol: Protocol::Binary,
+                plan: prepared.plan.as_ref(),
+                definitions_known: prepared.definitions_sent,
+            };
+            made = session.run_statement(&prepared.statement, run, outlet);
+        });
+        self.eval.parameters.clear();
         // A new plan was made: it is kept, and the client has its definitions now.
-        if let (Some(plan), Some(prepared)) = (used, self.prepared.get(id)) {
-            prepared.plan = Some(plan);
+        if made.is_some() {
+            prepared.plan = made;
             prepared.definitions_sent = true;
         }
     }

@@ -144,7 +144,8 @@ impl Session {
         let learning = plan.is_none();
         let key = std::mem::take(&mut self.lookup.key);
         self.eval.parameters = values;
-        let made = self.run_statement(statement, Run { plan, ..Run::text() }, outlet);
+        let made =
+            self.run_statement(statement, Run { plan: plan.as_ref(), ..Run::text() }, outlet);
         self.eval.parameters.clear();
         match made {
             Some(plan) => {

@@ -1,7 +1,7 @@
 //! Where the session meets the planner: plans, constants, EXPLAIN, definitions.
 
 use crate::Session;
-use crate::answer::{Outlet, Protocol};
+use crate::answer::{Outlet, Protocol, ResultShape};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Answer, Failure, Run};
 use crate::system_variables::session_view;
@@ -13,7 +13,7 @@ use plan::{PlanContext, Prepared};
 use std::sync::Arc;
 use std::time::Duration;
 use syntax::ast::{self, Expression, Literal, Statement, UnaryOperator};
-use types::{CollationId, ColumnType, SqlError, SqlMode, TimeZone, TypeKind, Value, codes};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value, codes};
 
 /// Borrows of a session what the planner needs.
 macro_rules! plan_context {
@@ -35,6 +35,8 @@ macro_rules! plan_context {
 /// A plan with what it was made for.
 pub(crate) struct SessionPlan {
     pub(crate) prepared: Prepared,
+    /// How its result looks.
+    pub(crate) shape: ResultShape,
     /// Types of the parameters.
     parameters: Vec<ResultType>,
     database: Option<String>,
@@ -43,12 +45,11 @@ pub(crate) struct SessionPlan {
     user: Arc<UserPrivileges>,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-struct PlanConditions {
-    sql_mode: SqlMode,
-    collation: CollationId,
-    time_zone: TimeZone,
-    div_precision_increment: u8,
+/// Settings that a plan is made for.
+#[derive(Clone, PartialEq)]
+pub(crate) struct PlanConditions {
+    expressions: expr::Settings,
+    results: Option<CollationId>,
 }
 
 /// The type of a bound value. Lengths of text are rounded up, so that a plan serves values of
@@ -89,8 +90,8 @@ fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
 
 impl Session {
     /// A transaction for a statement that reads no table; nothing remains of it.
-    pub(crate) fn passing_transaction(&self) -> Box<dyn Transaction> {
-        self.server.catalog.engine().begin(TransactionOptions {
+    pub(crate) fn passing_transaction(&mut self) -> Box<dyn Transaction> {
+        self.begin_engine(TransactionOptions {
             isolation: Isolation::ReadCommitted,
             snapshot_isolation: false,
             read_only: true,
@@ -100,29 +101,27 @@ impl Session {
     }
 
     /// Plans a statement now, for the parameters that are bound.
-    fn plan(&mut self, statement: &Statement) -> Result<Arc<SessionPlan>, SqlError> {
+    pub(crate) fn plan(&mut self, statement: &Statement) -> Result<Arc<SessionPlan>, SqlError> {
         let parameters = self.parameter_types();
         let server = self.server.clone();
         plan_context!(self, &server, view, context, &parameters);
         let prepared = plan::prepare(statement, &mut context)?;
         Ok(Arc::new(SessionPlan {
+            shape: ResultShape::new(prepared.columns(), self.settings.results),
             prepared,
             parameters,
             database: self.eval.facts.database.clone(),
-            conditions: self.plan_conditions(),
+            conditions: PlanConditions {
+                expressions: self.eval.settings.clone(),
+                results: self.settings.results,
+            },
             user: self.user.clone(),
         }))
     }
 
-    /// Settings that a plan is made for.
-    fn plan_conditions(&self) -> PlanConditions {
-        let settings = &self.eval.settings;
-        PlanConditions {
-            sql_mode: settings.sql_mode,
-            collation: settings.collation,
-            time_zone: settings.time_zone,
-            div_precision_increment: settings.div_precision_increment,
-        }
+    /// Whether the settings are those that a plan was made for.
+    fn fulfills(&self, conditions: &PlanConditions) -> bool {
+        conditions.expressions == self.eval.settings && conditions.results == self.settings.results
     }
 
     /// Types of the values that are bound to parameters.
@@ -131,30 +130,28 @@ impl Session {
         self.eval.parameters.iter().map(|value| value_type(value, collation)).collect()
     }
 
-    /// The plan to run: `known` if nothing that it is built on has changed, else a new one
-    /// (true). Its tables are locked against changes of their definition.
-    pub(crate) fn current_plan(
-        &mut self,
-        statement: &Statement,
-        known: Option<Arc<SessionPlan>>,
-    ) -> Result<(Arc<SessionPlan>, bool), SqlError> {
-        if let Some(plan) = known {
-            let tables = plan.prepared.tables();
-            for entry in tables {
-                self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
-            }
-            let allowed = self.may_change_all_rows() || Arc::ptr_eq(&plan.user, &self.user);
-            let usable = allowed
-                && plan.prepared.is_reusable()
-                && tables.iter().all(|entry| entry.is_current())
-                && plan.database.as_deref() == self.database()
-                && plan.conditions == self.plan_conditions()
-                && plan.parameters == self.parameter_types();
-            if usable {
-                return Ok((plan, false));
-            }
+    /// Whether the values bound to parameters have these types.
+    fn has_parameters_of(&self, types: &[ResultType]) -> bool {
+        let collation = self.settings.connection;
+        let values = &self.eval.parameters;
+        values.len() == types.len()
+            && values.iter().zip(types).all(|(value, t)| value_type(value, collation) == *t)
+    }
+
+    /// Whether a plan may be run now: nothing that it is built on has changed. Its tables are
+    /// locked against changes of their definition.
+    pub(crate) fn may_run(&mut self, plan: &SessionPlan) -> Result<bool, SqlError> {
+        let tables = plan.prepared.tables();
+        for entry in tables {
+            self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
         }
-        Ok((self.plan(statement)?, true))
+        let allowed = Arc::ptr_eq(&plan.user, &self.user) || self.may_change_all_rows();
+        Ok(allowed
+            && plan.prepared.is_reusable()
+            && tables.iter().all(|entry| entry.is_current())
+            && plan.database.as_deref() == self.database()
+            && self.fulfills(&plan.conditions)
+            && self.has_parameters_of(&plan.parameters))
     }
 
     /// The plan of a statement that is being prepared; none for statements without one.
@@ -347,7 +344,7 @@ impl Session {
         let values = arguments.iter().map(|argument| self.constant(argument).map(|(v, _)| v));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         let outer = std::mem::replace(&mut self.eval.parameters, values);
-        let run = Run { plan, ..Run::text() };
+        let run = Run { plan: plan.as_ref(), ..Run::text() };
         let mut made = None;
         let result = self.execute_statement(statement, run, outlet, &mut made);
         self.eval.parameters = outer;

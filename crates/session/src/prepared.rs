@@ -2,7 +2,7 @@
 
 use crate::ServerState;
 use crate::planned::SessionPlan;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use syntax::ast::Statement;
@@ -33,7 +33,8 @@ pub(crate) struct PreparedStatement {
 /// All statements of a session.
 #[derive(Default)]
 pub(crate) struct PreparedStatements {
-    by_id: HashMap<u32, PreparedStatement>,
+    /// One that runs is not there.
+    by_id: BTreeMap<u32, Option<Box<PreparedStatement>>>,
     by_name: HashMap<String, PreparedStatement>,
     last_id: u32,
 }
@@ -44,16 +45,16 @@ pub(crate) fn unknown_handler(id: u32, command: &str) -> SqlError {
 }
 
 impl PreparedStatement {
-    /// Reads the parameters that COM_STMT_EXECUTE sent; long data is consumed.
+    /// Reads the parameters that COM_STMT_EXECUTE sent into `values`; long data is consumed.
     pub(crate) fn read_parameters(
         &mut self,
         payload: &[u8],
-    ) -> Result<Vec<types::Value>, MalformedPacket> {
-        let count = self.parameters;
-        let values =
-            wire::binary::read_parameters(payload, count, &mut self.types, &self.long_data);
+        values: &mut Vec<types::Value>,
+    ) -> Result<(), MalformedPacket> {
+        let (count, types) = (self.parameters, &mut self.types);
+        let read = wire::binary::read_parameters(payload, count, types, &self.long_data, values);
         self.reset();
-        values
+        read
     }
 
     /// COM_STMT_RESET.
@@ -103,7 +104,7 @@ impl PreparedStatements {
                 break;
             }
         }
-        self.by_id.insert(self.last_id, statement);
+        self.by_id.insert(self.last_id, Some(Box::new(statement)));
         Ok(self.last_id)
     }
 
@@ -122,7 +123,19 @@ impl PreparedStatements {
 
     /// A statement by number.
     pub(crate) fn get(&mut self, id: u32) -> Option<&mut PreparedStatement> {
-        self.by_id.get_mut(&id)
+        self.by_id.get_mut(&id)?.as_deref_mut()
+    }
+
+    /// Takes a statement by number out, to run it; [`PreparedStatements::put_back`] follows.
+    pub(crate) fn take(&mut self, id: u32) -> Option<Box<PreparedStatement>> {
+        self.by_id.get_mut(&id)?.take()
+    }
+
+    /// The statement has run.
+    pub(crate) fn put_back(&mut self, id: u32, statement: Box<PreparedStatement>) {
+        if let Some(place) = self.by_id.get_mut(&id) {
+            *place = Some(statement);
+        }
     }
 
     /// A statement by name.

@@ -65,6 +65,9 @@ pub struct Session {
     pub(crate) closing: bool,
 }
 
+/// Parameters for which an idle session keeps room.
+const KEPT_PARAMETERS: usize = 32;
+
 /// Time as functions see it.
 #[derive(Debug)]
 struct WorldHooks;
@@ -268,5 +271,6 @@ impl Session {
         if self.eval.arena.allocated_bytes() > 16 * 1024 {
             self.eval.arena = Default::default();
         }
+        self.eval.parameters.shrink_to(KEPT_PARAMETERS);
     }
 }

@@ -1,7 +1,7 @@
 //! Variables that statements read on their way, decoded once when they are set.
 
-use crate::variables::{GlobalVariables, SessionVariables};
-use engine_api::{FlushPolicy, Isolation};
+use crate::variables::SessionVariables;
+use engine_api::Isolation;
 use std::time::Duration;
 use syntax::ParseOptions;
 use types::{Charset, CollationId, SqlMode, TimeZone, collation};
@@ -47,6 +47,14 @@ pub struct Settings {
     pub track_schema: bool,
     /// thread_pool_priority.
     pub priority: Priority,
+    /// completion_type: what follows COMMIT and ROLLBACK.
+    pub completion: CompletionType,
+    /// net_read_timeout.
+    pub read_timeout: Duration,
+    /// wait_timeout.
+    pub wait_timeout: Duration,
+    /// interactive_timeout.
+    pub interactive_timeout: Duration,
 }
 
 /// Which statements go first when there are more than the workers can begin.
@@ -60,12 +68,24 @@ pub enum Priority {
     Auto,
 }
 
+/// What COMMIT and ROLLBACK do when they do not say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CompletionType {
+    /// The session goes on.
+    NoChain,
+    /// The next transaction begins.
+    Chain,
+    /// The connection ends.
+    Release,
+}
+
 impl Settings {
     /// Decodes a session's variables.
     pub fn decode(variables: &SessionVariables) -> Self {
         let text = |name| variables.value(name).show();
         let number = |name| variables.value(name).number();
         let on = |name| variables.value(name).is_on();
+        let seconds = |name| Duration::from_secs(number(name).max(1));
         let sql_mode = SqlMode::parse(&text("sql_mode")).unwrap_or(SqlMode::DEFAULT);
         let client = Charset::by_name(&text("character_set_client")).unwrap_or(Charset::Utf8mb4);
         let results = Charset::by_name(&text("character_set_results"));
@@ -100,6 +120,14 @@ impl Settings {
                 "low" => Priority::Low,
                 _ => Priority::Auto,
             },
+            completion: match text("completion_type").as_str() {
+                "CHAIN" => CompletionType::Chain,
+                "RELEASE" => CompletionType::Release,
+                _ => CompletionType::NoChain,
+            },
+            read_timeout: seconds("net_read_timeout"),
+            wait_timeout: seconds("wait_timeout"),
+            interactive_timeout: seconds("interactive_timeout"),
         }
     }
 
@@ -147,14 +175,5 @@ pub fn isolation_text(isolation: Isolation) -> &'static str {
         Isolation::ReadCommitted => "READ-COMMITTED",
         Isolation::RepeatableRead => "REPEATABLE-READ",
         Isolation::Serializable => "SERIALIZABLE",
-    }
-}
-
-/// innodb_flush_log_at_trx_commit.
-pub fn flush_policy(globals: &GlobalVariables) -> FlushPolicy {
-    match globals.value("innodb_flush_log_at_trx_commit").number() {
-        0 => FlushPolicy::EverySecond,
-        2 => FlushPolicy::WriteOnly,
-        _ => FlushPolicy::Synchronous,
     }
 }

@@ -2,7 +2,7 @@
 //! the server knows is made here. WHERE is evaluated over the rows with the planner's binder.
 
 use crate::Session;
-use crate::answer::{AnswerSink, Outlet, Protocol};
+use crate::answer::{AnswerSink, Outlet, Protocol, ResultShape};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
 use catalog::information_schema::{Scope, SessionTables, VirtualType};
@@ -325,12 +325,13 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
         let format = self.result_format(protocol, false);
-        let mut sink = AnswerSink::new(&mut self.out, outlet, format);
-        sink.begin(columns, None)?;
+        let shape = ResultShape::new(columns, self.settings.results);
+        let mut sink = AnswerSink::new(&mut self.out, outlet, format, &shape);
+        sink.begin(None)?;
         let found_rows = rows.len() as u64;
         for row in &rows {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-            sink.row(&values, columns)?;
+            sink.row(&values)?;
         }
         Ok(Answer::Rows(Outcome { found_rows, has_rows: true, ..Outcome::default() }))
     }

@@ -10,6 +10,7 @@ use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
 use crate::status::{StatusCounter, statement_counter};
 use crate::system_variables::session_view;
+use engine_api::Transaction;
 use exec::{ExecError, Outcome, phase};
 use runtime::CancelReason;
 use std::sync::Arc;
@@ -69,16 +70,16 @@ pub(crate) fn rest_is_not_expected(text: &[u8], end: usize) -> SqlError {
 }
 
 /// How a statement is run.
-pub(crate) struct Run {
+pub(crate) struct Run<'a> {
     /// How rows are written.
     pub(crate) protocol: Protocol,
-    /// The plan of a prepared statement.
-    pub(crate) plan: Option<Arc<SessionPlan>>,
+    /// The plan that was made for it.
+    pub(crate) plan: Option<&'a Arc<SessionPlan>>,
     /// The client has the definitions of that plan's columns.
     pub(crate) definitions_known: bool,
 }
 
-impl Run {
+impl Run<'_> {
     /// A statement of COM_QUERY.
     pub(crate) fn text() -> Self {
         Self { protocol: Protocol::Text, plan: None, definitions_known: false }
@@ -174,7 +175,7 @@ impl Session {
     pub(crate) fn run_statement(
         &mut self,
         statement: &Statement,
-        run: Run,
+        run: Run<'_>,
         outlet: &mut dyn Outlet,
     ) -> Option<Arc<SessionPlan>> {
         self.eval.begin_statement(self.statement_time());
@@ -261,7 +262,6 @@ impl Session {
         ResultFormat {
             protocol,
             capabilities: self.capabilities,
-            results: self.settings.results,
             time_zone: self.settings.time_zone,
             status: self.status_flags_before_rows(),
             skip_definitions: skip_definitions && cached,
@@ -272,7 +272,7 @@ impl Session {
     pub(crate) fn execute_statement(
         &mut self,
         statement: &Statement,
-        run: Run,
+        run: Run<'_>,
         outlet: &mut dyn Outlet,
         planned: &mut Option<Arc<SessionPlan>>,
     ) -> Result<Answer, Failure> {
@@ -359,16 +359,21 @@ impl Session {
     fn run_planned(
         &mut self,
         statement: &Statement,
-        run: Run,
+        run: Run<'_>,
         outlet: &mut dyn Outlet,
         planned: &mut Option<Arc<SessionPlan>>,
     ) -> Result<Answer, Failure> {
-        let (plan, fresh) = self.current_plan(statement, run.plan)?;
-        if fresh && plan.prepared.is_reusable() {
+        if let Some(plan) = run.plan
+            && self.may_run(plan)?
+        {
+            let format = self.result_format(run.protocol, run.definitions_known);
+            return self.execute_plan(plan, format, outlet);
+        }
+        let plan = self.plan(statement)?;
+        if plan.prepared.is_reusable() {
             *planned = Some(plan.clone());
         }
-        let known = run.definitions_known && !fresh;
-        let format = self.result_format(run.protocol, known);
+        let format = self.result_format(run.protocol, false);
         self.execute_plan(&plan, format, outlet)
     }
 
@@ -381,21 +386,21 @@ impl Session {
     ) -> Result<Answer, Failure> {
         let without_tables = plan.prepared.uses_no_table();
         let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
-        let mut passing = without_tables.then(|| self.passing_transaction());
-        if !without_tables {
-            self.ensure_transaction();
+        let mut passing: Option<Box<dyn Transaction>> = None;
+        match without_tables {
+            true => passing = Some(self.passing_transaction()),
+            false => self.ensure_transaction(),
         }
         let server = self.server.clone();
         let tables = session_view!(self, &server);
-        let own = self.transaction.engine();
-        let transaction = match (&mut passing, own) {
-            (Some(passing), _) => passing.as_mut(),
-            (None, Some(own)) => own,
-            (None, None) => {
-                return Err(SqlError::new(&codes::UNKNOWN_ERROR, &[]).into());
+        let transaction: &mut dyn Transaction = match &mut passing {
+            Some(passing) => passing.as_mut(),
+            None => {
+                let own = self.transaction.engine();
+                own.ok_or_else(|| SqlError::new(&codes::UNKNOWN_ERROR, &[]))?
             }
         };
-        let mut sink = AnswerSink::new(&mut self.out, outlet, format);
+        let mut sink = AnswerSink::new(&mut self.out, outlet, format, &plan.shape);
         let mut exec = exec::Exec {
             eval: &mut self.eval,
             transaction,
@@ -411,9 +416,12 @@ impl Session {
             is_autocommit,
         };
         let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink);
+        let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
         self.memory.release_all();
         let outcome = outcome?;
-        let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
+        if let Some(passing) = passing {
+            self.end_engine(passing).map_err(|error| catalog::engine_error(&error, ""))?;
+        }
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);
         Ok(if begun { Answer::Rows(outcome) } else { Answer::Done(outcome) })

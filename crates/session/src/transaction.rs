@@ -9,7 +9,7 @@
 //! Metadata locks are given back when the engine transaction ends, never before.
 
 use crate::Session;
-use crate::settings::flush_policy;
+use crate::settings::CompletionType;
 use crate::status::StatusCounter;
 use catalog::engine_error;
 use engine_api::{Isolation, Savepoint, Transaction, TransactionOptions};
@@ -20,6 +20,8 @@ use types::{SqlError, codes};
 #[derive(Default)]
 pub(crate) struct TransactionState {
     open: Option<Box<dyn Transaction>>,
+    /// One that has ended and serves again.
+    spare: Option<Box<dyn Transaction>>,
     explicit: bool,
     read_only: bool,
     savepoints: Vec<NamedSavepoint>,
@@ -72,9 +74,34 @@ impl Session {
             snapshot_isolation: self.settings.snapshot_isolation,
             read_only,
             lock_wait_timeout: self.settings.row_lock_timeout,
-            flush_policy: flush_policy(&self.server.globals),
+            flush_policy: self.server.globals.flush_policy(),
         };
-        self.transaction.open = Some(self.server.catalog.engine().begin(options));
+        self.transaction.open = Some(self.begin_engine(options));
+    }
+
+    /// An engine transaction, the spare one if there is one.
+    pub(crate) fn begin_engine(&mut self, options: TransactionOptions) -> Box<dyn Transaction> {
+        match self.transaction.spare.take() {
+            Some(mut spare) => {
+                spare.set_options(options);
+                spare
+            }
+            None => self.server.catalog.engine().begin(options),
+        }
+    }
+
+    /// Ends an engine transaction; one that has changed nothing is kept for the next.
+    pub(crate) fn end_engine(
+        &mut self,
+        mut open: Box<dyn Transaction>,
+    ) -> Result<(), engine_api::EngineError> {
+        if open.end_unchanged()? {
+            self.transaction.spare = Some(open);
+            return Ok(());
+        }
+        // What was read is durable when the commit is: waiting before it would keep the locks
+        // for a sync longer.
+        open.commit()
     }
 
     /// BEGIN, START TRANSACTION: commits what is open.
@@ -101,9 +128,7 @@ impl Session {
                 if open.has_written() {
                     self.status.add(StatusCounter::HandlerCommit, 1);
                 }
-                // What was read is durable when the commit is (or waited for by it, if nothing
-                // was written): waiting before it would keep the locks for a sync longer.
-                open.commit()
+                self.end_engine(open)
             }
             None => Ok(()),
         };
@@ -169,9 +194,9 @@ impl Session {
         completion: Completion,
     ) -> Result<bool, SqlError> {
         let read_only = self.transaction.read_only;
-        let default = self.variables.value("completion_type").show();
-        let chain = completion.chain.unwrap_or(default == "CHAIN");
-        let release = completion.release.unwrap_or(default == "RELEASE");
+        let default = self.settings.completion;
+        let chain = completion.chain.unwrap_or(default == CompletionType::Chain);
+        let release = completion.release.unwrap_or(default == CompletionType::Release);
         if commit {
             self.commit()?
         } else {

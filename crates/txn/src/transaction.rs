@@ -4,6 +4,7 @@ use crate::chunk::UndoFull;
 use crate::image::NewUndo;
 use crate::lock::{Acquired, HeldLocks, LockError, LockKind, LockMode, WaitRule};
 use crate::owner::Owner;
+use crate::slots::SLOTS;
 use crate::system::{TransactionSystem, TxnError};
 use crate::undo::Chunks;
 use crate::version::{Reader, Seen, WordState};
@@ -17,6 +18,9 @@ use wal::{LsnRange, RecordBuilder, RecordKind, Wal};
 const KEEP_YIELDS: u32 = 50;
 const KEEP_ATTEMPTS: u32 = KEEP_YIELDS + 20_000;
 const KEEP_PAUSE: Duration = Duration::from_micros(100);
+
+/// Slots above are given back by transactions that wait for their next use.
+const KEPT_SLOTS: u32 = SLOTS as u32 / 2;
 
 /// A transaction. It must be ended by [`Transaction::commit`] or, after its changes were undone,
 /// [`Transaction::end_rollback`]; dropping one that has changes is a broken invariant.
@@ -408,6 +412,17 @@ impl Transaction {
         }
         self.leave(Some(timestamp));
         Ok(Some(timestamp))
+    }
+
+    /// Ends a transaction that has changed nothing; the value is as a new one.
+    pub fn end_unchanged(&mut self) {
+        base::invariant!(self.header == 0, "a transaction with changes commits or rolls back");
+        // The slot serves again, so that the list of free ones is not fought for.
+        if self.owner.is_none() && self.slot.is_some_and(|slot| slot < KEPT_SLOTS) {
+            self.close_snapshot();
+        } else {
+            self.leave(None);
+        }
     }
 
     /// Ends a rollback after everything was undone.

@@ -204,25 +204,26 @@ pub struct ParameterType {
 
 /// Reads the parameters of COM_STMT_EXECUTE. `types` are those of the last execution; they are
 /// replaced if the client sends new ones. `long_data[i]` is what COM_STMT_SEND_LONG_DATA gave
-/// for parameter i and takes the place of a value.
+/// for parameter i and takes the place of a value. The content of `values` is replaced.
 pub fn read_parameters(
     payload: &[u8],
     count: usize,
     types: &mut Vec<ParameterType>,
     long_data: &[Option<Vec<u8>>],
-) -> Result<Vec<Value>, MalformedPacket> {
-    let mut values = Vec::new();
+    values: &mut Vec<Value>,
+) -> Result<(), MalformedPacket> {
+    values.clear();
     if count == 0 {
-        return Ok(values);
+        return Ok(());
     }
     let mut fields = Fields(payload);
     let nulls = fields.take(count.div_ceil(8))?;
     if fields.u8()? == 1 {
-        let mut bound = Vec::new();
-        for pair in fields.take(count * 2)?.chunks_exact(2) {
-            bound.push(ParameterType { code: pair[0], unsigned: pair[1] & 0x80 != 0 });
-        }
-        *types = bound;
+        let bound = fields.take(count * 2)?.chunks_exact(2);
+        types.clear();
+        types.extend(
+            bound.map(|pair| ParameterType { code: pair[0], unsigned: pair[1] & 0x80 != 0 }),
+        );
     }
     if types.len() != count {
         return Err(MalformedPacket);
@@ -238,7 +239,7 @@ pub fn read_parameters(
     if !fields.0.is_empty() {
         return Err(MalformedPacket);
     }
-    Ok(values)
+    Ok(())
 }
 
 fn read_value(fields: &mut Fields<'_>, bound: ParameterType) -> Result<Value, MalformedPacket> {
@@ -391,7 +392,8 @@ mod tests {
     }
 
     fn parameters(payload: &[u8], count: usize) -> Result<Vec<Value>, MalformedPacket> {
-        read_parameters(payload, count, &mut Vec::new(), &[])
+        let mut values = vec![Value::Null];
+        read_parameters(payload, count, &mut Vec::new(), &[], &mut values).map(|()| values)
     }
 
     #[test]
@@ -425,9 +427,12 @@ mod tests {
     #[test]
     fn types_are_kept_from_the_last_execution() {
         let mut types = vec![ParameterType { code: type_code::TINY, unsigned: false }];
-        assert_eq!(read_parameters(&[0, 0, 7], 1, &mut types, &[]).unwrap(), [Value::Int(7)]);
+        let mut values = Vec::new();
+        assert_eq!(read_parameters(&[0, 0, 7], 1, &mut types, &[], &mut values), Ok(()));
+        assert_eq!(values, [Value::Int(7)]);
         let long = [Some(b"long".to_vec())];
-        assert_eq!(read_parameters(&[0, 0], 1, &mut types, &long).unwrap(), [Value::text("long")]);
+        assert_eq!(read_parameters(&[0, 0], 1, &mut types, &long, &mut values), Ok(()));
+        assert_eq!(values, [Value::text("long")]);
         assert!(parameters(&[0, 0, 7], 1).is_err());
         assert!(parameters(&[0, 1, 99, 0, 7], 1).is_err());
     }

@@ -50,6 +50,18 @@ impl OutputBuffer {
         &mut self.bytes
     }
 
+    /// Appends packets made before (see [`OutputBuffer::bytes`]); they are numbered anew.
+    pub fn append_packets(&mut self, packets: &[u8]) {
+        let mut at = self.bytes.len();
+        self.bytes.extend_from_slice(packets);
+        while let Some(header) = self.bytes.get_mut(at..at + PACKET_HEADER_BYTES) {
+            header[3] = self.sequence;
+            self.sequence = self.sequence.wrapping_add(1);
+            let length = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+            at += PACKET_HEADER_BYTES + length as usize;
+        }
+    }
+
     /// The payload of the open packet is appended here.
     pub fn payload(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
@@ -211,6 +223,20 @@ mod tests {
         out.begin();
         out.end();
         assert_eq!(out.bytes(), b"\x03\0\0\x01abc\0\0\0\x02");
+    }
+
+    #[test]
+    fn packets_made_before_are_numbered_anew() {
+        let mut made = OutputBuffer::new();
+        for payload in [&b"abc"[..], b"", b"de"] {
+            made.begin().extend_from_slice(payload);
+            made.end();
+        }
+        let mut out = OutputBuffer::new();
+        out.set_sequence(254);
+        out.append_packets(made.bytes());
+        assert_eq!(out.bytes(), b"\x03\0\0\xfeabc\0\0\0\xff\x02\0\0\0de");
+        assert_eq!(out.sequence(), 1);
     }
 
     #[test]

@@ -174,17 +174,16 @@ pub fn result_header(out: &mut OutputBuffer, columns: usize, definitions: bool, 
     out.end();
 }
 
-/// Writes header and definitions of a result.
+/// Writes header and definitions of a result: `definitions` are `columns` packets of [`column`].
 pub fn result_columns(
     out: &mut OutputBuffer,
-    columns: &[ColumnDescription],
+    columns: usize,
+    definitions: &[u8],
     status: u16,
     capabilities: u64,
 ) {
-    result_header(out, columns.len(), true, capabilities);
-    for description in columns {
-        column(out, description, None);
-    }
+    result_header(out, columns, true, capabilities);
+    out.append_packets(definitions);
     if capabilities & DEPRECATE_EOF == 0 {
         eof(out, 0, status);
     }

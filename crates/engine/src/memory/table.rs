@@ -7,8 +7,9 @@ use crate::memory::{MemoryTransaction, own};
 use crate::range::Interval;
 use base::TreeId;
 use engine_api::{
-    Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer,
-    ScanDirection, ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
+    Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBatch,
+    RowBuffer, ScanDirection, ScanOptions, Statistics, Table, TableDefinition, TableFinding,
+    Transaction,
 };
 use std::ops::Bound;
 use std::sync::Arc;
@@ -403,6 +404,16 @@ impl MemoryCursor {
 }
 
 impl Cursor for MemoryCursor {
+    fn next_rows(&mut self, trx: &mut dyn Transaction, rows: &mut RowBatch) -> Result<bool> {
+        rows.clear();
+        let mut row = RowBuffer::default();
+        let found = self.next(trx, &mut row)?;
+        if found {
+            rows.push(row.as_row());
+        }
+        Ok(found)
+    }
+
     fn next(&mut self, trx: &mut dyn Transaction, row: &mut RowBuffer) -> Result<bool> {
         loop {
             let key = {

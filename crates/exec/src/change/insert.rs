@@ -21,7 +21,7 @@ pub fn run(
 ) -> Result<Outcome, ExecError> {
     let mut insert = Inserter::new(exec, plan)?;
     if !plan.returning.is_empty() {
-        sink.begin(&plan.returning_columns, Some(exec.transaction.read_gate()))?;
+        sink.begin(Some(exec.transaction.read_gate()))?;
     }
     match &plan.source {
         InsertRows::Values(rows) => {
@@ -105,7 +105,7 @@ impl<'p> Inserter<'p> {
     fn new(exec: &mut Exec<'_>, plan: &'p InsertPlan) -> Result<Self, ExecError> {
         Ok(Self {
             plan,
-            table: plan.target.0.handle()?,
+            table: plan.target.0.handle()?.clone(),
             maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
             row: RowBuffer::default(),
             reads_row: reads_row(plan),
@@ -227,7 +227,7 @@ impl<'p> Inserter<'p> {
         for expr in &self.plan.returning {
             row.push(expr.eval(exec.eval, values)?);
         }
-        Ok(sink.row(&row, &self.plan.returning_columns)?)
+        Ok(sink.row(&row)?)
     }
 
     /// Fills in the AUTO_INCREMENT column.

@@ -211,7 +211,7 @@ fn frame_of(run: &BlockRun<'_>, columns: usize) -> UpdateFrame {
 pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError> {
     let mut updater = Updater {
         plan,
-        table: plan.target.0.handle()?,
+        table: plan.target.0.handle()?.clone(),
         maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
         new: RowBuffer::default(),
         assigned: SmallVec::new(),

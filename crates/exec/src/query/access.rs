@@ -6,9 +6,10 @@ use super::{Flow, collect};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::error::in_table;
+use crate::frame::BatchLayout;
 use crate::key::KeySource;
 use catalog::information_schema::{Scope, VirtualTable};
-use engine_api::{KeyRange, LockMode, RowBuffer, ScanDirection, ScanOptions, Table};
+use engine_api::{KeyRange, LockMode, ScanDirection, ScanOptions, Table};
 use expr::Expr;
 use plan::physical::{Access, EntryHandle, RangePlan, TableSource, TableStep};
 use std::sync::Arc;
@@ -93,16 +94,16 @@ fn virtual_rows(
     Ok(table.rows(&scope)?)
 }
 
-fn open(
-    run: &mut BlockRun<'_>,
+fn open<'p>(
+    run: &mut BlockRun<'p>,
     depth: usize,
-    entry: &EntryHandle,
-) -> Result<Arc<dyn Table>, ExecError> {
-    if let Some(table) = &run.steps[depth].table {
-        return Ok(table.clone());
+    entry: &'p EntryHandle,
+) -> Result<&'p dyn Table, ExecError> {
+    if let Some(table) = run.steps[depth].table {
+        return Ok(table);
     }
-    let table = entry.0.handle()?;
-    run.steps[depth].table = Some(table.clone());
+    let table = entry.0.handle()?.as_ref();
+    run.steps[depth].table = Some(table);
     Ok(table)
 }
 
@@ -110,7 +111,7 @@ fn base_rows<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     depth: usize,
-    entry: &EntryHandle,
+    entry: &'p EntryHandle,
     access: &Access,
     body: &mut FrameTarget<'_, 'p>,
 ) -> Result<Flow, ExecError> {
@@ -166,7 +167,7 @@ fn point_row<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     depth: usize,
-    entry: &EntryHandle,
+    entry: &'p EntryHandle,
     values: &[Expr],
     body: &mut FrameTarget<'_, 'p>,
 ) -> Result<Flow, ExecError> {
@@ -201,7 +202,7 @@ fn scan_range<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     depth: usize,
-    entry: &EntryHandle,
+    entry: &'p EntryHandle,
     scan: IndexScan,
     range: KeyRange,
     body: &mut FrameTarget<'_, 'p>,
@@ -218,24 +219,33 @@ fn scan_range<'p>(
         covering: scan.covering,
     };
     let slot = run.steps[depth].slot;
+    let locks = run.plan.lock != LockMode::None;
     let mut cursor = table.scan(exec.transaction, options).map_err(failed)?;
-    let mut index_key = RowBuffer::default();
-    loop {
-        if scan.covering {
-            if !cursor.next(exec.transaction, &mut index_key).map_err(failed)? {
-                return Ok(Flow::Continue(()));
-            }
-            let columns = layouts.row.columns().len();
-            let index = &layouts.indexes[scan.index];
-            run.frame.set_index_key(slot, columns, index, &index_key.key)?;
-        } else {
+    if locks && !scan.covering {
+        loop {
             let buffer = run.frame.row_buffer(slot, &layouts.row);
             if !cursor.next(exec.transaction, buffer).map_err(failed)? {
                 return Ok(Flow::Continue(()));
             }
+            if body(exec, run)?.is_break() {
+                return Ok(Flow::Break(()));
+            }
         }
-        if body(exec, run)?.is_break() {
-            return Ok(Flow::Break(()));
+    }
+    let layout = match scan.covering {
+        true => BatchLayout::Keys(&layouts.indexes[scan.index]),
+        false => BatchLayout::Rows(&layouts.row),
+    };
+    loop {
+        let rows = run.frame.batch(slot, layout);
+        if !cursor.next_rows(exec.transaction, rows).map_err(failed)? {
+            return Ok(Flow::Continue(()));
+        }
+        for row in 0..rows.len() {
+            run.frame.stand_at(slot, row);
+            if body(exec, run)?.is_break() {
+                return Ok(Flow::Break(()));
+            }
         }
     }
 }
@@ -246,7 +256,7 @@ pub fn release_row(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, depth: usize) {
         return;
     }
     let state = &run.steps[depth];
-    if let (Some(table), Some(row)) = (&state.table, run.frame.row(state.slot)) {
+    if let (Some(table), Some(row)) = (state.table, run.frame.row(state.slot)) {
         table.unlock_row(exec.transaction, row);
     }
 }
@@ -268,8 +278,8 @@ fn build_hash(
             let inner = keys.iter().map(|(_, inner)| inner);
             let key = HashTable::key(inner, exec.eval, &run.frame)?;
             if let Some(key) = key {
-                let kept = match run.frame.row(run.steps[depth].slot) {
-                    Some(row) => Kept::Row(row.clone()),
+                let kept = match run.frame.row_ref(run.steps[depth].slot) {
+                    Some(row) => Kept::Row(row.to_buffer()),
                     None => Kept::Values(run.frame.copy_table(step.first_position, columns)),
                 };
                 hash.add(&key, kept)?;

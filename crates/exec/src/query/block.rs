@@ -14,11 +14,11 @@ use std::sync::Arc;
 use types::Value;
 
 /// What one step keeps during an execution of its block.
-pub struct StepState {
+pub struct StepState<'p> {
     /// Slot of the table in the frame.
     pub slot: usize,
     /// The engine's table, opened at first use.
-    pub table: Option<Arc<dyn Table>>,
+    pub table: Option<&'p dyn Table>,
     /// Buffer for keys.
     pub key: Vec<u8>,
     /// Rows of a derived or virtual table.
@@ -32,9 +32,9 @@ pub struct BlockRun<'p> {
     /// The plan.
     pub plan: &'p SelectPlan,
     /// Columns at the moment.
-    pub frame: Frame,
+    pub frame: Frame<'p>,
     /// State of each step.
-    pub steps: Vec<StepState>,
+    pub steps: Vec<StepState<'p>>,
     /// Results of subqueries that do not depend on the frame, by position.
     pub once: Vec<(usize, apply::Once)>,
 }

@@ -19,7 +19,7 @@ pub use block::{BlockRun, each_row};
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};
 use expr::{EvalContext, NoColumns};
-use plan::physical::{LimitPlan, QueryPlan, ResultColumn};
+use plan::physical::{LimitPlan, QueryPlan};
 use std::ops::ControlFlow;
 use types::{Value, ValueRef};
 
@@ -35,12 +35,11 @@ pub fn run_statement(
     query: &QueryPlan,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
-    let columns: &[ResultColumn] = query.columns();
-    sink.begin(columns, Some(exec.transaction.read_gate()))?;
+    sink.begin(Some(exec.transaction.read_gate()))?;
     let mut sent = 0;
     let hidden = run_query(exec, query, &[], &mut |_, values| {
         sent += 1;
-        sink.row(values, columns)?;
+        sink.row(values)?;
         Ok(Flow::Continue(()))
     })?;
     Ok(Outcome {

@@ -86,10 +86,10 @@ impl<'p> Output<'p> {
         target: &mut RowTarget<'_>,
     ) -> Result<Flow, ExecError> {
         let eval: &EvalContext = exec.eval;
-        let mut values = Vec::with_capacity(self.plan.projection.len());
-        for expr in &self.plan.projection {
-            values.push(expr.eval_result(eval, frame)?);
-        }
+        let projection = &self.plan.projection;
+        let value = |position: usize| projection[position].eval_result(eval, frame);
+        let values: &[ValueRef<'_>] =
+            eval.arena.alloc_slice_try_fill_with(projection.len(), value)?;
         let shown = self.plan.columns.len();
         if let Some(distinct) = &mut self.distinct
             && !distinct.is_new(&values[..shown], &self.shown_types, &self.memory)?
@@ -98,7 +98,7 @@ impl<'p> Output<'p> {
         }
         self.passed += 1;
         if let Some(sorter) = &mut self.sorter {
-            sorter.add(&values)?;
+            sorter.add(values)?;
             return Ok(Flow::Continue(()));
         }
         if self.passed > self.limit.offset && self.passed <= self.limit.needed() {

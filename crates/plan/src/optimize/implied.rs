@@ -1,8 +1,8 @@
 //! The condition that an access enforces exactly, so that its rows need not be tested again.
 //!
-//! 1. Only ranges over the first part of an index are looked at, an integer column compared with
-//!    integers: execution can place every such value among the column's, so the ranges hold
-//!    exactly the rows for which the comparison is true. NULL is in none of them.
+//! 1. Only points and ranges of the first part of an index are looked at, an integer column
+//!    compared with integers: execution can place every such value among the column's, so they
+//!    hold exactly the rows for which the comparison is true. NULL is in none of them.
 //! 2. No other condition may read that column: it might have given the ranges instead.
 //! 3. Rows that a statement locks are tested again: they are read as they are then. (What
 //!    SERIALIZABLE locks by itself is safe too: the engine's scan gives a row only if it still has
@@ -23,13 +23,18 @@ pub(super) fn by_access(
     lock: LockMode,
     conditions: &[Conjunct],
 ) -> Option<usize> {
-    let (Access::Ranges { index, ranges, .. }, TableSource::Base(entry)) = (access, source) else {
+    let TableSource::Base(entry) = source else {
         return None;
     };
+    let index = match access {
+        Access::Ranges { index, ranges, .. } if ranges.iter().all(is_of_first_part) => *index,
+        Access::Point { key } if key.len() == 1 => 0,
+        _ => return None,
+    };
     let definition = entry.0.definition();
-    let part = definition.indexes[*index].parts.first()?;
+    let part = definition.indexes[index].parts.first()?;
     let is_integer = definition.columns[part.column].column_type.kind.is_integer();
-    if lock != LockMode::None || !is_integer || !ranges.iter().all(is_of_first_part) {
+    if lock != LockMode::None || !is_integer {
         return None;
     }
     let column = first_position + part.column;

@@ -53,8 +53,12 @@ impl Transaction for PaperTransaction {
     fn wait_read_durable(&mut self) -> Result<()> {
         Ok(())
     }
-    fn read_gate(&mut self) -> Box<dyn ReadGate> {
-        Box::new(NoGate)
+    fn end_unchanged(&mut self) -> Result<bool> {
+        Ok(true)
+    }
+    fn set_options(&mut self, _: TransactionOptions) {}
+    fn read_gate(&mut self) -> Arc<dyn ReadGate> {
+        Arc::new(NoGate)
     }
     fn set_lock_wait_timeout(&mut self, _: Duration) {}
 }

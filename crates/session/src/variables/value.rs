@@ -1,8 +1,10 @@
 //! Values of variables: checking what SET gives, keeping what was set.
 
 use super::{Definition, Kind, registry};
+use engine_api::FlushPolicy;
 use runtime::sync::RwLock;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use types::error::{SqlError, Warning, codes};
 use types::{CollationId, ColumnType, TypeKind, Value};
 
@@ -340,12 +342,18 @@ impl Definition {
 /// The server's values.
 pub struct GlobalVariables {
     values: RwLock<Arc<Vec<VariableValue>>>,
+    /// innodb_flush_log_at_trx_commit, which every transaction reads.
+    flush_log: AtomicU64,
 }
+
+const FLUSH_LOG: &str = "innodb_flush_log_at_trx_commit";
 
 impl Default for GlobalVariables {
     fn default() -> Self {
         let values = registry().iter().map(|definition| definition.default.clone()).collect();
-        Self { values: RwLock::new(Arc::new(values)) }
+        let globals = Self { values: RwLock::new(Arc::new(values)), flush_log: AtomicU64::new(1) };
+        globals.note_changes();
+        globals
     }
 }
 
@@ -362,14 +370,27 @@ impl GlobalVariables {
 
     /// Stores a checked value.
     pub fn set(&self, definition: &Definition, value: VariableValue) {
-        let mut values = self.values.write();
-        Arc::make_mut(&mut values)[definition.index] = value;
+        Arc::make_mut(&mut self.values.write())[definition.index] = value;
+        self.note_changes();
     }
 
     /// Stores a value that the server itself knows (version, port, directories).
     pub fn set_known(&self, name: &'static str, value: VariableValue) {
-        let mut values = self.values.write();
-        Arc::make_mut(&mut values)[registry().position(name)] = value;
+        Arc::make_mut(&mut self.values.write())[registry().position(name)] = value;
+        self.note_changes();
+    }
+
+    fn note_changes(&self) {
+        self.flush_log.store(self.value(FLUSH_LOG).number(), Ordering::Relaxed);
+    }
+
+    /// When commits are written and synced.
+    pub fn flush_policy(&self) -> FlushPolicy {
+        match self.flush_log.load(Ordering::Relaxed) {
+            0 => FlushPolicy::EverySecond,
+            2 => FlushPolicy::WriteOnly,
+            _ => FlushPolicy::Synchronous,
+        }
     }
 
     /// The values a new session starts with.

@@ -92,6 +92,21 @@ impl IndexLayout {
         self.parts.iter().chain(&self.clustered).any(|part| of_column(&part))
     }
 
+    /// The value of a column of the table as a key holds it; NULL if it does not.
+    #[inline]
+    pub fn column<'a>(&self, key: &'a [u8], column: usize) -> ValueRef<'a> {
+        let mut at = 0;
+        for part in self.parts.iter().chain(&self.clustered) {
+            let rest = key.get(at..).unwrap_or(&[]);
+            let Some(length) = part.length(rest) else { return ValueRef::Null };
+            if part.column == column && part.is_readable() {
+                return part.read(&rest[..length]);
+            }
+            at += length;
+        }
+        ValueRef::Null
+    }
+
     /// Reads the columns of the table that a key holds into `row` (one slot a column of the
     /// table); the others are left as they are.
     pub fn read_columns<'a>(
