@@ -19,7 +19,13 @@ const PACKET_BYTES_MAX: usize = 1 << 24;
 /// Serves until it is killed.
 pub fn run(options: &Options) -> Outcome {
     let port = options.number("--port", 0)? as u16;
-    let runtime = Runtime::start(Config::default()).map_err(|e| e.to_string())?;
+    let defaults = Config::default();
+    let config = Config {
+        workers: options.number("--workers", 0)? as usize,
+        spin_micros: u64::from(options.number("--spin", defaults.spin_micros as u32)?),
+        ..defaults
+    };
+    let runtime = Runtime::start(config).map_err(|e| e.to_string())?;
     runtime.run(move || {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let listener = Listener::tcp(address).map_err(|e| e.to_string())?;
@@ -154,7 +160,7 @@ impl Connection for Constant {
             }
         }
         if !self.out.is_empty() {
-            if stream.write_all(self.out.bytes()).is_err() {
+            if stream.send_when_done(self.out.bytes()).is_err() {
                 return Next::Close;
             }
             self.out.clear();
