@@ -2,6 +2,7 @@
 
 use crate::answer::{Outlet, Protocol, describe};
 use crate::prepared::{PreparedStatement, unknown_handler};
+use crate::shared_prepared::SharedStatement;
 use crate::status::StatusCounter;
 use crate::{Diagnostics, Session};
 use exec::Outcome;
@@ -256,7 +257,28 @@ impl Session {
 
     /// Parses and plans one statement for PREPARE (1295 for those that cannot be prepared).
     pub(crate) fn prepare_statement(&mut self, text: &[u8]) -> Result<PreparedStatement, SqlError> {
+        let shared = self.parse_for_prepare(text)?;
+        let plan = self.plan_for_prepare(&shared.statement, shared.plan_for_prepare())?;
+        Ok(PreparedStatement {
+            statement: shared.statement.clone(),
+            text: shared.text.clone(),
+            parameters: shared.parameters,
+            plan: plan.map(|plan| shared.share(plan)),
+            shared,
+            types: Vec::new(),
+            long_data: Vec::new(),
+            long_data_too_large: false,
+            definitions_sent: true,
+        })
+    }
+
+    /// The tree of a statement to prepare; another session's, if one has prepared the same text.
+    fn parse_for_prepare(&mut self, text: &[u8]) -> Result<Arc<SharedStatement>, SqlError> {
         let options = syntax::ParseOptions { parameters: true, ..self.settings.parse };
+        let server = self.server.clone();
+        if let Some(known) = server.shared_statements.find(text, &options) {
+            return Ok(known);
+        }
         let parsed = syntax::parse(text, &options).map_err(crate::parse_error)?;
         if !text[parsed.end.min(text.len())..].trim_ascii().is_empty() {
             return Err(crate::statement::rest_is_not_expected(text, parsed.end));
@@ -267,18 +289,8 @@ impl Session {
         ) {
             return Err(SqlError::new(&codes::UNSUPPORTED_PS, &[]));
         }
-        let statement = Arc::new(parsed.statement);
-        let plan = self.plan_for_prepare(&statement)?;
-        Ok(PreparedStatement {
-            statement,
-            text: text.into(),
-            parameters: parsed.parameters as usize,
-            plan,
-            types: Vec::new(),
-            long_data: Vec::new(),
-            long_data_too_large: false,
-            definitions_sent: true,
-        })
+        let parameters = parsed.parameters as usize;
+        Ok(server.shared_statements.add(text, &options, parsed.statement, parameters))
     }
 
     fn execute_command(&mut self, execute: &Execute<'_>, outlet: &mut dyn Outlet) {
@@ -322,8 +334,8 @@ impl Session {
         });
         self.eval.parameters.clear();
         // A new plan was made: it is kept, and the client has its definitions now.
-        if made.is_some() {
-            prepared.plan = made;
+        if let Some(plan) = made {
+            prepared.keep(plan);
             prepared.definitions_sent = true;
         }
     }

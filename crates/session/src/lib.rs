@@ -29,6 +29,7 @@ mod server_state;
 mod session;
 mod set;
 mod settings;
+mod shared_prepared;
 mod show;
 mod statement;
 pub mod status;

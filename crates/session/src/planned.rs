@@ -45,6 +45,29 @@ pub(crate) struct SessionPlan {
     user: Arc<UserPrivileges>,
 }
 
+impl SessionPlan {
+    /// Made for the same account, settings, parameters and tables as another.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let (tables, others) = (self.prepared.tables(), other.prepared.tables());
+        Arc::ptr_eq(&self.user, &other.user)
+            && self.database == other.database
+            && self.conditions == other.conditions
+            && self.parameters == other.parameters
+            && tables.len() == others.len()
+            && tables.iter().zip(others).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    /// Made before the types of parameters were known.
+    pub(crate) fn is_for_prepare(&self) -> bool {
+        self.parameters.is_empty()
+    }
+
+    /// None of its tables has another definition by now.
+    pub(crate) fn is_current(&self) -> bool {
+        self.prepared.tables().iter().all(|entry| entry.is_current())
+    }
+}
+
 /// Settings that a plan is made for.
 #[derive(Clone, PartialEq)]
 pub(crate) struct PlanConditions {
@@ -158,12 +181,17 @@ impl Session {
     pub(crate) fn plan_for_prepare(
         &mut self,
         statement: &Statement,
+        known: Option<Arc<SessionPlan>>,
     ) -> Result<Option<Arc<SessionPlan>>, SqlError> {
         let result = match statement {
             Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)
-            | Statement::Delete(_) => self.plan(statement).map(Some),
+            | Statement::Delete(_) => match known.map(|plan| (self.may_run(&plan), plan)) {
+                Some((Ok(true), plan)) => Ok(Some(plan)),
+                Some((Err(error), _)) => Err(error),
+                Some((Ok(false), _)) | None => self.plan(statement).map(Some),
+            },
             _ => Ok(None),
         };
         if !self.transaction.is_open() {
@@ -298,7 +326,7 @@ impl Session {
                     self.execute_named(&statement, plan, count, &execute.arguments, outlet)?;
                 if let (Some(plan), Some(prepared)) = (made, self.prepared.get_named(&execute.name))
                 {
-                    prepared.plan = Some(plan);
+                    prepared.keep(plan);
                 }
                 Ok(answer)
             }

@@ -2,6 +2,7 @@
 
 use crate::ServerState;
 use crate::planned::SessionPlan;
+use crate::shared_prepared::SharedStatement;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,8 @@ pub(crate) struct PreparedStatement {
     pub(crate) text: Arc<[u8]>,
     /// Number of `?`.
     pub(crate) parameters: usize,
+    /// What all sessions share that prepared this text.
+    pub(crate) shared: Arc<SharedStatement>,
     /// The plan, for statements that have one.
     pub(crate) plan: Option<Arc<SessionPlan>>,
     /// Types of the last execution's parameters.
@@ -45,6 +48,11 @@ pub(crate) fn unknown_handler(id: u32, command: &str) -> SqlError {
 }
 
 impl PreparedStatement {
+    /// A new plan was made: the one to keep, which may be another session's of the same kind.
+    pub(crate) fn keep(&mut self, plan: Arc<SessionPlan>) {
+        self.plan = Some(self.shared.share(plan));
+    }
+
     /// Reads the parameters that COM_STMT_EXECUTE sent into `values`; long data is consumed.
     pub(crate) fn read_parameters(
         &mut self,

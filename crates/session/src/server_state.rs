@@ -3,6 +3,7 @@
 use crate::account_connections::AccountConnections;
 use crate::plan_cache::PlanCache;
 use crate::process::{Door, ProcessList};
+use crate::shared_prepared::SharedStatements;
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
 use catalog::Catalog;
@@ -29,6 +30,7 @@ pub struct ServerState {
     pub(crate) prepared_count: AtomicU64,
     pub(crate) plan_cache: PlanCache,
     pub(crate) account_connections: AccountConnections,
+    pub(crate) shared_statements: SharedStatements,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
     stopping: AtomicBool,
@@ -68,6 +70,7 @@ impl ServerState {
             prepared_count: AtomicU64::new(0),
             plan_cache: PlanCache::default(),
             account_connections: AccountConnections::default(),
+            shared_statements: SharedStatements::default(),
             connections_possible,
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
