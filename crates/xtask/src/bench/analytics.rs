@@ -3,10 +3,12 @@
 //! takes only the first INSERT of every table.
 
 use super::Plan;
-use super::load::in_turn;
+use super::cpu::Sample;
+use super::load::{in_turn, quietest};
 use super::report::{Limits, Spread};
 use super::subject::{Built, Subject};
 use crate::Outcome;
+use sqltest::client::Field;
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -34,15 +36,26 @@ pub fn run(plan: &Plan) -> Outcome {
     let named = lines.filter_map(|line| line.split_once(": "));
     for (name, sql) in named.filter(|(name, _)| plan.chooses(name)) {
         // The first run of each brings data into memory and tells whether the answers agree.
-        let answers = [answer(&subjects[0], sql)?.1, answer(&subjects[1], sql)?.1];
+        let answers = [answer(&subjects[0], sql)?, answer(&subjects[1], sql)?];
         if answers[0] != answers[1] {
             return Err(format!("{name}: the answers differ:\n{}\n{}", answers[0], answers[1]));
         }
-        let runs = in_turn(2, plan.pairs, |place| Ok(answer(&subjects[place], sql)?.0))?;
-        let milliseconds = |place: usize| Spread::of(&runs[place], |seconds| seconds * 1000.0);
-        let (ours, theirs) = (milliseconds(0), milliseconds(1));
+        let runs = in_turn(2, plan.pairs, |place| {
+            quietest(|| time(plan, &subjects[place], sql), |run| run.others_percent)
+        })?;
+        let time = |place: usize| Spread::of(&runs[place], |run| run.milliseconds);
+        let cpu = |place: usize| Spread::of(&runs[place], |run| run.cpu_milliseconds).median;
+        let others = |place: usize| Spread::of(&runs[place], |run| run.others_percent).median;
+        let (ours, theirs) = (time(0), time(1));
         let ratio = ours.median / theirs.median;
-        println!("{name:18} ms {ours} / {theirs} = {ratio:.2}");
+        println!(
+            "{name:18} ms {ours} / {theirs} = {ratio:.2}; CPU ms {:.0} / {:.0} = {:.2}; others \
+             {:.0} %",
+            cpu(0),
+            cpu(1),
+            cpu(0) / cpu(1),
+            others(0).max(others(1))
+        );
         limits.at_most(&format!("{name}: time / MariaDB's"), ratio, RATIO);
     }
     limits.finish()
@@ -63,22 +76,39 @@ fn load(plan: &Plan, subject: &Subject, data: &str) -> Outcome {
     Ok(())
 }
 
-/// Seconds of a query, and its rows as text.
-fn answer(subject: &Subject, sql: &str) -> Result<(f64, String), String> {
+/// What one execution of a query took, on average.
+struct Run {
+    milliseconds: f64,
+    cpu_milliseconds: f64,
+    others_percent: f64,
+}
+
+/// Executes a query for a while: the kernel's account of CPU is coarse.
+fn time(plan: &Plan, subject: &Subject, sql: &str) -> Result<Run, String> {
     let mut connection = subject.connect(DATABASE)?;
-    let begin = Instant::now();
-    let rows = connection.execute(sql).map_err(|e| format!("{}: {e}", subject.name))?;
-    let seconds = begin.elapsed().as_secs_f64();
-    let mut text = String::new();
-    for row in rows {
-        for field in row {
-            match field {
-                Some(bytes) => text.push_str(&String::from_utf8_lossy(&bytes)),
-                None => text.push_str("NULL"),
-            }
-            text.push('\t');
-        }
-        text.push('\n');
+    let (server, client) = (subject.server.id(), std::process::id());
+    let before = Sample::take(server, client)?;
+    let (begin, mut executions) = (Instant::now(), 0.0);
+    while executions == 0.0 || begin.elapsed().as_secs_f64() < plan.seconds / 10.0 {
+        connection.execute(sql).map_err(|e| format!("{}: {e}", subject.name))?;
+        executions += 1.0;
     }
-    Ok((seconds, text))
+    let used = Sample::take(server, client)?.since(&before);
+    Ok(Run {
+        milliseconds: used.seconds * 1000.0 / executions,
+        cpu_milliseconds: used.server.total() / 1000.0 / executions,
+        others_percent: used.others_percent,
+    })
+}
+
+/// The rows of a query as text.
+fn answer(subject: &Subject, sql: &str) -> Result<String, String> {
+    let mut connection = subject.connect(DATABASE)?;
+    let rows = connection.execute(sql).map_err(|e| format!("{}: {e}", subject.name))?;
+    let text = |field: &Field| match field {
+        Some(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        None => "NULL".to_string(),
+    };
+    let lines = rows.iter().map(|row| row.iter().map(text).collect::<Vec<_>>().join("\t"));
+    Ok(lines.collect::<Vec<_>>().join("\n"))
 }
