@@ -8,8 +8,8 @@ pub type Package = (&'static str, &'static str);
 /// The server that is compared with, and the benchmark.
 pub const SERVERS: [Package; 3] =
     [("mariadb-client", "mariadb"), ("mariadb-server", "mariadbd"), ("sysbench", "sysbench")];
-/// The instruction counter.
-pub const VALGRIND: [Package; 1] = [("valgrind", "valgrind")];
+/// The instruction counter, and the names of the C library's functions for it.
+pub const VALGRIND: [Package; 2] = [("valgrind", "valgrind"), ("libc6-dbg", "valgrind")];
 
 /// Installs the packages of which the program is not on the path.
 pub fn install(packages: &[Package]) -> Outcome {
