@@ -196,7 +196,8 @@ impl Session {
 
     fn present_workers(&mut self, wanted: &VariableValue) -> VariableValue {
         let workers = VariableValue::Unsigned(runtime::worker_count() as u64);
-        if *wanted != workers {
+        // A value out of range has its warning already.
+        if *wanted != workers && self.eval.warning_count() == 0 {
             let shown = wanted.show();
             let arguments: [&dyn std::fmt::Display; 2] = [&"thread_pool_size", &shown];
             self.eval.push_warning(Warning::new(&codes::TRUNCATED_WRONG_VALUE, &arguments));
