@@ -44,7 +44,10 @@ impl Pace {
 
     /// See [`crate::expect_soon`].
     pub(crate) fn expect_soon(&self, limit: std::time::Duration) {
-        self.eager_until.set(ticks() + limit.as_micros() as u64 * ticks_per_microsecond());
+        if self.spin_micros > 0 {
+            let limit = limit.as_micros() as u64 * ticks_per_microsecond();
+            self.eager_until.set(ticks() + limit);
+        }
     }
 
     /// Whether a worker without work looks for some before it sleeps. If not, its sleep hands over
