@@ -51,7 +51,8 @@ pub(crate) struct Core {
     pub(crate) checkpoint_wanted: Event,
     dictionary: Tree,
     trees: RwLock<BTreeMap<TreeId, OpenTree>>,
-    buffers: Mutex<Vec<Buffers>>,
+    #[expect(clippy::vec_box, reason = "they go in and out as one pointer")]
+    buffers: Mutex<Vec<Box<Buffers>>>,
     /// Batches of scans that came to their end.
     batches: Mutex<Vec<Batch>>,
     stopping: AtomicBool,
@@ -171,12 +172,12 @@ impl Core {
         self.revisits.push(tree, key, word);
     }
 
-    pub(crate) fn take_buffers(&self) -> Buffers {
+    pub(crate) fn take_buffers(&self) -> Box<Buffers> {
         let kept = self.buffers.lock().pop();
-        kept.unwrap_or_else(Buffers::new)
+        kept.unwrap_or_else(|| Box::new(Buffers::new()))
     }
 
-    pub(crate) fn give_back_buffers(&self, buffers: Buffers) {
+    pub(crate) fn give_back_buffers(&self, buffers: Box<Buffers>) {
         let mut kept = self.buffers.lock();
         if kept.len() < BUFFERS_KEPT && buffers.is_worth_keeping() {
             kept.push(buffers);

@@ -39,6 +39,7 @@ fn dictionary_error(error: btree::TreeError) -> EngineError {
 pub(crate) fn get(trx: &mut EngineTransaction, key: &[u8]) -> Result<Option<Vec<u8>>> {
     let reader = trx.trx.newest_reader(false);
     let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+    let buffers = &mut **buffers;
     let entry = &mut buffers.entry;
     if !core.dictionary().get(key, entry).map_err(dictionary_error)? {
         return Ok(None);
@@ -76,6 +77,7 @@ pub(crate) fn set(trx: &mut EngineTransaction, key: &[u8], value: Option<&[u8]>)
 pub(crate) fn scan(trx: &mut EngineTransaction, prefix: &[u8]) -> Result<Vec<Pair>> {
     let reader = trx.trx.newest_reader(false);
     let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+    let buffers = &mut **buffers;
     let mut cursor = core.dictionary().cursor(Direction::Forward);
     cursor.seek(Bound::Included(prefix));
     if let Some(end) = after_prefix(prefix) {

@@ -36,6 +36,7 @@ impl TableParts {
     ) -> Result<bool> {
         let reader = trx.reader();
         let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+        let buffers = &mut **buffers;
         let entry = &mut buffers.entry;
         let found = self.trees[0].get(key, entry);
         if !found.map_err(|error| from_tree(error, || self.object(0)))? {
@@ -103,6 +104,7 @@ impl TableParts {
     fn look(&self, trx: &mut EngineTransaction, key: &[u8], row: &mut RowBuffer) -> Result<Look> {
         let conflict = trx.conflict_snapshot();
         let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+        let buffers = &mut **buffers;
         inner.protect_reads();
         let entry = &mut buffers.entry;
         let found = self.trees[0].get_near(key, entry, &mut buffers.leaf);

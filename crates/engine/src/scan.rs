@@ -119,6 +119,7 @@ impl EngineCursor {
         let entry = item.entry;
         let reader = trx.reader();
         let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+        let buffers = &mut **buffers;
         let at = (entry.flags, entry.word, entry.payload);
         let (flags, payload) = match inner.version(&reader, at, &mut buffers.older) {
             Seen::Current => (entry.flags, entry.payload),
@@ -265,6 +266,7 @@ impl EngineCursor {
         rows.clear();
         let reader = trx.reader();
         let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+        let buffers = &mut **buffers;
         let tree = self.table.trees[self.position].id();
         // Older versions follow behind the entries' own bytes.
         let own_bytes = self.batch.byte_len();

@@ -24,6 +24,7 @@ use engine_api::{
 };
 use runtime::CancelToken;
 use std::any::Any;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 use txn::{LockError, Reader, Transaction, WaitRule};
@@ -66,12 +67,38 @@ pub(crate) struct Buffers {
     pub(crate) leaf: LeafHint,
 }
 
+/// The buffers of a transaction, taken from the engine's and given back at its end. They move as
+/// one pointer.
+pub(crate) struct BufferLease(Option<Box<Buffers>>);
+
+impl BufferLease {
+    pub(crate) fn new(buffers: Box<Buffers>) -> Self {
+        Self(Some(buffers))
+    }
+}
+
+impl Deref for BufferLease {
+    type Target = Buffers;
+
+    #[inline]
+    fn deref(&self) -> &Buffers {
+        self.0.as_ref().expect("given back only when the transaction is dropped")
+    }
+}
+
+impl DerefMut for BufferLease {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Buffers {
+        self.0.as_mut().expect("given back only when the transaction is dropped")
+    }
+}
+
 /// See the head of the file.
 pub(crate) struct EngineTransaction {
     pub(crate) core: Arc<Core>,
     pub(crate) trx: Transaction,
     pub(crate) options: TransactionOptions,
-    pub(crate) buffers: Buffers,
+    pub(crate) buffers: BufferLease,
     /// Made at the first use.
     gate: Option<Arc<dyn ReadGate>>,
     pub(crate) steps: Vec<TreeStep>,
@@ -90,7 +117,7 @@ pub(crate) fn own(trx: &mut dyn ApiTransaction) -> &mut EngineTransaction {
 impl EngineTransaction {
     pub(crate) fn new(core: Arc<Core>, options: TransactionOptions) -> Self {
         let trx = core.txn.begin();
-        let buffers = core.take_buffers();
+        let buffers = BufferLease::new(core.take_buffers());
         Self {
             core,
             trx,
@@ -298,8 +325,9 @@ impl Drop for EngineTransaction {
         if !self.finished && self.roll_back_all().is_err() {
             base::probe!("engine.rollback_at_drop_failed");
         }
-        let buffers = std::mem::replace(&mut self.buffers, Buffers::new());
-        self.core.give_back_buffers(buffers);
+        if let Some(buffers) = self.buffers.0.take() {
+            self.core.give_back_buffers(buffers);
+        }
     }
 }
 

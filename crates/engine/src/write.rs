@@ -139,6 +139,7 @@ pub(crate) fn write_entry(
     let mut pending = Pending::default();
     let mut outcome = Ok(Written::Missing);
     let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+    let buffers = &mut **buffers;
     let modified = {
         let logical = &mut buffers.logical;
         let (tree_id, pending) = (tree.id(), &mut pending);

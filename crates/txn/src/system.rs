@@ -19,8 +19,9 @@ use crate::slots::Slots;
 use crate::transaction::Transaction;
 use crate::undo::{Chunks, UndoSpace};
 use base::{Lsn, TrxId};
+use hashbrown::HashMap;
 use runtime::sync::Mutex;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -67,7 +68,28 @@ pub struct PurgeBatch {
 }
 
 const ACTIVE_SHARDS: usize = 32;
-type ActiveShard = Mutex<HashMap<u64, Arc<Owner>>>;
+
+/// Spreads ids, which are given out in order: a multiplication is enough.
+#[derive(Clone, Copy, Default)]
+struct IdHasher(u64);
+
+impl std::hash::Hasher for IdHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+type IdMap<T> = HashMap<u64, T, std::hash::BuildHasherDefault<IdHasher>>;
+type ActiveShard = Mutex<IdMap<Arc<Owner>>>;
 
 /// All transactions of an engine.
 pub struct TransactionSystem {
@@ -91,7 +113,7 @@ impl std::fmt::Debug for TransactionSystem {
 impl TransactionSystem {
     /// A system without transactions.
     pub fn new(wal: Arc<Wal>, options: &TxnOptions) -> Arc<Self> {
-        let active = (0..ACTIVE_SHARDS).map(|_| Mutex::new(HashMap::new())).collect();
+        let active = (0..ACTIVE_SHARDS).map(|_| Mutex::new(IdMap::default())).collect();
         Arc::new(Self {
             wal,
             undo: UndoSpace::new(

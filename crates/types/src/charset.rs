@@ -122,7 +122,8 @@ impl Charset {
 
     /// Byte offset of character `index` (the text's length if it has fewer).
     pub fn byte_offset(self, text: &[u8], index: usize) -> usize {
-        if self.is_single_byte() {
+        // A character takes at least a byte.
+        if self.is_single_byte() || text.len() <= index {
             return index.min(text.len());
         }
         let mut at = 0;
