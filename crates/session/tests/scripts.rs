@@ -32,7 +32,11 @@ struct World {
 }
 
 fn start_server() -> (Address, Arc<ServerState>) {
-    let catalog = Catalog::open(Arc::new(MemoryEngine::new())).unwrap();
+    start_server_on(Arc::new(MemoryEngine::new()))
+}
+
+fn start_server_on(engine: Arc<dyn engine_api::Engine>) -> (Address, Arc<ServerState>) {
+    let catalog = Catalog::open(engine).unwrap();
     let state = ServerState::new(catalog, GlobalVariables::default(), 1 << 30);
     state.watch_clients();
     let listener = Listener::tcp("127.0.0.1:3306".parse().unwrap()).unwrap();
@@ -262,4 +266,50 @@ fn statistics_are_one_line() {
     let seen = Simulation::new(SimConfig::new(7)).run(|| run("a: \\text 09"));
     let seen = seen.unwrap();
     assert!(seen.lines().nth(1).unwrap().starts_with("    Uptime: "), "{seen}");
+}
+
+/// Updates of one row by many clients: each gives its lock up before it waits for the log, so the
+/// next one commits into the same group, and a sync is shared by many of them.
+#[test]
+fn commits_of_one_hot_row_share_syncs() {
+    const CLIENTS: u64 = 12;
+    const EACH: u64 = 10;
+    let mut simulation = Simulation::new(SimConfig::new(3));
+    let disk = simulation.disk();
+    let ended = simulation.run(move || {
+        let mut options = engine::EngineOptions::new("/database", 4 << 20);
+        (options.huge_pages, options.first_log_file_bytes) = (false, 1 << 20);
+        let (address, _state) = start_server_on(engine::Engine::open(options).unwrap().0);
+        let client = |database: &str| {
+            let (mut client, greeting) = Client::connect(&address);
+            let answer = client.login(&greeting.unwrap(), "root", "", database);
+            assert!(answer.starts_with("ok"), "{answer}");
+            client
+        };
+        let query =
+            |client: &mut Client, text: &str| client.command(&[&[3], text.as_bytes()].concat());
+        let mut first = client("");
+        query(&mut first, "CREATE DATABASE d");
+        query(&mut first, "CREATE TABLE d.t (id INT PRIMARY KEY, n INT NOT NULL)");
+        query(&mut first, "INSERT INTO d.t VALUES (1, 0)");
+        let before = disk.statistics().syncs;
+        let clients: Vec<_> = (0..CLIENTS).map(|_| client("d")).collect();
+        let fibers: Vec<_> = clients
+            .into_iter()
+            .map(|mut client| {
+                runtime::spawn("client", move || {
+                    for _ in 0..EACH {
+                        let answer = query(&mut client, "UPDATE t SET n = n + 1 WHERE id = 1");
+                        assert!(answer.starts_with("ok"), "{answer}");
+                    }
+                })
+            })
+            .collect();
+        fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+        let syncs = disk.statistics().syncs - before;
+        let sum = query(&mut first, "SELECT n FROM d.t");
+        assert!(sum.contains(&(CLIENTS * EACH).to_string()), "{sum}");
+        assert!(syncs < CLIENTS * EACH / 2, "{syncs} syncs for {} commits", CLIENTS * EACH);
+    });
+    ended.unwrap();
 }
