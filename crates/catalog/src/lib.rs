@@ -42,5 +42,5 @@ pub use error::{CatalogError, Result};
 pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
 pub use sql_error::engine_error;
-pub use table_entry::{TableEntry, TableLayouts, TableRef};
+pub use table_entry::{EstimateAge, TableEntry, TableLayouts, TableRef};
 pub use users::{Account, Authentication, HostPattern, UserPrivileges};

@@ -3,7 +3,7 @@
 use crate::information_schema::{self, VirtualTable};
 use crate::{CatalogError, MetadataLock, Result};
 use engine_api::{Engine, Table, TableDefinition};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use types::row::{IndexLayout, RowLayout};
 
@@ -16,6 +16,17 @@ pub struct TableLayouts {
     pub indexes: Vec<IndexLayout>,
 }
 
+/// Which estimates of a table a plan was made with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EstimateAge {
+    analyses: u64,
+    /// Changes of the table at which the estimates are too old.
+    changes_max: u64,
+}
+
+/// Changes of a table that never make its estimates too old.
+const CHANGES_FREE: u64 = 1000;
+
 /// A table as the cache holds it: one version of its definition and, once somebody needed it,
 /// the engine's handle.
 pub struct TableEntry {
@@ -24,6 +35,8 @@ pub struct TableEntry {
     layouts: OnceLock<TableLayouts>,
     opened: OnceLock<Arc<dyn Table>>,
     replaced: AtomicBool,
+    /// How often ANALYZE was asked for.
+    analyses: AtomicU64,
     lock: Arc<MetadataLock>,
 }
 
@@ -40,6 +53,7 @@ impl TableEntry {
             layouts: OnceLock::new(),
             opened: OnceLock::new(),
             replaced: AtomicBool::new(false),
+            analyses: AtomicU64::new(0),
         })
     }
 
@@ -71,6 +85,27 @@ impl TableEntry {
         // Opening may read pages, so it is done before: of two who do it at a time one is lost.
         let table = self.engine.open_table(self.definition.clone())?;
         Ok(self.opened.get_or_init(|| table))
+    }
+
+    /// The age of a plan's estimates that are taken now.
+    pub fn estimate_age(&self) -> EstimateAge {
+        let analyses = self.analyses.load(Ordering::Relaxed);
+        let changes_max = match self.handle() {
+            Ok(table) => table.changes() + (table.statistics().rows / 2).max(CHANGES_FREE),
+            Err(_) => u64::MAX,
+        };
+        EstimateAge { analyses, changes_max }
+    }
+
+    /// Whether estimates of this age still serve: no ANALYZE, and not half the table changed.
+    pub fn is_of_age(&self, age: &EstimateAge) -> bool {
+        let changes = self.opened.get().map_or(0, |table| table.changes());
+        age.analyses == self.analyses.load(Ordering::Relaxed) && changes <= age.changes_max
+    }
+
+    /// ANALYZE: plans are to be made anew.
+    pub fn note_analysis(&self) {
+        self.analyses.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The name means something else from now on.

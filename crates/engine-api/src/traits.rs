@@ -308,6 +308,8 @@ pub trait Table: Send + Sync {
 
     /// Estimates.
     fn statistics(&self) -> Statistics;
+    /// Rows changed since the table was opened: how old estimates are. Very cheap.
+    fn changes(&self) -> u64;
     /// Estimated number of keys in a range of an index.
     fn estimate_range(&self, index: usize, range: &KeyRange) -> u64;
     /// CHECK TABLE: order, links and agreement of the indexes.

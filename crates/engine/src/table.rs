@@ -387,6 +387,10 @@ impl Table for EngineTable {
         self.collect_statistics()
     }
 
+    fn changes(&self) -> u64 {
+        self.counters.changes()
+    }
+
     fn estimate_range(&self, index: usize, range: &KeyRange) -> u64 {
         self.estimate(index, &Interval::new(range))
     }

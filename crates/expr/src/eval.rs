@@ -113,7 +113,7 @@ impl Expr {
         context: &'a EvalContext,
         row: &'a dyn Columns,
     ) -> Result<ValueRef<'a>, SqlError> {
-        Ok(match self.eval(context, row)? {
+        Ok(match self.operand(context, row)? {
             ValueRef::Decimal(value) if !matches!(self.kind, ExprKind::UserVariable(_)) => {
                 ValueRef::Decimal(value.with_scale(self.result.column_type.scale))
             }

@@ -263,7 +263,10 @@ fn maintain_table(
             }
         }
         // Statistics and free space are kept up to date without being asked for.
-        MaintenanceOperation::Analyze => line("status", "OK"),
+        MaintenanceOperation::Analyze => {
+            entry.note_analysis();
+            line("status", "OK");
+        }
         MaintenanceOperation::Optimize => {
             line("note", "Space is reclaimed continuously; there is nothing to do");
             line("status", "OK");

@@ -5,7 +5,7 @@ use crate::answer::{Outlet, Protocol, ResultShape};
 use crate::prepared::PreparedStatement;
 use crate::statement::{Answer, Failure, Run};
 use crate::system_variables::session_view;
-use catalog::UserPrivileges;
+use catalog::{EstimateAge, UserPrivileges};
 use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
 use expr::{Coercibility, Columns, Expr, NoColumns, ResultType};
 use plan::physical::ResultColumn;
@@ -37,6 +37,8 @@ pub(crate) struct SessionPlan {
     pub(crate) prepared: Prepared,
     /// How its result looks.
     pub(crate) shape: ResultShape,
+    /// How old the estimates of its tables were.
+    ages: Vec<EstimateAge>,
     /// Types of the parameters.
     parameters: Vec<ResultType>,
     database: Option<String>,
@@ -111,6 +113,14 @@ fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
     ResultType::of(column_type, true)
 }
 
+impl SessionPlan {
+    /// Its tables and their estimates are what they were.
+    pub(crate) fn is_current(&self) -> bool {
+        let tables = self.prepared.tables().iter().zip(&self.ages);
+        tables.into_iter().all(|(entry, age)| entry.is_current() && entry.is_of_age(age))
+    }
+}
+
 impl Session {
     /// A transaction for a statement that reads no table; nothing remains of it.
     pub(crate) fn passing_transaction(&mut self) -> Box<dyn Transaction> {
@@ -131,6 +141,7 @@ impl Session {
         let prepared = plan::prepare(statement, &mut context)?;
         Ok(Arc::new(SessionPlan {
             shape: ResultShape::new(prepared.columns(), self.settings.results),
+            ages: prepared.tables().iter().map(|entry| entry.estimate_age()).collect(),
             prepared,
             parameters,
             database: self.eval.facts.database.clone(),
@@ -171,7 +182,7 @@ impl Session {
         let allowed = Arc::ptr_eq(&plan.user, &self.user) || self.may_change_all_rows();
         Ok(allowed
             && plan.prepared.is_reusable()
-            && tables.iter().all(|entry| entry.is_current())
+            && plan.is_current()
             && plan.database.as_deref() == self.database()
             && self.fulfills(&plan.conditions)
             && self.has_parameters_of(&plan.parameters))

@@ -157,6 +157,9 @@ impl Session {
     pub(crate) fn apply_settings(&mut self) {
         self.settings = Settings::decode(&self.variables);
         self.eval.settings = self.settings.for_expressions(&self.variables);
+        let Settings { results, client, .. } = self.settings;
+        let context = format!("{:?} {results:?} {client:?}", self.eval.settings);
+        self.lookup.context = self.server.plan_cache.context(context);
         self.locks.set_timeout(self.settings.metadata_lock_timeout);
         let limit = self.variables.value("max_session_mem_used").number();
         self.memory.set_limit_bytes(limit);
@@ -272,5 +275,6 @@ impl Session {
             self.eval.arena = Default::default();
         }
         self.eval.parameters.shrink_to(KEPT_PARAMETERS);
+        self.lookup.trim();
     }
 }

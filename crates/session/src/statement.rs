@@ -109,11 +109,11 @@ impl Session {
             let rest = &text[at..];
             let found = self.look_up(rest);
             let end = match found {
-                Found::Known { statement, plan, values, end } => {
+                Found::Known { entry, end } => {
                     if !self.note_what_follows(rest, end) {
                         return;
                     }
-                    self.run_with_values(&statement, Some(plan), values, outlet);
+                    self.run_known(entry, outlet);
                     end
                 }
                 Found::No | Found::New => {
@@ -152,7 +152,7 @@ impl Session {
         }
         let learned = if is_new { self.learn(text, &parsed.statement) } else { None };
         match learned {
-            Some((statement, values)) => self.run_with_values(&statement, None, values, outlet),
+            Some(statement) => self.run_learned(statement, outlet),
             None => {
                 self.run_statement(&parsed.statement, Run::text(), outlet);
             }

@@ -71,6 +71,9 @@ counters! {
     ComTruncate = "Com_truncate";
     ComUnlockTables = "Com_unlock_tables";
     ComUpdate = "Com_update";
+    GannetPlanCacheEvictions = "Gannet_plan_cache_evictions";
+    GannetPlanCacheHits = "Gannet_plan_cache_hits";
+    GannetPlanCacheMisses = "Gannet_plan_cache_misses";
     HandlerCommit = "Handler_commit";
     HandlerDelete = "Handler_delete";
     HandlerReadFirst = "Handler_read_first";

@@ -108,7 +108,7 @@ fn worker_status() -> [(&'static str, u64); 3] {
     ]
 }
 
-fn server_status(server: &ServerState) -> [(&'static str, u64); 17] {
+fn server_status(server: &ServerState) -> [(&'static str, u64); 18] {
     let tables: usize = server.catalog.schemas().iter().map(|s| s.tables().count()).sum();
     let prepared = server.prepared_count.load(std::sync::atomic::Ordering::Relaxed);
     let connected = server.processes.count() as u64;
@@ -125,6 +125,7 @@ fn server_status(server: &ServerState) -> [(&'static str, u64); 17] {
         ("Max_used_connections", server.processes.most()),
         ("Memory_used", server.memory.used_bytes()),
         ("Open_tables", tables as u64),
+        ("Gannet_plan_cache_entries", server.plan_cache.len() as u64),
         ("Prepared_stmt_count", prepared),
         ("Threads_cached", 0),
         ("Threads_connected", connected),

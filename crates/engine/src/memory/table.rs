@@ -306,6 +306,10 @@ impl Table for MemoryTable {
         Ok(())
     }
 
+    fn changes(&self) -> u64 {
+        0
+    }
+
     fn statistics(&self) -> Statistics {
         let state = self.shared.lock();
         let rows = state.trees.get(&self.tree(0)).map_or(0, |tree| tree.len() as u64);

@@ -95,10 +95,11 @@ impl<'p> BlockRun<'p> {
     ) -> Result<Flow, ExecError> {
         let plan = self.plan;
         let Some(step) = plan.tables.get(depth) else {
-            let flow = target(exec, self)?;
-            exec.eval.reset_arena();
-            return Ok(flow);
+            return self.complete(exec, target);
         };
+        // Most blocks end with a table after which nothing is left to do.
+        let is_last =
+            depth + 1 == plan.tables.len() && step.applies.is_empty() && step.filter.is_none();
         let mut matched = false;
         let flow = access::each_row(exec, self, depth, &mut |exec, run| {
             exec.tick()?;
@@ -107,6 +108,9 @@ impl<'p> BlockRun<'p> {
                 return Ok(Flow::Continue(()));
             }
             matched = true;
+            if is_last {
+                return run.complete(exec, target);
+            }
             run.pass(exec, depth, step, target)
         })?;
         if flow.is_break() || matched || !step.left_join {
@@ -114,6 +118,18 @@ impl<'p> BlockRun<'p> {
         }
         self.frame.set_null(self.steps[depth].slot);
         self.pass(exec, depth, step, target)
+    }
+
+    /// All tables have a row.
+    #[inline]
+    fn complete(
+        &mut self,
+        exec: &mut Exec<'_>,
+        target: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        let flow = target(exec, self)?;
+        exec.eval.reset_arena();
+        Ok(flow)
     }
 
     /// A row of the step passed its condition: subqueries, filter, next table.

@@ -182,6 +182,9 @@ impl Table for PaperTable {
     fn statistics(&self) -> Statistics {
         self.1.clone()
     }
+    fn changes(&self) -> u64 {
+        0
+    }
     /// A twentieth of the rows, and a hundredth of that where the ends begin with the same part.
     fn estimate_range(&self, _: usize, range: &KeyRange) -> u64 {
         let bytes = |bound: &Bound<Vec<u8>>| match bound {
