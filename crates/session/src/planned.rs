@@ -64,9 +64,10 @@ impl SessionPlan {
         self.parameters.is_empty()
     }
 
-    /// None of its tables has another definition by now.
+    /// Its tables and their estimates are what they were.
     pub(crate) fn is_current(&self) -> bool {
-        self.prepared.tables().iter().all(|entry| entry.is_current())
+        let mut tables = self.prepared.tables().iter().zip(&self.ages);
+        tables.all(|(entry, age)| entry.is_current() && entry.is_of_age(age))
     }
 }
 
@@ -111,14 +112,6 @@ fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
         collation: CollationId::BINARY,
     };
     ResultType::of(column_type, true)
-}
-
-impl SessionPlan {
-    /// Its tables and their estimates are what they were.
-    pub(crate) fn is_current(&self) -> bool {
-        let tables = self.prepared.tables().iter().zip(&self.ages);
-        tables.into_iter().all(|(entry, age)| entry.is_current() && entry.is_of_age(age))
-    }
 }
 
 impl Session {

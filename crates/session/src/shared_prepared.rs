@@ -35,10 +35,10 @@ impl SharedStatement {
     /// use from now on.
     pub(crate) fn share(&self, plan: Arc<SessionPlan>) -> Arc<SessionPlan> {
         let mut plans = self.plans.lock();
+        plans.retain(|known| known.is_current());
         if let Some(same) = plans.iter().find(|known| known.is_like(&plan)) {
             return same.clone();
         }
-        plans.retain(|known| known.is_current());
         if plans.len() == PLANS_MAX {
             plans.remove(0);
         }
