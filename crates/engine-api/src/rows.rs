@@ -1,6 +1,7 @@
 //! Encoded rows on their way from the engine to the expressions.
 
 use std::ops::Range;
+use types::row::RowBytes;
 
 /// An encoded row: the clustered key and the payload. Reused from row to row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,6 +101,18 @@ impl RowBatch {
     /// The memory that the rows lie in.
     pub fn bytes_mut(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+}
+
+impl RowBytes for RowBatch {
+    #[inline]
+    fn key(&self, row: usize) -> &[u8] {
+        self.row(row).map_or(&[], |row| row.key)
+    }
+
+    #[inline]
+    fn payload(&self, row: usize) -> &[u8] {
+        self.row(row).map_or(&[], |row| row.payload)
     }
 }
 

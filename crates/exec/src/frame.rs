@@ -1,7 +1,9 @@
 //! The row frame: what the expressions of a block read by position.
 
+use crate::query::rows::PackedRows;
 use engine_api::{RowBatch, RowBuffer, RowRef};
 use expr::Columns;
+use std::sync::Arc;
 use types::row::{IndexLayout, RowLayout, RowView};
 use types::{Value, ValueRef};
 
@@ -11,7 +13,9 @@ enum Slot<'p> {
     Row { layout: &'p RowLayout, row: RowBuffer },
     /// Number `at` of the rows that a scan gave.
     Batch { layout: BatchLayout<'p>, rows: RowBatch, at: usize },
-    /// Values: a derived or virtual table.
+    /// Row number `at` of a derived table.
+    Packed { rows: Arc<PackedRows>, at: usize },
+    /// Values: a virtual table.
     Values(Vec<Value>),
     /// The row of NULLs of a left join, or no row yet.
     Null,
@@ -94,6 +98,14 @@ impl<'p> Frame<'p> {
         self.slots[slot] = Slot::Values(values);
     }
 
+    /// The table's row is number `row` of these.
+    pub fn set_packed(&mut self, slot: usize, rows: &Arc<PackedRows>, row: usize) {
+        match &mut self.slots[slot] {
+            Slot::Packed { rows: own, at } if Arc::ptr_eq(own, rows) => *at = row,
+            other => *other = Slot::Packed { rows: rows.clone(), at: row },
+        }
+    }
+
     /// The buffer into which a row of the engine is read.
     pub fn row_buffer(&mut self, slot: usize, layout: &'p RowLayout) -> &mut RowBuffer {
         if !matches!(self.slots[slot], Slot::Row { .. }) {
@@ -117,6 +129,14 @@ impl<'p> Frame<'p> {
         }
     }
 
+    /// The rows of a scan that are in a slot, and what they are.
+    pub fn rows(&self, slot: usize) -> Option<(&BatchLayout<'_>, &RowBatch)> {
+        match self.slots.get(slot)? {
+            Slot::Batch { layout, rows, .. } => Some((layout, rows)),
+            _ => None,
+        }
+    }
+
     /// The table's row is number `row` of its batch.
     #[inline]
     pub fn stand_at(&mut self, slot: usize, row: usize) {
@@ -129,7 +149,7 @@ impl<'p> Frame<'p> {
     pub fn row(&self, slot: usize) -> Option<&RowBuffer> {
         match &self.slots[slot] {
             Slot::Row { row, .. } => Some(row),
-            Slot::Batch { .. } | Slot::Values(_) | Slot::Null => None,
+            Slot::Batch { .. } | Slot::Packed { .. } | Slot::Values(_) | Slot::Null => None,
         }
     }
 
@@ -138,7 +158,7 @@ impl<'p> Frame<'p> {
         match &self.slots[slot] {
             Slot::Row { row, .. } => Some(row.as_row()),
             Slot::Batch { layout: BatchLayout::Rows(_), rows, at } => rows.row(*at),
-            Slot::Batch { .. } | Slot::Values(_) | Slot::Null => None,
+            Slot::Batch { .. } | Slot::Packed { .. } | Slot::Values(_) | Slot::Null => None,
         }
     }
 
@@ -163,6 +183,7 @@ impl Columns for Frame<'_> {
             Slot::Row { layout, row } => {
                 RowView::new(layout, &row.key, &row.payload).get(column as usize)
             }
+            Slot::Packed { rows, at } => rows.value(*at, column as usize),
             Slot::Values(values) => {
                 values.get(column as usize).map_or(ValueRef::Null, Value::as_ref)
             }

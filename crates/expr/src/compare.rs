@@ -221,6 +221,17 @@ impl CompareRule {
         })
     }
 
+    /// The same for the value of a parameter, if that gives no warning.
+    pub(crate) fn converted_cleanly<'a>(
+        self,
+        context: &EvalContext,
+        value: ValueRef<'a>,
+    ) -> Option<ValueRef<'a>> {
+        let ValueRef::Bytes(text) = value else { return value.is_null().then_some(value) };
+        let (value, clean) = self.of_text(text, coerce::session_rules(context))?;
+        clean.then(|| detached(&value))
+    }
+
     /// The same without warnings.
     pub(crate) fn convert_quietly<'a>(
         self,

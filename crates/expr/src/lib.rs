@@ -27,6 +27,7 @@ mod functions;
 mod operator;
 mod print;
 mod result_type;
+pub mod vector;
 
 pub use builder::{Builder, CastTarget};
 pub use compare::{CompareRule, compare_values};

@@ -2,7 +2,8 @@
 
 use super::block::{BlockRun, FrameTarget, column_count, is_true};
 use super::hash::{HashTable, Kept};
-use super::{Flow, collect};
+use super::rows::PackedRows;
+use super::{Flow, collect_packed};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::error::in_table;
@@ -42,14 +43,31 @@ pub fn each_row<'p>(
             value_rows(exec, run, depth, &rows, body)
         }
         (TableSource::Derived(query), _) => {
-            let rows = match run.steps[depth].rows.clone() {
+            let rows = match run.steps[depth].derived.clone() {
                 Some(rows) => rows,
-                None => Arc::new(collect(exec, query, &[])?),
+                None => Arc::new(collect_packed(exec, query)?),
             };
-            run.steps[depth].rows = Some(rows.clone());
-            value_rows(exec, run, depth, &rows, body)
+            run.steps[depth].derived = Some(rows.clone());
+            derived_rows(exec, run, depth, &rows, body)
         }
     }
+}
+
+fn derived_rows<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    rows: &Arc<PackedRows>,
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
+    let slot = run.steps[depth].slot;
+    for row in 0..rows.len() {
+        run.frame.set_packed(slot, rows, row);
+        if body(exec, run)?.is_break() {
+            return Ok(Flow::Break(()));
+        }
+    }
+    Ok(Flow::Continue(()))
 }
 
 fn value_rows<'p>(
@@ -241,11 +259,8 @@ fn scan_range<'p>(
         if !cursor.next_rows(exec.transaction, rows).map_err(failed)? {
             return Ok(Flow::Continue(()));
         }
-        for row in 0..rows.len() {
-            run.frame.stand_at(slot, row);
-            if body(exec, run)?.is_break() {
-                return Ok(Flow::Break(()));
-            }
+        if run.pass_batch(exec, depth, body)?.is_break() {
+            return Ok(Flow::Break(()));
         }
     }
 }
@@ -272,6 +287,7 @@ fn build_hash(
     let step: &TableStep = &run.plan.tables[depth];
     let columns = column_count(&step.source);
     let mut hash = HashTable::new(exec.memory);
+    run.steps[depth].builds = true;
     let mut keep = |exec: &mut Exec<'_>, run: &mut BlockRun<'_>| -> Result<Flow, ExecError> {
         exec.tick()?;
         if is_true(condition, exec, &run.frame)? {
@@ -295,10 +311,11 @@ fn build_hash(
             value_rows(exec, run, depth, &rows, &mut keep)?
         }
         TableSource::Derived(query) => {
-            let rows = collect(exec, query, &[])?;
-            value_rows(exec, run, depth, &rows, &mut keep)?
+            let rows = Arc::new(collect_packed(exec, query)?);
+            derived_rows(exec, run, depth, &rows, &mut keep)?
         }
     };
+    run.steps[depth].builds = false;
     let hash = Arc::new(hash);
     run.steps[depth].hash = Some(hash.clone());
     Ok(hash)

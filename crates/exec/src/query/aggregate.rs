@@ -1,20 +1,60 @@
 //! Grouping by hashing.
+//!
+//! A group is found by the bytes that tell its keys apart (`order::push_identity`). Where rows come
+//! in batches (`vector.rs`), a key that is a number or a text column has a shorter way to groups
+//! that came before, and aggregates with kernels are kept in arrays (`packed.rs`).
 
 use super::Flow;
+use super::block::BlockRun;
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::output::charge;
+use super::packed::{Packed, Places};
+use super::vector::Columns as BatchColumns;
 use crate::ExecError;
 use crate::context::Exec;
+use crate::frame::Frame;
 use crate::order;
-use expr::Columns;
 use expr::aggregate::Accumulator;
+use expr::vector::{Batch, Kernel};
+use expr::{Columns, Expr, ExprKind};
+use hashbrown::HashMap;
 use plan::physical::AggregatePlan;
+use types::row::{Lane, Numbers};
 use types::{Value, ValueRef};
 
 struct Group {
     keys: Vec<Value>,
     carried: Vec<Value>,
     accumulators: Vec<Accumulator>,
+}
+
+/// The shorter way from a key to its group.
+enum ShortWay {
+    /// One group.
+    One,
+    /// The key is a number. NULL has a place of its own.
+    Number { kernel: Kernel, places: HashMap<i64, u32>, null: Option<u32> },
+    /// The key is this column; `texts` are those that came before as they were written.
+    Text { position: usize, texts: Keys, places: Vec<u32>, asked: usize },
+    /// None.
+    Long,
+}
+
+/// Memory of a number's way.
+const NUMBER_BYTES: usize = 32;
+/// Longest text that has a short way.
+const TEXT_BYTES: usize = 64;
+/// Texts that have a short way.
+const TEXTS_MAX: usize = 4096;
+
+/// How batches are taken.
+struct Vectors {
+    way: ShortWay,
+    /// For each aggregate, if it has kernels.
+    packed: Vec<Option<Packed>>,
+    /// Group of each row of the batch.
+    places: Vec<u32>,
+    numbers: Numbers,
 }
 
 /// The groups seen so far, in the order in which they came.
@@ -25,6 +65,7 @@ pub struct Groups<'p> {
     groups: Vec<Group>,
     identity: Vec<u8>,
     charged_bytes: usize,
+    vectors: Option<Box<Vectors>>,
 }
 
 impl<'p> Groups<'p> {
@@ -36,6 +77,7 @@ impl<'p> Groups<'p> {
             groups: Vec::new(),
             identity: Vec::new(),
             charged_bytes: 0,
+            vectors: None,
         };
         if plan.keys.is_empty() {
             groups.begin(Vec::new());
@@ -48,18 +90,30 @@ impl<'p> Groups<'p> {
         self.groups.push(Group { keys, carried: Vec::new(), accumulators });
     }
 
-    /// Adds a frame to its group.
-    pub fn add(&mut self, exec: &mut Exec<'_>, frame: &dyn Columns) -> Result<Flow, ExecError> {
-        let place = if self.plan.keys.is_empty() { 0 } else { self.find(exec, frame)? };
+    /// Keeps the values that are carried over, once for each group.
+    fn carry(&mut self, place: usize, frame: &dyn Columns) {
         let group = &mut self.groups[place];
         if group.carried.len() < self.plan.carried.len() {
             let carried = self.plan.carried.iter().map(|&at| frame.column(at).to_owned());
             group.carried = carried.collect();
         }
+    }
+
+    /// Adds a frame to its group.
+    pub fn add(&mut self, exec: &mut Exec<'_>, frame: &dyn Columns) -> Result<Flow, ExecError> {
+        let place = if self.plan.keys.is_empty() { 0 } else { self.find(exec, frame)? };
+        self.carry(place, frame);
+        let group = &mut self.groups[place];
         for (accumulator, call) in group.accumulators.iter_mut().zip(&self.plan.calls) {
             accumulator.update(call, exec.eval, frame)?;
         }
         Ok(Flow::Continue(()))
+    }
+
+    fn charge(&mut self, exec: &Exec<'_>, bytes: usize) -> Result<(), ExecError> {
+        charge(exec.memory, bytes)?;
+        self.charged_bytes += bytes;
+        Ok(())
     }
 
     fn find(&mut self, exec: &Exec<'_>, frame: &dyn Columns) -> Result<usize, ExecError> {
@@ -75,11 +129,202 @@ impl<'p> Groups<'p> {
             let keys: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
             let bytes =
                 2 * self.identity.len() + KEY_OVERHEAD_BYTES + 96 + 64 * self.plan.calls.len();
-            charge(exec.memory, bytes)?;
-            self.charged_bytes += bytes;
+            self.charge(exec, bytes)?;
             self.begin(keys);
         }
         Ok(place)
+    }
+
+    /// Adds the selected rows of the batch in the slot of step `depth`. False if they must be
+    /// added one by one.
+    pub fn add_batch(
+        &mut self,
+        exec: &mut Exec<'_>,
+        run: &mut BlockRun<'p>,
+        depth: usize,
+        selected: &[u32],
+    ) -> Result<bool, ExecError> {
+        let (slot, first) = (run.steps[depth].slot, run.plan.tables[depth].first_position);
+        let mut vectors = match self.vectors.take() {
+            Some(vectors) => vectors,
+            None => Box::new(self.make_vectors(exec, &run.frame, slot, first)),
+        };
+        if vectors.packed.is_empty() {
+            self.vectors = Some(vectors);
+            return Ok(false);
+        }
+        let frame = &mut run.frame;
+        self.assign(exec, frame, (slot, first), selected, &mut vectors)?;
+        let places = match vectors.way {
+            ShortWay::One => Places::One,
+            _ => Places::Each(&vectors.places),
+        };
+        let mut row_wise = Vec::new();
+        let columns = BatchColumns::of(frame, slot, first);
+        let batch = columns.as_ref().map(|columns| columns as &dyn Batch);
+        for (number, packed) in vectors.packed.iter_mut().enumerate() {
+            let added = packed
+                .as_mut()
+                .map(|packed| packed.add(batch, selected, places, self.groups.len()));
+            if added != Some(Ok(())) {
+                row_wise.push(number);
+            }
+        }
+        if !row_wise.is_empty() {
+            for (at, &row) in selected.iter().enumerate() {
+                frame.stand_at(slot, row as usize);
+                let place = if let Places::Each(places) = places { places[at] } else { 0 };
+                let accumulators = &mut self.groups[place as usize].accumulators;
+                for &number in &row_wise {
+                    let call = &self.plan.calls[number];
+                    accumulators[number].update(call, exec.eval, frame)?;
+                }
+                exec.eval.reset_arena();
+            }
+        }
+        self.vectors = Some(vectors);
+        Ok(true)
+    }
+
+    /// How batches can be taken; without `packed` not at all.
+    fn make_vectors(&self, exec: &Exec<'_>, frame: &Frame, slot: usize, first: usize) -> Vectors {
+        let columns = BatchColumns::of(frame, slot, first);
+        let no_columns = super::vector::NoTable;
+        let shape = columns.as_ref().map(BatchColumns::shape);
+        let shape: &dyn expr::vector::Shape = match &shape {
+            Some(shape) => shape,
+            None => &no_columns,
+        };
+        let way = match self.plan.keys.as_slice() {
+            [] => ShortWay::One,
+            [key] => ShortWay::of(key, exec, shape),
+            _ => ShortWay::Long,
+        };
+        let calls = &self.plan.calls;
+        let packed: Vec<_> = calls.iter().map(|call| Packed::new(call, exec.eval, shape)).collect();
+        // Keys of all rows come before the aggregates of any: that must not show in the warnings.
+        let is_column = |expr: &Expr| matches!(expr.kind, ExprKind::Column { .. });
+        let keys_are_quiet = !matches!(way, ShortWay::Long) || self.plan.keys.iter().all(is_column);
+        let calls_are_quiet = calls
+            .iter()
+            .zip(&packed)
+            .all(|(call, packed)| packed.is_some() || call.arguments.iter().all(is_column));
+        let useful = packed.iter().any(Option::is_some) && (keys_are_quiet || calls_are_quiet);
+        let packed = if useful { packed } else { Vec::new() };
+        Vectors { way, packed, places: Vec::new(), numbers: Numbers::default() }
+    }
+
+    /// The group of a row of the batch, by the long way.
+    fn find_row(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        row: u32,
+    ) -> Result<u32, ExecError> {
+        frame.stand_at(slot, row as usize);
+        let place = self.find(exec, frame)?;
+        self.carry(place, frame);
+        Ok(place as u32)
+    }
+
+    /// Finds the group of every selected row.
+    fn assign(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &mut Frame<'_>,
+        (slot, first): (usize, usize),
+        selected: &[u32],
+        vectors: &mut Vectors,
+    ) -> Result<(), ExecError> {
+        vectors.places.clear();
+        if let ShortWay::Number { kernel, .. } = &mut vectors.way
+            && let Some(columns) = BatchColumns::of(frame, slot, first)
+            && kernel.eval(&columns, selected, &mut vectors.numbers).is_ok()
+        {
+            return self.assign_numbers(exec, frame, slot, selected, vectors);
+        }
+        match &vectors.way {
+            ShortWay::One => {
+                if let Some(&row) = selected.first() {
+                    frame.stand_at(slot, row as usize);
+                    self.carry(0, frame);
+                }
+            }
+            ShortWay::Text { .. } => self.assign_texts(exec, frame, slot, selected, vectors)?,
+            ShortWay::Number { .. } | ShortWay::Long => {
+                for &row in selected {
+                    vectors.places.push(self.find_row(exec, frame, slot, row)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_numbers(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        selected: &[u32],
+        vectors: &mut Vectors,
+    ) -> Result<(), ExecError> {
+        let Vectors { way, places, numbers, .. } = vectors;
+        let ShortWay::Number { places: known, null, .. } = way else { return Ok(()) };
+        for (at, &row) in selected.iter().enumerate() {
+            let number = numbers.values[at];
+            let place = match (numbers.is_null(at), *null) {
+                (true, Some(place)) => place,
+                (true, None) => *null.insert(self.find_row(exec, frame, slot, row)?),
+                (false, _) => match known.get(&number) {
+                    Some(place) => *place,
+                    None => {
+                        let place = self.find_row(exec, frame, slot, row)?;
+                        self.charge(exec, NUMBER_BYTES)?;
+                        known.insert(number, place);
+                        place
+                    }
+                },
+            };
+            places.push(place);
+        }
+        Ok(())
+    }
+
+    fn assign_texts(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &mut Frame<'_>,
+        slot: usize,
+        selected: &[u32],
+        vectors: &mut Vectors,
+    ) -> Result<(), ExecError> {
+        let Vectors { way, places: found, .. } = vectors;
+        let ShortWay::Text { position, texts, places, asked } = way else { return Ok(()) };
+        *asked += selected.len();
+        for &row in selected {
+            frame.stand_at(slot, row as usize);
+            let text = frame.column(*position).bytes();
+            let text = text.filter(|text| text.len() <= TEXT_BYTES);
+            if let Some(number) = text.and_then(|text| texts.find(text)) {
+                found.push(places[number]);
+                continue;
+            }
+            let place = self.find_row(exec, frame, slot, row)?;
+            found.push(place);
+            let text = frame.column(*position).bytes();
+            if let Some(text) = text.filter(|text| text.len() <= TEXT_BYTES)
+                && places.len() < TEXTS_MAX
+            {
+                texts.insert(text);
+                places.push(place);
+            }
+        }
+        if places.len() >= TEXTS_MAX && *asked < 4 * TEXTS_MAX {
+            // Nearly every text is another one.
+            *way = ShortWay::Long;
+        }
+        Ok(())
     }
 
     /// Gives every group: its keys, its aggregates, the values carried over. `frame` has the
@@ -91,10 +336,16 @@ impl<'p> Groups<'p> {
         target: &mut dyn FnMut(&mut Exec<'_>, &Vec<Value>) -> Result<Flow, ExecError>,
     ) -> Result<(), ExecError> {
         exec.memory.release(self.charged_bytes as u64);
-        for group in self.groups {
+        let vectors = self.vectors;
+        let packed = vectors.as_ref().map_or(&[][..], |vectors| vectors.packed.as_slice());
+        for (number, mut group) in self.groups.into_iter().enumerate() {
             exec.tick()?;
             let mut row = group.keys;
-            for (accumulator, call) in group.accumulators.iter().zip(&self.plan.calls) {
+            for (position, call) in self.plan.calls.iter().enumerate() {
+                let accumulator = &mut group.accumulators[position];
+                if let Some(Some(packed)) = packed.get(position) {
+                    packed.finish(number, call, exec.eval, accumulator)?;
+                }
                 row.push(accumulator.value(call, exec.eval)?);
             }
             if group.carried.len() == self.plan.carried.len() {
@@ -109,5 +360,24 @@ impl<'p> Groups<'p> {
             }
         }
         Ok(())
+    }
+}
+
+impl ShortWay {
+    fn of(key: &Expr, exec: &Exec<'_>, shape: &dyn expr::vector::Shape) -> Self {
+        // Kernels round as results are rounded; keys are not rounded.
+        let keeps =
+            |kernel: &Kernel| kernel.is_exact() || !matches!(kernel.lane(), Lane::Decimal { .. });
+        let kernel = Kernel::of_result(key, exec.eval, shape).filter(keeps);
+        match (kernel, &key.kind) {
+            (Some(kernel), _) => Self::Number { kernel, places: HashMap::new(), null: None },
+            (None, ExprKind::Column { position, .. })
+                if shape.holds(*position) && key.result.is_string() =>
+            {
+                let (texts, places) = (Keys::default(), Vec::new());
+                Self::Text { position: *position, texts, places, asked: 0 }
+            }
+            _ => Self::Long,
+        }
     }
 }

@@ -3,6 +3,8 @@
 use super::aggregate::Groups;
 use super::hash::HashTable;
 use super::output::Output;
+use super::rows::PackedRows;
+use super::vector::{Filter, Selection};
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
 use crate::context::Exec;
@@ -21,10 +23,20 @@ pub struct StepState<'p> {
     pub table: Option<&'p dyn Table>,
     /// Buffer for keys.
     pub key: Vec<u8>,
-    /// Rows of a derived or virtual table.
+    /// Rows of a derived table.
+    pub derived: Option<Arc<PackedRows>>,
+    /// Rows of a virtual table.
     pub rows: Option<Arc<Vec<Vec<Value>>>>,
     /// Hash table of the rows.
     pub hash: Option<Arc<HashTable>>,
+    /// The condition over batches, made when it is first needed.
+    pub filter: Option<Box<Filter>>,
+    /// Rows of a batch, kept for the next one.
+    pub selection: Selection,
+    /// Its rows go into the hash table now: the condition is not theirs yet.
+    pub builds: bool,
+    /// The row that the step has now is known to pass its condition.
+    pub tested: bool,
 }
 
 /// An execution of a block.
@@ -37,6 +49,10 @@ pub struct BlockRun<'p> {
     pub steps: Vec<StepState<'p>>,
     /// Results of subqueries that do not depend on the frame, by position.
     pub once: Vec<(usize, apply::Once)>,
+    /// Grouping, if the block groups.
+    pub groups: Option<Box<Groups<'p>>>,
+    /// Rows whose first sort key comes behind it are not wanted.
+    pub cutoff: Option<u64>,
 }
 
 /// What happens with a complete frame.
@@ -66,11 +82,16 @@ impl<'p> BlockRun<'p> {
             slot: frame.add_table(step.first_position, column_count(&step.source)),
             table: None,
             key: Vec::new(),
+            derived: None,
             rows: None,
             hash: None,
+            filter: None,
+            selection: Selection::default(),
+            builds: false,
+            tested: false,
         };
         let steps = plan.tables.iter().map(state).collect();
-        Self { plan, frame, steps, once: Vec::new() }
+        Self { plan, frame, steps, once: Vec::new(), groups: None, cutoff: None }
     }
 
     /// Runs the loops; `target` is called for every complete frame.
@@ -103,7 +124,8 @@ impl<'p> BlockRun<'p> {
         let mut matched = false;
         let flow = access::each_row(exec, self, depth, &mut |exec, run| {
             exec.tick()?;
-            if !is_true(&step.tested, exec, &run.frame)? {
+            let tested = std::mem::take(&mut run.steps[depth].tested);
+            if !tested && !is_true(&step.tested, exec, &run.frame)? {
                 access::release_row(exec, run, depth);
                 return Ok(Flow::Continue(()));
             }
@@ -146,6 +168,50 @@ impl<'p> BlockRun<'p> {
             return Ok(Flow::Continue(()));
         }
         self.step(exec, depth + 1, target)
+    }
+}
+
+impl<'p> BlockRun<'p> {
+    /// Whether rows of step `depth` that pass its condition only go to their groups.
+    fn goes_to_groups(&self, depth: usize) -> bool {
+        let step = &self.plan.tables[depth];
+        depth + 1 == self.plan.tables.len()
+            && !step.left_join
+            && step.applies.is_empty()
+            && step.filter.is_none()
+            && self.groups.is_some()
+    }
+
+    /// Passes on the rows of the batch that was read into the slot of step `depth`: those that
+    /// pass its condition at once where that can be told, the others one by one.
+    pub fn pass_batch(
+        &mut self,
+        exec: &mut Exec<'_>,
+        depth: usize,
+        body: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        exec.tick()?;
+        let mut selection = std::mem::take(&mut self.steps[depth].selection);
+        Filter::select(exec, self, depth, &mut selection);
+        let grouped = selection.tested && self.goes_to_groups(depth);
+        if grouped && let Some(mut groups) = self.groups.take() {
+            let added = groups.add_batch(exec, self, depth, &selection.rows);
+            self.groups = Some(groups);
+            if added? {
+                self.steps[depth].selection = selection;
+                return Ok(Flow::Continue(()));
+            }
+        }
+        let slot = self.steps[depth].slot;
+        for &row in &selection.rows {
+            self.frame.stand_at(slot, row as usize);
+            self.steps[depth].tested = selection.tested;
+            if body(exec, self)?.is_break() {
+                return Ok(Flow::Break(()));
+            }
+        }
+        self.steps[depth].selection = selection;
+        Ok(Flow::Continue(()))
     }
 }
 
@@ -202,12 +268,18 @@ pub fn run_block(
                 if !is_true(&plan.having, exec, &run.frame)? {
                     return Ok(Flow::Continue(()));
                 }
-                output.add(exec, &run.frame, target)
+                let flow = output.add(exec, &run.frame, target);
+                run.cutoff = output.cutoff();
+                flow
             })?;
         }
         Some(aggregate) => {
-            let mut groups = Groups::new(aggregate);
-            let _ = run.run(exec, &mut |exec, run| groups.add(exec, &run.frame))?;
+            run.groups = Some(Box::new(Groups::new(aggregate)));
+            let _ = run.run(exec, &mut |exec, run| {
+                let Some(groups) = &mut run.groups else { return Ok(Flow::Continue(())) };
+                groups.add(exec, &run.frame)
+            })?;
+            let Some(groups) = run.groups.take() else { return Ok(0) };
             groups.finish(exec, &run.frame, &mut |exec, row| {
                 if !is_true(&plan.having, exec, row)? {
                     return Ok(Flow::Continue(()));

@@ -11,8 +11,11 @@ mod block;
 mod hash;
 mod keys;
 mod output;
+mod packed;
+pub mod rows;
 mod set;
 mod sorter;
+mod vector;
 
 pub use block::{BlockRun, each_row};
 
@@ -20,6 +23,7 @@ use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};
 use expr::{EvalContext, NoColumns};
 use plan::physical::{LimitPlan, QueryPlan};
+use rows::PackedRows;
 use std::ops::ControlFlow;
 use types::{Value, ValueRef};
 
@@ -76,6 +80,18 @@ pub fn collect(
         let row: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
         output::charge(&memory, row_bytes(&row))?;
         rows.push(row);
+        Ok(Flow::Continue(()))
+    })?;
+    Ok(rows)
+}
+
+/// Collects the rows of a query packed, for a derived table.
+pub fn collect_packed(exec: &mut Exec<'_>, query: &QueryPlan) -> Result<PackedRows, ExecError> {
+    let mut rows = PackedRows::default();
+    let memory = exec.memory.clone();
+    run_query(exec, query, &[], &mut |_, values| {
+        output::charge(&memory, rows::packed_bytes(values))?;
+        rows.push(values);
         Ok(Flow::Continue(()))
     })?;
     Ok(rows)

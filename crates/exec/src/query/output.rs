@@ -110,12 +110,22 @@ impl<'p> Output<'p> {
         Ok(if full { Flow::Break(()) } else { Flow::Continue(()) })
     }
 
+    /// Rows whose first sort key's head is greater need not be added.
+    pub fn cutoff(&self) -> Option<u64> {
+        self.sorter.as_ref().and_then(Sorter::cutoff)
+    }
+
     /// Gives the kept rows; returns how many LIMIT hid.
     pub fn finish(self, exec: &mut Exec<'_>, target: &mut RowTarget<'_>) -> Result<u64, ExecError> {
         let shown = self.plan.columns.len();
         if let Some(sorter) = self.sorter {
+            exec.cancel.set_phase(crate::phase::SORTING);
             let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
+            let mut sorting = true;
             sorter.finish(offset, |row| {
+                if std::mem::take(&mut sorting) {
+                    exec.cancel.set_phase(crate::phase::SENDING);
+                }
                 exec.tick()?;
                 Ok::<_, ExecError>(target(exec.eval, &row[..shown])?.is_continue())
             })?;

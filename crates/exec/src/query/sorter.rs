@@ -1,62 +1,20 @@
 //! ORDER BY: rows kept until all have come.
 //!
-//! Rows lie packed in one piece of memory. They are sorted by an eight-byte head of their first
-//! key, which decides nearly always, then by their keys, then by the order in which they came.
-//! With a LIMIT only the best rows so far are kept.
+//! Rows lie packed in one piece of memory (`rows.rs`). They are sorted by an eight-byte head of
+//! their first key, which decides nearly always, then by their keys, then by the order in which
+//! they came. Many rows are distributed by the bytes of their heads first. With a LIMIT only the
+//! best rows so far are kept, and once there are enough the head of the last one tells what need
+//! not be kept at all.
 
 use super::output::charge;
+use super::rows::{PackedRows, packed_bytes};
 use crate::{ExecError, order};
 use base::memory::MemoryAccount;
 use plan::physical::SortKey;
 use std::cmp::Ordering;
 use std::sync::Arc;
+use types::row::Lane;
 use types::{ColumnType, ValueRef, collation};
-
-/// A value in packed rows.
-#[derive(Clone, Copy)]
-enum Packed {
-    /// Anything that is no text.
-    Plain(ValueRef<'static>),
-    /// Text: where it begins and how long it is.
-    Bytes(usize, usize),
-}
-
-/// Rows of equal width.
-struct Rows {
-    width: usize,
-    values: Vec<Packed>,
-    bytes: Vec<u8>,
-}
-
-impl Rows {
-    fn new(width: usize) -> Self {
-        Self { width, values: Vec::new(), bytes: Vec::new() }
-    }
-
-    fn push(&mut self, row: &[ValueRef<'_>]) {
-        for value in row {
-            let packed = match value.without_bytes() {
-                Ok(plain) => Packed::Plain(plain),
-                Err(bytes) => {
-                    self.bytes.extend_from_slice(bytes);
-                    Packed::Bytes(self.bytes.len() - bytes.len(), bytes.len())
-                }
-            };
-            self.values.push(packed);
-        }
-    }
-
-    fn value(&self, row: usize, column: usize) -> ValueRef<'_> {
-        match self.values[row * self.width + column] {
-            Packed::Plain(value) => value,
-            Packed::Bytes(start, length) => ValueRef::Bytes(&self.bytes[start..start + length]),
-        }
-    }
-
-    fn row(&self, row: usize) -> impl Iterator<Item = ValueRef<'_>> {
-        (0..self.width).map(move |column| self.value(row, column))
-    }
-}
 
 /// A row's place in the order.
 #[derive(Clone, Copy)]
@@ -70,8 +28,11 @@ pub struct Sorter {
     keys: Vec<(SortKey, ColumnType)>,
     /// Only so many rows are wanted.
     most: usize,
-    rows: Rows,
+    width: usize,
+    rows: PackedRows,
     places: Vec<Place>,
+    /// Rows with a greater head are not wanted.
+    cutoff: Option<u64>,
     charged_bytes: usize,
     memory: Arc<MemoryAccount>,
 }
@@ -88,8 +49,10 @@ impl Sorter {
         Self {
             keys: keys.iter().map(|key| (*key, types(key.position))).collect(),
             most: usize::try_from(needed).unwrap_or(usize::MAX),
-            rows: Rows::new(width),
+            width,
+            rows: PackedRows::default(),
             places: Vec::new(),
+            cutoff: None,
             charged_bytes: 0,
             memory: memory.clone(),
         }
@@ -97,19 +60,27 @@ impl Sorter {
 
     /// Takes a row.
     pub fn add(&mut self, row: &[ValueRef<'_>]) -> Result<(), ExecError> {
-        let bytes = packed_bytes(row);
-        charge(&self.memory, bytes)?;
-        self.charged_bytes += bytes;
         let head = self.keys.first().map_or(0, |(key, column_type)| {
             let head = head(row[key.position], column_type);
             if key.descending { !head } else { head }
         });
+        if self.cutoff.is_some_and(|cutoff| head > cutoff) {
+            return Ok(());
+        }
+        let bytes = size_of::<Place>() + packed_bytes(row);
+        charge(&self.memory, bytes)?;
+        self.charged_bytes += bytes;
         self.places.push(Place { head, row: self.places.len() });
         self.rows.push(row);
-        if self.places.len() >= self.most.saturating_mul(2).max(1024) {
+        if self.places.len() >= self.most.saturating_mul(2).max(TRIM_ROWS) {
             self.trim();
         }
         Ok(())
+    }
+
+    /// Rows whose head (that of the first key, inverted if descending) is greater are not wanted.
+    pub fn cutoff(&self) -> Option<u64> {
+        self.cutoff
     }
 
     fn compare(&self, a: &Place, b: &Place) -> Ordering {
@@ -129,7 +100,21 @@ impl Sorter {
 
     fn sort(&mut self) {
         let mut places = std::mem::take(&mut self.places);
-        places.sort_unstable_by(|a, b| self.compare(a, b));
+        let pacer = runtime::Pacer::default();
+        let compare = |a: &Place, b: &Place| {
+            pacer.step();
+            self.compare(a, b)
+        };
+        let more = (places.len() * size_of::<Place>()) as u64;
+        if places.len() >= DISTRIBUTED_ROWS && self.memory.charge(more).is_ok() {
+            distribute(&mut places);
+            self.memory.release(more);
+            for equal in places.chunk_by_mut(|a, b| a.head == b.head) {
+                equal.sort_unstable_by(compare);
+            }
+        } else {
+            places.sort_unstable_by(compare);
+        }
         places.truncate(self.most);
         self.places = places;
     }
@@ -140,20 +125,16 @@ impl Sorter {
             return;
         }
         self.sort();
-        let mut kept = Rows::new(self.rows.width);
-        let mut kept_bytes = 0;
-        let mut row = Vec::with_capacity(kept.width);
+        self.cutoff = self.places.last().map(|place| place.head);
+        let mut kept = PackedRows::default();
         for (number, place) in self.places.iter_mut().enumerate() {
-            row.clear();
-            row.extend(self.rows.row(place.row));
-            kept_bytes += packed_bytes(&row);
-            kept.push(&row);
+            kept.push_from(&self.rows, place.row);
             place.row = number;
         }
-        drop(row);
+        let bytes = kept.byte_len() + size_of::<Place>() * self.places.len();
         self.rows = kept;
-        self.memory.release((self.charged_bytes - kept_bytes) as u64);
-        self.charged_bytes = kept_bytes;
+        self.memory.release(self.charged_bytes.saturating_sub(bytes) as u64);
+        self.charged_bytes = self.charged_bytes.min(bytes);
     }
 
     /// Gives the rows in order, from number `offset` on, until `give` refuses one.
@@ -163,10 +144,11 @@ impl Sorter {
         mut give: impl FnMut(&[ValueRef<'_>]) -> Result<bool, E>,
     ) -> Result<(), E> {
         self.sort();
-        let mut row = Vec::with_capacity(self.rows.width);
+        let mut row = Vec::with_capacity(self.width);
         for place in self.places.iter().skip(offset) {
             row.clear();
-            row.extend(self.rows.row(place.row));
+            let mut values = self.rows.row(place.row);
+            row.extend((0..self.width).map(|_| values.next_value()));
             if !give(&row)? {
                 break;
             }
@@ -181,28 +163,76 @@ impl Drop for Sorter {
     }
 }
 
-/// Memory of a kept row.
-fn packed_bytes(row: &[ValueRef<'_>]) -> usize {
-    let text = |value: &ValueRef<'_>| if let ValueRef::Bytes(b) = value { b.len() } else { 0 };
-    row.len() * size_of::<Packed>() + size_of::<Place>() + row.iter().map(text).sum::<usize>()
+/// From so many rows on they are distributed by their heads.
+const DISTRIBUTED_ROWS: usize = 1024;
+/// Rows kept before those that LIMIT will not show are forgotten for the first time.
+const TRIM_ROWS: usize = 256;
+
+/// Sorts by the heads alone; equal ones keep their order. One pass for each byte in which the
+/// heads differ.
+fn distribute(places: &mut Vec<Place>) {
+    const STEP: usize = 4096;
+    let first = places.first().map_or(0, |place| place.head);
+    let differing = places.iter().fold(0, |bits, place| bits | (place.head ^ first));
+    let mut target = vec![Place { head: 0, row: 0 }; places.len()];
+    for byte in (0..8).filter(|byte| differing >> (8 * byte) & 0xff != 0) {
+        let digit = |place: &Place| (place.head >> (8 * byte)) as usize & 0xff;
+        let mut ends = [0usize; 256];
+        for some in places.chunks(STEP) {
+            some.iter().for_each(|place| ends[digit(place)] += 1);
+            runtime::yield_if_due();
+        }
+        let mut start = 0;
+        for end in &mut ends {
+            start += std::mem::replace(end, start);
+        }
+        for some in places.chunks(STEP) {
+            for place in some {
+                let at = &mut ends[digit(place)];
+                target[*at] = *place;
+                *at += 1;
+            }
+            runtime::yield_if_due();
+        }
+        std::mem::swap(places, &mut target);
+    }
 }
 
 /// A number in the order of the values: the smaller one comes first, equal ones tell nothing.
-fn head(value: ValueRef<'_>, column_type: &ColumnType) -> u64 {
-    const SIGN: u64 = 1 << 63;
+pub fn head(value: ValueRef<'_>, column_type: &ColumnType) -> u64 {
     match value {
-        ValueRef::Null | ValueRef::Decimal(_) => 0,
+        ValueRef::Null => 0,
         // Signed and unsigned numbers may meet in one column.
-        ValueRef::Int(v) if v < 0 => (v as u64 ^ SIGN) >> 1,
-        ValueRef::Int(v) => SIGN | v as u64 >> 1,
         ValueRef::UInt(v) => SIGN | v >> 1,
         ValueRef::Float(v) => float_head(f64::from(v)),
         ValueRef::Double(v) => float_head(v),
         ValueRef::Bytes(text) => collation::sort_key_head(column_type.collation.info(), text),
-        ValueRef::Date(v) => SIGN.wrapping_add_signed(i64::from(v.0)),
-        ValueRef::DateTime(v) => SIGN ^ v.0 as u64,
-        ValueRef::Timestamp(v) => SIGN ^ v.0 as u64,
-        ValueRef::Time(v) => SIGN ^ v.0 as u64,
+        // All have the digits of the type; should one not, rounding keeps the order.
+        ValueRef::Decimal(v) => match v.with_scale(column_type.scale).mantissa() {
+            Some(digits) => {
+                let digits = digits.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+                head_of_number(Lane::Decimal { scale: 0 }, Some(digits))
+            }
+            None if v.is_negative() => 0,
+            None => u64::MAX,
+        },
+        other => match Lane::of(other) {
+            Some((lane, number)) => head_of_number(lane, Some(number)),
+            // A packed moment that is no moment.
+            None => u64::MAX,
+        },
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// The head of a value that is a number in a lane: a DECIMAL with the digits of its type.
+pub fn head_of_number(lane: Lane, number: Option<i64>) -> u64 {
+    let Some(number) = number else { return 0 };
+    match lane {
+        Lane::Int if number < 0 => (number as u64 ^ SIGN) >> 1,
+        Lane::Int | Lane::UInt => SIGN | number as u64 >> 1,
+        _ => SIGN ^ number as u64,
     }
 }
 
@@ -215,6 +245,7 @@ fn float_head(value: f64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runtime::sim::{SimConfig, Simulation};
     use types::{CollationId, TypeKind, Value};
 
     fn text_type() -> ColumnType {
@@ -229,7 +260,9 @@ mod tests {
         let texts = ["", " ", "a", "B", "b ", "é", "aaaaaaaaa", "aaaaaaaab"];
         let texts = texts.map(|text| ValueRef::Bytes(text.as_bytes()));
         let mixed: Vec<_> = integers.into_iter().chain(unsigned).collect();
-        for group in [&mixed[..], &doubles, &texts] {
+        let decimals = [-5i128, -4, 0, 4, 5, i128::from(i64::MAX), i128::MAX, i128::MIN];
+        let decimals = decimals.map(|v| ValueRef::Decimal(types::Decimal::new(v, 0)));
+        for group in [&mixed[..], &doubles, &texts, &decimals] {
             for &a in group.iter().chain([&ValueRef::Null]) {
                 for &b in group.iter().chain([&ValueRef::Null]) {
                     let order = order::compare(a, b, text_type().collation.info());
@@ -240,7 +273,41 @@ mod tests {
         }
     }
 
+    /// Sorts yield, which they can do only inside a runtime.
+    fn in_runtime(test: fn()) {
+        let config = SimConfig::new(1);
+        Simulation::new(config).run(test).expect("the simulation ends by itself");
+    }
+
     #[test]
+    fn sorts() {
+        in_runtime(many_rows_are_sorted_by_distribution);
+        in_runtime(the_best_rows_are_kept_in_the_order_in_which_equal_ones_came);
+    }
+
+    fn many_rows_are_sorted_by_distribution() {
+        let memory = MemoryAccount::new(8 << 20);
+        let keys = [SortKey { position: 0, descending: false }];
+        let column_type = ColumnType::decimal(12, 2, false);
+        let mut sorter = Sorter::new(&keys, |_| column_type, 2, u64::MAX, &memory);
+        let number = |row: i64| (row * 7919 % 10_007 - 5_000) * 1_000_003;
+        for row in 0..20_000i64 {
+            let value = types::Decimal::new(number(row).into(), 2);
+            let key = if row % 50 == 0 { ValueRef::Null } else { ValueRef::Decimal(value) };
+            sorter.add(&[key, ValueRef::Int(row)]).expect("within the limit");
+        }
+        let mut expected: Vec<i64> = (0..20_000).collect();
+        expected.sort_by_key(|&row| ((row % 50 != 0).then(|| number(row)), row));
+        let mut given = Vec::new();
+        let finished: Result<(), ()> = sorter.finish(0, |row| {
+            given.push(row[1].to_owned());
+            Ok(true)
+        });
+        finished.expect("nothing fails");
+        assert!(given == expected.into_iter().map(Value::Int).collect::<Vec<_>>());
+        assert_eq!(memory.used_bytes(), 0);
+    }
+
     fn the_best_rows_are_kept_in_the_order_in_which_equal_ones_came() {
         let memory = MemoryAccount::new(1 << 20);
         for descending in [false, true] {

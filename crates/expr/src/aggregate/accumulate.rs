@@ -9,7 +9,7 @@ use crate::expression::Expr;
 use crate::result_type::ResultType;
 use std::cmp::Ordering;
 use std::collections::HashSet;
-use types::row::{KeyColumn, KeyPart, LayoutColumn};
+use types::row::{KeyColumn, KeyPart, Lane, LayoutColumn};
 use types::{Decimal, SqlError, Value, ValueRef, Warning, codes};
 
 /// The state of one aggregate for one group.
@@ -126,7 +126,11 @@ impl Accumulator {
             return Ok(());
         }
         let argument = &aggregate.arguments[0];
-        let value = argument.eval_result(context, row)?;
+        let value = match self.state {
+            // Sums take the digits that the type does not show.
+            State::Decimal { .. } if !aggregate.distinct => argument.eval(context, row)?,
+            _ => argument.eval_result(context, row)?,
+        };
         if let State::First(first) = &mut self.state {
             first.get_or_insert_with(|| value.to_owned());
             return Ok(());
@@ -134,7 +138,24 @@ impl Accumulator {
         if value.is_null() || !self.is_new(aggregate, value, context, row)? {
             return Ok(());
         }
-        let from = &argument.result;
+        if let State::Concat { items, bytes } = &mut self.state {
+            if let Some(item) = concat_item(aggregate, context, row)? {
+                *bytes += item.text.len();
+                items.push(item);
+            }
+            return Ok(());
+        }
+        self.take(aggregate, context, value)
+    }
+
+    /// Takes a value of the argument into account that is not NULL and, for DISTINCT, new.
+    fn take(
+        &mut self,
+        aggregate: &Aggregate,
+        context: &EvalContext,
+        value: ValueRef<'_>,
+    ) -> Result<(), SqlError> {
+        let from = &aggregate.arguments[0].result;
         match &mut self.state {
             State::Count(count) => *count += 1,
             State::Decimal { sum, whole, count } => {
@@ -172,15 +193,40 @@ impl Accumulator {
                 *mean += delta / *count as f64;
                 *squares += delta * (x - *mean);
             }
-            State::First(_) => {}
-            State::Concat { items, bytes } => {
-                if let Some(item) = concat_item(aggregate, context, row)? {
-                    *bytes += item.text.len();
-                    items.push(item);
-                }
-            }
+            State::First(_) | State::Concat { .. } => {}
         }
         Ok(())
+    }
+
+    /// COUNT: so many rows more.
+    pub fn add_count(&mut self, rows: i64) {
+        if let State::Count(count) = &mut self.state {
+            *count += rows;
+        }
+    }
+
+    /// SUM and AVG of exact numbers: `rows` rows more, whose numbers in `lane` make this sum.
+    pub fn add_sum(&mut self, lane: Lane, numbers: i128, rows: i64) -> Result<(), SqlError> {
+        if let State::Decimal { sum, whole, count } = &mut self.state {
+            match lane {
+                Lane::Decimal { scale } => {
+                    *sum = sum.add(&Decimal::new(numbers, scale)).map_err(|_| overflow())?;
+                }
+                _ => *whole += numbers,
+            }
+            *count += rows;
+        }
+        Ok(())
+    }
+
+    /// MIN and MAX: the best value of some rows more.
+    pub fn add_extreme(
+        &mut self,
+        aggregate: &Aggregate,
+        context: &EvalContext,
+        value: ValueRef<'_>,
+    ) -> Result<(), SqlError> {
+        self.take(aggregate, context, value)
     }
 
     /// For DISTINCT: whether the arguments were not seen before. Rows with a NULL among

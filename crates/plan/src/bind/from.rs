@@ -7,7 +7,7 @@
 use super::join_tree::visible_names;
 use super::table::Source;
 use super::*;
-use crate::physical::{QueryPlan, TableSource};
+use crate::physical::{LimitPlan, QueryPlan, TableSource};
 use catalog::{Privilege, TableRef};
 
 /// Most tables of a block: their sets are 64 bit masks.
@@ -62,7 +62,8 @@ impl<'q> Binder<'_, '_, 'q> {
                 self.bind_table(name, alias.as_deref(), hints, from)
             }
             ast::TableReference::Derived { query, alias } => {
-                let plan = self.bind_derived(query)?;
+                let mut plan = self.bind_derived(query)?;
+                drop_order(&mut plan);
                 self.add_derived(plan, alias, from);
                 Ok(())
             }
@@ -304,6 +305,16 @@ impl<'q> Binder<'_, '_, 'q> {
         let right = visible_names(&block.tables[right..]);
         let is_common = |name: &&str| right.iter().any(|other| other.eq_ignore_ascii_case(name));
         left.into_iter().filter(is_common).map(str::to_string).collect()
+    }
+}
+
+/// The rows of a derived table have no order; only LIMIT makes its ORDER BY count.
+fn drop_order(plan: &mut QueryPlan) {
+    let unlimited = |limit: &LimitPlan| limit.count.is_none() && limit.offset.is_none();
+    match plan {
+        QueryPlan::Select(select) if unlimited(&select.limit) => select.order_by.clear(),
+        QueryPlan::Set(set) if unlimited(&set.limit) => set.order_by.clear(),
+        _ => {}
     }
 }
 

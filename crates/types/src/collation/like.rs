@@ -44,7 +44,7 @@ pub fn like(collation: &Collation, text: &[u8], pattern: &[u8], escape: Option<u
     }
 }
 
-enum Token {
+pub(super) enum Token {
     /// `%`
     Any,
     /// `_`
@@ -54,7 +54,11 @@ enum Token {
 }
 
 /// The first element of a pattern and its length in bytes.
-fn token(collation: &Collation, pattern: &[u8], escape: Option<u32>) -> Option<(Token, usize)> {
+pub(super) fn token(
+    collation: &Collation,
+    pattern: &[u8],
+    escape: Option<u32>,
+) -> Option<(Token, usize)> {
     let first = *pattern.first()?;
     let charset = collation.charset;
     let length = charset.character_bytes(pattern);

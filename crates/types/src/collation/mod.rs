@@ -8,10 +8,12 @@
 //!    (`IndexDefinition::collation_version`, now 1).
 
 mod like;
+mod like_matcher;
 mod sort_key;
 mod weights;
 
 pub use like::{find, like, like_prefix};
+pub use like_matcher::LikeMatcher;
 pub use sort_key::{push_prefix_sort_key, push_sort_key, sort_key_end, sort_key_head};
 
 use crate::charset::Charset;

@@ -98,6 +98,16 @@ impl Decimal {
         if count == 0 { *self } else { self.truncated(kept.min(255) as u8) }
     }
 
+    /// Digits after the point that a quotient of numbers with these scales gets, if it has room
+    /// for them: whole words.
+    pub fn quotient_digits(scale_a: u8, scale_b: u8, extra_digits: u8) -> u32 {
+        let (scale_a, scale_b) = (u32::from(scale_a), u32::from(scale_b));
+        let (full_a, full_b) = (words(scale_a) * 9, words(scale_b) * 9);
+        let slack = (full_a - scale_a) + (full_b - scale_b);
+        let extra = u32::from(extra_digits).saturating_sub(slack);
+        words(full_a + full_b + extra) * 9
+    }
+
     /// Quotient, `None` for a division by zero. It carries at least `extra_digits`
     /// (div_precision_increment) more digits after the point than the dividend, rounded up to
     /// whole words; the rest is cut off.
@@ -106,10 +116,7 @@ impl Decimal {
             return Ok(None);
         }
         let (scale_a, scale_b) = (u32::from(self.scale), u32::from(other.scale));
-        let (full_a, full_b) = (words(scale_a) * 9, words(scale_b) * 9);
-        let slack = (full_a - scale_a) + (full_b - scale_b);
-        let extra = u32::from(extra_digits).saturating_sub(slack);
-        let digits = words(full_a + full_b + extra) * 9;
+        let digits = Self::quotient_digits(self.scale, other.scale, extra_digits);
         // The quotient of the magnitudes has scale_a - scale_b digits after the point.
         let shift = digits + scale_b - scale_a;
         let (mut scaled, mut applied) = (self.widened(0), 0);

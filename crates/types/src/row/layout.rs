@@ -17,7 +17,7 @@ pub struct LayoutColumn {
 
 /// Where a column is.
 #[derive(Clone, Copy, Debug)]
-enum Place {
+pub(super) enum Place {
     /// At a fixed offset of the clustered key.
     Key { offset: u32, codec: FixedCodec, descending: bool },
     /// At a fixed offset of the payload.
@@ -27,7 +27,7 @@ enum Place {
 }
 
 /// `null_bit` of a column that is never NULL.
-const NEVER: u16 = u16::MAX;
+pub(super) const NEVER: u16 = u16::MAX;
 /// Flag in the first byte of a payload: ends of varying columns are 4 bytes wide.
 const WIDE_ENDS: u8 = 0x80;
 /// Longest varying part with 2 byte ends.
@@ -37,7 +37,7 @@ const NARROW_MAX: usize = u16::MAX as usize;
 #[derive(Clone, Debug)]
 pub struct RowLayout {
     columns: Vec<LayoutColumn>,
-    places: Vec<Place>,
+    pub(super) places: Vec<Place>,
     key: Vec<KeyColumn>,
     varying: Vec<usize>,
     /// First byte after version, null bitmap and fixed columns.

@@ -16,11 +16,13 @@ mod codec;
 mod index;
 mod key;
 mod layout;
+mod vector;
 
 pub use codec::FixedCodec;
 pub use index::IndexLayout;
 pub use key::{KeyColumn, KeyPart};
 pub use layout::{LayoutColumn, RowLayout, RowView};
+pub use vector::{Lane, Numbers, RowBytes};
 
 use thiserror::Error;
 
