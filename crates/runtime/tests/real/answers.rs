@@ -3,8 +3,10 @@
 
 use crate::{PATIENCE, TemporaryDirectory, each_loop};
 use runtime::net::{Address, Connection, Listener, Next, ServeHandle, Stream};
+use runtime::{Config, Ring, Runtime};
+use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 const ANSWER_BYTES: usize = 12_000;
@@ -175,4 +177,55 @@ fn requests_that_come_with_a_timeout_are_answered() {
             served.iter().for_each(ServeHandle::stop);
         });
     });
+}
+
+/// More requests than a worker has buffers come while it is busy.
+#[test]
+fn a_crowd_of_requests_is_answered() {
+    for ring in [Ring::Uring, Ring::Fallback] {
+        let runtime = Runtime::start(Config { workers: 1, ring, ..Config::default() });
+        let runtime = runtime.expect("the loop is permitted here");
+        let directory = TemporaryDirectory::new("crowd");
+        let ended = Arc::default();
+        let make = move || {
+            let ended = Arc::clone(&ended);
+            Repeater { timeout: None, write_timeout: None, take: 64, ended }
+        };
+        let served = runtime.run(move || repeaters(&directory, make));
+        let Address::Tcp(address) = served[0].address().clone() else { panic!("bound to TCP") };
+        let connect = |_| std::net::TcpStream::connect(address).expect("accepted");
+        let mut clients: Vec<_> = (0..400).map(connect).collect();
+        for round in 0..3u8 {
+            let (busy, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+            let sender = {
+                let (busy, sent) = (busy.clone(), sent.clone());
+                let mut clients: Vec<_> =
+                    clients.iter().map(|client| client.try_clone().expect("a copy")).collect();
+                std::thread::spawn(move || {
+                    while !busy.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                    for client in &mut clients {
+                        client.write_all(&[b'0' + round]).expect("the server listens");
+                    }
+                    sent.store(true, Ordering::SeqCst);
+                })
+            };
+            runtime.run(move || {
+                busy.store(true, Ordering::SeqCst);
+                while !sent.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+            });
+            sender.join().expect("no panic");
+            for client in &mut clients {
+                let mut answer = [0; 3];
+                client.set_read_timeout(Some(PATIENCE)).expect("it is open");
+                client.read_exact(&mut answer).expect("an answer");
+                assert_eq!(answer, [b'0' + round; 3]);
+            }
+        }
+        runtime.run(move || served.iter().for_each(ServeHandle::stop));
+        runtime.shutdown();
+    }
 }
