@@ -127,7 +127,6 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64, keeps_locks: bool
             });
         }
         trx.trx.undone();
-        runtime::yield_if_due();
     }
     Ok(())
 }
