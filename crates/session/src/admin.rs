@@ -126,7 +126,7 @@ impl Session {
     /// SHUTDOWN: the server stops once this answer is out.
     pub(crate) fn shutdown(&mut self) -> Result<(), SqlError> {
         self.require_global(Privilege::Shutdown)?;
-        self.server.request_shutdown();
+        self.asks_shutdown = true;
         Ok(())
     }
 

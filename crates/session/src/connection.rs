@@ -207,6 +207,9 @@ impl ClientConnection {
             if closing || killed {
                 // Closed either way; the client may be gone.
                 let _sent = stream.write_all(session.out.bytes());
+                if session.asks_shutdown {
+                    self.server.request_shutdown();
+                }
                 return self.farewell(polite);
             }
         }
@@ -218,8 +221,15 @@ impl ClientConnection {
         };
         if !session.out.is_empty() {
             session.status.add(StatusCounter::BytesSent, session.out.len() as u64);
-            let sent = stream.send_when_done(session.out.bytes());
+            let sent = match session.asks_shutdown {
+                // The server closes all connections soon: this answer goes before.
+                true => stream.write_all(session.out.bytes()),
+                false => stream.send_when_done(session.out.bytes()),
+            };
             session.out.clear();
+            if std::mem::take(&mut session.asks_shutdown) {
+                self.server.request_shutdown();
+            }
             if sent.is_err() {
                 return Err(self.farewell(false));
             }

@@ -63,6 +63,8 @@ pub struct Session {
     pub(crate) insert_id: u64,
     /// The connection is to be closed after this answer.
     pub(crate) closing: bool,
+    /// The server is to stop after this answer.
+    pub(crate) asks_shutdown: bool,
 }
 
 /// Parameters for which an idle session keeps room.
@@ -136,6 +138,7 @@ impl Session {
             fixed_time: None,
             insert_id: 0,
             closing: false,
+            asks_shutdown: false,
             server,
         };
         session.init_facts();
