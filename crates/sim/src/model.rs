@@ -440,9 +440,10 @@ impl Model {
         ))
     }
 
-    /// `trx` was told that the key is taken: a row must have been there since `begin`.
+    /// A transaction was told that the key is taken: a row must have been there since `begin`.
+    /// One that another had deleted counts if that one is in a call, which is then undoing it.
     pub fn observe_duplicate(
-        &self,
+        &mut self,
         begin: Moment,
         table: usize,
         key: &[u8],
@@ -451,12 +452,19 @@ impl Model {
         let Some(chain) = self.tables[table].get(key) else {
             return Err(format!("duplicate reported for key {key:02x?}, which was never written"));
         };
+        let mut undoing = BTreeSet::new();
         let mut replaced = NEVER;
         for version in chain.versions.iter().rev() {
             if version.row.as_deref().is_some_and(is_match) && replaced > begin {
+                undoing.iter().for_each(|&trx: &Trx| self.trxs[trx].presumed_aborted = true);
                 return Ok(());
             }
-            replaced = version.written;
+            let state = &self.trxs[version.trx];
+            if state.status == Status::Active && state.in_call && version.written <= begin {
+                undoing.insert(version.trx);
+            } else {
+                replaced = version.written;
+            }
         }
         Err(format!(
             "duplicate reported since {begin} for table {table} key {key:02x?} of {}",
