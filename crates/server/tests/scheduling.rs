@@ -375,3 +375,36 @@ fn heavy_statements_starve_nobody() {
         assert_eq!(client.answer().unwrap(), ["999000000"]);
     }
 }
+
+/// Far more clients than may come, all at once: statements go on, everybody who comes is greeted
+/// or told that there are too many, and when they have gone there is room again.
+#[test]
+fn a_storm_of_connections_stops_no_statement() {
+    let server = Server::start("storm", &["--max-connections=50"]);
+    let mut client = server.connect().unwrap();
+    let mut storm = Vec::new();
+    for number in 0..400 {
+        let stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        storm.push(Client { stream });
+        if number % 20 == 0 {
+            assert_eq!(client.one("SELECT 'still'"), "still");
+        }
+    }
+    let (mut greeted, mut refused) = (0, 0);
+    for comer in &mut storm {
+        let packet = comer.packet().expect("a greeting or an error");
+        match packet[0] {
+            0xff => {
+                assert_eq!(error_text(&packet), "1040 Too many connections");
+                refused += 1;
+            }
+            _ => greeted += 1,
+        }
+    }
+    assert_eq!((greeted, refused), (50, 350), "one has come before, one more for administrators");
+    assert_eq!(client.status("Connection_errors_max_connections"), 350);
+    drop(storm);
+    client.wait_for("Threads_connected\t1", "SHOW STATUS LIKE 'Threads_connected'");
+    assert_eq!(server.connect().unwrap().one("SELECT 'room'"), "room");
+}
