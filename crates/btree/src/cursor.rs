@@ -9,10 +9,10 @@
 use crate::descent::{Descent, Stop};
 use crate::entry::{Batch, OVERFLOW};
 use crate::error::TreeError;
-use crate::layout::MAX_LEVELS;
+use crate::layout::{LOWER_OFFSET, MAX_LEVELS};
 use crate::node::{self, Route};
 use crate::overflow::Reference;
-use crate::page_read::slice;
+use crate::page_read::{PageRead, slice};
 use crate::tree::Tree;
 use base::PageId;
 use pagestore::OptimisticPage;
@@ -54,9 +54,11 @@ pub struct Cursor {
 }
 
 /// Leaves asked for ahead of a cursor.
-const PREFETCH_LEAVES: usize = 8;
+const PREFETCH_LEAVES: usize = 24;
+/// From so many entries on, if they are half of the leaf at least, the page is copied whole.
+const WHOLE_ENTRIES: usize = 16;
 /// Every so many leaves the cursor asks again, so that the requests overlap.
-const PREFETCH_EVERY: usize = 4;
+const PREFETCH_EVERY: usize = 8;
 
 /// What one visit of a leaf left to do.
 struct Visit {
@@ -161,10 +163,18 @@ impl Cursor {
         let forward = self.direction == Direction::Forward;
         let prefix = node::prefix(bytes);
         let total = range.len();
-        // Overflow values are read later but count now.
+        let wanted = total.min(max_entries);
+        let whole = wanted >= WHOLE_ENTRIES && 2 * wanted >= node::count(bytes);
+        if whole {
+            batch.copy_page(bytes, wanted);
+        }
+        let prefix_at = (usize::from(bytes.u16_at(LOWER_OFFSET)), prefix.len());
+        // Overflow values are read later but count now; what is copied with the page counts as
+        // one piece.
         let mut value_bytes = 0;
         for step in 0..total {
-            let full = batch.byte_len().saturating_add(value_bytes) >= max_bytes;
+            let copied = if whole { 0 } else { batch.byte_len() };
+            let full = copied.saturating_add(value_bytes) >= max_bytes;
             if batch.len() == max_entries || full && !batch.is_empty() {
                 let last = batch.get(batch.len() - 1).key.to_vec();
                 return Ok(Visit { place: Place::Behind, key: Some(last), leaf_done: false });
@@ -173,7 +183,14 @@ impl Cursor {
             let slot = node::slot(bytes, index);
             let header = node::leaf_header(bytes, slot);
             let payload = slice(bytes, header.payload_offset, header.payload_len);
-            batch.push([prefix, node::suffix(bytes, slot)], header.flags, header.word, payload);
+            if whole {
+                let key = [prefix_at, (slot.offset, slot.suffix_len)];
+                let place = (header.payload_offset, header.payload_len);
+                batch.push_of_page(key, (header.flags, header.word), place);
+            } else {
+                let key = [prefix, node::suffix(bytes, slot)];
+                batch.push(key, header.flags, header.word, payload);
+            }
             if header.flags & OVERFLOW != 0 {
                 let length = Reference::decode(payload).map_or(0, |reference| reference.length);
                 value_bytes = value_bytes.saturating_add(length as usize);

@@ -46,11 +46,14 @@ impl EntryBuffer {
 /// Where one entry of a [`Batch`] lies in the batch's bytes.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    start: usize,
-    payload_at: usize,
-    end: usize,
+    key: (usize, usize),
+    payload: (usize, usize),
     word: u64,
     flags: u8,
+}
+
+fn range((start, end): (usize, usize)) -> Range<usize> {
+    start..end
 }
 
 /// Entries copied out of a leaf, in the order of the cursor. Reuse one batch for a whole scan.
@@ -104,11 +107,11 @@ impl Batch {
     pub fn get(&self, index: usize) -> BatchEntry<'_> {
         let place = self.places[index];
         BatchEntry {
-            key: &self.bytes[place.start..place.payload_at],
+            key: &self.bytes[range(place.key)],
             entry: EntryRef {
                 flags: place.flags,
                 word: place.word,
-                payload: &self.bytes[place.payload_at..place.end],
+                payload: &self.bytes[range(place.payload)],
             },
         }
     }
@@ -117,7 +120,7 @@ impl Batch {
     #[inline]
     pub fn place(&self, index: usize) -> (Range<usize>, Range<usize>) {
         let place = &self.places[index];
-        (place.start..place.payload_at, place.payload_at..place.end)
+        (range(place.key), range(place.payload))
     }
 
     /// The memory that the entries lie in; who takes it out clears the batch.
@@ -133,28 +136,71 @@ impl Batch {
     /// Adds an entry; `key` is given in two parts.
     #[inline]
     pub(crate) fn push(&mut self, key: [&[u8]; 2], flags: u8, word: u64, payload: &[u8]) {
-        let start = self.bytes.len();
         self.bytes.reserve(key[0].len() + key[1].len() + payload.len());
+        let key = self.push_key(key);
+        let payload = self.push_bytes(payload);
+        self.push_place(key, payload, flags, word);
+    }
+
+    fn push_bytes(&mut self, bytes: &[u8]) -> (usize, usize) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        (start, self.bytes.len())
+    }
+
+    #[inline]
+    fn push_key(&mut self, key: [&[u8]; 2]) -> (usize, usize) {
+        let start = self.bytes.len();
         self.bytes.extend_from_slice(key[0]);
         self.bytes.extend_from_slice(key[1]);
-        let payload_at = self.bytes.len();
-        self.bytes.extend_from_slice(payload);
-        let end = self.bytes.len();
+        (start, self.bytes.len())
+    }
+
+    #[inline]
+    fn push_place(&mut self, key: (usize, usize), payload: (usize, usize), flags: u8, word: u64) {
         if flags & OVERFLOW != 0 {
             self.unresolved.push(self.places.len());
         }
-        self.places.push(Place { start, payload_at, end, word, flags: flags & !OVERFLOW });
+        self.places.push(Place { key, payload, word, flags: flags & !OVERFLOW });
+    }
+
+    /// Copies a whole page into the empty batch; [`Batch::push_of_page`] adds its entries.
+    pub(crate) fn copy_page(&mut self, page: &[u8], entries: usize) {
+        self.bytes.extend_from_slice(page);
+        self.places.reserve(entries);
+    }
+
+    /// Adds an entry of the page that was copied: of its key only the prefix may lie elsewhere.
+    #[inline]
+    pub(crate) fn push_of_page(
+        &mut self,
+        [prefix, suffix]: [(usize, usize); 2],
+        (flags, word): (u8, u64),
+        payload: (usize, usize),
+    ) {
+        // What lies outside of the page is nothing, as `page_read::slice` has it.
+        let place = |bytes: &[u8], (offset, length): (usize, usize)| {
+            let end = offset.saturating_add(length);
+            if end <= bytes.len() { (offset, end) } else { (0, 0) }
+        };
+        let (suffix, payload) = (place(&self.bytes, suffix), place(&self.bytes, payload));
+        let key = match prefix.1 {
+            0 => suffix,
+            _ => {
+                let start = self.bytes.len();
+                let prefix = place(&self.bytes, prefix);
+                self.bytes.extend_from_within(range(prefix));
+                self.bytes.extend_from_within(range(suffix));
+                (start, self.bytes.len())
+            }
+        };
+        self.push_place(key, payload, flags, word);
     }
 
     /// Replaces the payload of entry `index`, which moves to the end of the bytes.
     pub(crate) fn set_payload(&mut self, index: usize, payload: &[u8]) {
-        let place = self.places[index];
-        let start = self.bytes.len();
-        self.bytes.extend_from_within(place.start..place.payload_at);
-        let payload_at = self.bytes.len();
-        self.bytes.extend_from_slice(payload);
-        let end = self.bytes.len();
-        self.places[index] = Place { start, payload_at, end, ..place };
+        let payload = self.push_bytes(payload);
+        self.places[index].payload = payload;
     }
 
     /// Drops entry `index` and all behind it.

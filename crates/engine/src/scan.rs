@@ -23,7 +23,9 @@ use txn::{LockMode, Seen, WordState};
 
 /// Entries of the first batch; later ones double up to the limit.
 const FIRST_BATCH: usize = 16;
-const BATCH_ENTRIES: usize = 256;
+const BATCH_ENTRIES: usize = 512;
+/// Most rows of a batch that must be fetched one by one.
+const FETCHED_ROWS: usize = 256;
 const BATCH_BYTES: usize = 64 << 10;
 
 /// A scan in progress.
@@ -245,7 +247,7 @@ impl EngineCursor {
         rows.clear();
         let wanted = self.rows_wanted;
         if self.lock.is_none() {
-            self.rows_wanted = (wanted * 2).min(BATCH_ENTRIES);
+            self.rows_wanted = (wanted * 2).min(FETCHED_ROWS);
         }
         let mut row = std::mem::take(&mut self.row);
         let mut result = Ok(true);
