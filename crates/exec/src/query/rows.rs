@@ -53,25 +53,42 @@ impl PackedRows {
     /// The values of a row, from the first.
     #[inline]
     pub fn row(&self, row: usize) -> Values<'_> {
-        let start = self.starts.get(row).copied().unwrap_or(self.bytes.len());
+        self.row_at(self.start(row))
+    }
+
+    /// Where a row begins: what [`PackedRows::row_at`] finds it by without a second look-up. Later
+    /// rows begin behind earlier ones.
+    #[inline]
+    pub fn start(&self, row: usize) -> usize {
+        self.starts.get(row).copied().unwrap_or(self.bytes.len())
+    }
+
+    /// The values of the row that begins there.
+    #[inline]
+    pub fn row_at(&self, start: usize) -> Values<'_> {
         Values { bytes: &self.bytes[start..] }
+    }
+
+    /// Touches the rows that begin there, so that their memory comes while something else is done.
+    #[inline]
+    pub fn touch(&self, starts: impl Iterator<Item = usize>) {
+        let touched = starts.map(|start| self.bytes.get(start).copied().unwrap_or(0));
+        std::hint::black_box(touched.fold(0, |all, byte| all ^ byte));
     }
 
     /// One value of a row.
     #[inline]
     pub fn value(&self, row: usize, column: usize) -> ValueRef<'_> {
-        let mut values = self.row(row);
-        for _ in 0..column {
-            values.skip();
-        }
-        values.next_value()
+        self.row(row).value(column)
     }
 
     /// Adds a row of other rows.
-    pub fn push_from(&mut self, other: &Self, row: usize) {
-        let end = other.starts.get(row + 1).copied().unwrap_or(other.bytes.len());
+    pub fn push_from(&mut self, other: &Self, start: usize, width: usize) {
+        let mut rest = other.row_at(start);
+        (0..width).for_each(|_| rest.skip());
+        let end = other.bytes.len() - rest.bytes.len();
         self.starts.push(self.bytes.len());
-        self.bytes.extend_from_slice(&other.bytes[other.starts[row]..end]);
+        self.bytes.extend_from_slice(&other.bytes[start..end]);
     }
 }
 
@@ -135,6 +152,15 @@ impl<'a> Values<'a> {
             }
             None => [0; N],
         }
+    }
+
+    /// The value `column` places further on.
+    #[inline]
+    pub fn value(mut self, column: usize) -> ValueRef<'a> {
+        for _ in 0..column {
+            self.skip();
+        }
+        self.next_value()
     }
 
     fn skip(&mut self) {
@@ -212,7 +238,7 @@ mod tests {
             packed.push(row);
         }
         for row in (0..rows.len()).rev() {
-            copy.push_from(&packed, row);
+            copy.push_from(&packed, packed.start(row), 3);
         }
         for (number, row) in rows.iter().enumerate() {
             let mut values = copy.row(rows.len() - 1 - number);

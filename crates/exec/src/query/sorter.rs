@@ -20,7 +20,8 @@ use types::{ColumnType, ValueRef, collation};
 #[derive(Clone, Copy)]
 struct Place {
     head: u64,
-    row: usize,
+    /// Where the row begins in the packed rows.
+    start: usize,
 }
 
 /// See the head of the file.
@@ -33,6 +34,8 @@ pub struct Sorter {
     places: Vec<Place>,
     /// Rows with a greater head are not wanted.
     cutoff: Option<u64>,
+    /// One key, whose heads are equal only where the values are.
+    is_exact: bool,
     charged_bytes: usize,
     memory: Arc<MemoryAccount>,
 }
@@ -53,6 +56,7 @@ impl Sorter {
             rows: PackedRows::default(),
             places: Vec::new(),
             cutoff: None,
+            is_exact: keys.len() == 1,
             charged_bytes: 0,
             memory: memory.clone(),
         }
@@ -70,8 +74,9 @@ impl Sorter {
         let bytes = size_of::<Place>() + packed_bytes(row);
         charge(&self.memory, bytes)?;
         self.charged_bytes += bytes;
-        self.places.push(Place { head, row: self.places.len() });
+        self.is_exact = self.is_exact && is_exact(row[self.keys[0].0.position], &self.keys[0].1);
         self.rows.push(row);
+        self.places.push(Place { head, start: self.rows.start(self.places.len()) });
         if self.places.len() >= self.most.saturating_mul(2).max(TRIM_ROWS) {
             self.trim();
         }
@@ -86,7 +91,7 @@ impl Sorter {
     fn compare(&self, a: &Place, b: &Place) -> Ordering {
         let by_keys = || {
             for (key, column_type) in &self.keys {
-                let value = |place: &Place| self.rows.value(place.row, key.position);
+                let value = |place: &Place| self.rows.row_at(place.start).value(key.position);
                 let order = order::compare(value(a), value(b), column_type.collation.info());
                 let order = if key.descending { order.reverse() } else { order };
                 if order.is_ne() {
@@ -95,7 +100,7 @@ impl Sorter {
             }
             Ordering::Equal
         };
-        a.head.cmp(&b.head).then_with(by_keys).then(a.row.cmp(&b.row))
+        a.head.cmp(&b.head).then_with(by_keys).then(a.start.cmp(&b.start))
     }
 
     fn sort(&mut self) {
@@ -109,7 +114,8 @@ impl Sorter {
         if places.len() >= DISTRIBUTED_ROWS && self.memory.charge(more).is_ok() {
             distribute(&mut places);
             self.memory.release(more);
-            for equal in places.chunk_by_mut(|a, b| a.head == b.head) {
+            let differ = if self.is_exact { &mut [] } else { &mut places[..] };
+            for equal in differ.chunk_by_mut(|a, b| a.head == b.head) {
                 equal.sort_unstable_by(compare);
             }
         } else {
@@ -128,8 +134,8 @@ impl Sorter {
         self.cutoff = self.places.last().map(|place| place.head);
         let mut kept = PackedRows::default();
         for (number, place) in self.places.iter_mut().enumerate() {
-            kept.push_from(&self.rows, place.row);
-            place.row = number;
+            kept.push_from(&self.rows, place.start, self.width);
+            place.start = kept.start(number);
         }
         let bytes = kept.byte_len() + size_of::<Place>() * self.places.len();
         self.rows = kept;
@@ -145,9 +151,13 @@ impl Sorter {
     ) -> Result<(), E> {
         self.sort();
         let mut row = Vec::with_capacity(self.width);
-        for place in self.places.iter().skip(offset) {
+        for (number, place) in self.places.iter().enumerate().skip(offset) {
+            if number % AHEAD == 0 {
+                let ahead = self.places.iter().skip(number + AHEAD).take(AHEAD);
+                self.rows.touch(ahead.map(|place| place.start));
+            }
             row.clear();
-            let mut values = self.rows.row(place.row);
+            let mut values = self.rows.row_at(place.start);
             row.extend((0..self.width).map(|_| values.next_value()));
             if !give(&row)? {
                 break;
@@ -163,6 +173,20 @@ impl Drop for Sorter {
     }
 }
 
+/// Rows whose memory is asked for ahead.
+const AHEAD: usize = 16;
+
+/// Whether equal heads tell that a value like this is equal: a number of at most 64 bits, whole in
+/// its head, and none that NULL's head stands for.
+fn is_exact(value: ValueRef<'_>, column_type: &ColumnType) -> bool {
+    match Lane::of(value) {
+        Some((Lane::Int | Lane::UInt, _)) => false,
+        Some((Lane::Decimal { scale }, number)) => scale == column_type.scale && number != i64::MIN,
+        Some((_, number)) => number != i64::MIN,
+        None => value.is_null(),
+    }
+}
+
 /// From so many rows on they are distributed by their heads.
 const DISTRIBUTED_ROWS: usize = 1024;
 /// Rows kept before those that LIMIT will not show are forgotten for the first time.
@@ -174,7 +198,7 @@ fn distribute(places: &mut Vec<Place>) {
     const STEP: usize = 4096;
     let first = places.first().map_or(0, |place| place.head);
     let differing = places.iter().fold(0, |bits, place| bits | (place.head ^ first));
-    let mut target = vec![Place { head: 0, row: 0 }; places.len()];
+    let mut target = vec![Place { head: 0, start: 0 }; places.len()];
     for byte in (0..8).filter(|byte| differing >> (8 * byte) & 0xff != 0) {
         let digit = |place: &Place| (place.head >> (8 * byte)) as usize & 0xff;
         let mut ends = [0usize; 256];
