@@ -127,6 +127,7 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64, keeps_locks: bool
             });
         }
         trx.trx.undone();
+        runtime::yield_if_due();
     }
     Ok(())
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 use engine_api::EngineError;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 #[test]
 fn insert_read_update_delete_commit_rollback() {
@@ -39,6 +41,32 @@ fn insert_read_update_delete_commit_rollback() {
         let mut four = engine.begin(options());
         assert_eq!(t.all(&mut *four), rows);
         four.commit().unwrap();
+        engine.close().unwrap();
+    });
+}
+
+#[test]
+fn a_long_rollback_lets_others_run() {
+    simulate(5, || {
+        let engine = new_engine();
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..500 {
+            t.insert(&mut *trx, &row(id, id % 5, Some(id), b"x")).unwrap().unwrap();
+        }
+        let (turns, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+        let (counted, seen) = (turns.clone(), is_over.clone());
+        let other = runtime::spawn("other", move || {
+            while !seen.load(Ordering::Relaxed) {
+                counted.fetch_add(1, Ordering::Relaxed);
+                runtime::yield_now();
+            }
+        });
+        trx.rollback().unwrap();
+        let turns = turns.load(Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
+        other.join().unwrap();
+        assert!(turns > 10, "{turns} turns during 1,500 steps of undo");
         engine.close().unwrap();
     });
 }
