@@ -50,6 +50,8 @@ enum Kind {
     },
     IsNull {
         position: usize,
+        /// Its numbers tell.
+        has_lane: bool,
         negated: bool,
     },
     Text(TextTest),
@@ -147,7 +149,8 @@ impl Condition {
             }
             ExprKind::Is { operand, test: Test::Null, negated } => match &operand.kind {
                 ExprKind::Column { position, .. } if compile.shape.holds(*position) => {
-                    Some(Kind::IsNull { position: *position, negated: *negated })
+                    let has_lane = compile.shape.lane(*position).is_some();
+                    Some(Kind::IsNull { position: *position, has_lane, negated: *negated })
                 }
                 _ => None,
             },
@@ -244,7 +247,12 @@ impl Condition {
                 in_numbers(list, *unknown, *negated, &numbers.values, out);
                 put_unknown(&numbers.nulls, out);
             }
-            Kind::IsNull { position, negated } => {
+            Kind::IsNull { position, has_lane: true, negated } => {
+                batch.numbers(*position, selected, numbers);
+                let null = |at: usize| numbers.is_null(at) != *negated;
+                out.extend((0..selected.len()).map(|at| Truth::from(null(at))));
+            }
+            Kind::IsNull { position, has_lane: false, negated } => {
                 let null = |row: &u32| batch.value(*position, *row).is_null() != *negated;
                 out.extend(selected.iter().map(|row| Truth::from(null(row))));
             }

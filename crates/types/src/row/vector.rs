@@ -120,11 +120,14 @@ impl FixedCodec {
         })
     }
 
-    /// Whether the bytes of the payload are the number, with or without a sign.
-    fn is_plain(self) -> Option<bool> {
+    /// If the bytes of the payload are the number but for a factor: whether they have a sign,
+    /// and the factor.
+    fn scaled(self) -> Option<(bool, i64)> {
         match self {
-            Self::Int(_) | Self::Decimal { .. } => Some(true),
-            Self::UInt(_) | Self::Date => Some(false),
+            Self::Int(_) | Self::Decimal { .. } => Some((true, 1)),
+            Self::UInt(_) | Self::Date => Some((false, 1)),
+            Self::DateTime { pairs: 0 } => Some((false, 1 << 20)),
+            Self::Time { pairs: 0 } => Some((true, 1_000_000)),
             _ => None,
         }
     }
@@ -151,13 +154,16 @@ impl RowLayout {
         out.values.reserve(selected.len());
         match self.places.get(column) {
             Some(&Place::Fixed { offset, codec, null_bit })
-                if let Some(signed) = codec.is_plain() =>
+                if let Some((signed, factor)) = codec.scaled() =>
             {
                 let at = offset as usize..offset as usize + codec.width();
                 if signed {
                     read_fixed::<true>(rows, selected, at, &mut out.values);
                 } else {
                     read_fixed::<false>(rows, selected, at, &mut out.values);
+                }
+                if factor != 1 {
+                    out.values.iter_mut().for_each(|value| *value = value.wrapping_mul(factor));
                 }
                 if null_bit != super::layout::NEVER {
                     read_nulls(rows, selected, null_bit, out);
@@ -281,6 +287,7 @@ mod tests {
             temporal(TypeKind::DateTime, 6),
             temporal(TypeKind::Timestamp, 3),
             temporal(TypeKind::Time, 2),
+            temporal(TypeKind::Time, 0),
         ];
         let column = |column_type| LayoutColumn { column_type, nullable: true };
         types.map(column).to_vec()
@@ -307,6 +314,7 @@ mod tests {
             ValueRef::DateTime(moment(random.below(1_000_000))),
             ValueRef::Timestamp(Timestamp(random.below(1 << 50) as i64 / 1000 * 1000)),
             ValueRef::Time(Time((random.below(1 << 30) as i64 - (1 << 29)) * 10_000)),
+            ValueRef::Time(Time((random.below(1 << 20) as i64 - (1 << 19)) * 1_000_000)),
         ];
         row.map(|value| if random.below(5) == 0 { ValueRef::Null } else { value }).to_vec()
     }
