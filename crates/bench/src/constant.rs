@@ -19,12 +19,8 @@ const PACKET_BYTES_MAX: usize = 1 << 24;
 /// Serves until it is killed.
 pub fn run(options: &Options) -> Outcome {
     let port = options.number("--port", 0)? as u16;
-    let defaults = Config::default();
-    let config = Config {
-        workers: options.number("--workers", 0)? as usize,
-        spin_micros: u64::from(options.number("--spin", defaults.spin_micros as u32)?),
-        ..defaults
-    };
+    let workers = options.number("--workers", 0)? as usize;
+    let config = Config { workers, ..Config::default() };
     let runtime = Runtime::start(config).map_err(|e| e.to_string())?;
     runtime.run(move || {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));

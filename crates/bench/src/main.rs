@@ -11,7 +11,7 @@ const USAGE: &str = "usage: gannet-bench COMMAND
       {table} {id} {id+99} {k} {next} {c} {pad} in a template stand for values. Prints
       'measuring' when the warm-up ends, then one line of figures. --idle only connects;
       --hold stays connected until standard input ends.
-  constant [--port P] [--workers N] [--spin MICROS]
+  constant [--port P] [--workers N]
       A server of the same runtime and wire code that answers every statement with a constant.
   device --file PATH [--seconds S]
       Latency of a direct write of 4 KiB and its sync, one after the other.

@@ -174,6 +174,18 @@ impl File {
         }
     }
 
+    /// Writes all bytes at this offset; when it returns they are durable (RWF_DSYNC). It says
+    /// nothing about earlier writes: a device may pass this one by its cache. After an error
+    /// nothing is known about these bytes: never try again, stop.
+    pub fn write_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.check_direct(bytes.as_ptr(), bytes.len(), offset);
+        match &*self.twin {
+            FileTwin::Real(file) => file.write_durable(bytes, offset),
+            FileTwin::Sim(file) => file.write_durable(bytes, offset),
+            FileTwin::Shadow(file) => file.write_at(bytes, offset),
+        }
+    }
+
     /// Allocates zeroed space, writing the zeroes so that later direct writes need no metadata;
     /// extends the file over it. Only for space that has no content yet. Durable after a sync.
     pub fn allocate_zeroed(&self, offset: u64, length: u64) -> io::Result<()> {

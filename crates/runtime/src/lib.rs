@@ -57,9 +57,7 @@ pub use clock::Instant;
 pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
 pub use limits::raise_descriptor_limit;
-pub use park::{
-    Unparker, WaitClass, Wake, current_unparker, expect_soon, park, park_uncancellable,
-};
+pub use park::{Unparker, WaitClass, Wake, current_unparker, park, park_uncancellable};
 pub use real::{Config, Ring, Runtime};
 
 use std::sync::atomic::Ordering;

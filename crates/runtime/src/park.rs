@@ -100,14 +100,6 @@ pub fn park_uncancellable(class: WaitClass, deadline: Option<Instant>) -> Wake {
     worker::current().park(class, deadline, false)
 }
 
-/// What the current fiber is about to wait for is expected within `limit`, and nothing else goes
-/// on that needs a core: until then the worker looks for it again and again rather than sleep,
-/// when it has nothing to run. It holds for the next wait for work of this worker only.
-#[inline]
-pub fn expect_soon(limit: std::time::Duration) {
-    worker::current().expect_soon(limit);
-}
-
 /// The handle by which others wake the current fiber. Panics outside a fiber.
 #[inline]
 pub fn current_unparker() -> Unparker {

@@ -23,9 +23,8 @@ fn main() {
 }
 
 /// How the runtime is set up. The environment can say otherwise, for measurements: valgrind waits
-/// for ever in `io_uring_enter`, and an instruction count must not contain idle loops.
+/// for ever in `io_uring_enter`.
 fn config(arguments: &[String]) -> Config {
-    let number = |name: &str| -> Option<u64> { std::env::var(name).ok()?.parse().ok() };
     let mut config = Config { handle_signals: true, reserved_worker: true, ..Config::default() };
     if std::env::var("GANNET_RING").is_ok_and(|value| value == "fallback") {
         config.ring = Ring::Fallback;
@@ -33,11 +32,9 @@ fn config(arguments: &[String]) -> Config {
     if let Some(workers) = server::options::thread_pool_size(arguments) {
         config.workers = workers;
     }
-    if let Some(workers) = number("GANNET_WORKERS") {
-        config.workers = workers as usize;
-    }
-    if let Some(spin_micros) = number("GANNET_SPIN_MICROS") {
-        config.spin_micros = spin_micros;
+    let workers = std::env::var("GANNET_WORKERS").ok().and_then(|value| value.parse().ok());
+    if let Some(workers) = workers {
+        config.workers = workers;
     }
     config
 }

@@ -128,7 +128,6 @@ impl Wal {
             if matches!(goal, Goal::Durable(_)) {
                 self.gather(active);
             }
-            writer.is_alone = active <= 1;
             let result = self.lead(&mut writer, goal);
             guard.is_finished = true;
             self.finish(writer, result);

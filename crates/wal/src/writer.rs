@@ -9,6 +9,8 @@
 //! 3. The durable LSN in a batch was durable when the batch was sealed.
 //! 4. A file counts as part of the log only when its header is durable, whatever the flush
 //!    policy: otherwise the files before it could be recycled and a crash would leave no log.
+//! 5. A batch is made durable by itself only if nothing before it in its file is unsynced: a
+//!    durable write says nothing about other writes.
 
 use crate::counters::{
     self, FILE_BYTES, FILE_SWITCHES, FLUSHES, RECORD_BYTES, SYNCED_WRITE_NANOS, SYNCED_WRITES,
@@ -27,9 +29,6 @@ use std::time::Duration;
 
 /// How long the leader waits before it asks a full disk for space again.
 const SPACE_RETRY: Duration = Duration::from_millis(100);
-
-/// A core waits for the device at most for so long before it sleeps.
-const SPIN_MAX: Duration = Duration::from_micros(300);
 
 /// See the module text.
 #[derive(Debug)]
@@ -55,8 +54,6 @@ pub(crate) struct Writer {
     pub(crate) noted: u64,
     /// Something was written since the last sync.
     unsynced: bool,
-    /// Nobody but the leader has waited for some time: a core may wait for the device.
-    pub(crate) is_alone: bool,
     buffer: AlignedBuf,
 }
 
@@ -86,7 +83,6 @@ impl Writer {
             durable: 0,
             noted: 0,
             unsynced: true,
-            is_alone: false,
             buffer: AlignedBuf::zeroed(0),
         }
     }
@@ -199,10 +195,13 @@ impl Writer {
         let sync = sync || self.header_pending;
         if sync && !base::mutant!("skip_wal_sync") {
             let begun = runtime::now();
-            if self.is_alone {
-                runtime::expect_soon(SPIN_MAX);
+            // Invariant 5: only what all of the file is synced up to may go on by itself.
+            let is_all_synced = !self.unsynced && !self.header_pending;
+            if is_all_synced || base::mutant!("durable_write_over_unsynced") {
+                self.file.write_durable(&self.buffer, offset)?;
+            } else {
+                self.file.write_and_sync(&self.buffer, offset)?;
             }
-            self.file.write_and_sync(&self.buffer, offset)?;
             let nanos = (runtime::now() - begun).as_nanos() as u64;
             SYNCED_WRITES.add(1);
             SYNCED_WRITE_NANOS.add(nanos);

@@ -150,9 +150,14 @@ impl Shipped {
                         libc::pread(fd, address.cast(), length as usize, offset as libc::off_t);
                     (result(done), None)
                 }
-                FileOperation::Write { fd, address, length, offset } => {
+                FileOperation::Write { fd, address, length, offset, durable } => {
+                    let piece = libc::iovec {
+                        iov_base: address.cast_mut().cast(),
+                        iov_len: length as usize,
+                    };
+                    let flags = if durable { libc::RWF_DSYNC } else { 0 };
                     let done =
-                        libc::pwrite(fd, address.cast(), length as usize, offset as libc::off_t);
+                        libc::pwritev2(fd, &raw const piece, 1, offset as libc::off_t, flags);
                     (result(done), None)
                 }
                 FileOperation::Sync { fd } => (result(libc::fdatasync(fd) as isize), None),

@@ -62,11 +62,13 @@ pub(crate) enum FileOperation {
         length: u32,
         offset: u64,
     },
+    /// With `durable` it ends when what it wrote is durable.
     Write {
         fd: RawFd,
         address: *const u8,
         length: u32,
         offset: u64,
+        durable: bool,
     },
     Sync {
         fd: RawFd,
@@ -188,14 +190,6 @@ impl EventLoop {
         match self {
             Self::Uring(uring) => uring.poll(worker, wait_nanos),
             Self::Epoll(epoll) => epoll.poll(worker, wait_nanos),
-        }
-    }
-
-    /// Whether a poll would deliver something; cheap, may miss something.
-    pub(crate) fn has_completions(&self) -> bool {
-        match self {
-            Self::Uring(uring) => uring.has_completions(),
-            Self::Epoll(_) => false,
         }
     }
 

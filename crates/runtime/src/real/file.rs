@@ -112,6 +112,15 @@ impl RealFile {
     }
 
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write(bytes, offset, false)
+    }
+
+    pub(crate) fn write_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write(bytes, offset, true)
+    }
+
+    fn write(&self, bytes: &[u8], offset: u64, durable: bool) -> io::Result<()> {
+        let class = if durable { WaitClass::FileSync } else { WaitClass::FileWrite };
         let mut done = 0;
         while done < bytes.len() {
             let rest = &bytes[done..];
@@ -120,8 +129,9 @@ impl RealFile {
                 address: rest.as_ptr(),
                 length: rest.len().min(PIECE_BYTES) as u32,
                 offset: offset + done as u64,
+                durable,
             };
-            let result = run(operation, WaitClass::FileWrite).0;
+            let result = run(operation, class).0;
             if is_again(result) {
                 continue;
             }

@@ -48,9 +48,6 @@ pub struct Config {
     pub ring: Ring,
     /// Helper threads for [`crate::blocking`] and the fall-back's file operations.
     pub helper_threads: usize,
-    /// How long a worker without work looks for more before it sleeps; 0 on shared cores. It
-    /// stops doing so while it has no success.
-    pub spin_micros: u64,
     /// Catches SIGTERM, SIGINT and SIGHUP and gives them to [`crate::signal::wait`]. For one
     /// runtime of the process.
     pub handle_signals: bool,
@@ -64,7 +61,6 @@ impl Default for Config {
             stack_bytes: crate::DEFAULT_STACK_BYTES,
             ring: Ring::Auto,
             helper_threads: 4,
-            spin_micros: 20,
             handle_signals: false,
         }
     }
@@ -365,7 +361,7 @@ fn worker_thread(
         group,
         event_loop,
         connections: Connections::new(),
-        pace: Pace::new(config.spin_micros),
+        pace: Pace::new(),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
     };
     let worker =

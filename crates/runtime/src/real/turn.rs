@@ -21,40 +21,16 @@ const SHARE_MICROS: u64 = 50;
 /// Fibers run between two looks at what has happened, at most.
 const FIBERS_PER_TURN: u32 = 64;
 
-/// After this many spins without success only every 32nd sleep is preceded by one.
-const FAILED_SPINS_MAX: u32 = 8;
-
 /// What a worker remembers of its last turns.
 pub(crate) struct Pace {
     /// Mean ticks of a fiber's run with its part of the hand-over, the last ones counting most.
     ticks_per_run: Cell<u64>,
-    failed_spins: Cell<u32>,
-    spin_micros: u64,
-    /// Until when (in ticks) the next search for work goes on in any case.
-    eager_until: Cell<u64>,
 }
 
 impl Pace {
-    pub(super) fn new(spin_micros: u64) -> Self {
+    pub(super) fn new() -> Self {
         // Nothing known yet: slow enough for a backlog of one to be shared.
-        let ticks_per_run = Cell::new(2 * SHARE_MICROS * ticks_per_microsecond());
-        let (failed_spins, eager_until) = (Cell::new(0), Cell::new(0));
-        Self { ticks_per_run, failed_spins, spin_micros, eager_until }
-    }
-
-    /// See [`crate::expect_soon`].
-    pub(crate) fn expect_soon(&self, limit: std::time::Duration) {
-        if self.spin_micros > 0 {
-            let limit = limit.as_micros() as u64 * ticks_per_microsecond();
-            self.eager_until.set(ticks() + limit);
-        }
-    }
-
-    /// Whether a worker without work looks for some before it sleeps. If not, its sleep hands over
-    /// what the last turn asked for.
-    fn may_spin(&self) -> bool {
-        let failed = self.failed_spins.get();
-        self.spin_micros > 0 && (failed <= FAILED_SPINS_MAX || failed.is_multiple_of(32))
+        Self { ticks_per_run: Cell::new(2 * SHARE_MICROS * ticks_per_microsecond()) }
     }
 
     /// A turn ran so many fibers and handed over what they asked for.
@@ -83,18 +59,19 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
     let runs = run_ready(worker, real);
     worker.deferred.pass_point(worker);
     worker.deferred.collect(real.group.mailboxes.iter().copied());
+    // Timers fill the backlog too: what is looked at for the sleep comes after them.
+    worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
     let backlog = real.backlog(worker).len();
     if backlog > 0 {
         real.group.wake_another(worker.number);
     }
-    worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
     let is_busy = backlog > 0 || worker.has_ready() || worker.mailbox.is_filled();
-    if is_busy || real.pace.may_spin() {
+    if is_busy {
         worker.admission.figures.polls.add(1);
         real.event_loop.poll(worker, None);
         real.pace.note_runs(runs, ticks() - begin);
-    }
-    if !is_busy && !find_work(worker, real) {
+    } else if !Connections::steal(worker, real) {
+        // What the turn has asked for is handed over by the call in which the worker sleeps.
         sleep(worker, real);
     }
 }
@@ -123,49 +100,6 @@ fn next_fiber(worker: &Worker, real: &RealTwin, new_first: bool) -> Option<u32> 
     new.or_else(|| worker.pop_ready())
         .or_else(|| Connections::start_next(worker, real))
         .or_else(|| worker.pop_long())
-}
-
-fn has_work(worker: &Worker, real: &RealTwin) -> bool {
-    worker.has_ready() || real.backlog(worker).len() > 0
-}
-
-/// Looks for work for a short time; true when some came.
-fn find_work(worker: &Worker, real: &RealTwin) -> bool {
-    if has_work(worker, real) || Connections::steal(worker, real) {
-        return true;
-    }
-    let failed = real.pace.failed_spins.get();
-    let eager_until = real.pace.eager_until.replace(0);
-    if !real.pace.may_spin() {
-        if eager_until == 0 {
-            real.pace.failed_spins.set(failed.wrapping_add(1));
-            return false;
-        }
-        // The turn has left this to the sleep that does not come now.
-        real.event_loop.poll(worker, None);
-    }
-    let micros = real.pace.spin_micros;
-    let end = eager_until.max(ticks() + micros * ticks_per_microsecond());
-    while ticks() < end {
-        if worker.mailbox.is_filled() || real.event_loop.has_completions() {
-            real.event_loop.poll(worker, None);
-            real.pace.failed_spins.set(0);
-            if !has_work(worker, real) && !worker.mailbox.is_filled() && ticks() < eager_until {
-                // A step of what is expected, not its end.
-                continue;
-            }
-            return true;
-        }
-        if Connections::steal(worker, real) {
-            real.pace.failed_spins.set(0);
-            return true;
-        }
-        for _ in 0..16 {
-            std::hint::spin_loop();
-        }
-    }
-    real.pace.failed_spins.set(failed.wrapping_add(1));
-    false
 }
 
 fn sleep(worker: &Worker, real: &RealTwin) {

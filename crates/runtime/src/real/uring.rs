@@ -172,9 +172,10 @@ impl UringLoop {
                 let read = opcode::Read::new(Fd(fd), address, length).offset(offset).build();
                 self.push(read.user_data(token(0)));
             }
-            FileOperation::Write { fd, address, length, offset } => {
-                let write = opcode::Write::new(Fd(fd), address, length).offset(offset).build();
-                self.push(write.user_data(token(0)));
+            FileOperation::Write { fd, address, length, offset, durable } => {
+                let flags = if durable { libc::RWF_DSYNC } else { 0 };
+                let write = opcode::Write::new(Fd(fd), address, length).offset(offset);
+                self.push(write.rw_flags(flags).build().user_data(token(0)));
             }
             FileOperation::Sync { fd } => self.push(sync_entry(fd).user_data(token(0))),
             FileOperation::WriteAndSync { fd, address, length, offset } => {
@@ -183,14 +184,6 @@ impl UringLoop {
                 self.push_linked(&[write, sync_entry(fd).user_data(token(1))]);
             }
         }
-    }
-
-    pub(crate) fn has_completions(&self) -> bool {
-        let mut ring = self.ring.borrow_mut();
-        if !ring.completion().is_empty() {
-            return true;
-        }
-        self.has_taskrun_flag && ring.submission().taskrun()
     }
 
     pub(crate) fn poll(&self, worker: &Worker, wait_nanos: Option<u64>) {

@@ -13,6 +13,7 @@ use base::Random;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How a simulated disk is set up.
@@ -40,7 +41,7 @@ pub struct DiskStatistics {
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// `write_at` and `write_and_sync` calls.
+    /// Calls that write.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
@@ -222,7 +223,7 @@ impl Disk {
         };
         let sequence = file.begin_write(offset, bytes, false);
         file.end_write(sequence);
-        let cover = file.begin_sync();
+        let cover = file.begin_sync(0..u64::MAX);
         file.end_sync(&cover);
         true
     }
@@ -336,11 +337,11 @@ impl Disk {
         ticket.error.map_or(Ok(()), Err)
     }
 
-    pub(crate) fn begin_sync(&self, handle: &Handle) -> io::Result<SyncCover> {
+    pub(crate) fn begin_sync(&self, handle: &Handle, range: Range<u64>) -> io::Result<SyncCover> {
         let mut state = self.lock();
         state.check_life(handle)?;
         state.statistics.syncs += 1;
-        Ok(state.namespace.file(handle.node)?.begin_sync())
+        Ok(state.namespace.file(handle.node)?.begin_sync(range))
     }
 
     pub(crate) fn end_sync(&self, handle: &Handle, cover: &SyncCover) -> io::Result<()> {

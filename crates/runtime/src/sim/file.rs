@@ -7,6 +7,7 @@ use super::namespace::error;
 use crate::park::WaitClass;
 use crate::worker::{self, Worker};
 use std::io;
+use std::ops::Range;
 
 const READ_NANOS: u64 = 80_000;
 const WRITE_NANOS: u64 = 40_000;
@@ -79,7 +80,16 @@ impl SimFile {
     }
 
     pub(crate) fn sync_data(&self) -> io::Result<()> {
-        let cover = self.disk.begin_sync(&self.handle)?;
+        self.sync(0..u64::MAX)
+    }
+
+    pub(crate) fn write_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.write_at(bytes, offset)?;
+        self.sync(offset..offset + bytes.len() as u64)
+    }
+
+    fn sync(&self, range: Range<u64>) -> io::Result<()> {
+        let cover = self.disk.begin_sync(&self.handle, range)?;
         wait(WaitClass::FileSync, SYNC_NANOS)?;
         self.disk.end_sync(&self.handle, &cover)
     }

@@ -6,11 +6,12 @@
 //! 2. `unsynced` has, for each sector written since its last covering sync, the versions in order
 //!    of their sequence numbers. A power failure leaves the durable content or any of the
 //!    versions, for each sector on its own.
-//! 3. A sync covers the writes that had ended when it began, no others. When it ends, the newest
-//!    covered version of each sector is durable and older versions are gone.
+//! 3. A sync covers the writes to its range that had ended when it began, no others. When it ends,
+//!    the newest covered version of each sector is durable and older versions are gone.
 
 use base::Random;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// What a device writes at once.
@@ -89,6 +90,7 @@ struct LengthVersion {
 
 /// What a sync that has begun covers.
 pub(crate) struct SyncCover {
+    sectors: RangeInclusive<u64>,
     up_to: u64,
     in_flight: BTreeSet<u64>,
 }
@@ -258,9 +260,11 @@ impl FileImage {
         self.set_length_version(length, self.sequence);
     }
 
-    /// A sync begins (invariant 3).
-    pub(crate) fn begin_sync(&self) -> SyncCover {
-        SyncCover { up_to: self.sequence, in_flight: self.in_flight.clone() }
+    /// A sync of these bytes begins (invariant 3).
+    pub(crate) fn begin_sync(&self, range: Range<u64>) -> SyncCover {
+        let sector = |byte| byte / SECTOR_BYTES as u64;
+        let sectors = sector(range.start)..=sector(range.end.saturating_sub(1));
+        SyncCover { sectors, up_to: self.sequence, in_flight: self.in_flight.clone() }
     }
 
     /// A sync ends well.
@@ -278,6 +282,9 @@ impl FileImage {
         let (durable, current) = (&mut self.durable, &self.current);
         let mut settled_chunk = None;
         self.unsynced.retain(|&sector, versions| {
+            if !cover.sectors.contains(&sector) {
+                return true;
+            }
             let Some(newest) = versions.iter().rposition(|it| cover.covers(it.sequence)) else {
                 return true;
             };

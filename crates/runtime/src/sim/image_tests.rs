@@ -50,7 +50,7 @@ fn reads_see_what_a_vector_would_have() {
                 image.end_write(write);
             }
             if random.one_in(10) {
-                let cover = image.begin_sync();
+                let cover = image.begin_sync(0..u64::MAX);
                 image.end_sync(&cover);
                 assert_eq!(image.unsynced_sectors(), 0);
             }
@@ -69,13 +69,37 @@ fn everything_synced_survives_a_power_failure() {
                 image.end_write(write);
             }
         }
-        let cover = image.begin_sync();
+        let cover = image.begin_sync(0..u64::MAX);
         image.end_sync(&cover);
         let outcome = image.power_failure(&mut random);
         assert_eq!((outcome.kept, outcome.dropped), (0, 0));
         assert!(content(&image) == model, "seed {seed}");
         assert_eq!(image.allocated_bytes(), image.durable.allocated_bytes());
     }
+}
+
+/// A durable write of one sector says nothing about its neighbours, written before or after it.
+#[test]
+fn a_sync_of_a_range_leaves_the_rest_unsynced() {
+    let sector_bytes = SECTOR_BYTES as u64;
+    let mut neighbours_lost = [0; 2];
+    for seed in 0..50 {
+        let mut image = FileImage::default();
+        for sector in 0..3 {
+            let write = image.begin_write(sector * sector_bytes, &[1; SECTOR_BYTES], false);
+            image.end_write(write);
+        }
+        let cover = image.begin_sync(sector_bytes..2 * sector_bytes);
+        image.end_sync(&cover);
+        assert_eq!(image.unsynced_sectors(), 2);
+        image.power_failure(&mut Random::new(seed));
+        let left = content(&image);
+        let is_kept = |sector: usize| left.get(sector * SECTOR_BYTES) == Some(&1);
+        assert!(is_kept(1), "seed {seed}");
+        neighbours_lost[0] += usize::from(!is_kept(0));
+        neighbours_lost[1] += usize::from(!is_kept(2));
+    }
+    assert!(neighbours_lost.iter().all(|lost| (10..40).contains(lost)), "{neighbours_lost:?}");
 }
 
 #[test]
@@ -86,9 +110,9 @@ fn a_failed_sync_is_never_repaired_by_a_later_one() {
         let mut image = FileImage::default();
         let write = image.begin_write(0, &[1; SECTOR_BYTES], false);
         image.end_write(write);
-        let cover = image.begin_sync();
+        let cover = image.begin_sync(0..u64::MAX);
         image.fail_sync(&cover, &mut random);
-        let cover = image.begin_sync();
+        let cover = image.begin_sync(0..u64::MAX);
         image.end_sync(&cover);
         assert_eq!(content(&image)[0], 1, "the cache still shows it");
         image.power_failure(&mut random);
@@ -114,11 +138,11 @@ fn punched_chunks_are_free_again() {
     let mut image = FileImage::default();
     let write = image.begin_write(0, &[1; 8 * CHUNK_BYTES], false);
     image.end_write(write);
-    let cover = image.begin_sync();
+    let cover = image.begin_sync(0..u64::MAX);
     image.end_sync(&cover);
     image.punch(CHUNK_BYTES as u64, 4 * CHUNK_BYTES as u64);
     assert_eq!(image.allocated_bytes(), 4 * CHUNK_BYTES as u64);
-    let cover = image.begin_sync();
+    let cover = image.begin_sync(0..u64::MAX);
     image.end_sync(&cover);
     image.power_failure(&mut Random::new(1));
     assert_eq!(image.allocated_bytes(), 4 * CHUNK_BYTES as u64);

@@ -72,13 +72,6 @@ impl Worker {
         slot.wake.get()
     }
 
-    /// See [`crate::expect_soon`].
-    pub(crate) fn expect_soon(&self, limit: std::time::Duration) {
-        if let Twin::Real(real) = &self.twin {
-            real.pace.expect_soon(limit);
-        }
-    }
-
     /// Announces that the current fiber begins an operation of this many parts.
     pub(crate) fn begin_operation(&self, parts: u8) {
         let slot = self.current_slot();

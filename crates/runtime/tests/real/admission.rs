@@ -140,9 +140,9 @@ fn a_full_server_queues_and_the_reserved_worker_answers() {
             assert!(figures[0].active >= 2 && figures[1].queued == 0);
             (waiting.len(), figures[0].throttles)
         });
-        depth == 1
+        // The figures are of a moment before the list.
+        depth == 1 && throttles >= 1
     });
-    assert!(throttles >= 1);
     let mut administrator = client(&extra, b"a");
     assert_eq!(answer(&mut administrator), b'a');
     administrator.write_all(b"r").expect("the server reads");

@@ -9,16 +9,12 @@ use std::process::Command;
 /// Lines that [`Profile::print`] prints.
 const FUNCTIONS_PRINTED: usize = 45;
 
-/// Starts the server under callgrind with one worker that does not spin.
+/// Starts the server under callgrind with one worker.
 pub fn start(binary: &Path, data: &Path, folder: &Path) -> Result<Server, String> {
     let out = format!("--callgrind-out-file={}", folder.join("callgrind").display());
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet", "--instr-atstart=no", &out]).arg(binary);
-    command.envs([
-        ("GANNET_RING", "fallback"),
-        ("GANNET_WORKERS", "1"),
-        ("GANNET_SPIN_MICROS", "0"),
-    ]);
+    command.envs([("GANNET_RING", "fallback"), ("GANNET_WORKERS", "1")]);
     let options = ["--innodb-buffer-pool-size=256M"];
     let server = servers::start_gannet_as(command, data, 0, &options)?;
     control(server.id(), &["-i", "on"])?;

@@ -2,7 +2,7 @@
 //! callgrind, so that a change for the worse is seen on a machine that is too busy to time.
 //!
 //! 1. `docs/instructions.tsv` has the statements, and what each cost when it was last blessed.
-//! 2. One client, one worker, no idle spinning, a table of its own for every statement that
+//! 2. One client, one worker, a table of its own for every statement that
 //!    writes, fixed random seeds; every statement is warm when the counting begins.
 //! 3. A figure is the least of [`ROUNDS`] rounds, because what the server does beside (timers,
 //!    flushing) only adds. It contains all that the process does in user mode, network included.
