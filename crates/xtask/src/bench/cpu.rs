@@ -57,6 +57,8 @@ pub struct Sample {
 pub struct Used {
     /// By the server.
     pub server: Cpu,
+    /// By the client.
+    pub client: Cpu,
     /// By everything but the server and the client, in percent of one core.
     pub others_percent: f64,
     /// Time that passed.
@@ -76,7 +78,7 @@ impl Sample {
         let client = self.client.since(&before.client);
         let seconds = (self.at - before.at).as_secs_f64();
         let others = self.machine - before.machine - server.total() - client.total();
-        Used { server, others_percent: others.max(0.0) / seconds / 10_000.0, seconds }
+        Used { server, client, others_percent: others.max(0.0) / seconds / 10_000.0, seconds }
     }
 }
 

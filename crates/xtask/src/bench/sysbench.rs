@@ -1,6 +1,10 @@
 //! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn. Prints, per
 //! script, protocol and number of clients, CPU per transaction (user and system time of the server
 //! process between the end of the warm-up and the end of the run) and transactions a second.
+//!
+//! Client and server share the machine's cores, so throughput has a ceiling that no server can
+//! pass: beside its ratio stands the one that a server without any cost of its own would reach (all
+//! cores divided by what sysbench itself used per transaction against Gannet).
 
 use super::Plan;
 use super::cpu::{Sample, Used};
@@ -46,6 +50,7 @@ struct Run {
     per_second: f64,
     user_us: f64,
     system_us: f64,
+    client_us: f64,
     p95_ms: f64,
     errors: f64,
     others_percent: f64,
@@ -146,6 +151,7 @@ impl Cell<'_> {
             per_second: transactions / used.seconds,
             user_us: used.server.user / transactions,
             system_us: used.server.system / transactions,
+            client_us: used.client.total() / transactions,
             p95_ms: value(&text, "95th percentile:")?,
             errors: value(&text, "ignored errors:")?,
             others_percent: used.others_percent,
@@ -156,6 +162,7 @@ impl Cell<'_> {
         let cpu = (Spread::of(ours, Run::cpu_us), Spread::of(theirs, Run::cpu_us));
         let user = (Spread::of(ours, |r| r.user_us), Spread::of(theirs, |r| r.user_us));
         let system = (Spread::of(ours, |r| r.system_us), Spread::of(theirs, |r| r.system_us));
+        let client = (Spread::of(ours, |r| r.client_us), Spread::of(theirs, |r| r.client_us));
         let rate = (Spread::of(ours, |r| r.per_second), Spread::of(theirs, |r| r.per_second));
         let p95 = (Spread::of(ours, |r| r.p95_ms), Spread::of(theirs, |r| r.p95_ms));
         let others = Spread::of(ours, |r| r.others_percent)
@@ -163,12 +170,14 @@ impl Cell<'_> {
             .max(Spread::of(theirs, |r| r.others_percent).median);
         let errors = |runs: &[Run]| runs.iter().map(|r| r.errors).sum::<f64>();
         let ratio = |pair: (Spread, Spread)| pair.0.median / pair.1.median;
+        let ceiling = cores() * 1e6 / client.0.median / rate.1.median;
         let protocol = if self.mode == "auto" { "prepared" } else { "text" };
         let name = format!("{} {protocol} {}", self.script.name, self.clients);
         println!(
             "{name:36} CPU us {} / {} = {:.2}; user {:.1} / {:.1} = {:.2}; sys {:.1} / {:.1}; \
-             tx/s {} / {} = {:.2}; p95 ms {:.2} / {:.2}; errors {:.0} / {:.0}; \
-             others {others:.0} %",
+             client {:.1} / {:.1}; \
+             tx/s {} / {} = {:.2}, ceiling {ceiling:.2}; p95 ms {:.2} / {:.2}; \
+             errors {:.0} / {:.0}; others {others:.0} %",
             cpu.0,
             cpu.1,
             ratio(cpu),
@@ -177,6 +186,8 @@ impl Cell<'_> {
             ratio(user),
             system.0.median,
             system.1.median,
+            client.0.median,
+            client.1.median,
             rate.0,
             rate.1,
             ratio(rate),
@@ -196,6 +207,11 @@ impl Cell<'_> {
             limits.at_most(&format!("{name}: user time / MariaDB's"), ratio(user), limit);
         }
     }
+}
+
+/// Cores that servers and client may use.
+fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64)
 }
 
 /// Reads sysbench's output to its end; what was used between the checkpoint and the last report,
