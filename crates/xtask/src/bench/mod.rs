@@ -25,8 +25,8 @@ use crate::{Outcome, packages};
 const FLAGS: &[&str] = &["--quick", "--gannet-only", "--prepared", "--text"];
 
 /// What can be run.
-pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [--pairs N]
-           [--clients N,N...]
+pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [--warm-up S]
+           [--pairs N] [--clients N,N...]
   sysbench [SCRIPT...] [--prepared | --text]
                   CPU per transaction and throughput of sysbench's scripts, beside MariaDB
   limit [point_select | update_non_index]
@@ -64,7 +64,11 @@ impl Plan {
         Ok(Self {
             is_quick,
             seconds,
-            warm_up: if is_quick { 0.5 } else { 3.0 },
+            warm_up: match arguments.number("--warm-up", 0)? {
+                0 if is_quick => 0.5,
+                0 => 3.0,
+                seconds => seconds as f64,
+            },
             pairs: arguments.number("--pairs", if is_quick { 1 } else { 3 })?.max(1) as usize,
             tables: if is_quick { 2 } else { 8 },
             rows: if is_quick { 10_000 } else { 100_000 },
