@@ -9,10 +9,10 @@
 use crate::descent::{Descent, Stop};
 use crate::entry::{Batch, OVERFLOW};
 use crate::error::TreeError;
-use crate::layout::{LOWER_OFFSET, MAX_LEVELS};
+use crate::layout::MAX_LEVELS;
 use crate::node::{self, Route};
 use crate::overflow::Reference;
-use crate::page_read::{PageRead, slice};
+use crate::page_read::slice;
 use crate::tree::Tree;
 use base::PageId;
 use pagestore::OptimisticPage;
@@ -160,41 +160,20 @@ impl Cursor {
         self.prefetch(&found);
         let bytes: &[u8] = &leaf;
         let (range, stops) = self.slots(bytes);
-        let forward = self.direction == Direction::Forward;
-        let prefix = node::prefix(bytes);
         let total = range.len();
         let wanted = total.min(max_entries);
-        let whole = wanted >= WHOLE_ENTRIES && 2 * wanted >= node::count(bytes);
-        if whole {
-            batch.copy_page(bytes, wanted);
+        let slots = (0..wanted).map(|step| match self.direction {
+            Direction::Forward => range.start + step,
+            Direction::Backward => range.end - 1 - step,
+        });
+        if wanted >= WHOLE_ENTRIES && 2 * wanted >= node::count(bytes) {
+            batch.push_page(bytes, slots, max_bytes);
+        } else {
+            push_entries(bytes, slots, batch, max_bytes);
         }
-        let prefix_at = (usize::from(bytes.u16_at(LOWER_OFFSET)), prefix.len());
-        // Overflow values are read later but count now; what is copied with the page counts as
-        // one piece.
-        let mut value_bytes = 0;
-        for step in 0..total {
-            let copied = if whole { 0 } else { batch.byte_len() };
-            let full = copied.saturating_add(value_bytes) >= max_bytes;
-            if batch.len() == max_entries || full && !batch.is_empty() {
-                let last = batch.get(batch.len() - 1).key.to_vec();
-                return Ok(Visit { place: Place::Behind, key: Some(last), leaf_done: false });
-            }
-            let index = if forward { range.start + step } else { range.end - 1 - step };
-            let slot = node::slot(bytes, index);
-            let header = node::leaf_header(bytes, slot);
-            let payload = slice(bytes, header.payload_offset, header.payload_len);
-            if whole {
-                let key = [prefix_at, (slot.offset, slot.suffix_len)];
-                let place = (header.payload_offset, header.payload_len);
-                batch.push_of_page(key, (header.flags, header.word), place);
-            } else {
-                let key = [prefix, node::suffix(bytes, slot)];
-                batch.push(key, header.flags, header.word, payload);
-            }
-            if header.flags & OVERFLOW != 0 {
-                let length = Reference::decode(payload).map_or(0, |reference| reference.length);
-                value_bytes = value_bytes.saturating_add(length as usize);
-            }
+        if batch.len() < total {
+            let last = batch.get(batch.len() - 1).key.to_vec();
+            return Ok(Visit { place: Place::Behind, key: Some(last), leaf_done: false });
         }
         if stops {
             return Ok(Visit { place: Place::End, key: None, leaf_done: true });
@@ -317,6 +296,30 @@ impl Cursor {
             return Ok(());
         }
         Ok(())
+    }
+}
+
+/// Copies entries one by one, at least one, until they are `max_bytes`.
+fn push_entries(
+    page: &[u8],
+    slots: impl Iterator<Item = usize>,
+    batch: &mut Batch,
+    max_bytes: usize,
+) {
+    let prefix = node::prefix(page);
+    // Overflow values are read later but count now.
+    let mut value_bytes = 0;
+    for index in slots {
+        if batch.byte_len().saturating_add(value_bytes) >= max_bytes && !batch.is_empty() {
+            return;
+        }
+        let slot = node::slot(page, index);
+        let header = node::leaf_header(page, slot);
+        let payload = slice(page, header.payload_offset, header.payload_len);
+        batch.push([prefix, node::suffix(page, slot)], header.flags, header.word, payload);
+        if header.flags & OVERFLOW != 0 {
+            value_bytes = Reference::value_bytes(payload).saturating_add(value_bytes);
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Entries as callers see them.
 
+use crate::node;
+use crate::overflow::Reference;
 use std::ops::Range;
 
 /// Entry flag, owned by the tree's user by agreement: the row is deleted, purge will remove it.
@@ -88,6 +90,7 @@ impl Batch {
     }
 
     /// Number of entries.
+    #[inline]
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -114,6 +117,19 @@ impl Batch {
                 payload: &self.bytes[range(place.payload)],
             },
         }
+    }
+
+    /// Flags and word of entry `index`.
+    #[inline]
+    pub fn state(&self, index: usize) -> (u8, u64) {
+        let place = &self.places[index];
+        (place.flags, place.word)
+    }
+
+    /// Payload of entry `index`.
+    #[inline]
+    pub fn payload(&self, index: usize) -> &[u8] {
+        &self.bytes[range(self.places[index].payload)]
     }
 
     /// Where in [`Batch::bytes_mut`] the key and the payload of entry `index` lie.
@@ -164,37 +180,63 @@ impl Batch {
         self.places.push(Place { key, payload, word, flags: flags & !OVERFLOW });
     }
 
-    /// Copies a whole page into the empty batch; [`Batch::push_of_page`] adds its entries.
-    pub(crate) fn copy_page(&mut self, page: &[u8], entries: usize) {
-        self.bytes.extend_from_slice(page);
-        self.places.reserve(entries);
-    }
-
-    /// Adds an entry of the page that was copied: of its key only the prefix may lie elsewhere.
-    #[inline]
-    pub(crate) fn push_of_page(
+    /// Copies a whole leaf into the empty batch and adds the entries of these slots, at least one,
+    /// until their overflow values are `max_bytes`. Of keys only what a prefix takes away is put
+    /// together elsewhere.
+    pub(crate) fn push_page(
         &mut self,
-        [prefix, suffix]: [(usize, usize); 2],
-        (flags, word): (u8, u64),
-        payload: (usize, usize),
+        page: &[u8],
+        slots: impl ExactSizeIterator<Item = usize>,
+        max_bytes: usize,
     ) {
-        // What lies outside of the page is nothing, as `page_read::slice` has it.
-        let place = |bytes: &[u8], (offset, length): (usize, usize)| {
-            let end = offset.saturating_add(length);
-            if end <= bytes.len() { (offset, end) } else { (0, 0) }
-        };
-        let (suffix, payload) = (place(&self.bytes, suffix), place(&self.bytes, payload));
-        let key = match prefix.1 {
-            0 => suffix,
-            _ => {
+        self.bytes.extend_from_slice(page);
+        self.places.reserve(slots.len());
+        let prefix = node::prefix(page);
+        let mut short_prefix = [0; 8];
+        let is_short = prefix.len() <= short_prefix.len();
+        if is_short {
+            short_prefix[..prefix.len()].copy_from_slice(prefix);
+        }
+        let short_prefix = u128::from(u64::from_le_bytes(short_prefix));
+        let mut value_bytes = 0;
+        for index in slots {
+            let slot = node::slot(page, index);
+            let header = node::leaf_header(page, slot);
+            // What lies outside of the page is nothing, as `page_read::slice` has it.
+            let place = |offset: usize, length: usize| {
+                if offset + length <= page.len() { (offset, offset + length) } else { (0, 0) }
+            };
+            let suffix = place(slot.offset, slot.suffix_len);
+            let key = if prefix.is_empty() {
+                suffix
+            } else {
                 let start = self.bytes.len();
-                let prefix = place(&self.bytes, prefix);
-                self.bytes.extend_from_within(range(prefix));
-                self.bytes.extend_from_within(range(suffix));
+                let near = page.get(slot.offset..).and_then(|rest| rest.first_chunk::<8>());
+                match near.filter(|_| is_short && suffix.1 - suffix.0 <= 8) {
+                    // Two words are put together without a call; what is too much is cut off.
+                    Some(near) => {
+                        let suffix_word = u128::from(u64::from_le_bytes(*near));
+                        let key = short_prefix | suffix_word << (8 * prefix.len());
+                        self.bytes.extend_from_slice(&key.to_le_bytes());
+                        self.bytes.truncate(start + prefix.len() + (suffix.1 - suffix.0));
+                    }
+                    None => {
+                        self.bytes.extend_from_slice(prefix);
+                        self.bytes.extend_from_slice(&page[range(suffix)]);
+                    }
+                }
                 (start, self.bytes.len())
+            };
+            let payload = place(header.payload_offset, header.payload_len);
+            self.push_place(key, payload, header.flags, header.word);
+            if header.flags & OVERFLOW != 0 {
+                let bytes = Reference::value_bytes(&page[range(payload)]);
+                value_bytes = bytes.saturating_add(value_bytes);
+                if value_bytes >= max_bytes {
+                    return;
+                }
             }
-        };
-        self.push_place(key, payload, flags, word);
+        }
     }
 
     /// Replaces the payload of entry `index`, which moves to the end of the bytes.

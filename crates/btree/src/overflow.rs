@@ -89,6 +89,11 @@ impl Reference {
         plausible.then_some(reference)
     }
 
+    /// Length of the value that a stored reference stands for; 0 if it cannot be one.
+    pub fn value_bytes(stored: &[u8]) -> usize {
+        Reference::decode(stored).map_or(0, |reference| reference.length as usize)
+    }
+
     /// Number of pages of each level, from level 0 upward; the last is 1.
     pub fn pages_per_level(&self) -> Vec<u64> {
         pages_per_level(self.class, self.length)

@@ -92,6 +92,11 @@ impl RowBatch {
         self.rows.push(Place { key: start..middle, payload: middle..self.bytes.len() });
     }
 
+    /// So many rows will be added.
+    pub fn reserve(&mut self, rows: usize) {
+        self.rows.reserve(rows);
+    }
+
     /// Adds a row whose parts lie, or will lie, at these places of [`RowBatch::bytes_mut`].
     #[inline]
     pub fn push_place(&mut self, key: Range<usize>, payload: Range<usize>) {

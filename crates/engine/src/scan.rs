@@ -272,13 +272,13 @@ impl EngineCursor {
         let tree = self.table.trees[self.position].id();
         // Older versions follow behind the entries' own bytes.
         let own_bytes = self.batch.byte_len();
+        rows.reserve(self.batch.len() - self.next);
         for index in self.next..self.batch.len() {
-            let item = self.batch.get(index);
-            let entry = item.entry;
-            let at = (entry.flags, entry.word, entry.payload);
+            let (flags, word) = self.batch.state(index);
             let (key, mut payload) = self.batch.place(index);
-            let flags = match inner.version(&reader, at, &mut buffers.older) {
-                Seen::Current => entry.flags,
+            let stored = self.batch.payload(index);
+            let flags = match inner.version(&reader, (flags, word, stored), &mut buffers.older) {
+                Seen::Current => flags,
                 Seen::Absent => continue,
                 Seen::Older { flags } => {
                     let kept = rows.bytes_mut();
@@ -292,7 +292,8 @@ impl EngineCursor {
                 }
             };
             if flags & DELETED != 0 {
-                core.visit_deleted(tree, item.key, entry.flags, entry.word);
+                let item = self.batch.get(index);
+                core.visit_deleted(tree, item.key, item.entry.flags, word);
                 continue;
             }
             // In a covering scan the key is all there is.

@@ -4,10 +4,11 @@ use crate::ExecError;
 use base::memory::MemoryAccount;
 use catalog::information_schema::SessionTables;
 use catalog::{Catalog, UserPrivileges};
-use engine_api::{ReadGate, Transaction};
+use engine_api::{ReadGate, RowBatch, RowRef, Transaction};
 use expr::EvalContext;
 use runtime::CancelToken;
 use std::sync::Arc;
+use types::row::IndexLayout;
 use types::{SqlError, ValueRef, codes};
 
 /// Everything that operators share during one statement.
@@ -80,6 +81,26 @@ pub trait RowSink {
     fn begin(&mut self, gate: Option<Arc<dyn ReadGate>>) -> Result<(), SqlError>;
     /// One row; values have the columns' types. May park while the client is slow.
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError>;
+    /// Whether rows may come as they are stored: the sink was made for what
+    /// [`crate::stored_columns`] says of the plan.
+    fn takes_stored(&self) -> bool {
+        false
+    }
+    /// Rows of the table whose columns are the result. Asked for only by [`RowSink::takes_stored`].
+    fn stored(&mut self, _rows: StoredRows<'_>) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// Rows as they are stored.
+#[derive(Clone, Copy, Debug)]
+pub enum StoredRows<'a> {
+    /// One row.
+    Row(RowRef<'a>),
+    /// Rows of a scan, those with these numbers.
+    Rows(&'a RowBatch, &'a [u32]),
+    /// The same of an index that holds all columns of the result.
+    Keys(&'a IndexLayout, &'a RowBatch, &'a [u32]),
 }
 
 impl Exec<'_> {

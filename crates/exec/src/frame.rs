@@ -162,6 +162,16 @@ impl<'p> Frame<'p> {
         }
     }
 
+    /// The index, the keys and the number of the key that the table has instead of a row.
+    pub fn key_ref(&self, slot: usize) -> Option<(&IndexLayout, &RowBatch, u32)> {
+        match &self.slots[slot] {
+            Slot::Batch { layout: BatchLayout::Keys(index), rows, at } => {
+                Some((index, rows, *at as u32))
+            }
+            _ => None,
+        }
+    }
+
     /// Copies the columns of a table.
     pub fn copy_table(&self, first: usize, columns: usize) -> Vec<Value> {
         (first..first + columns).map(|position| self.column(position).to_owned()).collect()

@@ -26,8 +26,9 @@ mod order;
 mod query;
 mod store;
 
-pub use context::{Exec, RowSink, phase};
+pub use context::{Exec, RowSink, StoredRows, phase};
 pub use error::ExecError;
+pub use query::stored_columns;
 
 use plan::physical::Plan;
 

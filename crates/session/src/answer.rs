@@ -2,14 +2,15 @@
 
 use catalog::engine_error;
 use engine_api::ReadGate;
-use exec::RowSink;
-use plan::physical::ResultColumn;
+use exec::{RowSink, StoredRows};
+use plan::physical::{Plan, ResultColumn};
 use std::io;
 use std::sync::Arc;
-use types::{Charset, CollationId, ColumnType, SqlError, TimeZone, ValueRef, codes};
-use wire::binary::BinaryRow;
+use types::{Charset, CollationId, SqlError, TimeZone, ValueRef, codes};
+use wire::OutputBuffer;
 use wire::response::{self, ColumnDescription};
-use wire::{OutputBuffer, text};
+pub use wire::row::Protocol;
+use wire::row::{ColumnFormat, RowFormat, StoredEncoder, StoredRow};
 
 /// Bytes of rows collected before they are sent.
 const SEND_BYTES: usize = 64 * 1024;
@@ -18,15 +19,6 @@ const SEND_BYTES: usize = 64 * 1024;
 pub trait Outlet {
     /// Sends all bytes; may park while the client is slow.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
-}
-
-/// How values are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// COM_QUERY.
-    Text,
-    /// COM_STMT_EXECUTE.
-    Binary,
 }
 
 /// How results look to this client.
@@ -41,13 +33,10 @@ pub(crate) struct ResultFormat {
     pub(crate) skip_definitions: bool,
 }
 
-/// How one column's values are written.
-#[derive(Debug)]
-struct ColumnFormat {
-    type_code: u8,
-    column_type: ColumnType,
-    /// Text is converted between these sets.
-    convert: Option<(Charset, Charset)>,
+impl ResultFormat {
+    fn of_rows(&self) -> RowFormat {
+        RowFormat { protocol: self.protocol, time_zone: self.time_zone }
+    }
 }
 
 /// How the columns of a result look to clients with one `character_set_results`. Made with the
@@ -55,6 +44,8 @@ struct ColumnFormat {
 #[derive(Debug)]
 pub(crate) struct ResultShape {
     columns: Vec<ColumnFormat>,
+    /// For rows that need not be taken apart.
+    stored: Option<StoredEncoder>,
     /// Packets of the column definitions.
     definitions: Vec<u8>,
 }
@@ -88,8 +79,22 @@ impl ResultShape {
         };
         Self {
             columns: columns.iter().map(format).collect(),
+            stored: None,
             definitions: definitions.bytes().to_vec(),
         }
+    }
+
+    /// The shape of a plan's result.
+    pub(crate) fn of_plan(
+        plan: &Plan,
+        columns: &[ResultColumn],
+        results: Option<CollationId>,
+    ) -> Self {
+        let mut shape = Self::new(columns, results);
+        shape.stored = exec::stored_columns(plan).map(|(table, columns)| {
+            StoredEncoder::new(&table.layouts().row, &columns, &shape.columns)
+        });
+        shape
     }
 }
 
@@ -156,10 +161,16 @@ impl<'a> AnswerSink<'a> {
         }
     }
 
-    fn send_if_full(&mut self) -> Result<(), SqlError> {
-        if self.out.len() < SEND_BYTES {
-            return Ok(());
-        }
+    /// The row's packet is complete.
+    #[inline]
+    fn end_row(&mut self) -> Result<(), SqlError> {
+        self.out.end();
+        self.rows += 1;
+        if self.out.len() < SEND_BYTES { Ok(()) } else { self.send() }
+    }
+
+    #[cold]
+    fn send(&mut self) -> Result<(), SqlError> {
         if let Some(gate) = &self.gate {
             gate.wait_durable().map_err(|error| engine_error(&error, ""))?;
         }
@@ -174,7 +185,7 @@ impl RowSink for AnswerSink<'_> {
     fn begin(&mut self, gate: Option<Arc<dyn ReadGate>>) -> Result<(), SqlError> {
         self.gate = gate;
         let ResultFormat { status, capabilities, .. } = self.format;
-        let ResultShape { columns, definitions } = self.shape;
+        let ResultShape { columns, definitions, .. } = self.shape;
         if self.format.skip_definitions {
             response::result_columns_known(self.out, columns.len(), status, capabilities);
         } else {
@@ -185,28 +196,44 @@ impl RowSink for AnswerSink<'_> {
     }
 
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError> {
-        let zone = self.format.time_zone;
         let out = self.out.begin();
-        let mut binary = match self.format.protocol {
-            Protocol::Text => None,
-            Protocol::Binary => Some(BinaryRow::begin(out, values.len())),
+        self.format.of_rows().put_row(out, values, &self.shape.columns, &mut self.scratch);
+        self.end_row()
+    }
+
+    fn takes_stored(&self) -> bool {
+        self.shape.stored.is_some()
+    }
+
+    fn stored(&mut self, rows: StoredRows<'_>) -> Result<(), SqlError> {
+        let ResultShape { columns, stored: Some(encoder), .. } = self.shape else {
+            return Ok(());
         };
-        for (value, column) in values.iter().zip(&self.shape.columns) {
-            let value = match (value, column.convert) {
-                (ValueRef::Bytes(bytes), Some((from, to))) if !from.is_subset_of(to, bytes) => {
-                    self.scratch.clear();
-                    from.convert(bytes, to, &mut self.scratch);
-                    ValueRef::Bytes(&self.scratch)
+        let format = self.format.of_rows();
+        match rows {
+            StoredRows::Row(row) => {
+                let out = self.out.begin();
+                let row = StoredRow { key: row.key, payload: row.payload };
+                encoder.put_row(out, row, columns, format, &mut self.scratch);
+                self.end_row()
+            }
+            StoredRows::Rows(rows, selected) => {
+                for row in selected.iter().filter_map(|&number| rows.row(number as usize)) {
+                    let out = self.out.begin();
+                    let row = StoredRow { key: row.key, payload: row.payload };
+                    encoder.put_row(out, row, columns, format, &mut self.scratch);
+                    self.end_row()?;
                 }
-                (value, _) => *value,
-            };
-            match &mut binary {
-                None => text::put_value(out, value, &column.column_type, zone),
-                Some(row) => row.put(out, value, column.type_code, &column.column_type, zone),
+                Ok(())
+            }
+            StoredRows::Keys(index, rows, selected) => {
+                for row in selected.iter().filter_map(|&number| rows.row(number as usize)) {
+                    let out = self.out.begin();
+                    encoder.put_key(out, (index, row.key), columns, format, &mut self.scratch);
+                    self.end_row()?;
+                }
+                Ok(())
             }
         }
-        self.out.end();
-        self.rows += 1;
-        self.send_if_full()
     }
 }

@@ -133,7 +133,7 @@ impl Session {
         plan_context!(self, &server, view, context, &parameters);
         let prepared = plan::prepare(statement, &mut context)?;
         Ok(Arc::new(SessionPlan {
-            shape: ResultShape::new(prepared.columns(), self.settings.results),
+            shape: ResultShape::of_plan(prepared.plan(), prepared.columns(), self.settings.results),
             ages: prepared.tables().iter().map(|entry| entry.estimate_age()).collect(),
             prepared,
             parameters,

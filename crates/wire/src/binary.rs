@@ -46,11 +46,25 @@ pub struct BinaryRow {
 
 impl BinaryRow {
     /// Begins a row of `columns` values at the end of `out`.
+    #[inline]
     pub fn begin(out: &mut Vec<u8>, columns: usize) -> Self {
-        out.push(0);
-        let bitmap = out.len();
-        out.resize(bitmap + (columns + 9) / 8, 0);
+        let bitmap = out.len() + 1;
+        if columns <= 6 {
+            out.extend_from_slice(&[0; 2]);
+        } else {
+            out.resize(bitmap + (columns + 9) / 8, 0);
+        }
         Self { bitmap, position: 0 }
+    }
+
+    /// The next value is NULL, or was appended by other means.
+    #[inline]
+    pub(crate) fn note(&mut self, out: &mut [u8], is_null: bool) {
+        let bit = self.position + 2;
+        self.position += 1;
+        if is_null {
+            out[self.bitmap + bit / 8] |= 1 << (bit % 8);
+        }
     }
 
     /// Appends the next value, as `code` (the type code of the column's definition) has it.
@@ -62,13 +76,10 @@ impl BinaryRow {
         column: &ColumnType,
         zone: TimeZone,
     ) {
-        let bit = self.position + 2;
-        self.position += 1;
-        if value.is_null() {
-            out[self.bitmap + bit / 8] |= 1 << (bit % 8);
-            return;
+        self.note(out, value.is_null());
+        if !value.is_null() {
+            put_value(out, value, code, column, zone);
         }
-        put_value(out, value, code, column, zone);
     }
 }
 

@@ -9,7 +9,7 @@
 //! 4. An answer of 2^24 - 1 bytes or more is split, a command as long is joined.
 //!
 //! [`InputBuffer`] cuts packets, [`Command::parse`] reads them; [`OutputBuffer`] collects an
-//! answer, into which [`response`], [`text`] and [`binary`] write.
+//! answer, into which [`response`], [`row`], [`text`] and [`binary`] write.
 
 pub mod binary;
 pub mod capability;
@@ -18,6 +18,7 @@ pub mod handshake;
 mod input;
 mod output;
 pub mod response;
+pub mod row;
 pub mod text;
 
 pub use command::{Command, Execute, Fields, MalformedPacket};

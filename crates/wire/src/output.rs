@@ -43,6 +43,7 @@ impl OutputBuffer {
     }
 
     /// Opens a packet and returns where its payload is appended.
+    #[inline]
     pub fn begin(&mut self) -> &mut Vec<u8> {
         self.packet = self.bytes.len();
         self.open = true;
@@ -68,14 +69,21 @@ impl OutputBuffer {
     }
 
     /// Closes the open packet, splitting it if it is too long for one.
+    #[inline]
     pub fn end(&mut self) {
         self.open = false;
         let body = self.packet + PACKET_HEADER_BYTES;
         let length = self.bytes.len() - body;
         if length < PACKET_PAYLOAD_MAX {
             self.write_header(self.packet, length);
-            return;
+        } else {
+            self.split(body);
         }
+    }
+
+    /// The payload of the packet that begins at `body` goes into several.
+    #[cold]
+    fn split(&mut self, body: usize) {
         let payload = self.bytes.split_off(body);
         self.bytes.truncate(self.packet);
         let mut rest = &payload[..];
@@ -115,6 +123,7 @@ impl OutputBuffer {
         self.open = false;
     }
 
+    #[inline]
     fn write_header(&mut self, at: usize, length: usize) {
         let header = (length as u32 | u32::from(self.sequence) << 24).to_le_bytes();
         self.bytes[at..at + PACKET_HEADER_BYTES].copy_from_slice(&header);
@@ -127,6 +136,7 @@ impl OutputBuffer {
     }
 
     /// Bytes waiting to be sent.
+    #[inline]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -151,6 +161,7 @@ impl OutputBuffer {
 }
 
 /// Appends an integer in the protocol's variable length.
+#[inline]
 pub fn put_length(out: &mut Vec<u8>, value: u64) {
     match value {
         0..=250 => out.push(value as u8),
@@ -170,6 +181,7 @@ pub fn put_length(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends bytes with their length before them.
+#[inline]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_length(out, bytes.len() as u64);
     out.extend_from_slice(bytes);

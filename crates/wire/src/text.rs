@@ -5,7 +5,7 @@ use std::io::Write;
 use types::{ColumnType, Date, DateTime, Time, TimeZone, TypeKind, ValueRef};
 
 /// Marks NULL in a text row.
-const NULL: u8 = 0xfb;
+pub(crate) const NULL: u8 = 0xfb;
 /// Scale of floating types without declared digits.
 const SCALE_NOT_FIXED: u8 = 31;
 /// Decimal exponents up to this many places are written without an exponent.

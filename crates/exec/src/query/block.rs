@@ -1,6 +1,7 @@
 //! One query block: nested loops over its tables.
 
 use super::aggregate::Groups;
+use super::direct::Direct;
 use super::hash::HashTable;
 use super::output::Output;
 use super::rows::PackedRows;
@@ -53,6 +54,8 @@ pub struct BlockRun<'p> {
     pub groups: Option<Box<Groups<'p>>>,
     /// Rows whose first sort key comes behind it are not wanted.
     pub cutoff: Option<u64>,
+    /// Rows that pass go straight to the client.
+    pub direct: Option<Direct<'p>>,
 }
 
 /// What happens with a complete frame.
@@ -91,7 +94,7 @@ impl<'p> BlockRun<'p> {
             tested: false,
         };
         let steps = plan.tables.iter().map(state).collect();
-        Self { plan, frame, steps, once: Vec::new(), groups: None, cutoff: None }
+        Self { plan, frame, steps, once: Vec::new(), groups: None, cutoff: None, direct: None }
     }
 
     /// Runs the loops; `target` is called for every complete frame.
@@ -203,6 +206,13 @@ impl<'p> BlockRun<'p> {
             }
         }
         let slot = self.steps[depth].slot;
+        if selection.tested
+            && let (Some(direct), Some((layout, rows))) = (&mut self.direct, self.frame.rows(slot))
+        {
+            let flow = direct.add_batch(*layout, rows, &selection.rows)?;
+            self.steps[depth].selection = selection;
+            return Ok(flow);
+        }
         for &row in &selection.rows {
             self.frame.stand_at(slot, row as usize);
             self.steps[depth].tested = selection.tested;
@@ -253,10 +263,7 @@ pub fn run_block(
     outer: &[Value],
     target: &mut RowTarget<'_>,
 ) -> Result<u64, ExecError> {
-    let mut limit = Limit::of(&plan.limit, exec.eval)?;
-    if plan.limit.count.is_none() {
-        limit.count = exec.select_limit;
-    }
+    let limit = Limit::of_block(plan, exec)?;
     if limit.count == 0 && !plan.calculate_found_rows {
         return Ok(0);
     }

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! run_query -> block::run_block -> step (per table) -> emit -> Output: stream | group | sort
+//! run_statement -> direct::run -> step -> direct::Direct: stored rows to the sink
 //! ```
 
 mod access;
 mod aggregate;
 mod apply;
 mod block;
+mod direct;
 mod hash;
 mod keys;
 mod output;
@@ -18,11 +20,12 @@ mod sorter;
 mod vector;
 
 pub use block::{BlockRun, each_row};
+pub use direct::stored_columns;
 
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};
 use expr::{EvalContext, NoColumns};
-use plan::physical::{LimitPlan, QueryPlan};
+use plan::physical::{LimitPlan, QueryPlan, SelectPlan};
 use rows::PackedRows;
 use std::ops::ControlFlow;
 use types::{Value, ValueRef};
@@ -40,6 +43,12 @@ pub fn run_statement(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
     sink.begin(Some(exec.transaction.read_gate()))?;
+    if let QueryPlan::Select(select) = query
+        && sink.takes_stored()
+    {
+        let (affected_rows, found_rows) = direct::run(exec, select, sink)?;
+        return Ok(Outcome { affected_rows, found_rows, has_rows: true, ..Outcome::default() });
+    }
     let mut sent = 0;
     let hidden = run_query(exec, query, &[], &mut |_, values| {
         sent += 1;
@@ -113,6 +122,15 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// The LIMIT of a block, or sql_select_limit.
+    pub fn of_block(plan: &SelectPlan, exec: &Exec<'_>) -> Result<Self, ExecError> {
+        let mut limit = Self::of(&plan.limit, exec.eval)?;
+        if plan.limit.count.is_none() {
+            limit.count = exec.select_limit;
+        }
+        Ok(limit)
+    }
+
     /// Evaluates the expressions of a LIMIT.
     pub fn of(plan: &LimitPlan, eval: &EvalContext) -> Result<Self, ExecError> {
         let number = |expr: &Option<expr::Expr>, default: u64| -> Result<u64, ExecError> {

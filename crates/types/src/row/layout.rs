@@ -15,15 +15,34 @@ pub struct LayoutColumn {
     pub nullable: bool,
 }
 
-/// Where a column is.
+/// Where a column is. A `null_bit` is for [`RowView::is_null`].
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    /// At a fixed offset of the clustered key.
-    Key { offset: u32, codec: FixedCodec, descending: bool },
+pub enum Place {
+    /// At a fixed offset of the clustered key; never NULL.
+    Key {
+        /// In bytes.
+        offset: u32,
+        /// How it is stored.
+        codec: FixedCodec,
+        /// Inverted.
+        descending: bool,
+    },
     /// At a fixed offset of the payload.
-    Fixed { offset: u32, codec: FixedCodec, null_bit: u16 },
+    Fixed {
+        /// In bytes.
+        offset: u32,
+        /// How it is stored.
+        codec: FixedCodec,
+        /// Which bit says that it is NULL.
+        null_bit: u16,
+    },
     /// In the payload, number `index` of those of varying width.
-    Varying { index: u16, null_bit: u16 },
+    Varying {
+        /// For [`RowView::varying`].
+        index: u16,
+        /// Which bit says that it is NULL.
+        null_bit: u16,
+    },
 }
 
 /// `null_bit` of a column that is never NULL.
@@ -99,6 +118,11 @@ impl RowLayout {
     /// The columns.
     pub fn columns(&self) -> &[LayoutColumn] {
         &self.columns
+    }
+
+    /// Where a column is, if there is such a column.
+    pub fn place(&self, column: usize) -> Option<Place> {
+        self.places.get(column).copied()
     }
 
     /// The parts of the clustered key.
@@ -318,6 +342,7 @@ pub struct RowView<'a> {
 
 impl<'a> RowView<'a> {
     /// A view; nothing is read yet.
+    #[inline]
     pub fn new(layout: &'a RowLayout, key: &'a [u8], payload: &'a [u8]) -> Self {
         Self { layout, key, payload }
     }
@@ -337,8 +362,9 @@ impl<'a> RowView<'a> {
         self.layout.places.is_empty()
     }
 
+    /// Whether the column of this bit is NULL.
     #[inline]
-    fn is_null(&self, null_bit: u16) -> bool {
+    pub fn is_null(&self, null_bit: u16) -> bool {
         null_bit != NEVER
             && self
                 .payload
@@ -378,8 +404,9 @@ impl<'a> RowView<'a> {
         }
     }
 
+    /// The bytes of a column of varying width that is not NULL; see [`Place::Varying`].
     #[inline]
-    fn varying(&self, index: usize) -> &'a [u8] {
+    pub fn varying(&self, index: usize) -> &'a [u8] {
         self.payload.get(self.varying_range(index)).unwrap_or(&[])
     }
 
