@@ -112,12 +112,14 @@ impl RowBatch {
 impl RowBytes for RowBatch {
     #[inline]
     fn key(&self, row: usize) -> &[u8] {
-        self.row(row).map_or(&[], |row| row.key)
+        let key = self.rows.get(row).and_then(|place| self.bytes.get(place.key.clone()));
+        key.unwrap_or(&[])
     }
 
     #[inline]
     fn payload(&self, row: usize) -> &[u8] {
-        self.row(row).map_or(&[], |row| row.payload)
+        let payload = self.rows.get(row).and_then(|place| self.bytes.get(place.payload.clone()));
+        payload.unwrap_or(&[])
     }
 }
 

@@ -123,6 +123,9 @@ impl Batch for Rows {
     fn numbers(&self, position: usize, selected: &[u32], out: &mut Numbers) {
         self.layout.read_numbers(position, self, selected, out);
     }
+    fn texts<'b>(&'b self, position: usize, selected: &[u32], out: &mut Vec<Option<&'b [u8]>>) {
+        self.layout.read_texts(position, self, selected, out);
+    }
     fn value(&self, position: usize, row: u32) -> ValueRef<'_> {
         let (key, payload) = &self.rows[row as usize];
         RowView::new(&self.layout, key, payload).get(position)

@@ -208,11 +208,23 @@ fn point_row<'p>(
     }
     let table = open(run, depth, entry)?;
     let (lock, wait) = (run.plan.lock, run.plan.lock_wait);
-    let buffer = run.frame.row_buffer(run.steps[depth].slot, &layouts.row);
-    let found = table
-        .get(exec.transaction, &key, lock, wait, buffer)
-        .map_err(|error| in_table(error, &entry.0.definition().name))?;
-    run.steps[depth].key = key;
+    let state = &mut run.steps[depth];
+    let buffer = run.frame.row_buffer(state.slot, &layouts.row);
+    let remembers = depth > 0 && lock == LockMode::None;
+    if remembers {
+        state.remembered.begin(exec.memory, || table.statistics().rows);
+    }
+    let found = match state.remembered.find(&key, buffer) {
+        Some(found) => found,
+        None => {
+            let found = table
+                .get(exec.transaction, &key, lock, wait, buffer)
+                .map_err(|error| in_table(error, &entry.0.definition().name))?;
+            state.remembered.add(&key, found.then_some(&*buffer));
+            found
+        }
+    };
+    state.key = key;
     if found { body(exec, run) } else { Ok(Flow::Continue(())) }
 }
 

@@ -4,6 +4,7 @@ use super::aggregate::Groups;
 use super::direct::Direct;
 use super::hash::HashTable;
 use super::output::Output;
+use super::remembered::Remembered;
 use super::rows::PackedRows;
 use super::vector::{Filter, Selection};
 use super::{Flow, Limit, RowTarget, access, apply};
@@ -24,6 +25,8 @@ pub struct StepState<'p> {
     pub table: Option<&'p dyn Table>,
     /// Buffer for keys.
     pub key: Vec<u8>,
+    /// Rows that point lookups found.
+    pub remembered: Remembered,
     /// Rows of a derived table.
     pub derived: Option<Arc<PackedRows>>,
     /// Rows of a virtual table.
@@ -85,6 +88,7 @@ impl<'p> BlockRun<'p> {
             slot: frame.add_table(step.first_position, column_count(&step.source)),
             table: None,
             key: Vec::new(),
+            remembered: Remembered::default(),
             derived: None,
             rows: None,
             hash: None,

@@ -14,6 +14,7 @@ mod hash;
 mod keys;
 mod output;
 mod packed;
+mod remembered;
 pub mod rows;
 mod set;
 mod sorter;

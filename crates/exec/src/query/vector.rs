@@ -16,7 +16,7 @@ use expr::vector::{Batch, Condition, Kernel, Shape, Truth};
 use expr::{Expr, ExprKind};
 use plan::physical::SelectPlan;
 use types::row::{Lane, Numbers, RowLayout, RowView};
-use types::{ColumnType, ValueRef};
+use types::{ColumnType, ValueRef, collation};
 
 /// Batches of fewer rows are left to the row evaluator.
 pub const FEW_ROWS: usize = 4;
@@ -61,6 +61,11 @@ impl Batch for Columns<'_> {
     fn numbers(&self, position: usize, selected: &[u32], out: &mut Numbers) {
         let column = position - self.shape.first;
         self.shape.layout.read_numbers(column, self.rows, selected, out);
+    }
+
+    fn texts<'b>(&'b self, position: usize, selected: &[u32], out: &mut Vec<Option<&'b [u8]>>) {
+        let column = position - self.shape.first;
+        self.shape.layout.read_texts(column, self.rows, selected, out);
     }
 
     fn value(&self, position: usize, row: u32) -> ValueRef<'_> {
@@ -231,9 +236,16 @@ impl Cutoff {
                     wanted(super::sorter::head_of_number(lane, number))
                 });
             }
-            CutoffKey::Text { position, column_type } => rows.retain(|&row| {
-                wanted(super::sorter::head(columns.value(*position, row), column_type))
-            }),
+            CutoffKey::Text { position, column_type } => {
+                let mut texts = Vec::with_capacity(rows.len());
+                columns.texts(*position, rows, &mut texts);
+                let rules = column_type.collation.info();
+                let mut texts = texts.into_iter();
+                rows.retain(|_| {
+                    let text = texts.next().flatten();
+                    wanted(text.map_or(0, |text| collation::sort_key_head(rules, text)))
+                });
+            }
         }
     }
 }

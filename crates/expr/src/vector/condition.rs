@@ -6,7 +6,6 @@ use super::{Batch, Compile, Overflow, Shape};
 use crate::compare::CompareRule;
 use crate::context::EvalContext;
 use crate::expression::{CompareOperator, Expr, ExprKind, Test};
-use types::ValueRef;
 use types::row::{Lane, Numbers};
 
 /// SQL's truth values.
@@ -363,13 +362,4 @@ fn in_numbers(list: &[i64], unknown: bool, negated: bool, values: &[i64], out: &
         };
         if is_in { found } else { missing }
     }));
-}
-
-/// The bytes of a text column; `None` for NULL.
-#[inline]
-pub(super) fn text<'b>(batch: &'b dyn Batch, position: usize, row: u32) -> Option<&'b [u8]> {
-    match batch.value(position, row) {
-        ValueRef::Bytes(bytes) => Some(bytes),
-        _ => None,
-    }
 }

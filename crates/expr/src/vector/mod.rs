@@ -38,6 +38,8 @@ pub trait Shape {
 pub trait Batch {
     /// Reads a column with a lane from the selected rows.
     fn numbers(&self, position: usize, selected: &[u32], out: &mut Numbers);
+    /// The texts of a column of strings in the selected rows; none for NULL.
+    fn texts<'b>(&'b self, position: usize, selected: &[u32], out: &mut Vec<Option<&'b [u8]>>);
     /// The value of any column.
     fn value(&self, position: usize, row: u32) -> ValueRef<'_>;
 }

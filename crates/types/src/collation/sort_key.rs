@@ -135,19 +135,38 @@ fn push_ascii(rule: Rule, text: &[u8], blanks: &mut u32, out: &mut Vec<u8>) -> u
 /// The first eight bytes of the text's sort key as a number, zeros behind a shorter one: of two
 /// texts the one with the smaller number comes first; equal numbers tell nothing.
 pub fn sort_key_head(collation: &Collation, text: &[u8]) -> u64 {
-    let mut key = Vec::new();
-    let plain = text.first_chunk::<8>().filter(|head| head.iter().all(|&byte| is_plain(byte)));
     let folds = match collation.rule {
         Rule::GeneralCi | Rule::AsciiCi => Some(true),
         Rule::CodePoints => Some(false),
         _ => None,
     };
-    if let (Some(head), Some(folds), true) = (plain, folds, collation.pads) {
-        return u64::from_be_bytes(head.map(|byte| plain_symbol(byte, folds)));
+    if let (Some(first), Some(folds), true) = (text.first_chunk::<8>(), folds, collation.pads)
+        && let Some(head) = plain_head(u64::from_be_bytes(*first), folds)
+    {
+        return head;
     }
+    let mut key = Vec::new();
     push_sort_key(collation, text, &mut key);
     key.resize(8.max(key.len()), 0);
     key.first_chunk::<8>().map_or(0, |head| u64::from_be_bytes(*head))
+}
+
+/// The symbols of eight plain characters or blanks of which the last is no blank, so that all
+/// blanks stand before what is greater than them; none if they are others.
+#[inline]
+fn plain_head(text: u64, folds: bool) -> Option<u64> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    // In ASCII no sum carries into the next byte.
+    if text & HIGH != 0 {
+        return None;
+    }
+    let at_least = |byte: u64| (text + (0x80 - byte) * ONES) & HIGH;
+    if at_least(0x20) != HIGH || at_least(0x7e) != 0 || text & 0xff == 0x20 {
+        return None;
+    }
+    let lower = if folds { at_least(u64::from(b'a')) & !at_least(u64::from(b'z') + 1) } else { 0 };
+    Some(text - (lower >> 2) + 2 * ONES)
 }
 
 /// Length in bytes of the sort key at the start of `key`, its end included; `None` if it does

@@ -112,6 +112,26 @@ fn sort_keys_of_long_texts_order_as_the_comparison_does() {
 }
 
 #[test]
+fn the_head_of_a_sort_key_is_its_first_eight_bytes() {
+    let ends = ["", " ", "a", "Z", "!", "~", "}", "\t", "é", "[", "`", "{", "@"];
+    let mut texts = long_texts();
+    for start in ["", "Name ", "zZaA  ", "a b c d", "       ", "1234567"] {
+        for middle in ends {
+            texts.extend(ends.map(|end| format!("{start}{middle}{end}")));
+        }
+    }
+    for collation in all() {
+        for text in &texts {
+            let mut key = Vec::new();
+            push_sort_key(collation, text.as_bytes(), &mut key);
+            key.extend([0; 8]);
+            let head = sort_key_head(collation, text.as_bytes());
+            assert_eq!(head.to_be_bytes(), key[..8], "{} {text:?}", collation.name);
+        }
+    }
+}
+
+#[test]
 fn like_matches_by_characters() {
     let ci = CollationId::UTF8MB4_GENERAL_CI.info();
     let bin = CollationId::UTF8MB4_BIN.info();

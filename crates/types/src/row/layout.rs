@@ -404,6 +404,12 @@ impl<'a> RowView<'a> {
         }
     }
 
+    /// Varying column number `index`, if it is not NULL.
+    #[inline]
+    pub(super) fn text(&self, index: usize, null_bit: u16) -> Option<&'a [u8]> {
+        if self.is_null(null_bit) { None } else { Some(self.varying(index)) }
+    }
+
     /// The bytes of a column of varying width that is not NULL; see [`Place::Varying`].
     #[inline]
     pub fn varying(&self, index: usize) -> &'a [u8] {
@@ -414,8 +420,17 @@ impl<'a> RowView<'a> {
     #[inline]
     fn varying_range(&self, index: usize) -> std::ops::Range<usize> {
         let wide = self.payload.first().is_some_and(|byte| byte & WIDE_ENDS != 0);
-        let width = if wide { 4 } else { 2 };
         let ends = self.layout.ends_offset;
+        // Both ends with one look, as nearly all columns have them.
+        if !wide
+            && let Some(before) = index.checked_sub(1)
+            && let Some([a, b, c, d]) = self.payload.get(ends + 2 * before..ends + 2 * before + 4)
+        {
+            let data = ends + 2 * self.layout.varying.len();
+            let start = usize::from(u16::from_le_bytes([*a, *b]));
+            return data + start..data + usize::from(u16::from_le_bytes([*c, *d]));
+        }
+        let width = if wide { 4 } else { 2 };
         let data = ends + width * self.layout.varying.len();
         let start = if index == 0 { 0 } else { read_end(self.payload, ends, index - 1, width) };
         let end = read_end(self.payload, ends, index, width);

@@ -181,6 +181,31 @@ impl RowLayout {
         }
     }
 
+    /// The texts of a column of strings in the `selected` rows; none for NULL.
+    pub fn read_texts<'b>(
+        &'b self,
+        column: usize,
+        rows: &'b impl RowBytes,
+        selected: &[u32],
+        out: &mut Vec<Option<&'b [u8]>>,
+    ) {
+        out.clear();
+        if let Some(&Place::Varying { index, null_bit }) = self.places.get(column) {
+            let index = usize::from(index);
+            out.extend(selected.iter().map(|&row| {
+                RowView::new(self, &[], rows.payload(row as usize)).text(index, null_bit)
+            }));
+            return;
+        }
+        out.extend(selected.iter().map(|&row| {
+            let (key, payload) = (rows.key(row as usize), rows.payload(row as usize));
+            match RowView::new(self, key, payload).get(column) {
+                ValueRef::Bytes(text) => Some(text),
+                _ => None,
+            }
+        }));
+    }
+
     /// The same for any column with a lane, value by value.
     fn read_values(
         &self,
@@ -317,6 +342,48 @@ mod tests {
             ValueRef::Time(Time((random.below(1 << 20) as i64 - (1 << 19)) * 1_000_000)),
         ];
         row.map(|value| if random.below(5) == 0 { ValueRef::Null } else { value }).to_vec()
+    }
+
+    #[test]
+    fn texts_are_those_of_the_rows() {
+        use crate::CollationId;
+        let text = |kind, length| LayoutColumn {
+            column_type: ColumnType::text(kind, length, CollationId::UTF8MB4_BIN),
+            nullable: true,
+        };
+        let binary = text(TypeKind::Binary, 4);
+        let columns = [
+            text(TypeKind::VarChar, 300),
+            binary,
+            text(TypeKind::Text, 0),
+            text(TypeKind::Char, 9),
+        ];
+        let layout = RowLayout::new(&columns, &[], 1);
+        let mut random = base::Random::new(5);
+        let (mut rows, mut expected) = (Rows(Vec::new()), Vec::new());
+        for number in 0..200 {
+            // Every tenth row is so long that its ends are wide.
+            let lengths = [random.below(300), 4, if number % 10 == 0 { 70_000 } else { 20 }, 0];
+            let row = lengths.map(|length| {
+                let text = vec![b'a' + random.below(26) as u8; length as usize];
+                (random.below(4) != 0).then_some(text)
+            });
+            let values: Vec<_> = row
+                .iter()
+                .map(|text| text.as_deref().map_or(ValueRef::Null, ValueRef::Bytes))
+                .collect();
+            let (mut key, mut payload) = (Vec::new(), Vec::new());
+            layout.encode(&values, &mut key, &mut payload).expect("values of the types");
+            rows.0.push((key, payload));
+            expected.push(row);
+        }
+        let selected: Vec<u32> = (0..200).filter(|row| row % 3 != 1).collect();
+        let mut texts = Vec::new();
+        for column in 0..columns.len() {
+            layout.read_texts(column, &rows, &selected, &mut texts);
+            let rows = selected.iter().map(|&row| expected[row as usize][column].as_deref());
+            assert!(texts.iter().copied().eq(rows), "column {column}");
+        }
     }
 
     #[test]
