@@ -7,6 +7,7 @@ mod crash_command;
 mod flip_command;
 mod fuzz_command;
 mod instructions;
+mod isolation;
 mod miri_command;
 mod model_command;
 mod packages;
@@ -28,6 +29,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   sqltest [--bless] [NAME]  compare SQL answers with MariaDB's; --bless asks a live MariaDB
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
+  isolation [--level NAME] [--transactions N] [--crash] [--mariadb]
+                            what concurrent clients see at each level, judged
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Some("test") => test_command::run(),
         Some("tidy") => tidy::run(&root()),
         Some("crash") => crash_command::run(rest),
+        Some("isolation") => isolation::run(rest),
         Some("flip") => flip_command::run(rest),
         Some("fuzz") => fuzz_command::run(rest),
         Some("bigger") => bigger_command::run(rest),
