@@ -119,7 +119,7 @@ impl Search<'_> {
             if kinds & DEPENDENCIES != 0 {
                 out.push(2 * target);
             }
-            if kinds & RW != 0 && state % 2 == 0 {
+            if kinds & RW != 0 && state.is_multiple_of(2) {
                 out.push(2 * target + 1);
             }
         }

@@ -141,17 +141,16 @@ impl From<io::Error> for Failure {
 }
 
 /// A transaction that runs.
-struct Open<'a> {
-    shared: &'a Shared,
+struct Open {
     transaction: Transaction,
 }
 
-impl<'a> Open<'a> {
-    fn new(shared: &'a Shared, client: u32) -> Self {
+impl Open {
+    fn new(shared: &Shared, client: u32) -> Self {
         let outcome = Outcome::Aborted;
         let (begin_nanos, operations) = (shared.nanos(), Vec::new());
         let transaction = Transaction { client, outcome, begin_nanos, end_nanos: 0, operations };
-        Self { shared, transaction }
+        Self { transaction }
     }
 
     fn end(self, shared: &Shared) -> Transaction {
