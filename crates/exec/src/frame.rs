@@ -137,10 +137,10 @@ impl<'p> Frame<'p> {
         }
     }
 
-    /// The table's row is number `row` of its batch.
+    /// The table's row is number `row` of its batch or derived table.
     #[inline]
     pub fn stand_at(&mut self, slot: usize, row: usize) {
-        if let Slot::Batch { at, .. } = &mut self.slots[slot] {
+        if let Slot::Batch { at, .. } | Slot::Packed { at, .. } = &mut self.slots[slot] {
             *at = row;
         }
     }

@@ -53,6 +53,9 @@ pub fn each_row<'p>(
     }
 }
 
+/// Rows of a derived table that are grouped at once.
+const DERIVED_ROWS: usize = 1024;
+
 fn derived_rows<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
@@ -61,7 +64,22 @@ fn derived_rows<'p>(
     body: &mut FrameTarget<'_, 'p>,
 ) -> Result<Flow, ExecError> {
     let slot = run.steps[depth].slot;
-    for row in 0..rows.len() {
+    let mut done = 0;
+    if run.plan.tables[depth].tested.is_none() && !run.steps[depth].builds {
+        // A number of a row must fit 32 bits.
+        let known = rows.len().min(u32::MAX as usize);
+        while done < known {
+            exec.tick()?;
+            let some: Vec<u32> =
+                (done..known.min(done + DERIVED_ROWS)).map(|row| row as u32).collect();
+            run.frame.set_packed(slot, rows, done);
+            if !run.take_batch(exec, depth, &some)? {
+                break;
+            }
+            done += some.len();
+        }
+    }
+    for row in done..rows.len() {
         run.frame.set_packed(slot, rows, row);
         if body(exec, run)?.is_break() {
             return Ok(Flow::Break(()));

@@ -6,7 +6,7 @@ use super::hash::HashTable;
 use super::output::Output;
 use super::remembered::Remembered;
 use super::rows::PackedRows;
-use super::vector::{Filter, Selection};
+use super::vector::{Columns, Filter, Selection};
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
 use crate::context::Exec;
@@ -55,6 +55,8 @@ pub struct BlockRun<'p> {
     pub once: Vec<(usize, apply::Once)>,
     /// Grouping, if the block groups.
     pub groups: Option<Box<Groups<'p>>>,
+    /// Where the rows go, if the block sorts them and does not group.
+    pub sorted: Option<Box<Output<'p>>>,
     /// Rows whose first sort key comes behind it are not wanted.
     pub cutoff: Option<u64>,
     /// Rows that pass go straight to the client.
@@ -98,7 +100,16 @@ impl<'p> BlockRun<'p> {
             tested: false,
         };
         let steps = plan.tables.iter().map(state).collect();
-        Self { plan, frame, steps, once: Vec::new(), groups: None, cutoff: None, direct: None }
+        Self {
+            plan,
+            frame,
+            steps,
+            once: Vec::new(),
+            groups: None,
+            sorted: None,
+            cutoff: None,
+            direct: None,
+        }
     }
 
     /// Runs the loops; `target` is called for every complete frame.
@@ -179,14 +190,41 @@ impl<'p> BlockRun<'p> {
 }
 
 impl<'p> BlockRun<'p> {
-    /// Whether rows of step `depth` that pass its condition only go to their groups.
-    fn goes_to_groups(&self, depth: usize) -> bool {
+    /// Whether nothing is left to do with rows of step `depth` that pass its condition but to
+    /// group or to keep them.
+    fn is_last(&self, depth: usize) -> bool {
         let step = &self.plan.tables[depth];
         depth + 1 == self.plan.tables.len()
             && !step.left_join
             && step.applies.is_empty()
             && step.filter.is_none()
-            && self.groups.is_some()
+    }
+
+    /// Gives the selected rows in the slot of step `depth`, which passed its condition, to the
+    /// groups or to the sorter. False if they must be passed on one by one.
+    pub fn take_batch(
+        &mut self,
+        exec: &mut Exec<'_>,
+        depth: usize,
+        selected: &[u32],
+    ) -> Result<bool, ExecError> {
+        if !self.is_last(depth) {
+            return Ok(false);
+        }
+        if let Some(mut groups) = self.groups.take() {
+            let added = groups.add_batch(exec, self, depth, selected);
+            self.groups = Some(groups);
+            return added;
+        }
+        let (slot, first) = (self.steps[depth].slot, self.plan.tables[depth].first_position);
+        match (&mut self.sorted, Columns::of(&self.frame, slot, first)) {
+            (Some(sorted), Some(columns)) if self.plan.having.is_none() => {
+                let added = sorted.add_batch(exec, &columns, selected);
+                self.cutoff = sorted.cutoff();
+                added
+            }
+            _ => Ok(false),
+        }
     }
 
     /// Passes on the rows of the batch that was read into the slot of step `depth`: those that
@@ -200,14 +238,9 @@ impl<'p> BlockRun<'p> {
         exec.tick()?;
         let mut selection = std::mem::take(&mut self.steps[depth].selection);
         Filter::select(exec, self, depth, &mut selection);
-        let grouped = selection.tested && self.goes_to_groups(depth);
-        if grouped && let Some(mut groups) = self.groups.take() {
-            let added = groups.add_batch(exec, self, depth, &selection.rows);
-            self.groups = Some(groups);
-            if added? {
-                self.steps[depth].selection = selection;
-                return Ok(Flow::Continue(()));
-            }
+        if selection.tested && self.take_batch(exec, depth, &selection.rows)? {
+            self.steps[depth].selection = selection;
+            return Ok(Flow::Continue(()));
         }
         let slot = self.steps[depth].slot;
         if selection.tested
@@ -260,6 +293,12 @@ pub fn each_row<'p>(
     Ok(())
 }
 
+/// The LIMIT of a block; none if it leaves nothing to do.
+fn block_limit(exec: &Exec<'_>, plan: &SelectPlan) -> Result<Option<Limit>, ExecError> {
+    let limit = Limit::of_block(plan, exec)?;
+    Ok((limit.count > 0 || plan.calculate_found_rows).then_some(limit))
+}
+
 /// Runs a block; returns the number of rows hidden by LIMIT, if counted.
 pub fn run_block(
     exec: &mut Exec<'_>,
@@ -267,21 +306,20 @@ pub fn run_block(
     outer: &[Value],
     target: &mut RowTarget<'_>,
 ) -> Result<u64, ExecError> {
-    let limit = Limit::of_block(plan, exec)?;
-    if limit.count == 0 && !plan.calculate_found_rows {
-        return Ok(0);
+    let Some(limit) = block_limit(exec, plan)? else { return Ok(0) };
+    let mut run = BlockRun::new(plan, outer);
+    if plan.aggregate.is_none() && !plan.order_by.is_empty() {
+        return sort_rows(exec, &mut run, limit)?
+            .map_or(Ok(0), |sorted| sorted.finish(exec, target));
     }
     let mut output = Output::new(plan, limit, exec);
-    let mut run = BlockRun::new(plan, outer);
     match &plan.aggregate {
         None => {
             let _ = run.run(exec, &mut |exec, run| {
                 if !is_true(&plan.having, exec, &run.frame)? {
                     return Ok(Flow::Continue(()));
                 }
-                let flow = output.add(exec, &run.frame, target);
-                run.cutoff = output.cutoff();
-                flow
+                output.add(exec, &run.frame, target)
             })?;
         }
         Some(aggregate) => {
@@ -300,4 +338,39 @@ pub fn run_block(
         }
     }
     output.finish(exec, target)
+}
+
+/// The rows of a block that sorts and does not group, before they are sorted.
+fn sort_rows<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    limit: Limit,
+) -> Result<Option<Box<Output<'p>>>, ExecError> {
+    let plan = run.plan;
+    run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
+    let _ = run.run(exec, &mut |exec, run| {
+        if !is_true(&plan.having, exec, &run.frame)? {
+            return Ok(Flow::Continue(()));
+        }
+        let Some(sorted) = &mut run.sorted else { return Ok(Flow::Continue(())) };
+        // A sorter gives nothing while it is filled.
+        let flow = sorted.add(exec, &run.frame, &mut |_, _| Ok(Flow::Continue(())));
+        run.cutoff = sorted.cutoff();
+        flow
+    })?;
+    Ok(run.sorted.take())
+}
+
+/// The rows of a block that sorts and does not group, as they lie in the sorter; none if it is
+/// another one.
+pub fn collect_sorted(
+    exec: &mut Exec<'_>,
+    plan: &SelectPlan,
+) -> Result<Option<PackedRows>, ExecError> {
+    if plan.aggregate.is_some() || plan.order_by.is_empty() {
+        return Ok(None);
+    }
+    let Some(limit) = block_limit(exec, plan)? else { return Ok(Some(PackedRows::default())) };
+    let sorted = sort_rows(exec, &mut BlockRun::new(plan, &[]), limit)?;
+    Ok(sorted.map(|sorted| sorted.into_rows(exec)))
 }

@@ -10,13 +10,16 @@ mod aggregate;
 mod apply;
 mod block;
 mod direct;
+mod distribute;
 mod hash;
+mod heads;
 mod keys;
 mod output;
 mod packed;
 mod remembered;
 pub mod rows;
 mod set;
+mod sort_batch;
 mod sorter;
 mod vector;
 
@@ -97,6 +100,11 @@ pub fn collect(
 
 /// Collects the rows of a query packed, for a derived table.
 pub fn collect_packed(exec: &mut Exec<'_>, query: &QueryPlan) -> Result<PackedRows, ExecError> {
+    if let QueryPlan::Select(select) = query
+        && let Some(rows) = block::collect_sorted(exec, select)?
+    {
+        return Ok(rows);
+    }
     let mut rows = PackedRows::default();
     let memory = exec.memory.clone();
     run_query(exec, query, &[], &mut |_, values| {

@@ -1,10 +1,15 @@
 //! What becomes of the rows of a block: DISTINCT, ORDER BY, LIMIT.
 //!
 //! Without DISTINCT and ORDER BY a row goes on as it comes, its values still where they were.
-//! With ORDER BY and a small LIMIT only the best rows so far are kept.
+//! With ORDER BY and a small LIMIT only the best rows so far are kept. Where ORDER BY has all the
+//! columns of DISTINCT, sorting finds equal rows as long as few are kept; a table of their keys is
+//! made only for more, since most of many may be equal.
 
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
+use super::rows::PackedRows;
+use super::sort_batch::SortBatch;
 use super::sorter::Sorter;
+use super::vector::Columns as BatchColumns;
 use super::{Flow, Limit, RowTarget};
 use crate::ExecError;
 use crate::context::Exec;
@@ -55,9 +60,21 @@ pub struct Output<'p> {
     shown_types: Vec<ColumnType>,
     distinct: Option<Distinct>,
     sorter: Option<Sorter>,
+    /// How the sorter takes batches, made for the first one.
+    batch: Option<SortBatch>,
     memory: Arc<MemoryAccount>,
     /// Rows that passed everything but LIMIT.
     passed: u64,
+}
+
+/// From so many rows on, equal ones are found by a table.
+const UNIQUE_ROWS: usize = 1024;
+
+/// Whether rows that DISTINCT takes for equal are neighbours once they are sorted.
+fn sorts_uniquely(plan: &SelectPlan) -> bool {
+    let shown = plan.columns.len();
+    let is_key = |position| plan.order_by.iter().any(|key| key.position == position);
+    plan.order_by.iter().all(|key| key.position < shown) && (0..shown).all(is_key)
 }
 
 impl<'p> Output<'p> {
@@ -65,14 +82,25 @@ impl<'p> Output<'p> {
     pub fn new(plan: &'p SelectPlan, limit: Limit, exec: &Exec<'_>) -> Self {
         let type_of = |position: usize| plan.projection[position].result.column_type;
         let width = plan.projection.len();
-        let sorter = (!plan.order_by.is_empty())
+        let mut sorter = (!plan.order_by.is_empty())
             .then(|| Sorter::new(&plan.order_by, type_of, width, limit.needed(), exec.memory));
+        let mut distinct = plan.distinct.then(Distinct::default);
+        if let (Some(sorter), Some(_)) = (&mut sorter, &distinct)
+            && sorts_uniquely(plan)
+        {
+            sorter.set_unique();
+            distinct = None;
+        }
         Self {
             plan,
             limit,
-            shown_types: (0..plan.columns.len()).map(type_of).collect(),
-            distinct: plan.distinct.then(Distinct::default),
+            shown_types: match plan.distinct {
+                true => (0..plan.columns.len()).map(type_of).collect(),
+                false => Vec::new(),
+            },
+            distinct,
             sorter,
+            batch: None,
             memory: exec.memory.clone(),
             passed: 0,
         }
@@ -99,6 +127,7 @@ impl<'p> Output<'p> {
         self.passed += 1;
         if let Some(sorter) = &mut self.sorter {
             sorter.add(values)?;
+            self.look_at_unique()?;
             return Ok(Flow::Continue(()));
         }
         if self.passed > self.limit.offset && self.passed <= self.limit.needed() {
@@ -110,22 +139,70 @@ impl<'p> Output<'p> {
         Ok(if full { Flow::Break(()) } else { Flow::Continue(()) })
     }
 
+    /// Adds the selected rows of a batch. False if they must be added one by one.
+    pub fn add_batch(
+        &mut self,
+        exec: &Exec<'_>,
+        columns: &BatchColumns<'_>,
+        selected: &[u32],
+    ) -> Result<bool, ExecError> {
+        let (None, Some(sorter)) = (&self.distinct, &mut self.sorter) else { return Ok(false) };
+        let projection = &self.plan.projection;
+        let batch =
+            self.batch.get_or_insert_with(|| SortBatch::new(exec, projection, &columns.shape()));
+        if !batch.add(columns, selected, sorter)? {
+            return Ok(false);
+        }
+        self.passed += selected.len() as u64;
+        self.look_at_unique()?;
+        Ok(true)
+    }
+
+    /// Once many rows are kept, a table finds those that come again.
+    fn look_at_unique(&mut self) -> Result<(), ExecError> {
+        let Some(sorter) = &mut self.sorter else { return Ok(()) };
+        if !sorter.is_unique() || sorter.len() < UNIQUE_ROWS {
+            return Ok(());
+        }
+        let mut distinct = Distinct::default();
+        sorter
+            .end_unique(|row| distinct.is_new(row, &self.shown_types, &self.memory).map(|_| ()))?;
+        self.passed = sorter.len() as u64;
+        self.distinct = Some(distinct);
+        Ok(())
+    }
+
     /// Rows whose first sort key's head is greater need not be added.
     pub fn cutoff(&self) -> Option<u64> {
         self.sorter.as_ref().and_then(Sorter::cutoff)
     }
 
-    /// Gives the kept rows; returns how many LIMIT hid.
-    pub fn finish(self, exec: &mut Exec<'_>, target: &mut RowTarget<'_>) -> Result<u64, ExecError> {
-        let shown = self.plan.columns.len();
-        if let Some(sorter) = self.sorter {
+    /// Sorts the kept rows, if there are any.
+    fn sort(&mut self, exec: &Exec<'_>) {
+        if let Some(sorter) = &mut self.sorter {
             exec.cancel.set_phase(crate::phase::SORTING);
-            let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
-            let mut sorting = true;
-            sorter.finish(offset, |row| {
-                if std::mem::take(&mut sorting) {
-                    exec.cancel.set_phase(crate::phase::SENDING);
-                }
+            let rows = sorter.sort();
+            if sorter.is_unique() {
+                self.passed = rows as u64;
+            }
+        }
+    }
+
+    fn offset(&self) -> usize {
+        usize::try_from(self.limit.offset).unwrap_or(usize::MAX)
+    }
+
+    /// Gives the kept rows; returns how many LIMIT hid.
+    pub fn finish(
+        mut self,
+        exec: &mut Exec<'_>,
+        target: &mut RowTarget<'_>,
+    ) -> Result<u64, ExecError> {
+        let shown = self.plan.columns.len();
+        self.sort(exec);
+        if let Some(sorter) = &self.sorter {
+            exec.cancel.set_phase(crate::phase::SENDING);
+            sorter.give(self.offset(), |row| {
                 exec.tick()?;
                 Ok::<_, ExecError>(target(exec.eval, &row[..shown])?.is_continue())
             })?;
@@ -133,5 +210,12 @@ impl<'p> Output<'p> {
         let after_offset = self.passed.saturating_sub(self.limit.offset);
         let sent = after_offset.min(self.limit.count);
         Ok(if self.plan.calculate_found_rows { self.passed - sent } else { 0 })
+    }
+
+    /// The kept rows of a block that sorts, in order; their memory stays charged to the statement.
+    pub fn into_rows(mut self, exec: &Exec<'_>) -> PackedRows {
+        self.sort(exec);
+        let offset = self.offset();
+        self.sorter.map_or_else(PackedRows::default, |sorter| sorter.into_rows(offset))
     }
 }

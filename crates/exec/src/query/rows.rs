@@ -45,9 +45,40 @@ impl PackedRows {
         }
     }
 
-    /// Memory of the rows.
-    pub fn byte_len(&self) -> usize {
-        self.bytes.len() + size_of::<usize>() * self.starts.len()
+    /// Bytes of all rows, which is where the next row begins. The values of a row of a sort are
+    /// just pushed ([`PackedRows::push_value`]); such rows get their numbers when all have come
+    /// ([`PackedRows::set_order`]).
+    #[inline]
+    pub fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds a value to the row begun last.
+    #[inline]
+    pub fn push_value(&mut self, value: ValueRef<'_>) {
+        push_value(value, &mut self.bytes);
+    }
+
+    /// The same for the number of a lane, `None` for NULL.
+    #[inline]
+    pub fn push_number(&mut self, lane: Lane, number: Option<i64>) {
+        let Some(number) = number else { return self.bytes.push(NULL) };
+        if let Lane::Decimal { scale } = lane {
+            let mut bytes = [SMALL, scale, 0, 0, 0, 0, 0, 0, 0, 0];
+            bytes[2..].copy_from_slice(&number.to_ne_bytes());
+            return self.bytes.extend_from_slice(&bytes);
+        }
+        push_value(lane.value(number), &mut self.bytes);
+    }
+
+    /// Makes room for more bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
+    /// Row number N is the one that begins at `starts[N]`.
+    pub fn set_order(&mut self, starts: Vec<usize>) {
+        self.starts = starts;
     }
 
     /// The values of a row, from the first.
@@ -56,10 +87,8 @@ impl PackedRows {
         self.row_at(self.start(row))
     }
 
-    /// Where a row begins: what [`PackedRows::row_at`] finds it by without a second look-up. Later
-    /// rows begin behind earlier ones.
     #[inline]
-    pub fn start(&self, row: usize) -> usize {
+    fn start(&self, row: usize) -> usize {
         self.starts.get(row).copied().unwrap_or(self.bytes.len())
     }
 
@@ -82,13 +111,14 @@ impl PackedRows {
         self.row(row).value(column)
     }
 
-    /// Adds a row of other rows.
-    pub fn push_from(&mut self, other: &Self, start: usize, width: usize) {
+    /// Adds a row of other rows; returns where it begins.
+    pub fn copy_from(&mut self, other: &Self, start: usize, width: usize) -> usize {
         let mut rest = other.row_at(start);
         (0..width).for_each(|_| rest.skip());
         let end = other.bytes.len() - rest.bytes.len();
-        self.starts.push(self.bytes.len());
+        let copy = self.end();
         self.bytes.extend_from_slice(&other.bytes[start..end]);
+        copy
     }
 }
 
@@ -215,6 +245,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn numbers_are_kept_as_the_values_they_stand_for() {
+        let lanes = [
+            (Lane::Int, -5),
+            (Lane::UInt, 5),
+            (Lane::Decimal { scale: 2 }, -123),
+            (Lane::Date, 7),
+            (Lane::DateTime, 8),
+            (Lane::Timestamp, 9),
+            (Lane::Time, -10),
+        ];
+        for (lane, number) in lanes {
+            let mut rows = PackedRows::default();
+            let start = rows.end();
+            rows.push_number(lane, Some(number));
+            rows.push_number(lane, None);
+            rows.push_value(ValueRef::Bytes(b"end"));
+            let mut values = rows.row_at(start);
+            assert_eq!(values.next_value(), lane.value(number));
+            assert_eq!(values.next_value(), ValueRef::Null);
+            assert_eq!(values.next_value(), ValueRef::Bytes(b"end"));
+        }
+    }
+
+    #[test]
     fn rows_come_back_as_they_were_put() {
         let wide = Decimal::largest(65, 30, true);
         let rows: Vec<Vec<ValueRef<'_>>> = vec![
@@ -237,9 +291,9 @@ mod tests {
         for row in &rows {
             packed.push(row);
         }
-        for row in (0..rows.len()).rev() {
-            copy.push_from(&packed, packed.start(row), 3);
-        }
+        let starts = (0..rows.len()).rev().map(|row| copy.copy_from(&packed, packed.start(row), 3));
+        let starts = starts.collect();
+        copy.set_order(starts);
         for (number, row) in rows.iter().enumerate() {
             let mut values = copy.row(rows.len() - 1 - number);
             for (column, value) in row.iter().enumerate() {
@@ -248,6 +302,6 @@ mod tests {
             }
             assert!(packed_bytes(row) + 1 >= 8, "row {number}");
         }
-        assert_eq!((packed.len(), packed.byte_len()), (copy.len(), copy.byte_len()));
+        assert_eq!((packed.len(), packed.end()), (copy.len(), copy.end()));
     }
 }

@@ -45,7 +45,8 @@ pub fn run_set(
         let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
         sorter.add(&values)?;
     }
-    sorter.finish(offset, |row| give(exec, row))?;
+    sorter.sort();
+    sorter.give(offset, |row| give(exec, row))?;
     Ok(0)
 }
 

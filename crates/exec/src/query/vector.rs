@@ -9,14 +9,15 @@
 //!    are false, and is tested as a whole on the others.
 
 use super::block::BlockRun;
+use super::heads::HeadRule;
 use crate::context::Exec;
 use crate::frame::{BatchLayout, Frame};
 use engine_api::{LockMode, RowBatch};
 use expr::vector::{Batch, Condition, Kernel, Shape, Truth};
 use expr::{Expr, ExprKind};
 use plan::physical::SelectPlan;
+use types::ValueRef;
 use types::row::{Lane, Numbers, RowLayout, RowView};
-use types::{ColumnType, ValueRef, collation};
 
 /// Batches of fewer rows are left to the row evaluator.
 pub const FEW_ROWS: usize = 4;
@@ -106,12 +107,12 @@ pub struct Filter {
 /// The first key of ORDER BY ... LIMIT: rows that come behind the last row kept are not wanted.
 struct Cutoff {
     key: CutoffKey,
-    descending: bool,
+    rule: HeadRule,
 }
 
 enum CutoffKey {
     Number(Kernel),
-    Text { position: usize, column_type: ColumnType },
+    Text { position: usize },
 }
 
 /// Rows of a batch that passed.
@@ -202,16 +203,15 @@ impl Cutoff {
         }
         let key = plan.order_by.first()?;
         let expr = &plan.projection[key.position];
-        let descending = key.descending;
+        let rule = HeadRule::new(&expr.result.column_type, key.descending);
         if let ExprKind::Column { position, .. } = expr.kind
             && shape.holds(position)
             && expr.result.is_string()
         {
-            let column_type = expr.result.column_type;
-            return Some(Self { key: CutoffKey::Text { position, column_type }, descending });
+            return Some(Self { key: CutoffKey::Text { position }, rule });
         }
         let kernel = Kernel::of_result(expr, exec.eval, &shape)?;
-        Some(Self { key: CutoffKey::Number(kernel), descending })
+        Some(Self { key: CutoffKey::Number(kernel), rule })
     }
 
     fn apply(
@@ -221,8 +221,7 @@ impl Cutoff {
         rows: &mut Vec<u32>,
         numbers: &mut Numbers,
     ) {
-        let descending = self.descending;
-        let wanted = |head: u64| (if descending { !head } else { head }) <= last;
+        let rule = self.rule;
         match &mut self.key {
             CutoffKey::Number(kernel) => {
                 if kernel.eval(columns, rows, numbers).is_err() {
@@ -233,17 +232,16 @@ impl Cutoff {
                 rows.retain(|_| {
                     let number = (!numbers.is_null(at)).then(|| numbers.values[at]);
                     at += 1;
-                    wanted(super::sorter::head_of_number(lane, number))
+                    rule.head_of(lane, number).number <= last
                 });
             }
-            CutoffKey::Text { position, column_type } => {
+            CutoffKey::Text { position } => {
                 let mut texts = Vec::with_capacity(rows.len());
                 columns.texts(*position, rows, &mut texts);
-                let rules = column_type.collation.info();
                 let mut texts = texts.into_iter();
                 rows.retain(|_| {
-                    let text = texts.next().flatten();
-                    wanted(text.map_or(0, |text| collation::sort_key_head(rules, text)))
+                    let text = texts.next().flatten().map_or(ValueRef::Null, ValueRef::Bytes);
+                    rule.head(text).number <= last
                 });
             }
         }

@@ -14,7 +14,7 @@ mod weights;
 
 pub use like::{find, like, like_prefix};
 pub use like_matcher::LikeMatcher;
-pub use sort_key::{push_prefix_sort_key, push_sort_key, sort_key_end, sort_key_head};
+pub use sort_key::{SortKeyHead, push_prefix_sort_key, push_sort_key, sort_key_end, sort_key_head};
 
 use crate::charset::Charset;
 use crate::column_type::CollationId;

@@ -13,21 +13,27 @@
 use super::Collation;
 use super::weights::Rule;
 
+/// The bytes of a symbol, and how many they are.
+#[inline]
+fn symbol_bytes(symbol: u32) -> ([u8; 5], usize) {
+    let tail = |shift: u32| 0x80 | (symbol >> shift & 0x3f) as u8;
+    match symbol {
+        0..0x80 => ([symbol as u8, 0, 0, 0, 0], 1),
+        0x80..0x800 => ([0xc0 | (symbol >> 6) as u8, tail(0), 0, 0, 0], 2),
+        0x800..0x1_0000 => ([0xe0 | (symbol >> 12) as u8, tail(6), tail(0), 0, 0], 3),
+        0x1_0000..0x20_0000 => ([0xf0 | (symbol >> 18) as u8, tail(12), tail(6), tail(0), 0], 4),
+        _ => ([0xf8 | (symbol >> 24) as u8, tail(18), tail(12), tail(6), tail(0)], 5),
+    }
+}
+
 /// Appends a symbol.
 #[inline]
 fn push_symbol(symbol: u32, out: &mut Vec<u8>) {
-    let tail = |shift: u32| 0x80 | (symbol >> shift & 0x3f) as u8;
-    match symbol {
-        0..0x80 => out.push(symbol as u8),
-        0x80..0x800 => out.extend([0xc0 | (symbol >> 6) as u8, tail(0)]),
-        0x800..0x1_0000 => out.extend([0xe0 | (symbol >> 12) as u8, tail(6), tail(0)]),
-        0x1_0000..0x20_0000 => {
-            out.extend([0xf0 | (symbol >> 18) as u8, tail(12), tail(6), tail(0)]);
-        }
-        _ => {
-            out.extend([0xf8 | (symbol >> 24) as u8, tail(18), tail(12), tail(6), tail(0)]);
-        }
+    if symbol < 0x80 {
+        return out.push(symbol as u8);
     }
+    let (bytes, length) = symbol_bytes(symbol);
+    out.extend_from_slice(&bytes[..length]);
 }
 
 /// Appends the sort key of a text with its end.
@@ -132,41 +138,133 @@ fn push_ascii(rule: Rule, text: &[u8], blanks: &mut u32, out: &mut Vec<u8>) -> u
     at
 }
 
-/// The first eight bytes of the text's sort key as a number, zeros behind a shorter one: of two
-/// texts the one with the smaller number comes first; equal numbers tell nothing.
-pub fn sort_key_head(collation: &Collation, text: &[u8]) -> u64 {
-    let folds = match collation.rule {
-        Rule::GeneralCi | Rule::AsciiCi => Some(true),
-        Rule::CodePoints => Some(false),
-        _ => None,
-    };
-    if let (Some(first), Some(folds), true) = (text.first_chunk::<8>(), folds, collation.pads)
-        && let Some(head) = plain_head(u64::from_be_bytes(*first), folds)
-    {
-        return head;
-    }
-    let mut key = Vec::new();
-    push_sort_key(collation, text, &mut key);
-    key.resize(8.max(key.len()), 0);
-    key.first_chunk::<8>().map_or(0, |head| u64::from_be_bytes(*head))
+/// The first eight bytes of a text's sort key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKeyHead {
+    /// They as a number, zeros behind a shorter key: of two texts the one with the smaller number
+    /// comes first.
+    pub number: u64,
+    /// The key is no longer: a text with the same number is equal.
+    pub is_whole: bool,
 }
 
-/// The symbols of eight plain characters or blanks of which the last is no blank, so that all
-/// blanks stand before what is greater than them; none if they are others.
+/// The head of a text's sort key.
 #[inline]
-fn plain_head(text: u64, folds: bool) -> Option<u64> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x80 * ONES;
-    // In ASCII no sum carries into the next byte.
-    if text & HIGH != 0 {
+pub fn sort_key_head(collation: &Collation, text: &[u8]) -> SortKeyHead {
+    let folds = match collation.rule {
+        Rule::GeneralCi | Rule::AsciiCi => true,
+        Rule::CodePoints | Rule::Bytes => false,
+        Rule::Latin1Swedish | Rule::UnicodeCi => return head_by_weights(collation, text),
+    };
+    if !collation.pads {
+        return head_by_weights(collation, text);
+    }
+    if let Some(first) = text.first_chunk::<8>() {
+        return match plain_symbols(u64::from_be_bytes(*first), folds) {
+            Some(number) => SortKeyHead { number, is_whole: false },
+            None => head_by_weights(collation, text),
+        };
+    }
+    if text.last() == Some(&b' ') {
+        return head_by_weights(collation, text);
+    }
+    let mut bytes = [b'A'; 8];
+    bytes[..text.len()].copy_from_slice(text);
+    let Some(symbols) = plain_symbols(u64::from_be_bytes(bytes), folds) else {
+        return head_by_weights(collation, text);
+    };
+    // The end of the text is the symbol behind its last character.
+    let unused_bits = 8 * (8 - text.len() as u32);
+    let kept = symbols & u64::MAX.checked_shl(unused_bits).unwrap_or(0);
+    let end = u64::from(collation.rule.pad_weight() + 1) << (unused_bits - 8);
+    SortKeyHead { number: kept | end, is_whole: true }
+}
+
+/// A one in each byte.
+const ONES: u64 = u64::MAX / 0xff;
+/// The highest bit of each byte.
+const HIGH: u64 = 0x80 * ONES;
+
+/// The symbols of eight characters if all are plain ([`is_plain`]) or blanks of which the last is
+/// no blank, so that all blanks stand before what is greater than them.
+#[inline]
+fn plain_symbols(bytes: u64, folds: bool) -> Option<u64> {
+    if bytes & HIGH != 0 || bytes as u8 == b' ' {
         return None;
     }
-    let at_least = |byte: u64| (text + (0x80 - byte) * ONES) & HIGH;
-    if at_least(0x20) != HIGH || at_least(0x7e) != 0 || text & 0xff == 0x20 {
+    // The highest bit of each byte tells whether it is `first` or above.
+    let from = |first: u8| bytes + ONES * u64::from(0x80 - first);
+    if from(0x20) & !from(0x7e) & HIGH != HIGH {
         return None;
     }
-    let lower = if folds { at_least(u64::from(b'a')) & !at_least(u64::from(b'z') + 1) } else { 0 };
-    Some(text - (lower >> 2) + 2 * ONES)
+    let lower = if folds { from(b'a') & !from(b'z' + 1) & HIGH } else { 0 };
+    Some(bytes - (lower >> 2) + 2 * ONES)
+}
+
+/// Collects the head.
+#[derive(Default)]
+struct HeadBytes {
+    number: u64,
+    length: u32,
+}
+
+impl HeadBytes {
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        if self.length < 8 {
+            self.number |= u64::from(byte) << (56 - 8 * self.length);
+        }
+        self.length += 1;
+    }
+
+    #[inline]
+    fn push_symbol(&mut self, symbol: u32) {
+        let (bytes, length) = symbol_bytes(symbol);
+        bytes[..length].iter().for_each(|&byte| self.push(byte));
+    }
+
+    fn is_full(&self) -> bool {
+        self.length > 8
+    }
+
+    fn head(&self) -> SortKeyHead {
+        SortKeyHead { number: self.number, is_whole: !self.is_full() }
+    }
+}
+
+/// The head of any text, no further than it must be looked at.
+fn head_by_weights(collation: &Collation, text: &[u8]) -> SortKeyHead {
+    let mut head = HeadBytes::default();
+    if collation.is_binary() {
+        for &byte in text.iter().take(9) {
+            head.push(byte);
+            if byte == 0 {
+                head.push(0xff);
+            }
+        }
+        head.push(0);
+        head.push(0);
+        return head.head();
+    }
+    let pad = collation.rule.pad_weight();
+    let mut blanks = 0u32;
+    for weight in collation.weights(text) {
+        if !collation.pads {
+            head.push_symbol(weight + 1);
+        } else if weight == pad {
+            blanks += 1;
+            continue;
+        } else {
+            let blank = if weight < pad { pad } else { pad + 2 };
+            (0..std::mem::take(&mut blanks).min(9)).for_each(|_| head.push_symbol(blank));
+            head.push_symbol(if weight < pad { weight } else { weight + 2 });
+        }
+        if head.is_full() {
+            return head.head();
+        }
+    }
+    head.push_symbol(if collation.pads { pad + 1 } else { 0 });
+    head.head()
 }
 
 /// Length in bytes of the sort key at the start of `key`, its end included; `None` if it does
