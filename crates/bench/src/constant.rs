@@ -147,9 +147,11 @@ impl Connection for Constant {
             self.is_greeted = true;
             self.sequence = 1;
         } else {
-            match stream.read(self.input.room()) {
-                Ok(0) | Err(_) => return Next::Close,
-                Ok(count) => self.input.received(count),
+            if !self.input.receive_whole(|buffer| stream.swap_received(buffer)) {
+                match stream.read(self.input.room()) {
+                    Ok(0) | Err(_) => return Next::Close,
+                    Ok(count) => self.input.received(count),
+                }
             }
             if !self.answer() {
                 return Next::Close;

@@ -87,6 +87,12 @@ impl CancelToken {
         WaitClass::ALL.get(position).copied()
     }
 
+    /// Asks for its memory, see [`crate::prefetch`].
+    #[inline]
+    pub fn prefetch(&self) {
+        crate::prefetch(&*self.shared);
+    }
+
     /// Notes what the fiber under this token does; the numbers are the caller's.
     #[inline]
     pub fn set_phase(&self, phase: u8) {

@@ -38,6 +38,7 @@ pub mod mapping;
 pub mod net;
 pub mod overlay;
 mod park;
+mod prefetch;
 pub mod quiescent;
 mod ready;
 mod real;
@@ -58,6 +59,7 @@ pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
 pub use limits::raise_descriptor_limit;
 pub use park::{Unparker, WaitClass, Wake, current_unparker, park, park_uncancellable};
+pub use prefetch::prefetch;
 pub use real::{Config, Ring, Runtime};
 
 use std::sync::atomic::Ordering;
@@ -112,6 +114,13 @@ pub fn worker_count() -> usize {
 /// The number of the worker that the current fiber runs on.
 pub fn current_worker() -> usize {
     worker::current().current_home()
+}
+
+/// The time when the present turn of the worker began, without a look at the clock: less than a
+/// millisecond ago, unless some fiber runs on without [`yield_if_due`].
+#[inline]
+pub fn turn_time() -> Instant {
+    worker::current().turn_time()
 }
 
 /// Whether the caller runs in a fiber.

@@ -115,7 +115,7 @@ pub trait Connection: Send {
     fn run(&mut self, stream: &mut Stream) -> Next;
 
     /// Others may wait for what it holds (an open transaction): it goes before those that hold
-    /// nothing.
+    /// nothing. Asked at the end of a run.
     fn is_urgent(&self) -> bool {
         false
     }
@@ -124,7 +124,18 @@ pub trait Connection: Send {
     fn id(&self) -> u64 {
         0
     }
+
+    /// It is about to be run: asks for memory that the run will need (see [`crate::prefetch`]).
+    /// Called for steps 0 up to [`PREFETCH_STEPS`] in this order, each while another connection
+    /// runs, so that a step finds in the cache what those before it have asked for. The object
+    /// itself comes before step 0. Steps may be left out and repeated.
+    fn prefetch(&self, step: usize) {
+        let _nothing_known = step;
+    }
 }
+
+/// How often [`Connection::prefetch`] is called before a run, at most.
+pub const PREFETCH_STEPS: usize = 3;
 
 /// Makes the state object of a new connection. The second argument closes it from elsewhere.
 pub(crate) type Factory = dyn Fn(&Peer, StreamHandle) -> Box<dyn Connection> + Send + Sync;
@@ -359,6 +370,33 @@ impl Stream {
     /// Whether bytes have come that nobody has read.
     pub(crate) fn has_received(&self) -> bool {
         !self.received.is_empty()
+    }
+
+    /// Exchanges `buffer`, whose content is lost, for the bytes that have come, when they are all
+    /// there is to read. False, and nothing changes, if not: then [`Stream::read`].
+    pub fn swap_received(&mut self, buffer: &mut Vec<u8>) -> bool {
+        if !self.has_received() || self.received_full {
+            return false;
+        }
+        if buffer.capacity() > RECEIVED_BYTES_KEPT {
+            *buffer = Vec::new();
+        }
+        buffer.clear();
+        std::mem::swap(buffer, &mut self.received);
+        true
+    }
+
+    /// Asks for the memory of what has come and of the socket.
+    pub(crate) fn prefetch(&self) {
+        crate::prefetch::prefetch(&self.received[..]);
+        if let StreamTwin::Real(stream) = &self.twin {
+            stream.prefetch();
+        }
+    }
+
+    /// Asks for the memory into which bytes will be received.
+    pub(crate) fn prefetch_room(&self) {
+        crate::prefetch::lines(self.received.as_ptr(), 1);
     }
 
     fn read_received(&mut self, buffer: &mut [u8]) -> usize {

@@ -77,6 +77,7 @@ pub(crate) struct Worker {
     stopping: Cell<bool>,
     turn: Cell<u32>,
     slice: Slice,
+    turn_time: Cell<Instant>,
 }
 
 thread_local! {
@@ -157,6 +158,7 @@ impl Worker {
             stopping: Cell::new(false),
             turn: Cell::new(0),
             slice: Slice::new(),
+            turn_time: Cell::new(Instant::from_nanos(crate::clock::monotonic_nanos())),
         }
     }
 
@@ -282,6 +284,15 @@ impl Worker {
         self.slice.begin_ticks()
     }
 
+    /// See [`crate::turn_time`].
+    #[inline]
+    pub(crate) fn turn_time(&self) -> Instant {
+        match &self.twin {
+            Twin::Real(_) => self.turn_time.get(),
+            Twin::Sim(sim) => sim.now(),
+        }
+    }
+
     fn take_slot(&self) -> u32 {
         if let Some(index) = self.free.borrow_mut().pop() {
             return index;
@@ -326,6 +337,7 @@ impl Worker {
     pub(crate) fn next_turn(&self) {
         self.turn.set(self.turn.get().wrapping_add(1));
         self.slice.begin();
+        self.turn_time.set(Instant::from_nanos(crate::clock::monotonic_nanos()));
         self.admission.figures.turn_ticks.set(self.slice.begin_ticks());
     }
 

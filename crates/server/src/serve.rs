@@ -260,6 +260,7 @@ fn close_connections(state: &ServerState) {
     while state.processes.count() > 0 && runtime::now() < deadline {
         runtime::sleep(Duration::from_millis(10));
     }
+    state.forget_spares();
     let left = state.processes.count();
     if left > 0 {
         log::warning(&format!("{left} connections did not end in time"));

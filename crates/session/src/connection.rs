@@ -269,9 +269,11 @@ impl Connection for ClientConnection {
         if self.process.cancel_token().reason() == Some(CancelReason::KillConnection) {
             return self.farewell(false);
         }
-        match stream.read(self.input.room()) {
-            Ok(0) | Err(_) => return self.farewell(false),
-            Ok(count) => self.input.received(count),
+        if !self.input.receive_whole(|buffer| stream.swap_received(buffer)) {
+            match stream.read(self.input.room()) {
+                Ok(0) | Err(_) => return self.farewell(false),
+                Ok(count) => self.input.received(count),
+            }
         }
         match self.state {
             State::LoggingIn(_) => self.log_in(stream),
@@ -292,6 +294,21 @@ impl Connection for ClientConnection {
 
     fn id(&self) -> u64 {
         u64::from(self.process.id())
+    }
+
+    fn prefetch(&self, step: usize) {
+        let State::Ready { session, .. } = &self.state else { return };
+        match step {
+            0 => {
+                runtime::prefetch(&*self.process);
+                runtime::prefetch(&**session);
+            }
+            1 => {
+                self.process.cancel_token().prefetch();
+                session.prefetch_parts();
+            }
+            _ => session.prepared.prefetch_last(),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod set;
 mod settings;
 mod shared_prepared;
 mod show;
+mod spare;
 mod statement;
 pub mod status;
 mod system_variables;

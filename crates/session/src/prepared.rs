@@ -3,7 +3,7 @@
 use crate::ServerState;
 use crate::planned::SessionPlan;
 use crate::shared_prepared::SharedStatement;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use syntax::ast::Statement;
@@ -36,8 +36,10 @@ pub(crate) struct PreparedStatement {
 /// All statements of a session.
 #[derive(Default)]
 pub(crate) struct PreparedStatements {
-    /// One that runs is not there.
-    by_id: BTreeMap<u32, Option<Box<PreparedStatement>>>,
+    /// In order of their numbers; one that runs is not there.
+    by_id: Vec<(u32, Option<Box<PreparedStatement>>)>,
+    /// Where the one that ran last is.
+    last_run: usize,
     by_name: HashMap<String, PreparedStatement>,
     last_id: u32,
 }
@@ -89,6 +91,26 @@ impl PreparedStatement {
 }
 
 impl PreparedStatements {
+    fn position(&self, id: u32) -> Result<usize, usize> {
+        match self.by_id.get(self.last_run) {
+            Some((last, _)) if *last == id => Ok(self.last_run),
+            _ => self.by_id.binary_search_by_key(&id, |(id, _)| *id),
+        }
+    }
+
+    /// Asks for the memory of the list, see [`runtime::prefetch`].
+    pub(crate) fn prefetch(&self) {
+        runtime::prefetch(&self.by_id[..]);
+    }
+
+    /// Asks for the memory of the statement that ran last, after [`PreparedStatements::prefetch`]:
+    /// many clients execute one again and again.
+    pub(crate) fn prefetch_last(&self) {
+        if let Some((_, Some(statement))) = self.by_id.get(self.last_run) {
+            runtime::prefetch(&**statement);
+        }
+    }
+
     fn count_in(server: &ServerState) -> Result<(), SqlError> {
         let limit = server.globals.value("max_prepared_stmt_count").number();
         let before = server.prepared_count.fetch_add(1, Ordering::Relaxed);
@@ -106,13 +128,13 @@ impl PreparedStatements {
         statement: PreparedStatement,
     ) -> Result<u32, SqlError> {
         Self::count_in(server)?;
-        loop {
+        let position = loop {
             self.last_id = self.last_id.wrapping_add(1).max(1);
-            if !self.by_id.contains_key(&self.last_id) {
-                break;
+            if let Err(position) = self.position(self.last_id) {
+                break position;
             }
-        }
-        self.by_id.insert(self.last_id, Some(Box::new(statement)));
+        };
+        self.by_id.insert(position, (self.last_id, Some(Box::new(statement))));
         Ok(self.last_id)
     }
 
@@ -131,18 +153,20 @@ impl PreparedStatements {
 
     /// A statement by number.
     pub(crate) fn get(&mut self, id: u32) -> Option<&mut PreparedStatement> {
-        self.by_id.get_mut(&id)?.as_deref_mut()
+        let position = self.position(id).ok()?;
+        self.by_id[position].1.as_deref_mut()
     }
 
     /// Takes a statement by number out, to run it; [`PreparedStatements::put_back`] follows.
     pub(crate) fn take(&mut self, id: u32) -> Option<Box<PreparedStatement>> {
-        self.by_id.get_mut(&id)?.take()
+        self.last_run = self.position(id).ok()?;
+        self.by_id[self.last_run].1.take()
     }
 
     /// The statement has run.
     pub(crate) fn put_back(&mut self, id: u32, statement: Box<PreparedStatement>) {
-        if let Some(place) = self.by_id.get_mut(&id) {
-            *place = Some(statement);
+        if let Ok(position) = self.position(id) {
+            self.by_id[position].1 = Some(statement);
         }
     }
 
@@ -153,7 +177,7 @@ impl PreparedStatements {
 
     /// Forgets a statement.
     pub(crate) fn remove(&mut self, server: &ServerState, id: u32) -> bool {
-        let found = self.by_id.remove(&id).is_some();
+        let found = self.position(id).map(|position| self.by_id.remove(position)).is_ok();
         server.prepared_count.fetch_sub(u64::from(found), Ordering::Relaxed);
         found
     }

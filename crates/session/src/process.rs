@@ -129,7 +129,7 @@ impl Process {
     pub fn begin(&self, command: &'static str, query: &[u8], query_id: u64) {
         let mut info = self.info.lock();
         info.command = command;
-        info.since = runtime::now();
+        info.since = runtime::turn_time();
         info.state = "";
         self.cancel.set_phase(exec::phase::INIT);
         info.query.clear();
@@ -144,7 +144,7 @@ impl Process {
         self.running.store(false, Ordering::Release);
         let mut info = self.info.lock();
         info.command = "Sleep";
-        info.since = runtime::now();
+        info.since = runtime::turn_time();
         info.state = "";
         info.query.clear();
         info.query.shrink_to(1024);

@@ -4,6 +4,7 @@ use crate::account_connections::AccountConnections;
 use crate::plan_cache::PlanCache;
 use crate::process::{Door, ProcessList};
 use crate::shared_prepared::SharedStatements;
+use crate::spare::SpareTransactions;
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
 use catalog::Catalog;
@@ -31,6 +32,7 @@ pub struct ServerState {
     pub(crate) plan_cache: PlanCache,
     pub(crate) account_connections: AccountConnections,
     pub(crate) shared_statements: SharedStatements,
+    pub(crate) spare_transactions: SpareTransactions,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
     stopping: AtomicBool,
@@ -71,6 +73,7 @@ impl ServerState {
             plan_cache: PlanCache::default(),
             account_connections: AccountConnections::default(),
             shared_statements: SharedStatements::default(),
+            spare_transactions: SpareTransactions::new(),
             connections_possible,
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
@@ -148,5 +151,10 @@ impl ServerState {
         for process in self.processes.all() {
             process.kill_connection();
         }
+    }
+
+    /// Gives back what is kept for sessions, once they have ended.
+    pub fn forget_spares(&self) {
+        self.spare_transactions.clear();
     }
 }

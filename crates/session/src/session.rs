@@ -272,6 +272,15 @@ impl Session {
         self.prepared.close_all(&self.server);
     }
 
+    /// Asks for the memory of what its parts point to before it executes a command; its own is in
+    /// the cache by then. See [`runtime::prefetch`].
+    pub(crate) fn prefetch_parts(&self) {
+        self.prepared.prefetch();
+        self.status.prefetch();
+        runtime::prefetch(&*self.memory);
+        runtime::prefetch(self.out.bytes());
+    }
+
     /// Memory that a large statement left is given back.
     pub(crate) fn trim(&mut self) {
         if self.eval.arena.allocated_bytes() > 16 * 1024 {

@@ -20,8 +20,6 @@ use types::{SqlError, codes};
 #[derive(Default)]
 pub(crate) struct TransactionState {
     open: Option<Box<dyn Transaction>>,
-    /// One that has ended and serves again.
-    spare: Option<Box<dyn Transaction>>,
     explicit: bool,
     read_only: bool,
     savepoints: Vec<NamedSavepoint>,
@@ -79,9 +77,9 @@ impl Session {
         self.transaction.open = Some(self.begin_engine(options));
     }
 
-    /// An engine transaction, the spare one if there is one.
+    /// An engine transaction, a spare one if there is one.
     pub(crate) fn begin_engine(&mut self, options: TransactionOptions) -> Box<dyn Transaction> {
-        match self.transaction.spare.take() {
+        match self.server.spare_transactions.take() {
             Some(mut spare) => {
                 spare.set_options(options);
                 spare
@@ -96,7 +94,7 @@ impl Session {
         mut open: Box<dyn Transaction>,
     ) -> Result<(), engine_api::EngineError> {
         if open.end_unchanged()? {
-            self.transaction.spare = Some(open);
+            self.server.spare_transactions.put(open);
             return Ok(());
         }
         // What was read is durable when the commit is: waiting before it would keep the locks

@@ -60,6 +60,18 @@ impl InputBuffer {
         self.end = (self.end + count).min(self.bytes.len());
     }
 
+    /// Receives from somebody who exchanges whole buffers: `exchange` swaps one with the bytes that
+    /// have come, or leaves it alone and returns false. False if nothing was received: then into
+    /// [`InputBuffer::room`].
+    pub fn receive_whole(&mut self, exchange: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        if !self.is_empty() || !exchange(&mut self.bytes) {
+            return false;
+        }
+        self.start = 0;
+        self.end = self.bytes.len();
+        true
+    }
+
     /// Nothing is buffered.
     pub fn is_empty(&self) -> bool {
         self.start == self.end

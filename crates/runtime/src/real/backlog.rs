@@ -94,16 +94,29 @@ impl<T: Queued> Backlog<T> {
     }
 
     /// The owner takes the task whose turn it is: the urgent one that has waited longest, or a
-    /// new one that came before `kick_up_ticks`, or the oldest new one.
+    /// new one that came before `kick_up_ticks`, or the oldest new one. Shows the visitor those
+    /// that are likely to be taken next, with their distance, up to `ahead` of them.
     #[inline]
-    pub(crate) fn pop(&self, kick_up_ticks: u64) -> Option<T> {
+    pub(crate) fn pop_and_look_ahead(
+        &self,
+        kick_up_ticks: u64,
+        ahead: usize,
+        mut visitor: impl FnMut(usize, &T),
+    ) -> Option<T> {
         if self.len() == 0 {
             return None;
         }
         let mut state = lock(&self.state);
         let task = state.pop(kick_up_ticks);
         self.note_lengths(&state);
+        let next = state.urgent.iter().chain(&state.new).take(ahead);
+        next.enumerate().for_each(|(distance, task)| visitor(distance, task));
         task
+    }
+
+    #[cfg(test)]
+    fn pop(&self, kick_up_ticks: u64) -> Option<T> {
+        self.pop_and_look_ahead(kick_up_ticks, 0, |_, _| {})
     }
 
     /// Somebody else takes the half whose turn comes first, rounded up. `leave` takes the task's
@@ -130,11 +143,11 @@ impl<T: Queued> Backlog<T> {
     }
 }
 
-/// Tasks of tests: number, place, and when they came; even numbers above 1000 are urgent.
+/// Tasks of tests: number, place, and when they came; even numbers from 1000 on are urgent.
 #[cfg(test)]
 impl Queued for (u32, Option<u32>) {
     fn is_urgent(&self) -> bool {
-        self.0 > 1000 && self.0 % 2 == 0
+        self.0 >= 1000 && self.0 % 2 == 0
     }
 
     fn since_ticks(&self) -> u64 {
@@ -149,10 +162,16 @@ mod tests {
     #[test]
     fn open_transactions_first_unless_somebody_has_waited_too_long() {
         let backlog = Backlog::new();
-        for number in [1, 3, 1002, 1004, 5, 1006] {
+        for number in [1, 3, 1000, 1002, 1004, 5, 1006] {
             backlog.push((number, None));
         }
         assert!(backlog.has_urgent());
+        let mut ahead = Vec::new();
+        let first = backlog.pop_and_look_ahead(0, 4, |distance, task| {
+            ahead.push((distance, task.0));
+        });
+        assert_eq!(first, Some((1000, None)));
+        assert_eq!(ahead, [(0, 1002), (1, 1004), (2, 1006), (3, 1)]);
         let mut seen = Vec::new();
         backlog.visit(|position, task| seen.push((position, task.0)));
         assert_eq!(seen, [(0, 1002), (1, 1004), (2, 1006), (3, 1), (4, 3), (5, 5)]);

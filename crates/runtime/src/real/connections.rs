@@ -6,7 +6,8 @@ use super::group::RealTwin;
 use super::net::{RealStream, real_here};
 use super::outbox::Unsent;
 use crate::clock::{Instant, ticks};
-use crate::net::{Connection, Next, Stream};
+use crate::net::{Connection, Next, PREFETCH_STEPS, Stream};
+use crate::prefetch;
 use crate::timer::TimerId;
 use crate::worker::{TimerTarget, Twin, Worker};
 use base::metrics::Counter;
@@ -18,6 +19,10 @@ use std::time::Duration;
 static CONNECTIONS_MOVED: Counter =
     Counter::new("runtime_connections_moved", "connections moved to a worker with less to do");
 
+/// Connections before whose runs a connection is prepared: the task, the connection's object, and
+/// what that knows of.
+const PREFETCH_DISTANCE: usize = 2 + PREFETCH_STEPS;
+
 /// A served connection: its state object and its socket.
 pub(crate) struct Task {
     connection: Box<dyn Connection>,
@@ -26,11 +31,14 @@ pub(crate) struct Task {
     place: Option<u32>,
     /// When it came into a backlog last.
     since_ticks: u64,
+    /// What it said at the end of its last run: asking again would touch memory that nobody
+    /// needs yet.
+    is_urgent: bool,
 }
 
 impl Queued for Box<Task> {
     fn is_urgent(&self) -> bool {
-        self.connection.is_urgent()
+        self.is_urgent
     }
 
     fn since_ticks(&self) -> u64 {
@@ -45,7 +53,21 @@ impl Task {
     }
 
     pub(super) fn new(connection: Box<dyn Connection>, stream: Stream) -> Box<Self> {
-        Box::new(Self { connection, stream, place: None, since_ticks: 0 })
+        Box::new(Self { connection, stream, place: None, since_ticks: 0, is_urgent: false })
+    }
+
+    /// It is to be run when so many others have been: what its run needs is asked for in steps,
+    /// each of which reads what the one before has asked for.
+    fn prefetch(&self, distance: usize, connections: &Connections) {
+        match PREFETCH_DISTANCE - 1 - distance {
+            0 => prefetch(self),
+            1 => {
+                self.stream.prefetch();
+                prefetch(&*self.connection);
+                connections.prefetch_place(self.place);
+            }
+            step => self.connection.prefetch(step - 2),
+        }
     }
 
     fn fd(&self) -> RawFd {
@@ -96,6 +118,7 @@ impl Connections {
                     crate::yield_now();
                 }
                 Ok(Next::WaitReadable { timeout }) => {
+                    task.is_urgent = task.connection.is_urgent();
                     return real.connections.wait(worker, task, timeout);
                 }
                 Ok(Next::Close) | Err(_) => {
@@ -170,6 +193,27 @@ impl Connections {
         if let Some(mut task) = task {
             task.since_ticks = worker.turn_ticks();
             self.enqueue(worker, real, task);
+        }
+    }
+
+    /// Asks for the memory of a place.
+    fn prefetch_place(&self, number: Option<u32>) {
+        let places = self.places.borrow();
+        if let Some(place) = number.and_then(|number| places.get(number as usize)) {
+            prefetch(place);
+        }
+    }
+
+    /// The receive of this place has ended and is to be delivered soon, see [`Self::received`]:
+    /// asks for what that needs, in steps.
+    pub(crate) fn prefetch_received(&self, number: u32, step: usize) {
+        let places = self.places.borrow();
+        let Some(place) = places.get(number as usize) else { return };
+        match (step, &place.task) {
+            (0, _) => prefetch(place),
+            (1, Some(task)) => prefetch(&**task),
+            (2, Some(task)) => task.stream.prefetch_room(),
+            _ => {}
         }
     }
 
@@ -257,7 +301,10 @@ impl Connections {
         if backlog.len() == 0 || !worker.admission.is_open(settings, backlog.has_urgent(), now) {
             return None;
         }
-        let task = backlog.pop(now.saturating_sub(settings.kick_up_ticks()))?;
+        let kick_up = now.saturating_sub(settings.kick_up_ticks());
+        let task = backlog.pop_and_look_ahead(kick_up, PREFETCH_DISTANCE, |distance, next| {
+            next.prefetch(distance, &real.connections);
+        })?;
         Some(worker.prepare_statement("connection", move || Self::run(task)))
     }
 
@@ -307,7 +354,7 @@ impl Place {
 
     /// The wait begins now.
     fn set_deadline(&mut self, worker: &Worker, number: u32) {
-        self.deadline = self.timeout.map(|timeout| worker.now() + timeout);
+        self.deadline = self.timeout.map(|timeout| worker.turn_time() + timeout);
         let Some(deadline) = self.deadline else { return };
         let mut timers = worker.timers.borrow_mut();
         let is_earlier = self.timer_deadline(&timers) > Some(deadline.as_nanos());

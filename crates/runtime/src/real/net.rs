@@ -50,6 +50,11 @@ impl RealStream {
         Self { fd: Arc::new(fd) }
     }
 
+    /// Asks for the memory of the descriptor's number.
+    pub(crate) fn prefetch(&self) {
+        crate::prefetch(&*self.fd);
+    }
+
     pub(super) fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
