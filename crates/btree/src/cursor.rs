@@ -157,9 +157,11 @@ impl Cursor {
         let found = self.descend()?;
         let leaf = self.tree.store.shared_page(found.page.pid())?;
         found.page.validate()?;
-        self.prefetch(&found);
         let bytes: &[u8] = &leaf;
         let (range, stops) = self.slots(bytes);
+        if !stops {
+            self.prefetch(&found);
+        }
         let total = range.len();
         let wanted = total.min(max_entries);
         let slots = (0..wanted).map(|step| match self.direction {

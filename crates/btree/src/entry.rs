@@ -58,6 +58,9 @@ fn range((start, end): (usize, usize)) -> Range<usize> {
     start..end
 }
 
+/// Bytes of a key whose prefix and suffix are a word each at most.
+const SHORT_KEY_BYTES: usize = 16;
+
 /// Entries copied out of a leaf, in the order of the cursor. Reuse one batch for a whole scan.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
@@ -189,10 +192,11 @@ impl Batch {
         slots: impl ExactSizeIterator<Item = usize>,
         max_bytes: usize,
     ) {
+        self.bytes.reserve(page.len() + SHORT_KEY_BYTES * (slots.len() + 1));
         self.bytes.extend_from_slice(page);
         self.places.reserve(slots.len());
         let prefix = node::prefix(page);
-        let mut short_prefix = [0; 8];
+        let mut short_prefix = [0; SHORT_KEY_BYTES / 2];
         let is_short = prefix.len() <= short_prefix.len();
         if is_short {
             short_prefix[..prefix.len()].copy_from_slice(prefix);
@@ -201,7 +205,7 @@ impl Batch {
         let mut value_bytes = 0;
         for index in slots {
             let slot = node::slot(page, index);
-            let header = node::leaf_header(page, slot);
+            let header = node::leaf_header_of(page, slot);
             // What lies outside of the page is nothing, as `page_read::slice` has it.
             let place = |offset: usize, length: usize| {
                 if offset + length <= page.len() { (offset, offset + length) } else { (0, 0) }
@@ -211,8 +215,8 @@ impl Batch {
                 suffix
             } else {
                 let start = self.bytes.len();
-                let near = page.get(slot.offset..).and_then(|rest| rest.first_chunk::<8>());
-                match near.filter(|_| is_short && suffix.1 - suffix.0 <= 8) {
+                let near = page.get(slot.offset..).and_then(|rest| rest.first_chunk());
+                match near.filter(|_| is_short && suffix.1 - suffix.0 <= SHORT_KEY_BYTES / 2) {
                     // Two words are put together without a call; what is too much is cut off.
                     Some(near) => {
                         let suffix_word = u128::from(u64::from_le_bytes(*near));

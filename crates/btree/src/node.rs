@@ -227,6 +227,22 @@ pub fn leaf_header<P: PageRead + ?Sized>(page: &P, slot: Slot) -> LeafHeader {
     }
 }
 
+/// The same of a page held under a latch: one look at its bounds.
+#[inline]
+pub fn leaf_header_of(page: &[u8], slot: Slot) -> LeafHeader {
+    let offset = slot.offset + slot.suffix_len;
+    let header = page.get(offset..).and_then(|rest| rest.first_chunk::<LEAF_HEADER_BYTES>());
+    let Some([flags, a, b, c, d, e, f, g, h, low, high]) = header else {
+        return leaf_header(page, slot);
+    };
+    LeafHeader {
+        flags: *flags,
+        word: u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        payload_offset: offset + LEAF_HEADER_BYTES,
+        payload_len: usize::from(u16::from_le_bytes([*low, *high])),
+    }
+}
+
 /// Bytes that the entry of `slot` takes in the heap.
 #[inline]
 pub fn entry_bytes(page: &[u8], slot: Slot) -> usize {

@@ -29,6 +29,9 @@ impl RowBuffer {
 }
 
 impl RowRef<'_> {
+    /// No bytes: no row of a table is like that.
+    pub const EMPTY: RowRef<'static> = RowRef { key: &[], payload: &[] };
+
     /// A copy.
     pub fn to_buffer(self) -> RowBuffer {
         RowBuffer { key: self.key.to_vec(), payload: self.payload.to_vec() }
@@ -65,6 +68,11 @@ impl RowBatch {
     #[inline]
     pub fn byte_len(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Bytes of memory held.
+    pub fn capacity_bytes(&self) -> usize {
+        self.bytes.capacity() + self.rows.capacity() * size_of::<Place>()
     }
 
     /// Row number `index`, if there are so many.

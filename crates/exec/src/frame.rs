@@ -1,6 +1,7 @@
 //! The row frame: what the expressions of a block read by position.
 
 use crate::query::rows::PackedRows;
+use crate::spare;
 use engine_api::{RowBatch, RowBuffer, RowRef};
 use expr::Columns;
 use std::sync::Arc;
@@ -121,7 +122,7 @@ impl<'p> Frame<'p> {
     /// [`Frame::stand_at`] says which.
     pub fn batch(&mut self, slot: usize, layout: BatchLayout<'p>) -> &mut RowBatch {
         if !matches!(&self.slots[slot], Slot::Batch { layout: own, .. } if own.is(layout)) {
-            self.slots[slot] = Slot::Batch { layout, rows: RowBatch::default(), at: 0 };
+            self.slots[slot] = Slot::Batch { layout, rows: spare::take_batch(), at: 0 };
         }
         match &mut self.slots[slot] {
             Slot::Batch { rows, .. } => rows,
@@ -175,6 +176,16 @@ impl<'p> Frame<'p> {
     /// Copies the columns of a table.
     pub fn copy_table(&self, first: usize, columns: usize) -> Vec<Value> {
         (first..first + columns).map(|position| self.column(position).to_owned()).collect()
+    }
+}
+
+impl Drop for Frame<'_> {
+    fn drop(&mut self) {
+        for slot in &mut self.slots {
+            if let Slot::Batch { rows, .. } = slot {
+                spare::give_batch(std::mem::take(rows));
+            }
+        }
     }
 }
 

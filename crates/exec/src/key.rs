@@ -296,6 +296,9 @@ impl KeySource<'_> {
 
     /// The ranges as disjoint intervals in key order.
     pub fn key_ranges(&self, ranges: &[RangePlan]) -> Result<Vec<KeyRange>, ExecError> {
+        if let [range] = ranges {
+            return Ok(self.interval(range)?.map(to_key_range).into_iter().collect());
+        }
         let mut intervals = Vec::with_capacity(ranges.len());
         for range in ranges {
             intervals.extend(self.interval(range)?);

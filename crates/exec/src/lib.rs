@@ -24,6 +24,7 @@ mod frame;
 mod key;
 mod order;
 mod query;
+mod spare;
 mod store;
 
 pub use context::{Exec, RowSink, StoredRows, phase};

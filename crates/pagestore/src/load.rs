@@ -101,8 +101,10 @@ impl PageStore {
         for &pid in pids {
             let Some(entry) = self.shared().array.get(pid) else { continue };
             let place = entry.place();
-            let few = self.shared().loads.under_way.lock().len() < PREFETCHES_MAX;
-            if !place.is_resident() && place != Place::NONE && few {
+            if place.is_resident() || place == Place::NONE {
+                continue;
+            }
+            if self.shared().loads.under_way.lock().len() < PREFETCHES_MAX {
                 let store = self.clone();
                 // A page that cannot be read is reported to whoever asks for it.
                 drop(runtime::spawn("prefetch", move || drop(store.load(pid))));

@@ -1,7 +1,7 @@
 //! Answers on their way to the client: rows straight into the output buffer.
 
 use catalog::engine_error;
-use engine_api::ReadGate;
+use engine_api::{ReadGate, RowRef};
 use exec::{RowSink, StoredRows};
 use plan::physical::{Plan, ResultColumn};
 use std::io;
@@ -166,6 +166,11 @@ impl<'a> AnswerSink<'a> {
     fn end_row(&mut self) -> Result<(), SqlError> {
         self.out.end();
         self.rows += 1;
+        self.send_if_full()
+    }
+
+    #[inline]
+    fn send_if_full(&mut self) -> Result<(), SqlError> {
         if self.out.len() < SEND_BYTES { Ok(()) } else { self.send() }
     }
 
@@ -212,17 +217,30 @@ impl RowSink for AnswerSink<'_> {
         let format = self.format.of_rows();
         match rows {
             StoredRows::Row(row) => {
-                let out = self.out.begin();
                 let row = StoredRow { key: row.key, payload: row.payload };
-                encoder.put_row(out, row, columns, format, &mut self.scratch);
-                self.end_row()
+                let row = std::iter::once(row);
+                encoder.put_rows(self.out, row, columns, format, SEND_BYTES, &mut self.scratch);
+                self.rows += 1;
+                self.send_if_full()
             }
-            StoredRows::Rows(rows, selected) => {
-                for row in selected.iter().filter_map(|&number| rows.row(number as usize)) {
-                    let out = self.out.begin();
-                    let row = StoredRow { key: row.key, payload: row.payload };
-                    encoder.put_row(out, row, columns, format, &mut self.scratch);
-                    self.end_row()?;
+            StoredRows::Rows(rows, mut selected) => {
+                while !selected.is_empty() {
+                    let row = |&number: &u32| {
+                        let row = rows.row(number as usize).unwrap_or(RowRef::EMPTY);
+                        StoredRow { key: row.key, payload: row.payload }
+                    };
+                    let given = selected.iter().map(row);
+                    let put = encoder.put_rows(
+                        self.out,
+                        given,
+                        columns,
+                        format,
+                        SEND_BYTES,
+                        &mut self.scratch,
+                    );
+                    self.rows += put as u64;
+                    selected = &selected[put..];
+                    self.send_if_full()?;
                 }
                 Ok(())
             }

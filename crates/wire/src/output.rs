@@ -161,7 +161,6 @@ impl OutputBuffer {
 }
 
 /// Appends an integer in the protocol's variable length.
-#[inline]
 pub fn put_length(out: &mut Vec<u8>, value: u64) {
     match value {
         0..=250 => out.push(value as u8),
@@ -181,9 +180,13 @@ pub fn put_length(out: &mut Vec<u8>, value: u64) {
 }
 
 /// Appends bytes with their length before them.
-#[inline]
+#[inline(always)]
 pub fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
-    put_length(out, bytes.len() as u64);
+    if bytes.len() <= 250 {
+        out.push(bytes.len() as u8);
+    } else {
+        put_length(out, bytes.len() as u64);
+    }
     out.extend_from_slice(bytes);
 }
 

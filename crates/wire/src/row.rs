@@ -7,10 +7,10 @@
 //!    one.
 
 use crate::binary::{BinaryRow, type_code};
-use crate::output::put_bytes;
+use crate::output::{OutputBuffer, put_bytes};
 use crate::text;
 use std::sync::Arc;
-use types::row::{FixedCodec, IndexLayout, Place, RowLayout, RowView};
+use types::row::{FixedCodec, IndexLayout, Place, RowLayout, RowView, Varying, is_null};
 use types::{Charset, ColumnType, TimeZone, ValueRef};
 
 /// How values are written.
@@ -48,7 +48,7 @@ enum Step {
     /// Read as a value, written as one.
     Value,
     /// Bytes of varying width, with their length before them.
-    Varying { index: u16, null_bit: u16 },
+    Varying { varying: Varying, null_bit: u16 },
     /// Bytes of fixed width in the payload, with their length before them.
     Fixed { offset: u32, width: u8, null_bit: u16 },
     /// The bytes of the payload as they are.
@@ -160,11 +160,11 @@ impl ColumnFormat {
     }
 
     /// What the text protocol makes of a column at a place.
-    fn text_step(&self, place: Place) -> Step {
+    fn text_step(&self, place: Place, layout: &RowLayout) -> Step {
         let plain = !self.column_type.zerofill;
         match place {
             Place::Varying { index, null_bit } if self.convert.is_none() => {
-                Step::Varying { index, null_bit }
+                Step::Varying { varying: layout.varying(index), null_bit }
             }
             Place::Fixed { offset, codec: FixedCodec::Bytes(width), null_bit }
                 if self.convert.is_none() =>
@@ -184,11 +184,11 @@ impl ColumnFormat {
     }
 
     /// What the binary protocol makes of it.
-    fn binary_step(&self, place: Place) -> Step {
+    fn binary_step(&self, place: Place, layout: &RowLayout) -> Step {
         let sent = sent_width(self.type_code);
         match place {
             Place::Varying { .. } | Place::Fixed { codec: FixedCodec::Bytes(_), .. } => {
-                if self.is_sent_as_text() { self.text_step(place) } else { Step::Value }
+                if self.is_sent_as_text() { self.text_step(place, layout) } else { Step::Value }
             }
             Place::Fixed { offset, codec, null_bit } => {
                 let copied = match codec {
@@ -273,7 +273,6 @@ fn key_number(bytes: &[u8], signed: bool) -> i64 {
 }
 
 /// Appends the digits of a number with their length before them.
-#[inline]
 fn put_digits(out: &mut Vec<u8>, value: i64, signed: bool) {
     let negative = signed && value < 0;
     let mut rest = if negative { value.unsigned_abs() } else { value as u64 };
@@ -300,8 +299,8 @@ impl StoredEncoder {
     /// For a result whose columns are these columns of a table.
     pub fn new(layout: &Arc<RowLayout>, columns: &[usize], formats: &[ColumnFormat]) -> Self {
         let column = |(&column, format): (&usize, &ColumnFormat)| {
-            let step = |of: fn(&ColumnFormat, Place) -> Step| {
-                layout.place(column).map_or(Step::Value, |place| of(format, place))
+            let step = |of: fn(&ColumnFormat, Place, &RowLayout) -> Step| {
+                layout.place(column).map_or(Step::Value, |place| of(format, place, layout))
             };
             StoredColumn {
                 column,
@@ -312,9 +311,40 @@ impl StoredEncoder {
         Self { layout: layout.clone(), columns: columns.iter().zip(formats).map(column).collect() }
     }
 
-    /// Appends a row of the table. `formats` are those that the encoder was made with.
+    /// Appends packets with rows of the table, until `full_bytes` wait in the buffer; returns how
+    /// many rows that were. `formats` are those that the encoder was made with.
     #[inline]
-    pub fn put_row(
+    pub fn put_rows<'r>(
+        &self,
+        out: &mut OutputBuffer,
+        rows: impl Iterator<Item = StoredRow<'r>>,
+        formats: &[ColumnFormat],
+        format: RowFormat,
+        full_bytes: usize,
+        scratch: &mut Vec<u8>,
+    ) -> usize {
+        let mut put: usize = 0;
+        for row in rows {
+            let payload = out.begin();
+            match format.protocol {
+                Protocol::Text => self.put_text_row(payload, row, formats, format, scratch),
+                Protocol::Binary => self.put_binary_row(payload, row, formats, format, scratch),
+            }
+            out.end();
+            put += 1;
+            if out.len() >= full_bytes {
+                break;
+            }
+        }
+        put
+    }
+
+    fn value<'a>(&'a self, row: StoredRow<'a>, column: usize) -> ValueRef<'a> {
+        RowView::new(&self.layout, row.key, row.payload).get(column)
+    }
+
+    #[inline(always)]
+    fn put_text_row(
         &self,
         out: &mut Vec<u8>,
         row: StoredRow<'_>,
@@ -322,30 +352,33 @@ impl StoredEncoder {
         format: RowFormat,
         scratch: &mut Vec<u8>,
     ) {
-        let zone = format.time_zone;
-        let view = RowView::new(&self.layout, row.key, row.payload);
-        match format.protocol {
-            Protocol::Text => {
-                for (column, format) in self.columns.iter().zip(formats) {
-                    if column.text == Step::Value {
-                        let value = format.with_scale(view.get(column.column));
-                        format.put_text(out, value, zone, scratch);
-                    } else if !column.text.put(out, &view, row) {
-                        out.push(text::NULL);
-                    }
-                }
+        for (column, own) in self.columns.iter().zip(formats) {
+            if column.text == Step::Value {
+                let value = own.with_scale(self.value(row, column.column));
+                own.put_text(out, value, format.time_zone, scratch);
+            } else if !column.text.put(out, row) {
+                out.push(text::NULL);
             }
-            Protocol::Binary => {
-                let mut binary = BinaryRow::begin(out, self.columns.len());
-                for (column, format) in self.columns.iter().zip(formats) {
-                    if column.binary == Step::Value {
-                        let value = format.with_scale(view.get(column.column));
-                        format.put_binary(&mut binary, out, value, zone, scratch);
-                    } else {
-                        let is_null = !column.binary.put(out, &view, row);
-                        binary.note(out, is_null);
-                    }
-                }
+        }
+    }
+
+    #[inline(always)]
+    fn put_binary_row(
+        &self,
+        out: &mut Vec<u8>,
+        row: StoredRow<'_>,
+        formats: &[ColumnFormat],
+        format: RowFormat,
+        scratch: &mut Vec<u8>,
+    ) {
+        let mut binary = BinaryRow::begin(out, self.columns.len());
+        for (column, own) in self.columns.iter().zip(formats) {
+            if column.binary == Step::Value {
+                let value = own.with_scale(self.value(row, column.column));
+                own.put_binary(&mut binary, out, value, format.time_zone, scratch);
+            } else {
+                let is_null = !column.binary.put(out, row);
+                binary.note(out, is_null);
             }
         }
     }
@@ -380,27 +413,27 @@ impl StoredEncoder {
 
 impl Step {
     /// Appends what becomes of the column; false, and nothing is appended, if it is NULL.
-    #[inline]
-    fn put(self, out: &mut Vec<u8>, view: &RowView<'_>, row: StoredRow<'_>) -> bool {
+    #[inline(always)]
+    fn put(self, out: &mut Vec<u8>, row: StoredRow<'_>) -> bool {
         let at = |offset: u32, width: u8| offset as usize..offset as usize + usize::from(width);
         match self {
-            Step::Varying { index, null_bit } => {
-                if view.is_null(null_bit) {
+            Step::Varying { varying, null_bit } => {
+                if is_null(row.payload, null_bit) {
                     return false;
                 }
-                put_bytes(out, view.varying(usize::from(index)));
+                put_bytes(out, varying.read(row.payload));
             }
             Step::Fixed { offset, width, null_bit } => match row.payload.get(at(offset, width)) {
-                Some(bytes) if !view.is_null(null_bit) => put_bytes(out, bytes),
+                Some(bytes) if !is_null(row.payload, null_bit) => put_bytes(out, bytes),
                 _ => return false,
             },
             Step::Copied { offset, width, null_bit } => match row.payload.get(at(offset, width)) {
-                Some(bytes) if !view.is_null(null_bit) => put_copied(out, bytes),
+                Some(bytes) if !is_null(row.payload, null_bit) => put_copied(out, bytes),
                 _ => return false,
             },
             Step::Digits { offset, width, signed, null_bit } => {
                 match row.payload.get(at(offset, width)) {
-                    Some(bytes) if !view.is_null(null_bit) => {
+                    Some(bytes) if !is_null(row.payload, null_bit) => {
                         put_digits(out, number(bytes, signed), signed);
                     }
                     _ => return false,

@@ -8,11 +8,14 @@ use super::block::BlockRun;
 use super::{Flow, Limit};
 use crate::ExecError;
 use crate::context::{Exec, RowSink, StoredRows};
+use crate::error::in_table;
 use crate::frame::BatchLayout;
+use crate::key::KeySource;
+use crate::spare::{self, PointBuffers};
 use catalog::TableEntry;
 use engine_api::{RowBatch, RowRef};
-use expr::{Expr, ExprKind};
-use plan::physical::{Access, Plan, QueryPlan, SelectPlan, TableSource};
+use expr::{Expr, ExprKind, NoColumns};
+use plan::physical::{Access, EntryHandle, Plan, QueryPlan, SelectPlan, TableSource};
 use types::row::IndexLayout;
 
 /// The table and its columns that are a plan's result, if nothing has to be computed for it.
@@ -103,6 +106,57 @@ enum DirectRow<'a> {
     Key(&'a IndexLayout, &'a RowBatch, u32),
 }
 
+/// Reads the one row that a whole key finds and that nothing else is asked of, without a frame;
+/// none if the block is not like that. Tells whether there is a row.
+fn point(
+    exec: &mut Exec<'_>,
+    plan: &SelectPlan,
+    sink: &mut dyn RowSink,
+) -> Result<Option<bool>, ExecError> {
+    let [step] = plan.tables.as_slice() else { return Ok(None) };
+    let (TableSource::Base(entry), Access::Point { key: values }) = (&step.source, &step.access)
+    else {
+        return Ok(None);
+    };
+    let plain =
+        step.tested.is_none() && plan.constant_filter.is_none() && plan.constant_applies.is_empty();
+    if !plain {
+        return Ok(None);
+    }
+    exec.tick()?;
+    let mut buffers = spare::take_point();
+    let found = point_row(exec, plan, entry, values, &mut buffers);
+    if let Ok(Some(true)) = found {
+        sink.stored(StoredRows::Row(buffers.row.as_row()))?;
+    }
+    spare::give_point(buffers);
+    found
+}
+
+/// Looks the row up; none if that cannot be done by a key.
+fn point_row(
+    exec: &mut Exec<'_>,
+    plan: &SelectPlan,
+    entry: &EntryHandle,
+    values: &[Expr],
+    buffers: &mut PointBuffers,
+) -> Result<Option<bool>, ExecError> {
+    let layout = &entry.0.layouts().row;
+    let source = KeySource {
+        eval: exec.eval,
+        row: &NoColumns,
+        parts: layout.clustered_key(),
+        columns: layout.columns(),
+    };
+    let PointBuffers { key, row } = buffers;
+    match source.point(values, key)? {
+        Some(true) => {}
+        other => return Ok(other),
+    }
+    let found = entry.0.handle()?.get(exec.transaction, key, plan.lock, plan.lock_wait, row);
+    found.map(Some).map_err(|error| in_table(error, &entry.0.definition().name))
+}
+
 /// Runs a block that [`stored_columns`] knows; returns the number of rows sent and of all found.
 pub fn run(
     exec: &mut Exec<'_>,
@@ -113,6 +167,12 @@ pub fn run(
     let counts_hidden = plan.calculate_found_rows;
     if limit.count == 0 && !counts_hidden {
         return Ok((0, 0));
+    }
+    if limit.offset == 0
+        && limit.count > 0
+        && let Some(found) = point(exec, plan, sink)?
+    {
+        return Ok((found.into(), found.into()));
     }
     let mut run = BlockRun::new(plan, &[]);
     run.direct = Some(Direct { sink, limit, counts_hidden, passed: 0 });

@@ -12,6 +12,7 @@ use super::block::BlockRun;
 use super::heads::HeadRule;
 use crate::context::Exec;
 use crate::frame::{BatchLayout, Frame};
+use crate::spare;
 use engine_api::{LockMode, RowBatch};
 use expr::vector::{Batch, Condition, Kernel, Shape, Truth};
 use expr::{Expr, ExprKind};
@@ -124,6 +125,14 @@ pub struct Selection {
     pub tested: bool,
 }
 
+impl Drop for Selection {
+    fn drop(&mut self) {
+        if self.rows.capacity() > 0 {
+            spare::give_numbers(std::mem::take(&mut self.rows));
+        }
+    }
+}
+
 /// The conjuncts of a condition.
 fn conjuncts(condition: &Option<Expr>) -> &[Expr] {
     match condition {
@@ -148,6 +157,9 @@ impl Filter {
         let plan = run.plan;
         let slot = run.steps[depth].slot;
         let count = run.frame.rows(slot).map_or(0, |(_, rows)| rows.len());
+        if out.rows.capacity() == 0 {
+            out.rows = spare::take_numbers();
+        }
         out.rows.clear();
         out.rows.extend(0..count as u32);
         let step = &run.steps[depth];

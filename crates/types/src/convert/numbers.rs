@@ -198,7 +198,7 @@ fn fit_double(exact: f64, target: &ColumnType) -> (f64, bool) {
     let mut value = exact;
     if target.scale < SCALE_NOT_FIXED {
         let unit = 10f64.powi(i32::from(target.scale));
-        let digits = i32::from(target.precision) - i32::from(target.scale);
+        let digits = target.length as i32 - i32::from(target.scale);
         limit = limit.min(10f64.powi(digits) - 1.0 / unit);
         let whole = value.floor();
         value = whole + ((value - whole) * unit).round_ties_even() / unit;

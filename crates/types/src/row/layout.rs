@@ -15,7 +15,7 @@ pub struct LayoutColumn {
     pub nullable: bool,
 }
 
-/// Where a column is. A `null_bit` is for [`RowView::is_null`].
+/// Where a column is. A `null_bit` is for [`is_null`].
 #[derive(Clone, Copy, Debug)]
 pub enum Place {
     /// At a fixed offset of the clustered key; never NULL.
@@ -38,11 +38,65 @@ pub enum Place {
     },
     /// In the payload, number `index` of those of varying width.
     Varying {
-        /// For [`RowView::varying`].
+        /// For [`RowLayout::varying`].
         index: u16,
         /// Which bit says that it is NULL.
         null_bit: u16,
     },
+}
+
+/// Reads one column of varying width from payloads: offsets that the layout fixes are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Varying {
+    /// Where the ends begin.
+    ends: u32,
+    index: u16,
+    /// Columns of varying width.
+    count: u16,
+}
+
+impl Varying {
+    /// The bytes of the column in a payload in which it is not NULL.
+    #[inline]
+    pub fn read(self, payload: &[u8]) -> &[u8] {
+        payload.get(self.range(payload)).unwrap_or(&[])
+    }
+
+    /// Where they are.
+    #[inline]
+    fn range(self, payload: &[u8]) -> std::ops::Range<usize> {
+        if payload.first().is_some_and(|byte| byte & WIDE_ENDS != 0) {
+            return self.range_of_ends::<4>(payload);
+        }
+        // Both ends with one look, as nearly all columns have them.
+        let ends = self.ends as usize;
+        if let Some(before) = usize::from(self.index).checked_sub(1)
+            && let Some([a, b, c, d]) = payload.get(ends + 2 * before..ends + 2 * before + 4)
+        {
+            let data = ends + 2 * usize::from(self.count);
+            let start = usize::from(u16::from_le_bytes([*a, *b]));
+            return data + start..data + usize::from(u16::from_le_bytes([*c, *d]));
+        }
+        self.range_of_ends::<2>(payload)
+    }
+
+    #[inline(always)]
+    fn range_of_ends<const WIDTH: usize>(self, payload: &[u8]) -> std::ops::Range<usize> {
+        let ends = self.ends as usize;
+        let data = ends + WIDTH * usize::from(self.count);
+        let end_at = |index: u16| read_end(payload, ends, usize::from(index), WIDTH);
+        let start = if self.index == 0 { 0 } else { end_at(self.index - 1) };
+        data + start..data + end_at(self.index)
+    }
+}
+
+/// Whether the column of this bit is NULL in a payload; true outside of the payload.
+#[inline]
+pub fn is_null(payload: &[u8], null_bit: u16) -> bool {
+    null_bit != NEVER
+        && payload
+            .get(1 + usize::from(null_bit >> 3))
+            .is_none_or(|byte| byte >> (null_bit & 7) & 1 != 0)
 }
 
 /// `null_bit` of a column that is never NULL.
@@ -123,6 +177,12 @@ impl RowLayout {
     /// Where a column is, if there is such a column.
     pub fn place(&self, column: usize) -> Option<Place> {
         self.places.get(column).copied()
+    }
+
+    /// The reader of a column of varying width; see [`Place::Varying`].
+    #[inline]
+    pub fn varying(&self, index: u16) -> Varying {
+        Varying { ends: self.ends_offset as u32, index, count: self.varying.len() as u16 }
     }
 
     /// The parts of the clustered key.
@@ -322,7 +382,7 @@ impl RowLayout {
 }
 
 /// End of varying column `index` relative to the varying data; 0 outside the payload.
-#[inline]
+#[inline(always)]
 fn read_end(payload: &[u8], ends_offset: usize, index: usize, width: usize) -> usize {
     let at = ends_offset + width * index;
     match payload.get(at..at + width) {
@@ -362,14 +422,9 @@ impl<'a> RowView<'a> {
         self.layout.places.is_empty()
     }
 
-    /// Whether the column of this bit is NULL.
     #[inline]
-    pub fn is_null(&self, null_bit: u16) -> bool {
-        null_bit != NEVER
-            && self
-                .payload
-                .get(1 + usize::from(null_bit >> 3))
-                .is_none_or(|byte| byte >> (null_bit & 7) & 1 != 0)
+    fn is_null(&self, null_bit: u16) -> bool {
+        is_null(self.payload, null_bit)
     }
 
     /// The value of a column, in constant time and without copying.
@@ -399,7 +454,7 @@ impl<'a> RowView<'a> {
                 if self.is_null(null_bit) {
                     return ValueRef::Null;
                 }
-                ValueRef::Bytes(self.varying(usize::from(index)))
+                ValueRef::Bytes(self.layout.varying(index).read(self.payload))
             }
         }
     }
@@ -407,33 +462,16 @@ impl<'a> RowView<'a> {
     /// Varying column number `index`, if it is not NULL.
     #[inline]
     pub(super) fn text(&self, index: usize, null_bit: u16) -> Option<&'a [u8]> {
-        if self.is_null(null_bit) { None } else { Some(self.varying(index)) }
-    }
-
-    /// The bytes of a column of varying width that is not NULL; see [`Place::Varying`].
-    #[inline]
-    pub fn varying(&self, index: usize) -> &'a [u8] {
-        self.payload.get(self.varying_range(index)).unwrap_or(&[])
+        if self.is_null(null_bit) {
+            None
+        } else {
+            Some(self.layout.varying(index as u16).read(self.payload))
+        }
     }
 
     /// Where a varying column lies in the payload.
     #[inline]
     fn varying_range(&self, index: usize) -> std::ops::Range<usize> {
-        let wide = self.payload.first().is_some_and(|byte| byte & WIDE_ENDS != 0);
-        let ends = self.layout.ends_offset;
-        // Both ends with one look, as nearly all columns have them.
-        if !wide
-            && let Some(before) = index.checked_sub(1)
-            && let Some([a, b, c, d]) = self.payload.get(ends + 2 * before..ends + 2 * before + 4)
-        {
-            let data = ends + 2 * self.layout.varying.len();
-            let start = usize::from(u16::from_le_bytes([*a, *b]));
-            return data + start..data + usize::from(u16::from_le_bytes([*c, *d]));
-        }
-        let width = if wide { 4 } else { 2 };
-        let data = ends + width * self.layout.varying.len();
-        let start = if index == 0 { 0 } else { read_end(self.payload, ends, index - 1, width) };
-        let end = read_end(self.payload, ends, index, width);
-        data + start..data + end
+        self.layout.varying(index as u16).range(self.payload)
     }
 }

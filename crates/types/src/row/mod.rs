@@ -21,7 +21,7 @@ mod vector;
 pub use codec::FixedCodec;
 pub use index::IndexLayout;
 pub use key::{KeyColumn, KeyPart};
-pub use layout::{LayoutColumn, Place, RowLayout, RowView};
+pub use layout::{LayoutColumn, Place, RowLayout, RowView, Varying, is_null};
 pub use vector::{Lane, Numbers, RowBytes};
 
 use thiserror::Error;

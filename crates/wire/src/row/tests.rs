@@ -153,11 +153,25 @@ impl Case {
             shown.map(|(&column, format)| format.with_scale(view.get(column))).collect();
         for protocol in [Protocol::Text, Protocol::Binary] {
             let format = RowFormat { protocol, time_zone: TimeZone::Fixed(3600) };
-            let (mut expected, mut written) = (b"before".to_vec(), b"before".to_vec());
-            format.put_row(&mut expected, &values, &self.formats, &mut Vec::new());
-            let row = StoredRow { key, payload };
-            self.encoder.put_row(&mut written, row, &self.formats, format, &mut Vec::new());
-            assert_eq!(written, expected, "{what}, {protocol:?}: {:?}", self.columns);
+            let (mut expected, mut written) = (OutputBuffer::new(), OutputBuffer::new());
+            let scratch = &mut Vec::new();
+            for _ in 0..2 {
+                format.put_row(expected.begin(), &values, &self.formats, scratch);
+                expected.end();
+            }
+            let rows = [StoredRow { key, payload }; 3];
+            let full_bytes = expected.len();
+            let put = self.encoder.put_rows(
+                &mut written,
+                rows.into_iter(),
+                &self.formats,
+                format,
+                full_bytes,
+                scratch,
+            );
+            assert_eq!(put, 2, "the buffer is full with two of three rows");
+            let columns = &self.columns;
+            assert_eq!(written.bytes(), expected.bytes(), "{what}, {protocol:?}: {columns:?}");
         }
     }
 }
