@@ -4,6 +4,26 @@ fn word(bytes: &[u8; 8]) -> u64 {
     u64::from_le_bytes(*bytes)
 }
 
+/// What two byte strings have in common at their ends; the ends do not overlap in either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Bytes at the start.
+    pub front: usize,
+    /// Bytes at the end.
+    pub back: usize,
+}
+
+impl Kept {
+    /// The longest common prefix, then the longest common suffix of the rest.
+    pub fn between(a: &[u8], b: &[u8]) -> Self {
+        let front = common_prefix(a, b);
+        let most = a.len().min(b.len()) - front;
+        // Without the prefix, so that equal strings are not gone through twice.
+        let back = if most == 0 { 0 } else { common_suffix(a, b).min(most) };
+        Self { front, back }
+    }
+}
+
 /// Length of the common prefix.
 pub fn common_prefix(a: &[u8], b: &[u8]) -> usize {
     let (words_a, rest_a) = a.as_chunks::<8>();
@@ -64,6 +84,8 @@ mod tests {
             let suffix = a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count();
             assert_eq!(common_prefix(&a, &b), prefix, "{a:?} {b:?}");
             assert_eq!(common_suffix(&a, &b), suffix, "{a:?} {b:?}");
+            let back = suffix.min(a.len().min(b.len()) - prefix);
+            assert_eq!(Kept::between(&a, &b), Kept { front: prefix, back }, "{a:?} {b:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::layout::*;
 use crate::node::{self, Slot};
 use crate::page_read::{PageRead, slice};
 use crate::scratch;
+use base::difference::Kept;
 use pagestore::header::HEADER_BYTES;
 
 /// Why an edit was refused.
@@ -311,11 +312,13 @@ pub struct Patch<'a> {
 impl<'a> Patch<'a> {
     /// The smallest single-range patch from `old` to `new`.
     pub fn between(old: &[u8], new: &'a [u8]) -> Patch<'a> {
-        let keep_front = node::common_prefix(old, new);
-        let most = old.len().min(new.len()) - keep_front;
-        let keep_back = base::difference::common_suffix(old, new).min(most);
-        let middle = &new[keep_front..new.len() - keep_back];
-        Patch { new_len: new.len(), keep_front, middle }
+        Patch::keeping(new, Kept::between(old, new))
+    }
+
+    /// The patch to `new` from what has this much in common with it.
+    pub fn keeping(new: &'a [u8], kept: Kept) -> Patch<'a> {
+        let middle = &new[kept.front..new.len() - kept.back];
+        Patch { new_len: new.len(), keep_front: kept.front, middle }
     }
 }
 

@@ -51,7 +51,7 @@ pub use cursor::{Cursor, Direction};
 pub use descent::LeafHint;
 pub use entry::{Batch, BatchEntry, DELETED, EntryBuffer, EntryRef};
 pub use error::TreeError;
-pub use modify::{Change, LogPart, Modified, Successor};
+pub use modify::{Change, LogPart, Modified};
 pub use page_read::PageRead;
 pub use redo::{RedoError, apply, format_class, is_format};
 pub use statistics::TreeStatistics;

@@ -18,6 +18,7 @@ use crate::redo::{self, op};
 use crate::tree::Tree;
 use crate::value::{StoredValue, WrittenValue};
 use base::TrxId;
+use base::difference::Kept;
 use pagestore::{ExclusivePage, MapChange};
 use wal::{LsnRange, Permit, RecordBuilder, RecordKind};
 
@@ -49,17 +50,6 @@ impl Modified {
             Modified::Logged(range) => Some(range),
         }
     }
-}
-
-/// What follows a key in its leaf; see [`Change::successor`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Successor {
-    /// The next key of the tree.
-    Key,
-    /// No key follows within the leaf: the next one is at or beyond this bound.
-    AtOrBeyond,
-    /// No key follows at all.
-    Infinity,
 }
 
 /// What the closure's call came to.
@@ -123,23 +113,6 @@ impl<'a> Change<'a> {
         Some(EntryRef { flags: header.flags & !OVERFLOW, word: header.word, payload })
     }
 
-    /// What follows the key (for gap locks): writes the next key, or the bound, to `out`.
-    pub fn successor(&self, out: &mut Vec<u8>) -> Successor {
-        out.clear();
-        let next = self.index + usize::from(self.header.is_some());
-        if next < node::count(&self.leaf[..]) {
-            node::append_key(&self.leaf, next, out);
-            return Successor::Key;
-        }
-        match node::upper_fence(&self.leaf) {
-            Some(fence) => {
-                out.extend_from_slice(fence);
-                Successor::AtOrBeyond
-            }
-            None => Successor::Infinity,
-        }
-    }
-
     /// Inserts an entry. The key must not exist.
     pub fn insert(&mut self, flags: u8, word: u64, payload: &[u8], log: LogPart<'_>) {
         base::invariant!(self.header.is_none(), "insert of a key that exists");
@@ -160,6 +133,18 @@ impl<'a> Change<'a> {
     /// Replaces flags, word and payload. The key must exist. Only the bytes of the payload that
     /// differ are logged.
     pub fn replace(&mut self, flags: u8, word: u64, payload: &[u8], log: LogPart<'_>) {
+        self.replace_keeping((flags, word), payload, None, log);
+    }
+
+    /// As [`Change::replace`]; `kept`, if given, is what `payload` has in common with the payload
+    /// that [`Change::entry`] shows.
+    pub fn replace_keeping(
+        &mut self,
+        (flags, word): (u8, u64),
+        payload: &[u8],
+        kept: Option<Kept>,
+        log: LogPart<'_>,
+    ) {
         let old = self.existing();
         let Some((flags, stored)) = self.stored_form(flags, payload) else { return };
         let slot = node::slot(&self.leaf[..], self.index);
@@ -171,9 +156,13 @@ impl<'a> Change<'a> {
         }
         let index = self.index;
         let shrunk = stored.len() < old.payload_len;
+        // Values in overflow pages are another thing than what the leaf stores.
+        let kept = kept.filter(|_| (old.flags | flags) & OVERFLOW == 0);
         self.log_and_apply(op::REPLACE_ENTRY, stored.len(), log, shrunk, |leaf, out| {
             let before = slice(leaf, old.payload_offset, old.payload_len);
-            redo::encode_replace(out, index, (flags, word), Patch::between(before, &stored));
+            let kept = kept.unwrap_or_else(|| Kept::between(before, &stored));
+            debug_assert_eq!(kept, Kept::between(before, &stored), "given by the caller");
+            redo::encode_replace(out, index, (flags, word), Patch::keeping(&stored, kept));
         });
     }
 

@@ -246,6 +246,9 @@ pub trait Transaction: Send {
     /// afterwards it is as [`Engine::begin`] makes one, with the former options. False, and
     /// nothing is ended, if there are changes to commit.
     fn end_unchanged(&mut self) -> Result<bool>;
+    /// As [`Transaction::commit`], keeping the value as [`Transaction::end_unchanged`] does. False
+    /// if the engine does not keep it: then, and after an error, it is only to be dropped.
+    fn commit_and_keep(&mut self) -> Result<bool>;
     /// Sets the options of a transaction that has done nothing yet.
     fn set_options(&mut self, options: TransactionOptions);
     /// Undoes everything.

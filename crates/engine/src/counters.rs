@@ -27,13 +27,25 @@ const TAG_COUNTER: u8 = 1;
 const TAG_NEXT_TREE: u8 = 2;
 const TAG_ALL: u8 = 3;
 
+/// Workers share the cells of a table's changes beyond so many.
+const CHANGE_CELLS: usize = 4;
+/// A cell tells of its changes each time there are so many.
+const CHANGES_TOLD: u64 = 16;
+
+/// Changes counted by some of the workers; a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct ChangeCell(AtomicU64);
+
 /// Counters of one table, shared by all its open handles.
 #[derive(Debug)]
 pub(crate) struct TableCounters {
     table: TableId,
     next: Mutex<u64>,
     row_id: AtomicU64,
+    /// What the cells have told: read by every statement, so rarely written.
     changes: AtomicU64,
+    change_cells: [ChangeCell; CHANGE_CELLS],
     pub(crate) statistics: Mutex<Option<KeptStatistics>>,
 }
 
@@ -143,18 +155,27 @@ impl TableCounters {
             next: Mutex::new(next),
             row_id: AtomicU64::new(0),
             changes: AtomicU64::new(0),
+            change_cells: Default::default(),
             statistics: Mutex::new(None),
         })
     }
 
     /// A row was changed: estimates grow old.
     pub(crate) fn note_change(&self) {
-        self.changes.fetch_add(1, Ordering::Relaxed);
+        let cell = &self.change_cells[runtime::current_worker() % CHANGE_CELLS];
+        if (cell.0.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(CHANGES_TOLD) {
+            self.changes.fetch_add(CHANGES_TOLD, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows changed since the start, but for a few of the last ones.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// Rows changed since the start.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes.load(Ordering::Relaxed)
+    pub(crate) fn all_changes(&self) -> u64 {
+        self.change_cells.iter().map(|cell| cell.0.load(Ordering::Relaxed)).sum()
     }
 
     /// Changes the counter under its lock; logged when it changed.

@@ -163,6 +163,11 @@ impl Transaction for MemoryTransaction {
         Ok(false)
     }
 
+    fn commit_and_keep(&mut self) -> Result<bool> {
+        self.finish(true);
+        Ok(false)
+    }
+
     fn set_options(&mut self, options: TransactionOptions) {
         self.options = options;
     }

@@ -35,7 +35,7 @@ impl KeptStatistics {
 impl TableParts {
     /// Estimates, at most a few seconds old.
     pub(crate) fn collect_statistics(&self) -> Statistics {
-        let changes = self.counters.changes();
+        let changes = self.counters.all_changes();
         if let Some(kept) = &*self.counters.statistics.lock()
             && kept.is_fresh(changes)
         {

@@ -359,6 +359,7 @@ impl Buffers {
                 *buffer = Vec::new();
             }
         }
+        self.record.trim(IDLE_BYTES);
     }
 }
 
@@ -411,6 +412,17 @@ impl ApiTransaction for EngineTransaction {
         }
         self.trx.wait_met_durable().map_err(|error| from_txn(&error))?;
         self.trx.end_unchanged();
+        self.buffers.trim();
+        Ok(true)
+    }
+
+    fn commit_and_keep(&mut self) -> Result<bool> {
+        // After an error nothing is to be rolled back by the drop.
+        self.finished = true;
+        self.commit_now()?;
+        self.finished = false;
+        self.last_lock_is_new = false;
+        self.trx.forget_met();
         self.buffers.trim();
         Ok(true)
     }

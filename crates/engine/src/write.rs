@@ -8,6 +8,7 @@
 
 use crate::error::{from_tree, from_undo};
 use crate::transaction::EngineTransaction;
+use base::difference::Kept;
 use base::{Lsn, TrxId};
 use btree::{Change, DELETED, LogPart, Tree};
 use engine_api::{EngineError, Result};
@@ -81,7 +82,7 @@ impl Step<'_> {
             Intent::Update(_) | Intent::Delete if !is_live => return Ok(Written::Missing),
             _ => {}
         }
-        let word = self.undo_word(change, present)?;
+        let (word, kept) = self.undo_word(change, present)?;
         let (kind, trx) = (RecordKind::Change, self.trx.id());
         let log = LogPart { kind, trx, logical: self.logical };
         match (intent, present) {
@@ -90,25 +91,28 @@ impl Step<'_> {
                 change.insert(0, word, payload, log);
             }
             (Intent::Insert(payload) | Intent::Update(payload) | Intent::Put(payload), Some(_)) => {
-                change.replace(0, word, payload, log);
+                change.replace_keeping((0, word), payload, kept, log);
             }
             (Intent::Delete | Intent::Update(_), None) => return Ok(Written::Missing),
         }
         Ok(Written::Done)
     }
 
-    /// Makes the undo record, once, and the logical part of the log record.
+    /// Makes the undo record, once, and the logical part of the log record. Returns the record's
+    /// word and what the new payload has in common with the present one.
     fn undo_word(
         &mut self,
         change: &Change<'_>,
         present: Option<(u64, u8)>,
-    ) -> std::result::Result<u64, UndoFull> {
+    ) -> std::result::Result<(u64, Option<Kept>), UndoFull> {
         let entry = change.entry();
+        let mut kept = None;
         let (kind, before) = match (self.intent, &entry) {
             (_, None) => (UndoKind::Insert, BeforeImage::Same),
             (Intent::Delete, Some(_)) => (UndoKind::DeleteMark, BeforeImage::Same),
             (Intent::Insert(new) | Intent::Update(new) | Intent::Put(new), Some(entry)) => {
-                (UndoKind::Update, BeforeImage::between(entry.payload, new))
+                let common = *kept.insert(Kept::between(entry.payload, new));
+                (UndoKind::Update, BeforeImage::keeping(entry.payload, new.len(), common))
             }
         };
         let (before_word, before_flags) = present.unwrap_or((0, 0));
@@ -124,7 +128,7 @@ impl Step<'_> {
         let prev_lsn = self.trx.last_lsn();
         LogicalUndo { tree: tree.get(), kind, prev_lsn, key, before: &[] }.encode(self.logical);
         LoggedUndo { word, before_word, before_flags, before }.encode(self.logical);
-        Ok(word)
+        Ok((word, kept))
     }
 }
 

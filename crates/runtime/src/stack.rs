@@ -8,8 +8,10 @@ use std::sync::Once;
 const PAGE_BYTES: usize = 4096;
 /// Stacks mapped at a time.
 const STACKS_PER_MAPPING: usize = 32;
-/// Idle stacks of a worker that keep their memory; what is above is given back to the system.
+/// Idle stacks of a worker that keep their memory although nobody has used them for long.
 const WARM_STACKS: usize = 64;
+/// Memory of stacks is given back to the system when they were idle for so long at least.
+const TRIM_NANOS: u64 = 1_000_000_000;
 /// `MADV_GUARD_INSTALL` (kernel 6.13): a guard page without splitting the mapping, so that
 /// thousands of stacks stay far below `vm.max_map_count`.
 const MADV_GUARD_INSTALL: i32 = 102;
@@ -46,6 +48,10 @@ pub(crate) struct StackPool {
     idle: Vec<FiberStack>,
     /// How many of the first idle stacks had their memory given back.
     cold: usize,
+    /// Fewest idle stacks since the last trim: these were not used in the meantime.
+    unused: usize,
+    /// When the last trim was.
+    trimmed_nanos: u64,
     mappings: Vec<Mapping>,
 }
 
@@ -54,7 +60,14 @@ impl StackPool {
     pub(crate) fn new(stack_bytes: usize) -> Self {
         install_overflow_handler();
         let stack_bytes = stack_bytes.max(4 * PAGE_BYTES).next_multiple_of(PAGE_BYTES);
-        Self { stack_bytes, idle: Vec::new(), cold: 0, mappings: Vec::new() }
+        Self {
+            stack_bytes,
+            idle: Vec::new(),
+            cold: 0,
+            unused: 0,
+            trimmed_nanos: 0,
+            mappings: Vec::new(),
+        }
     }
 
     /// The addresses of the guard page of a stack whose limit is given.
@@ -70,6 +83,7 @@ impl StackPool {
         }
         let stack = self.idle.pop();
         self.cold = self.cold.min(self.idle.len());
+        self.unused = self.unused.min(self.idle.len());
         stack.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))
     }
 
@@ -79,10 +93,15 @@ impl StackPool {
         self.idle.push(stack);
     }
 
-    /// Gives the memory of long unused stacks back to the system; called when the worker is idle.
-    /// Returns how many stacks are idle.
-    pub(crate) fn trim(&mut self) -> usize {
-        let keep_from = self.idle.len().saturating_sub(WARM_STACKS);
+    /// Gives the memory of long unused stacks back to the system; called when the worker is idle,
+    /// which in a busy server is thousands of times a second, with most fibers waiting: so what
+    /// counts is what was never needed since the last time. Returns how many stacks are idle.
+    pub(crate) fn trim(&mut self, now_nanos: u64) -> usize {
+        if now_nanos.saturating_sub(self.trimmed_nanos) < TRIM_NANOS {
+            return self.idle.len();
+        }
+        self.trimmed_nanos = now_nanos;
+        let keep_from = self.unused.saturating_sub(WARM_STACKS);
         for stack in &self.idle[self.cold.min(keep_from)..keep_from] {
             let start = stack.limit.get() + PAGE_BYTES;
             // SAFETY: the range is this idle stack without its guard; nobody uses its content.
@@ -90,8 +109,14 @@ impl StackPool {
                 libc::madvise(start as *mut _, stack.base.get() - start, libc::MADV_DONTNEED)
             };
         }
-        self.cold = keep_from;
+        self.cold = self.cold.max(keep_from);
+        self.unused = self.idle.len();
         self.idle.len()
+    }
+
+    /// How long an idle worker may sleep until it should trim, if there is something to give back.
+    pub(crate) fn trim_within_nanos(&self) -> Option<u64> {
+        (self.idle.len() > self.cold + WARM_STACKS).then_some(TRIM_NANOS)
     }
 
     fn map_more(&mut self) -> io::Result<()> {
@@ -192,7 +217,7 @@ mod tests {
         let guard = StackPool::guard_range(first.limit.get());
         assert!(guard.contains(&first.limit.get()) && !guard.contains(&(base - 1)));
         pool.put(first);
-        pool.trim();
+        pool.trim(TRIM_NANOS);
         assert_eq!(pool.take().expect("memory").base.get(), base);
     }
 
@@ -201,7 +226,36 @@ mod tests {
         let mut pool = StackPool::new(64 * 1024);
         let stacks: Vec<_> = (0..100).map(|_| pool.take().expect("memory")).collect();
         stacks.into_iter().for_each(|stack| pool.put(stack));
-        pool.trim();
+        assert!(pool.trim_within_nanos().is_some());
+        pool.trim(TRIM_NANOS);
+        assert_eq!(pool.cold, 0, "they were in use a moment ago");
+        pool.trim(2 * TRIM_NANOS - 1);
+        assert_eq!(pool.cold, 0, "too early");
+        pool.trim(2 * TRIM_NANOS);
         assert_eq!(pool.cold, pool.idle.len() - WARM_STACKS);
+        assert_eq!(pool.trim_within_nanos(), None, "the worker may sleep for good");
+    }
+
+    /// Fibers that come and go by the hundred keep their memory, and what is cold stays so: both
+    /// were given back again at every sleep once.
+    #[test]
+    fn what_is_used_again_and_again_stays_warm() {
+        let mut pool = StackPool::new(64 * 1024);
+        for round in 0..10 {
+            let stacks: Vec<_> = (0..200).map(|_| pool.take().expect("memory")).collect();
+            pool.trim(round * TRIM_NANOS);
+            stacks.into_iter().for_each(|stack| pool.put(stack));
+            pool.trim(round * TRIM_NANOS + TRIM_NANOS / 2);
+            assert_eq!(pool.cold, 0);
+        }
+        pool.trim(20 * TRIM_NANOS);
+        pool.trim(21 * TRIM_NANOS);
+        let cold = pool.cold;
+        assert!(cold > 0);
+        let stack = pool.take().expect("memory");
+        pool.trim(22 * TRIM_NANOS);
+        pool.put(stack);
+        pool.trim(23 * TRIM_NANOS);
+        assert_eq!(pool.cold, cold, "cold ones are not given back twice");
     }
 }

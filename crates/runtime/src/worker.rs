@@ -474,11 +474,12 @@ impl Worker {
         self.timers.borrow().next_deadline().map(Instant::from_nanos)
     }
 
-    /// What an idle worker does before it sleeps.
-    pub(crate) fn tidy_up(&self) {
-        let idle = self.stacks.borrow_mut().trim();
-        self.admission.figures.idle_stacks.set(idle as u64);
+    /// Before a sleep; returns after how long there is something to tidy up again.
+    pub(crate) fn tidy_up(&self, now_nanos: u64) -> Option<u64> {
+        let mut stacks = self.stacks.borrow_mut();
+        self.admission.figures.idle_stacks.set(stacks.trim(now_nanos) as u64);
         self.admission.figures.sleeps.add(1);
+        stacks.trim_within_nanos()
     }
 
     /// Parks of this class by all workers of this runtime.

@@ -88,18 +88,17 @@ impl Session {
         }
     }
 
-    /// Ends an engine transaction; one that has changed nothing is kept for the next.
+    /// Commits an engine transaction; the value is kept for the next.
     pub(crate) fn end_engine(
         &mut self,
         mut open: Box<dyn Transaction>,
     ) -> Result<(), engine_api::EngineError> {
-        if open.end_unchanged()? {
-            self.server.spare_transactions.put(open);
-            return Ok(());
-        }
         // What was read is durable when the commit is: waiting before it would keep the locks
         // for a sync longer.
-        open.commit()
+        if open.end_unchanged()? || open.commit_and_keep()? {
+            self.server.spare_transactions.put(open);
+        }
+        Ok(())
     }
 
     /// BEGIN, START TRANSACTION: commits what is open.

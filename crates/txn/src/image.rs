@@ -1,6 +1,7 @@
 //! Former versions as differences, in memory and in the log.
 
 use base::TreeId;
+use base::difference::Kept;
 use wal::UndoKind;
 
 /// How to get the former payload of an entry from the present one.
@@ -24,18 +25,20 @@ pub enum BeforeImage<'a> {
 impl<'a> BeforeImage<'a> {
     /// The smaller image that leads from `new` back to `old`.
     pub fn between(old: &'a [u8], new: &[u8]) -> Self {
-        let limit = old.len().min(new.len());
-        let prefix = base::difference::common_prefix(old, new);
-        if prefix == old.len() && prefix == new.len() {
+        Self::keeping(old, new.len(), Kept::between(old, new))
+    }
+
+    /// As [`BeforeImage::between`] where it is known what both have in common.
+    pub fn keeping(old: &'a [u8], new_len: usize, kept: Kept) -> Self {
+        let Kept { front, back } = kept;
+        if front == old.len() && front == new_len {
             return Self::Same;
         }
-        let rest = limit - prefix;
-        let suffix = base::difference::common_suffix(old, new).min(rest);
-        if prefix + suffix < 8 {
+        if front + back < 8 {
             return Self::Full(old);
         }
-        let middle = &old[prefix..old.len() - suffix];
-        Self::Patch { prefix: prefix as u32, suffix: suffix as u32, middle }
+        let middle = &old[front..old.len() - back];
+        Self::Patch { prefix: front as u32, suffix: back as u32, middle }
     }
 
     /// Replaces `payload`, the present one, by the former one. False when the image does not fit

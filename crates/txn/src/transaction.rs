@@ -232,6 +232,13 @@ impl Transaction {
         Lsn::new(self.met.load(Ordering::Relaxed))
     }
 
+    /// The transaction has ended, and what its end had to wait for has been waited for: the value
+    /// serves again and has met nothing yet.
+    pub fn forget_met(&mut self) {
+        base::invariant!(self.header == 0, "a transaction with changes commits or rolls back");
+        self.met.store(0, Ordering::Release);
+    }
+
     /// Parks until everything met is durable. Not cancellable.
     pub fn wait_met_durable(&self) -> Result<(), TxnError> {
         wait_durable(&self.system.wal, self.met())

@@ -149,6 +149,13 @@ impl RecordBuilder {
         self.body.extend_from_slice(&trx.get().to_le_bytes());
     }
 
+    /// Gives buffers above `limit_bytes` back; forgets the content then.
+    pub fn trim(&mut self, limit_bytes: usize) {
+        if self.body.capacity() + self.logical.capacity() > limit_bytes {
+            *self = RecordBuilder::new(self.kind(), self.trx());
+        }
+    }
+
     /// Changes the kind, keeping everything else.
     pub fn set_kind(&mut self, kind: RecordKind) {
         self.body[4] = kind as u8;

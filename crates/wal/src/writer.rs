@@ -55,6 +55,8 @@ pub(crate) struct Writer {
     /// Something was written since the last sync.
     unsynced: bool,
     buffer: AlignedBuf,
+    /// End of what the last batch has put into the buffer; what follows is zero.
+    filled: usize,
 }
 
 impl Writer {
@@ -84,6 +86,7 @@ impl Writer {
             noted: 0,
             unsynced: true,
             buffer: AlignedBuf::zeroed(0),
+            filled: 0,
         }
     }
 
@@ -173,7 +176,12 @@ impl Writer {
             header.encode(&self.database_uuid, &mut self.buffer[..before]);
         }
         let body = before + BATCH_HEADER_BYTES;
-        self.buffer[body + payload_len..].fill(0);
+        // The padding: only what the batch before has left there.
+        let (end, stale) = (body + payload_len, self.filled.min(self.buffer.len()));
+        if end < stale {
+            self.buffer[end..stale].fill(0);
+        }
+        self.filled = end;
         Ok(body)
     }
 

@@ -46,6 +46,41 @@ fn insert_read_update_delete_commit_rollback() {
 }
 
 #[test]
+fn a_transaction_kept_by_its_commit_is_as_a_new_one() {
+    simulate(7, || {
+        let engine = new_engine();
+        let t = Tested::create(&*engine);
+        let lazy = TransactionOptions { flush_policy: FlushPolicy::EverySecond, ..options() };
+        let mut kept = engine.begin(lazy);
+        t.insert(&mut *kept, &row(1, 1, None, b"a")).unwrap().unwrap();
+        assert!(kept.commit_and_keep().unwrap());
+        assert!(!kept.has_written() && kept.id() == base::TrxId::ZERO);
+        // It does not wait for what it has met in its former life.
+        let begun = runtime::now();
+        kept.open_snapshot();
+        assert!(kept.end_unchanged().unwrap());
+        assert!(runtime::now() - begun < Duration::from_micros(1));
+
+        // Neither locks nor the old snapshot are left.
+        kept.set_options(options());
+        let mut other = engine.begin(options());
+        t.update(&mut *other, 1, |row| row.k = 2).unwrap().unwrap().unwrap();
+        other.commit().unwrap();
+        assert_eq!(t.all(&mut *kept), vec![row(1, 2, None, b"a")]);
+        t.update(&mut *kept, 1, |row| row.k = 3).unwrap().unwrap().unwrap();
+        assert!(kept.commit_and_keep().unwrap());
+        // What it leaves undone is rolled back, as ever.
+        t.update(&mut *kept, 1, |row| row.k = 4).unwrap().unwrap().unwrap();
+        drop(kept);
+        let mut last = engine.begin(options());
+        assert_eq!(t.all(&mut *last), vec![row(1, 3, None, b"a")]);
+        last.commit().unwrap();
+        t.assert_sound();
+        engine.close().unwrap();
+    });
+}
+
+#[test]
 fn a_long_rollback_lets_others_run() {
     simulate(5, || {
         let engine = new_engine();

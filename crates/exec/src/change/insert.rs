@@ -335,14 +335,14 @@ impl<'p> Inserter<'p> {
             false => self.replaced,
         };
         let (records, warnings) = (self.records, exec.eval.warning_count());
-        let info = format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
+        let info = || format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
         let assigned = exec.eval.assigned_insert_id.get();
         let explicit = self.generated.last;
         Outcome {
             affected_rows: self.affected,
             insert_id: self.generated.first.or(assigned).unwrap_or(explicit),
             last_insert_id: self.generated.first.or(assigned),
-            info: if is_list { info } else { String::new() },
+            info: if is_list { info() } else { String::new() },
             has_rows: !self.plan.returning.is_empty(),
             ..Outcome::default()
         }

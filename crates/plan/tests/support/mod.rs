@@ -56,6 +56,9 @@ impl Transaction for PaperTransaction {
     fn end_unchanged(&mut self) -> Result<bool> {
         Ok(true)
     }
+    fn commit_and_keep(&mut self) -> Result<bool> {
+        Ok(true)
+    }
     fn set_options(&mut self, _: TransactionOptions) {}
     fn read_gate(&mut self) -> Arc<dyn ReadGate> {
         Arc::new(NoGate)

@@ -111,14 +111,14 @@ fn sleep(worker: &Worker, real: &RealTwin) {
         worker.mailbox.end_sleep();
         return real.event_loop.poll(worker, None);
     }
-    worker.tidy_up();
-    Epoch::go_offline(worker.mailbox);
     let now = monotonic_nanos();
+    let until_tidy = worker.tidy_up(now).unwrap_or(u64::MAX);
+    Epoch::go_offline(worker.mailbox);
     let until_timer =
         worker.next_deadline().map_or(u64::MAX, |it| it.as_nanos().saturating_sub(now));
     // Somebody has to look again when the other workers have passed the epoch.
     let limit = if worker.deferred.is_empty() { u64::MAX } else { 1_000_000 };
-    real.event_loop.poll(worker, Some(until_timer.min(limit)));
+    real.event_loop.poll(worker, Some(until_timer.min(limit).min(until_tidy)));
     real.group.epoch.go_online(worker.mailbox);
     worker.mailbox.end_sleep();
 }
