@@ -53,7 +53,7 @@ impl Fingerprint {
     pub fn read(&mut self, text: &[u8], options: &ParseOptions) -> bool {
         self.text.clear();
         self.literals.clear();
-        let mut lexer = Lexer::new(text, options);
+        let mut lexer = Lexer::without_keywords(text, options);
         loop {
             let token = lexer.next();
             let (kind, mark) = match token.kind {

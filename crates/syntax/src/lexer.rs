@@ -98,11 +98,25 @@ pub(crate) struct Lexer<'a> {
     after_dot: bool,
     ansi_quotes: bool,
     no_backslash_escapes: bool,
+    /// All words are names: nobody asks which of them are keywords.
+    without_keywords: bool,
 }
 
 /// Bytes that unquoted names are made of.
+static NAME_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let own = byte as u8;
+        bytes[byte] = own.is_ascii_alphanumeric() || own == b'_' || own == b'$' || own >= 0x80;
+        byte += 1;
+    }
+    bytes
+};
+
+/// Whether unquoted names are made of such bytes.
 pub(crate) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
+    NAME_BYTES[usize::from(byte)]
 }
 
 impl<'a> Lexer<'a> {
@@ -114,7 +128,13 @@ impl<'a> Lexer<'a> {
             after_dot: false,
             ansi_quotes: options.ansi_quotes,
             no_backslash_escapes: options.no_backslash_escapes,
+            without_keywords: false,
         }
+    }
+
+    /// As [`Lexer::new`], but every word is a name.
+    pub(crate) fn without_keywords(text: &'a [u8], options: &ParseOptions) -> Self {
+        Self { without_keywords: true, ..Self::new(text, options) }
     }
 
     fn byte(&self, offset: usize) -> u8 {
@@ -256,11 +276,14 @@ impl<'a> Lexer<'a> {
     }
 
     fn name(&mut self) -> Kind {
-        let start = self.position;
-        while is_name_byte(self.byte(0)) {
-            self.position += 1;
-        }
-        Kind::Word(Keyword::lookup(&self.text[start..self.position]))
+        let rest = self.text.get(self.position..).unwrap_or(&[]);
+        let length = rest.iter().position(|byte| !is_name_byte(*byte)).unwrap_or(rest.len());
+        self.position += length;
+        Kind::Word(if self.without_keywords {
+            Keyword::NONE
+        } else {
+            Keyword::lookup(&rest[..length])
+        })
     }
 
     fn number(&mut self) -> Kind {

@@ -215,12 +215,18 @@ impl UndoSpace {
         next.unwrap_or(1) * self.chunk_bytes as u64
     }
 
+    /// The word was handed out before the server was started last.
+    #[inline]
+    pub(crate) fn is_of_earlier_run(&self, word: u64) -> bool {
+        word & OFFSET_MASK < self.base
+    }
+
     #[inline]
     fn chunk(&self, word: u64) -> Option<&Chunk> {
-        let offset = word & OFFSET_MASK;
-        if offset < self.base {
+        if self.is_of_earlier_run(word) {
             return None;
         }
+        let offset = word & OFFSET_MASK;
         let number = offset / self.chunk_bytes as u64;
         let arena = self.arenas.get((word >> OFFSET_BITS) as usize)?;
         let pointer = arena.directory.slot(number).load(Ordering::Acquire);

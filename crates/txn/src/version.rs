@@ -50,7 +50,8 @@ impl UndoSpace {
     /// Tells who wrote `word`.
     #[inline]
     pub fn word_state(&self, word: u64, own_header: u64) -> WordState {
-        if word == 0 {
+        // What earlier runs wrote is the commonest, and told by the word alone.
+        if word == 0 || self.is_of_earlier_run(word) {
             return WordState::Frozen;
         }
         let state = self.read(word, |record| {
