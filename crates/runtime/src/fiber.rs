@@ -29,6 +29,9 @@ pub(crate) enum FiberState {
 /// Parts an operation of one fiber can have in flight (a write and its linked sync).
 pub(crate) const PARTS: usize = 2;
 
+/// What a resumed fiber touches of its stack at once, about.
+const INNERMOST_BYTES: usize = 768;
+
 /// A slot for a fiber; reused, and never moved in memory.
 pub(crate) struct FiberSlot {
     pub(crate) index: u32,
@@ -40,6 +43,8 @@ pub(crate) struct FiberSlot {
     /// Lowest address of the stack, where its guard page begins; 0 without a stack.
     pub(crate) guard: Cell<usize>,
     pub(crate) yielder: Cell<*const Yielder<(), ()>>,
+    /// An address of its stack near which it stopped last; 0 before.
+    pub(crate) stopped_at: Cell<usize>,
     /// An unpark came while the fiber was not parked.
     pub(crate) unparked: Cell<bool>,
     /// It executes a statement, which is counted by [`crate::admission`].
@@ -66,6 +71,7 @@ impl FiberSlot {
             coroutine: RefCell::new(None),
             guard: Cell::new(0),
             yielder: Cell::new(std::ptr::null()),
+            stopped_at: Cell::new(0),
             unparked: Cell::new(false),
             is_statement: Cell::new(false),
             is_long: Cell::new(false),
@@ -81,6 +87,15 @@ impl FiberSlot {
 
     pub(crate) fn id(&self) -> FiberId {
         FiberId { slot: self.index, generation: self.generation.get() }
+    }
+
+    /// Asks for the memory of its innermost frames, to which it returns when it is resumed.
+    #[inline]
+    pub(crate) fn prefetch_stack(&self) {
+        let address = self.stopped_at.get();
+        if address != 0 {
+            crate::prefetch::lines((address - INNERMOST_BYTES / 4) as *const u8, INNERMOST_BYTES);
+        }
     }
 
     /// Says what the fiber waits for to whoever looks at its token.

@@ -1,7 +1,9 @@
 //! Sockets. A served connection is a state object without a stack while it is idle.
 
+mod received;
+
 use crate::Instant;
-use crate::real::{ANSWER_BYTES_MAX, BUFFER_BYTES, Placed, RealListener, RealStream};
+use crate::real::{ANSWER_BYTES_MAX, Placed, RealListener, RealStream};
 use crate::sim::{SimListener, SimStream};
 use crate::worker::{self, Twin};
 use std::fmt;
@@ -242,9 +244,6 @@ pub(crate) enum StreamTwin {
     Sim(SimStream),
 }
 
-/// Room for received bytes that a connection keeps while it is idle.
-const RECEIVED_BYTES_KEPT: usize = 256;
-
 /// A connected socket, owned by one fiber at a time.
 pub struct Stream {
     twin: StreamTwin,
@@ -359,60 +358,6 @@ impl Stream {
     /// The answer to be sent now that the run has ended.
     pub(crate) fn take_placed(&mut self) -> Option<Placed> {
         self.placed.take()
-    }
-
-    /// Bytes have come, for the next read.
-    pub(crate) fn receive(&mut self, bytes: &[u8]) {
-        self.received.extend_from_slice(bytes);
-        self.received_full = bytes.len() == BUFFER_BYTES;
-    }
-
-    /// Whether bytes have come that nobody has read.
-    pub(crate) fn has_received(&self) -> bool {
-        !self.received.is_empty()
-    }
-
-    /// Exchanges `buffer`, whose content is lost, for the bytes that have come, when they are all
-    /// there is to read. False, and nothing changes, if not: then [`Stream::read`].
-    pub fn swap_received(&mut self, buffer: &mut Vec<u8>) -> bool {
-        if !self.has_received() || self.received_full {
-            return false;
-        }
-        if buffer.capacity() > RECEIVED_BYTES_KEPT {
-            *buffer = Vec::new();
-        }
-        buffer.clear();
-        std::mem::swap(buffer, &mut self.received);
-        true
-    }
-
-    /// Asks for the memory of what has come and of the socket.
-    pub(crate) fn prefetch(&self) {
-        crate::prefetch::prefetch(&self.received[..]);
-        if let StreamTwin::Real(stream) = &self.twin {
-            stream.prefetch();
-        }
-    }
-
-    /// Asks for the memory into which bytes will be received.
-    pub(crate) fn prefetch_room(&self) {
-        crate::prefetch::lines(self.received.as_ptr(), 1);
-    }
-
-    fn read_received(&mut self, buffer: &mut [u8]) -> usize {
-        let count = self.received.len().min(buffer.len());
-        let (now, later) = buffer.split_at_mut(count);
-        now.copy_from_slice(&self.received[..count]);
-        self.received.drain(..count);
-        if self.received.capacity() > RECEIVED_BYTES_KEPT {
-            self.received.shrink_to_fit();
-        }
-        let goes_on = self.received_full && !later.is_empty();
-        match &self.twin {
-            // A failure shows again at the next read.
-            StreamTwin::Real(stream) if goes_on => count + stream.read_now(later).unwrap_or(0),
-            _ => count,
-        }
     }
 
     /// Parks until something can be read or the other end closed; false after the timeout.

@@ -75,6 +75,16 @@ impl ReadyQueue {
         entry.map(|entry| entry.slot)
     }
 
+    /// The fiber that is likely to run when so many others of the short ones have.
+    #[inline]
+    pub(crate) fn ahead(&self, distance: usize) -> Option<u32> {
+        let entry = match self.hot.len().checked_sub(distance + 1) {
+            Some(position) => self.hot.get(position),
+            None => self.in_order.get(distance - self.hot.len()),
+        };
+        entry.map(|entry| entry.slot)
+    }
+
     /// The long fiber that has waited longest, for when there is nothing else to run.
     #[inline]
     pub(crate) fn pop_long(&mut self, turn: u32) -> Option<u32> {
@@ -106,6 +116,8 @@ mod tests {
         queue.push(2, 0);
         queue.push_hot(3, 0);
         queue.push_hot(4, 0);
+        let ahead: Vec<_> = (0..5).map(|distance| queue.ahead(distance)).collect();
+        assert_eq!(ahead, [Some(4), Some(3), Some(1), Some(2), None]);
         assert_eq!(queue.pop(0), Some(4));
         queue.push_hot(5, 4);
         assert_eq!(queue.pop(4), Some(1), "old ones go first, in order");

@@ -9,6 +9,7 @@
 //! 4. A ready fiber is in the ready queue exactly once, and only ready fibers are.
 //! 5. When `halting` is set no fiber is resumed except to unwind it, and no call parks.
 
+mod turns;
 mod waiting;
 
 use crate::admission::{Admission, Figures};
@@ -257,6 +258,7 @@ impl Worker {
         slot.generation.set(self.mailbox.next_generation());
         slot.name.set(name);
         slot.home.set(home);
+        slot.stopped_at.set(0);
         slot.unparked.set(false);
         slot.is_long.set(false);
         slot.is_statement.set(false);
@@ -276,21 +278,6 @@ impl Worker {
         self.slot(index).is_statement.set(true);
         self.admission.begin(self.slice.begin_ticks());
         index
-    }
-
-    /// When the present turn began, in ticks.
-    #[inline]
-    pub(crate) fn turn_ticks(&self) -> u64 {
-        self.slice.begin_ticks()
-    }
-
-    /// See [`crate::turn_time`].
-    #[inline]
-    pub(crate) fn turn_time(&self) -> Instant {
-        match &self.twin {
-            Twin::Real(_) => self.turn_time.get(),
-            Twin::Sim(sim) => sim.now(),
-        }
     }
 
     fn take_slot(&self) -> u32 {
@@ -313,37 +300,12 @@ impl Worker {
         }
     }
 
-    /// Takes the next fiber out of the ready queue (real twin).
-    #[inline]
-    pub(crate) fn pop_ready(&self) -> Option<u32> {
-        self.ready.borrow_mut().pop(self.turn.get())
-    }
-
-    /// Takes a fiber that has used up slices, when nothing else is ready (real twin).
-    #[inline]
-    pub(crate) fn pop_long(&self) -> Option<u32> {
-        self.ready.borrow_mut().pop_long(self.turn.get())
-    }
-
     pub(crate) fn ready_count(&self) -> usize {
         self.ready.borrow().len()
     }
 
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.borrow().is_empty()
-    }
-
-    /// Begins a turn of the loop and its time slice.
-    pub(crate) fn next_turn(&self) {
-        self.turn.set(self.turn.get().wrapping_add(1));
-        self.slice.begin();
-        self.turn_time.set(Instant::from_nanos(crate::clock::monotonic_nanos()));
-        self.admission.figures.turn_ticks.set(self.slice.begin_ticks());
-    }
-
-    /// Whether the time of this turn is over.
-    pub(crate) fn is_turn_over(&self) -> bool {
-        self.slice.is_over()
     }
 
     /// Resumes a ready fiber until it parks, yields or ends. True for a long one, which has had

@@ -186,6 +186,24 @@ mod tests {
     }
 
     #[test]
+    fn whole_buffers_are_taken_over_only_when_nothing_is_left() {
+        let mut buffer = InputBuffer::new();
+        assert!(!buffer.receive_whole(|_| false), "nothing to take over");
+        let stream = [packet(0, b"one"), packet(0, b"two")].concat();
+        let (first, rest) = stream.split_at(9);
+        assert!(buffer.receive_whole(|bytes| {
+            *bytes = first.to_vec();
+            true
+        }));
+        assert_eq!(buffer.next_packet(&mut 0, 100), Ok(Some(&b"one"[..])));
+        assert_eq!(buffer.next_packet(&mut 0, 100), Ok(None));
+        assert!(!buffer.receive_whole(|_| panic!("there is a part of a packet")));
+        feed(&mut buffer, rest);
+        assert_eq!(buffer.next_packet(&mut 0, 100), Ok(Some(&b"two"[..])));
+        assert!(buffer.is_empty());
+    }
+
+    #[test]
     fn long_packets_are_joined() {
         let body: Vec<u8> = (0..PACKET_PAYLOAD_MAX + 5).map(|i| i as u8).collect();
         let (head, tail) = body.split_at(PACKET_PAYLOAD_MAX);

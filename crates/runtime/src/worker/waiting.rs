@@ -14,6 +14,8 @@ impl Worker {
     fn switch_out(&self, slot: &FiberSlot) {
         crate::sync::assert_none_held();
         assert!(!std::thread::panicking(), "a fiber must not wait while it unwinds from a panic");
+        let here = 0_u8;
+        slot.stopped_at.set(&raw const here as usize);
         // SAFETY: set when the fiber began; we are on its stack.
         unsafe { (*slot.yielder.get()).suspend(()) };
     }

@@ -1,6 +1,7 @@
 //! The real twin, with both event loops: io_uring and the fall-back.
 
 mod admission;
+mod ahead;
 mod answers;
 mod connections;
 
