@@ -130,6 +130,14 @@ impl<'p> Frame<'p> {
         }
     }
 
+    /// Takes the rows of a scan out of a slot, if they are rows of the table.
+    pub fn take_rows(&mut self, slot: usize) -> Option<RowBatch> {
+        match self.slots.get_mut(slot)? {
+            Slot::Batch { layout: BatchLayout::Rows(_), rows, .. } => Some(std::mem::take(rows)),
+            _ => None,
+        }
+    }
+
     /// The rows of a scan that are in a slot, and what they are.
     pub fn rows(&self, slot: usize) -> Option<(&BatchLayout<'_>, &RowBatch)> {
         match self.slots.get(slot)? {
@@ -204,7 +212,7 @@ impl Columns for Frame<'_> {
             Slot::Row { layout, row } => {
                 RowView::new(layout, &row.key, &row.payload).get(column as usize)
             }
-            Slot::Packed { rows, at } => rows.value(*at, column as usize),
+            Slot::Packed { rows, at } => rows.value_at(*at, column as usize),
             Slot::Values(values) => {
                 values.get(column as usize).map_or(ValueRef::Null, Value::as_ref)
             }

@@ -9,7 +9,7 @@ use super::rows::PackedRows;
 use super::vector::{Columns, Filter, Selection};
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
-use crate::context::Exec;
+use crate::context::{Exec, RowSink};
 use crate::frame::Frame;
 use engine_api::Table;
 use expr::Expr;
@@ -217,14 +217,19 @@ impl<'p> BlockRun<'p> {
             return added;
         }
         let (slot, first) = (self.steps[depth].slot, self.plan.tables[depth].first_position);
-        match (&mut self.sorted, Columns::of(&self.frame, slot, first)) {
-            (Some(sorted), Some(columns)) if self.plan.having.is_none() => {
-                let added = sorted.add_batch(exec, &columns, selected);
-                self.cutoff = sorted.cutoff();
-                added
-            }
-            _ => Ok(false),
+        let Some(sorted) = self.sorted.as_mut().filter(|_| self.plan.having.is_none()) else {
+            return Ok(false);
+        };
+        if sorted.keeps_stored()
+            && let Some(rows) = self.frame.take_rows(slot)
+        {
+            sorted.add_stored(rows, selected)?;
+            return Ok(true);
         }
+        let Some(columns) = Columns::of(&self.frame, slot, first) else { return Ok(false) };
+        let added = sorted.add_batch(exec, &columns, selected);
+        self.cutoff = sorted.cutoff();
+        added
     }
 
     /// Passes on the rows of the batch that was read into the slot of step `depth`: those that
@@ -309,8 +314,8 @@ pub fn run_block(
     let Some(limit) = block_limit(exec, plan)? else { return Ok(0) };
     let mut run = BlockRun::new(plan, outer);
     if plan.aggregate.is_none() && !plan.order_by.is_empty() {
-        return sort_rows(exec, &mut run, limit)?
-            .map_or(Ok(0), |sorted| sorted.finish(exec, target));
+        run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
+        return sort_rows(exec, &mut run)?.map_or(Ok(0), |sorted| sorted.finish(exec, target));
     }
     let mut output = Output::new(plan, limit, exec);
     match &plan.aggregate {
@@ -340,14 +345,29 @@ pub fn run_block(
     output.finish(exec, target)
 }
 
+/// Runs a block that sorts and that [`super::direct::stored_columns`] knows; returns the number of
+/// rows sent and of all found.
+pub fn run_sorted(
+    exec: &mut Exec<'_>,
+    plan: &SelectPlan,
+    sink: &mut dyn RowSink,
+) -> Result<(u64, u64), ExecError> {
+    let Some(limit) = block_limit(exec, plan)? else { return Ok((0, 0)) };
+    let mut run = BlockRun::new(plan, &[]);
+    let mut output = Box::new(Output::new(plan, limit, exec));
+    output.keep_stored();
+    run.sorted = Some(output);
+    let Some(sorted) = sort_rows(exec, &mut run)? else { return Ok((0, 0)) };
+    let (sent, hidden) = sorted.finish_stored(exec, sink)?;
+    Ok((sent, sent + hidden))
+}
+
 /// The rows of a block that sorts and does not group, before they are sorted.
 fn sort_rows<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
-    limit: Limit,
 ) -> Result<Option<Box<Output<'p>>>, ExecError> {
     let plan = run.plan;
-    run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
     let _ = run.run(exec, &mut |exec, run| {
         if !is_true(&plan.having, exec, &run.frame)? {
             return Ok(Flow::Continue(()));
@@ -371,6 +391,8 @@ pub fn collect_sorted(
         return Ok(None);
     }
     let Some(limit) = block_limit(exec, plan)? else { return Ok(Some(PackedRows::default())) };
-    let sorted = sort_rows(exec, &mut BlockRun::new(plan, &[]), limit)?;
+    let mut run = BlockRun::new(plan, &[]);
+    run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
+    let sorted = sort_rows(exec, &mut run)?;
     Ok(sorted.map(|sorted| sorted.into_rows(exec)))
 }

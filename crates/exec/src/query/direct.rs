@@ -1,7 +1,8 @@
 //! Blocks whose result is columns of one table: rows go to the sink as they are stored.
 //!
-//! 1. Between the scan and the client stands nothing but conditions and LIMIT, so that no value is
-//!    needed that a row's bytes do not hold ([`stored_columns`]).
+//! 1. Between the scan and the client stands nothing but conditions, ORDER BY and LIMIT, so that no
+//!    value is needed that a row's bytes do not hold ([`stored_columns`]). Blocks that sort are run
+//!    by [`super::block::run_sorted`].
 //! 2. Which rows come, in which order, and which errors, is what [`super::block::run_block`] does.
 
 use super::block::BlockRun;
@@ -15,7 +16,7 @@ use crate::spare::{self, PointBuffers};
 use catalog::TableEntry;
 use engine_api::{RowBatch, RowRef};
 use expr::{Expr, ExprKind, NoColumns};
-use plan::physical::{Access, EntryHandle, Plan, QueryPlan, SelectPlan, TableSource};
+use plan::physical::{Access, EntryHandle, Plan, QueryPlan, SelectPlan, TableSource, TableStep};
 use types::row::IndexLayout;
 
 /// The table and its columns that are a plan's result, if nothing has to be computed for it.
@@ -26,8 +27,7 @@ pub fn stored_columns(plan: &Plan) -> Option<(&TableEntry, Vec<usize>)> {
     let plain = select.outer_columns == 0
         && select.aggregate.is_none()
         && select.having.is_none()
-        && !select.distinct
-        && select.order_by.is_empty()
+        && (!select.distinct || super::output::sorts_uniquely(select))
         && select.projection.len() == select.columns.len()
         && !step.left_join
         && step.applies.is_empty()
@@ -38,14 +38,19 @@ pub fn stored_columns(plan: &Plan) -> Option<(&TableEntry, Vec<usize>)> {
     }
     let count = entry.0.definition().columns.len();
     let column = |(expr, shown): (&Expr, &plan::physical::ResultColumn)| {
-        let ExprKind::Column { position, .. } = expr.kind else { return None };
-        let column = position.checked_sub(step.first_position)?;
+        let column = column_of(expr, step)?;
         let same = expr.result.column_type == shown.result.column_type;
         (column < count && same).then_some(column)
     };
     let columns: Option<Vec<usize>> =
         select.projection.iter().zip(&select.columns).map(column).collect();
     Some((&entry.0, columns?))
+}
+
+/// The column of the step's table that an expression is, if it is one.
+pub fn column_of(expr: &Expr, step: &TableStep) -> Option<usize> {
+    let ExprKind::Column { position, .. } = expr.kind else { return None };
+    position.checked_sub(step.first_position)
 }
 
 /// Gives stored rows to the sink within LIMIT.
@@ -157,7 +162,8 @@ fn point_row(
     found.map(Some).map_err(|error| in_table(error, &entry.0.definition().name))
 }
 
-/// Runs a block that [`stored_columns`] knows; returns the number of rows sent and of all found.
+/// Runs a block that [`stored_columns`] knows and that does not sort; returns the number of rows
+/// sent and of all found.
 pub fn run(
     exec: &mut Exec<'_>,
     plan: &SelectPlan,

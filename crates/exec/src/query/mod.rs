@@ -14,12 +14,14 @@ mod distribute;
 mod hash;
 mod heads;
 mod keys;
+mod ordering;
 mod output;
 mod packed;
 mod remembered;
 pub mod rows;
 mod set;
 mod sort_batch;
+mod sort_stored;
 mod sorter;
 mod vector;
 
@@ -50,7 +52,10 @@ pub fn run_statement(
     if let QueryPlan::Select(select) = query
         && sink.takes_stored()
     {
-        let (affected_rows, found_rows) = direct::run(exec, select, sink)?;
+        let (affected_rows, found_rows) = match select.order_by.is_empty() {
+            true => direct::run(exec, select, sink)?,
+            false => block::run_sorted(exec, select, sink)?,
+        };
         return Ok(Outcome { affected_rows, found_rows, has_rows: true, ..Outcome::default() });
     }
     let mut sent = 0;

@@ -8,13 +8,15 @@
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::rows::PackedRows;
 use super::sort_batch::SortBatch;
+use super::sort_stored::StoredSort;
 use super::sorter::Sorter;
 use super::vector::Columns as BatchColumns;
 use super::{Flow, Limit, RowTarget};
 use crate::ExecError;
-use crate::context::Exec;
+use crate::context::{Exec, RowSink, StoredRows};
 use crate::order;
 use base::memory::MemoryAccount;
+use engine_api::RowBatch;
 use expr::{Columns, EvalContext};
 use plan::physical::SelectPlan;
 use std::sync::Arc;
@@ -60,6 +62,9 @@ pub struct Output<'p> {
     shown_types: Vec<ColumnType>,
     distinct: Option<Distinct>,
     sorter: Option<Sorter>,
+    /// What the sorter has not yet got, since the rows are few and can go to the client as they
+    /// are stored.
+    stored: Option<StoredSort<'p>>,
     /// How the sorter takes batches, made for the first one.
     batch: Option<SortBatch>,
     memory: Arc<MemoryAccount>,
@@ -71,7 +76,7 @@ pub struct Output<'p> {
 const UNIQUE_ROWS: usize = 1024;
 
 /// Whether rows that DISTINCT takes for equal are neighbours once they are sorted.
-fn sorts_uniquely(plan: &SelectPlan) -> bool {
+pub fn sorts_uniquely(plan: &SelectPlan) -> bool {
     let shown = plan.columns.len();
     let is_key = |position| plan.order_by.iter().any(|key| key.position == position);
     plan.order_by.iter().all(|key| key.position < shown) && (0..shown).all(is_key)
@@ -100,10 +105,38 @@ impl<'p> Output<'p> {
             },
             distinct,
             sorter,
+            stored: None,
             batch: None,
             memory: exec.memory.clone(),
             passed: 0,
         }
+    }
+
+    /// The block is one that `direct::stored_columns` knows: its rows go to a sink that takes them
+    /// as they are stored.
+    pub fn keep_stored(&mut self) {
+        self.stored = StoredSort::new(self.plan, &self.memory);
+    }
+
+    /// See [`Output::keep_stored`].
+    pub fn keeps_stored(&self) -> bool {
+        self.stored.is_some()
+    }
+
+    /// Keeps the selected rows of a batch as they are stored.
+    pub fn add_stored(&mut self, rows: RowBatch, selected: &[u32]) -> Result<(), ExecError> {
+        let Some(stored) = &mut self.stored else { return Ok(()) };
+        self.passed += selected.len() as u64;
+        if stored.add(rows, selected)? { Ok(()) } else { self.pack_stored() }
+    }
+
+    /// From now on rows are packed.
+    fn pack_stored(&mut self) -> Result<(), ExecError> {
+        if let (Some(stored), Some(sorter)) = (self.stored.take(), &mut self.sorter) {
+            stored.each_row(|row| sorter.add(row))?;
+            self.look_at_unique()?;
+        }
+        Ok(())
     }
 
     /// Projects a frame and passes it on or keeps it.
@@ -113,6 +146,9 @@ impl<'p> Output<'p> {
         frame: &dyn Columns,
         target: &mut RowTarget<'_>,
     ) -> Result<Flow, ExecError> {
+        if self.stored.is_some() {
+            self.pack_stored()?;
+        }
         let eval: &EvalContext = exec.eval;
         let projection = &self.plan.projection;
         let value = |position: usize| projection[position].eval_result(eval, frame);
@@ -210,6 +246,34 @@ impl<'p> Output<'p> {
         let after_offset = self.passed.saturating_sub(self.limit.offset);
         let sent = after_offset.min(self.limit.count);
         Ok(if self.plan.calculate_found_rows { self.passed - sent } else { 0 })
+    }
+
+    /// The same for a sink that takes rows as they are stored; returns how many it got as well.
+    pub fn finish_stored(
+        mut self,
+        exec: &mut Exec<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<(u64, u64), ExecError> {
+        let mut sent = 0;
+        let Some(mut stored) = self.stored.take() else {
+            let hidden = self.finish(exec, &mut |_, values| {
+                sent += 1;
+                sink.row(values)?;
+                Ok(Flow::Continue(()))
+            })?;
+            return Ok((sent, hidden));
+        };
+        exec.cancel.set_phase(crate::phase::SORTING);
+        let is_unique = self.sorter.as_ref().is_some_and(Sorter::is_unique);
+        self.passed = stored.sort(is_unique) as u64;
+        exec.cancel.set_phase(crate::phase::SENDING);
+        let most = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
+        for row in stored.rows(self.offset()).take(most) {
+            exec.tick()?;
+            sink.stored(StoredRows::Row(row))?;
+            sent += 1;
+        }
+        Ok((sent, if self.plan.calculate_found_rows { self.passed - sent } else { 0 }))
     }
 
     /// The kept rows of a block that sorts, in order; their memory stays charged to the statement.

@@ -107,7 +107,7 @@ impl PackedRows {
 
     /// One value of a row.
     #[inline]
-    pub fn value(&self, row: usize, column: usize) -> ValueRef<'_> {
+    pub fn value_at(&self, row: usize, column: usize) -> ValueRef<'_> {
         self.row(row).value(column)
     }
 
@@ -297,7 +297,7 @@ mod tests {
         for (number, row) in rows.iter().enumerate() {
             let mut values = copy.row(rows.len() - 1 - number);
             for (column, value) in row.iter().enumerate() {
-                assert_eq!(packed.value(number, column), *value);
+                assert_eq!(packed.value_at(number, column), *value);
                 assert_eq!(values.next_value(), *value);
             }
             assert!(packed_bytes(row) + 1 >= 8, "row {number}");

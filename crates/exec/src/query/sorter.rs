@@ -1,30 +1,28 @@
 //! ORDER BY: rows kept until all have come.
 //!
-//! 1. Rows lie packed in one piece of memory (`rows.rs`), places that point to them are sorted:
-//!    by the heads of their first key (`heads.rs`, `distribute.rs`), then by what equal heads leave
-//!    open, then by the order in which they came.
-//! 2. Where heads are exact, rows with equal ones get the heads of their next key and are sorted
-//!    by these; else they are compared.
-//! 3. With a LIMIT only the best rows so far are kept, and once there are enough the head of the
+//! 1. Rows lie packed in one piece of memory (`rows.rs`); places that point to them are sorted
+//!    (`ordering.rs`).
+//! 2. With a LIMIT only the best rows so far are kept, and once there are enough the head of the
 //!    last one tells what need not be kept at all.
-//! 4. A unique sorter, whose keys are all columns that DISTINCT looks at, keeps the first of rows
+//! 3. A unique sorter, whose keys are all columns that DISTINCT looks at, keeps the first of rows
 //!    that are equal: they are neighbours in the end. Before that nothing is dropped.
 
-use super::distribute::{self, Place};
+use super::distribute::Place;
 use super::heads::{Head, HeadRule};
+use super::ordering::{KeptRows, Key, Order};
 use super::output::charge;
 use super::rows::PackedRows;
-use crate::{ExecError, order};
+use crate::ExecError;
 use base::memory::MemoryAccount;
 use plan::physical::SortKey;
-use std::cmp::Ordering;
 use std::sync::Arc;
 use types::row::Lane;
 use types::{ColumnType, ValueRef};
 
-struct Key {
-    position: usize,
-    rule: HeadRule,
+impl KeptRows for PackedRows {
+    fn value(&self, place: &Place, position: usize) -> ValueRef<'_> {
+        self.row_at(place.start).value(position)
+    }
 }
 
 /// See the head of the file.
@@ -166,64 +164,14 @@ impl Sorter {
         self.cutoff
     }
 
-    fn value(&self, place: &Place, key: &Key) -> ValueRef<'_> {
-        self.rows.row_at(place.start).value(key.position)
-    }
-
-    fn compare(&self, keys: &[Key], a: &Place, b: &Place) -> Ordering {
-        for key in keys {
-            let order = order::compare(self.value(a, key), self.value(b, key), key.rule.collation);
-            let order = if key.rule.descending { order.reverse() } else { order };
-            if order.is_ne() {
-                return order;
-            }
-        }
-        Ordering::Equal
-    }
-
-    /// Sorts places that have the heads of `keys[0]`.
-    fn sort_by(&self, keys: &[Key], is_exact: bool, places: &mut [Place]) {
-        distribute::sort(places, &self.memory);
-        let rest = if is_exact { keys.get(1..).unwrap_or(&[]) } else { keys };
-        let Some(next) = rest.first() else { return };
-        let pacer = runtime::Pacer::default();
-        for equal in places.chunk_by_mut(|a, b| a.head == b.head) {
-            pacer.step();
-            if equal.len() == 1 {
-                continue;
-            }
-            if !is_exact {
-                equal.sort_unstable_by(|a, b| {
-                    pacer.step();
-                    self.compare(rest, a, b).then(a.start.cmp(&b.start))
-                });
-                continue;
-            }
-            let mut is_exact = true;
-            for place in equal.iter_mut() {
-                pacer.step();
-                let head = next.rule.head(self.value(place, next));
-                place.head = head.number;
-                is_exact &= head.is_exact;
-            }
-            self.sort_by(rest, is_exact, equal);
-        }
-    }
-
     /// Sorts what is kept; of equal rows a unique sorter keeps the first. Returns how many rows
     /// there are.
     pub fn sort(&mut self) -> usize {
-        let mut places = std::mem::take(&mut self.places);
-        self.sort_by(&self.keys, self.is_exact, &mut places);
+        let order = Order { keys: &self.keys, rows: &self.rows, memory: &self.memory };
+        order.sort(&mut self.places, self.is_exact);
         if self.is_unique {
-            let pacer = runtime::Pacer::default();
-            places.dedup_by(|later, earlier| {
-                pacer.step();
-                // Rows with different heads differ in this key or in one before.
-                later.head == earlier.head && self.compare(&self.keys, later, earlier).is_eq()
-            });
+            order.drop_equal(&mut self.places);
         }
-        self.places = places;
         self.places.len()
     }
 
@@ -241,18 +189,16 @@ impl Sorter {
     /// Forgets the rows that no place points to.
     fn keep_places(&mut self) {
         let mut kept = PackedRows::default();
-        let mut places = std::mem::take(&mut self.places);
-        for place in &mut places {
+        for place in &mut self.places {
             place.start = kept.copy_from(&self.rows, place.start, self.width);
         }
         self.rows = kept;
         // Sorting may have left heads of other keys.
         if let Some(key) = self.keys.first() {
-            for place in &mut places {
-                place.head = key.rule.head(self.value(place, key)).number;
+            for place in &mut self.places {
+                place.head = key.rule.head(self.rows.value(place, key.position)).number;
             }
         }
-        self.places = places;
         let bytes = self.kept_bytes();
         self.memory.release(self.charged_bytes.saturating_sub(bytes) as u64);
         self.charged_bytes = self.charged_bytes.min(bytes);

@@ -1,6 +1,8 @@
 use super::*;
+use crate::order;
 use base::Random;
 use runtime::sim::{SimConfig, Simulation};
+use std::cmp::Ordering;
 use std::convert::Infallible;
 use types::{CollationId, Date, DateTime, Decimal, Time, Timestamp, TypeKind, Value};
 
@@ -132,7 +134,7 @@ fn one(seed: u64) {
     assert_eq!(packed.len(), expected.len());
     for (number, row) in expected.iter().enumerate() {
         for (column, value) in row.iter().enumerate() {
-            assert_eq!(packed.value(number, column), value.as_ref(), "seed {seed}");
+            assert_eq!(packed.value_at(number, column), value.as_ref(), "seed {seed}");
         }
     }
 }
