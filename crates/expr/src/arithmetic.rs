@@ -3,25 +3,48 @@
 use crate::builder::Domain;
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
-use crate::expression::{ArithmeticOperator, Expr};
-use types::{Decimal, SqlError, SqlMode, ValueRef, codes};
+use crate::expression::{ArithmeticOperator, Expr, ExprKind, Literal, LiteralForm};
+use std::sync::Arc;
+use types::{Decimal, SqlError, SqlMode, Value, ValueRef, codes};
 
-/// 1690 with the expression's text.
-pub(crate) fn out_of_range(kind: &str, expr: &Expr) -> SqlError {
-    SqlError::new(&codes::DATA_OUT_OF_RANGE, &[&kind, &expr.to_string()])
+/// 1690 with the expression's text, in which parameters stand with their values.
+#[cold]
+pub(crate) fn out_of_range(kind: &str, expr: &Expr, context: &EvalContext) -> SqlError {
+    let mut shown = expr.clone();
+    put_values(&mut shown, &context.parameters);
+    SqlError::new(&codes::DATA_OUT_OF_RANGE, &[&kind, &shown.to_string()])
 }
 
-fn bigint_out_of_range(expr: &Expr) -> SqlError {
+/// Puts literals in the place of parameters.
+fn put_values(expr: &mut Expr, values: &[Value]) {
+    match &mut expr.kind {
+        ExprKind::Parameter(index) => {
+            if let Some(value) = values.get(*index) {
+                let literal = Literal { value: value.clone(), form: LiteralForm::Plain };
+                expr.kind = ExprKind::Literal(literal);
+            }
+        }
+        ExprKind::Converted { original, .. } => put_values(Arc::make_mut(original), values),
+        _ => expr.for_each_child_mut(&mut |child| put_values(child, values)),
+    }
+}
+
+#[cold]
+fn bigint_out_of_range(expr: &Expr, context: &EvalContext) -> SqlError {
     let unsigned = expr.result.column_type.unsigned;
-    out_of_range(if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" }, expr)
+    out_of_range(if unsigned { "BIGINT UNSIGNED" } else { "BIGINT" }, expr, context)
 }
 
 /// An integer result in the type of the expression.
-pub(crate) fn integer_result<'a>(expr: &Expr, value: i128) -> Result<ValueRef<'a>, SqlError> {
+pub(crate) fn integer_result<'a>(
+    expr: &Expr,
+    value: i128,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
     if expr.result.column_type.unsigned {
-        u64::try_from(value).map(ValueRef::UInt).map_err(|_| bigint_out_of_range(expr))
+        u64::try_from(value).map(ValueRef::UInt).map_err(|_| bigint_out_of_range(expr, context))
     } else {
-        i64::try_from(value).map(ValueRef::Int).map_err(|_| bigint_out_of_range(expr))
+        i64::try_from(value).map(ValueRef::Int).map_err(|_| bigint_out_of_range(expr, context))
     }
 }
 
@@ -91,7 +114,7 @@ fn signed<'a>(
         _ if b == 0 => return division_by_zero(context),
         _ => Some(a.wrapping_rem(b)),
     };
-    result.map(ValueRef::Int).ok_or_else(|| bigint_out_of_range(expr))
+    result.map(ValueRef::Int).ok_or_else(|| bigint_out_of_range(expr, context))
 }
 
 fn wide<'a>(
@@ -105,12 +128,12 @@ fn wide<'a>(
         ArithmeticOperator::Add => a + b,
         ArithmeticOperator::Subtract => a - b,
         ArithmeticOperator::Multiply => {
-            a.checked_mul(b).ok_or_else(|| bigint_out_of_range(expr))?
+            a.checked_mul(b).ok_or_else(|| bigint_out_of_range(expr, context))?
         }
         _ if b == 0 => return division_by_zero(context),
         _ => a % b,
     };
-    integer_result(expr, result)
+    integer_result(expr, result, context)
 }
 
 fn decimal<'a>(
@@ -131,7 +154,7 @@ fn decimal<'a>(
     match result {
         Ok(Some(value)) => Ok(ValueRef::Decimal(value)),
         Ok(None) => division_by_zero(context),
-        Err(_) => Err(out_of_range("DECIMAL", expr)),
+        Err(_) => Err(out_of_range("DECIMAL", expr, context)),
     }
 }
 
@@ -150,12 +173,20 @@ fn double<'a>(
         ArithmeticOperator::Modulo => a % b,
         _ => a / b,
     };
-    double_result(expr, result)
+    double_result(expr, result, context)
 }
 
 /// A double that must be finite.
-pub(crate) fn double_result<'a>(expr: &Expr, value: f64) -> Result<ValueRef<'a>, SqlError> {
-    if value.is_finite() { Ok(ValueRef::Double(value)) } else { Err(out_of_range("DOUBLE", expr)) }
+pub(crate) fn double_result<'a>(
+    expr: &Expr,
+    value: f64,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    if value.is_finite() {
+        Ok(ValueRef::Double(value))
+    } else {
+        Err(out_of_range("DOUBLE", expr, context))
+    }
 }
 
 /// DIV: integers divide as such, everything else as DECIMAL, cut to a whole number.
@@ -172,7 +203,7 @@ fn integer_divide<'a>(
         if y == 0 {
             return division_by_zero(context);
         }
-        return integer_result(expr, x / y);
+        return integer_result(expr, x / y, context);
     }
     let x = coerce::to_decimal(context, a, &left.result)?;
     let y = coerce::to_decimal(context, b, &right.result)?;
@@ -180,8 +211,8 @@ fn integer_divide<'a>(
         Ok(None) => division_by_zero(context),
         Ok(Some(quotient)) => {
             let whole = quotient.truncated(0).mantissa();
-            integer_result(expr, whole.ok_or_else(|| bigint_out_of_range(expr))?)
+            integer_result(expr, whole.ok_or_else(|| bigint_out_of_range(expr, context))?, context)
         }
-        Err(_) => Err(bigint_out_of_range(expr)),
+        Err(_) => Err(bigint_out_of_range(expr, context)),
     }
 }

@@ -275,22 +275,19 @@ impl Session {
     /// The tree of a statement to prepare; another session's, if one has prepared the same text.
     fn parse_for_prepare(&mut self, text: &[u8]) -> Result<Arc<SharedStatement>, SqlError> {
         let options = syntax::ParseOptions { parameters: true, ..self.settings.parse };
-        let server = self.server.clone();
-        if let Some(known) = server.shared_statements.find(text, &options) {
-            return Ok(known);
-        }
-        let parsed = syntax::parse(text, &options).map_err(crate::parse_error)?;
-        if !text[parsed.end.min(text.len())..].trim_ascii().is_empty() {
-            return Err(crate::statement::rest_is_not_expected(text, parsed.end));
-        }
-        if matches!(
-            parsed.statement,
-            Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)
-        ) {
-            return Err(SqlError::new(&codes::UNSUPPORTED_PS, &[]));
-        }
-        let parameters = parsed.parameters as usize;
-        Ok(server.shared_statements.add(text, &options, parsed.statement, parameters))
+        self.share_prepared(text, &options, || {
+            let parsed = syntax::parse(text, &options).map_err(crate::parse_error)?;
+            if !text[parsed.end.min(text.len())..].trim_ascii().is_empty() {
+                return Err(crate::statement::rest_is_not_expected(text, parsed.end));
+            }
+            if matches!(
+                parsed.statement,
+                Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)
+            ) {
+                return Err(SqlError::new(&codes::UNSUPPORTED_PS, &[]));
+            }
+            Ok((parsed.statement, parsed.parameters as usize))
+        })
     }
 
     fn execute_command(&mut self, execute: &Execute<'_>, outlet: &mut dyn Outlet) {

@@ -20,6 +20,7 @@ mod admin;
 mod answer;
 mod connection;
 mod dispatch;
+mod generalize;
 mod login;
 mod plan_cache;
 mod planned;

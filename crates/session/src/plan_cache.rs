@@ -1,55 +1,91 @@
-//! Plans of text statements, kept by fingerprint.
+//! The plans of the server: one cache, one rule for what has to go, one set of counters.
 //!
-//! The statements of an application differ by their literals only. A statement whose literals
-//! all stand in simple places (operands of comparisons and arithmetic, values of INSERT and SET,
-//! the number of LIMIT) is planned with parameters in their stead, and the plan is kept for all
-//! statements with the same tokens. A later one is lexed, its literals become the parameters'
-//! values, and parsing and planning are left out.
+//! A statement of the text protocol is found by its fingerprint: the statements of an application
+//! differ by their literals only. It is planned with parameters in the place of literals
+//! (`generalize.rs`), and the plan is kept for all statements with the same tokens. A later one is
+//! lexed, its literals become the parameters' values, and parsing and planning are left out. A
+//! statement that is prepared is found by its text (`shared_prepared.rs`); sessions hold what they
+//! have prepared, whether the cache still has it or not.
 //!
 //! Invariants:
-//! 1. A statement is kept only if every literal of its fingerprint became a parameter, in the
-//!    order of the text; ORDER BY 1 or a literal in the select list (which names its column) keep
-//!    it out.
+//! 1. The literals that became parameters are bound in the order of the text. Those that did not
+//!    are part of the key: an entry under the key without them says which they are.
 //! 2. The key holds everything that changes what the text means or what its plan is: all settings
 //!    that parsing, planning and the columns of the result depend on, the default database, the
 //!    types of the literals. It is compared as a whole; a hash only finds it. Definitions and
 //!    statistics are compared when a plan is used, as for prepared statements.
 //! 3. A user who may not read and change all rows uses only plans that were made, and so
 //!    checked, for him with the privileges he has now.
-//! 4. Entries do not change: a new plan is a new entry. So sessions remember the entries that
-//!    they met last, and find them again without touching anything that another core writes.
+//! 4. Entries do not change what they say: a new plan of a text is a new entry. So sessions
+//!    remember the entries that they met last, and find them again without touching anything that
+//!    another core writes.
+//! 5. What was not looked up since the last eviction, or whose tables are no longer what they
+//!    were, goes first; then every second entry.
 
 use crate::Session;
 use crate::answer::Outlet;
+use crate::generalize::generalize;
 use crate::planned::SessionPlan;
+use crate::shared_prepared::{SharedStatement, prepared_key};
 use crate::statement::Run;
 use crate::status::StatusCounter;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use runtime::sync::{Mutex, RwLock};
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use syntax::ast::{Expression, InsertSource, Limit, Literal, QueryBody, Statement};
-use syntax::{Fingerprint, LiteralKind, LiteralRange};
-use types::{Decimal, Value};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use syntax::ast::Statement;
+use syntax::{Fingerprint, LiteralKind, LiteralRange, ParseOptions};
+use types::{Decimal, SqlError, Value};
 
 /// Longest text that is looked up; longer ones (bulk inserts) are not worth it.
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
+/// Longest text of a prepared statement that sessions share.
+const PREPARED_BYTES_MAX: usize = 1 << 16;
 /// Entries kept, and bytes of their keys.
 const ENTRIES_MAX: usize = 4096;
 const KEY_BYTES_MAX: usize = 1 << 20;
+/// So many statements that differ in literals that stay are kept before it is asked whether any
+/// came again.
+const STAYS_TRIAL: u32 = 64;
 /// Entries that a session remembers.
 const RECENT: usize = 16;
 /// Contexts that have a number.
 const CONTEXTS_MAX: usize = 4096;
 
 /// What is known of the statements with one key.
+enum Known {
+    /// A statement with parameters, and its plan.
+    Plan(Arc<Statement>, Arc<SessionPlan>),
+    /// These literals stay: the plan is found by a key that has them.
+    Stays(Stays),
+    /// Such statements are planned each time.
+    Nothing,
+    /// A statement that was prepared.
+    Prepared(Arc<SharedStatement>),
+}
+
+/// See [`Known::Stays`].
+struct Stays {
+    literals: Box<[bool]>,
+    /// Plans made, and times that one made before was found by a session that did not remember it.
+    made: AtomicU32,
+    found: AtomicU32,
+}
+
+impl Stays {
+    /// Hardly one of these statements comes again.
+    fn is_useless(&self) -> bool {
+        let made = self.made.load(Ordering::Relaxed);
+        made >= STAYS_TRIAL && made / 2 > self.found.load(Ordering::Relaxed)
+    }
+}
+
+/// One place of the cache.
 pub(crate) struct Entry {
     key: Box<[u8]>,
     hash: u64,
-    /// The statement with parameters, and its plan; none if such statements are planned each
-    /// time.
-    fit: Option<(Arc<Statement>, Arc<SessionPlan>)>,
+    known: Known,
     /// Looked up since the last eviction.
     used: AtomicBool,
 }
@@ -57,7 +93,18 @@ pub(crate) struct Entry {
 impl Entry {
     /// Its plan, if it has one, is still what would be made.
     fn is_current(&self) -> bool {
-        self.fit.as_ref().is_none_or(|(_, plan)| plan.is_current())
+        match &self.known {
+            Known::Plan(_, plan) => plan.is_current(),
+            Known::Prepared(shared) => shared.is_current(),
+            Known::Stays(_) | Known::Nothing => true,
+        }
+    }
+
+    fn stays(&self) -> Option<&Stays> {
+        match &self.known {
+            Known::Stays(stays) => Some(stays),
+            _ => None,
+        }
     }
 }
 
@@ -77,11 +124,12 @@ impl Kept {
         self.entries.len() >= ENTRIES_MAX || self.key_bytes >= KEY_BYTES_MAX
     }
 
-    /// Forgets what was not looked up since the last time; if that is too little, every second
-    /// entry. How many are gone.
+    /// Forgets what was not looked up since the last time and what is outdated; if that is too
+    /// little, every second entry. How many are gone.
     fn evict(&mut self) -> usize {
         let before = self.entries.len();
-        self.forget_all_but(|entry| entry.used.swap(false, Ordering::Relaxed));
+        let is_used = |entry: &Entry| entry.used.swap(false, Ordering::Relaxed);
+        self.forget_all_but(|entry| is_used(entry) && entry.is_current());
         if self.entries.len() > before / 2 {
             let mut number = 0;
             self.forget_all_but(|_| {
@@ -126,6 +174,14 @@ impl PlanCache {
         evicted
     }
 
+    /// The statement of this text, if one was prepared.
+    fn find_prepared(&self, key: &[u8]) -> Option<Arc<SharedStatement>> {
+        match &self.find(self.hasher.hash_one(key), key)?.known {
+            Known::Prepared(shared) => Some(shared.clone()),
+            _ => None,
+        }
+    }
+
     /// Entries kept.
     pub(crate) fn len(&self) -> usize {
         self.kept.read().entries.len()
@@ -150,6 +206,8 @@ pub(crate) struct Lookup {
     fingerprint: Fingerprint,
     key: Vec<u8>,
     hash: u64,
+    /// What says which literals stay, if the key has them.
+    stays: Option<Arc<Entry>>,
     /// Entries met last, by their hash.
     recent: [Option<Arc<Entry>>; RECENT],
 }
@@ -166,6 +224,20 @@ impl Lookup {
             entry.hash == self.hash && *entry.key == *self.key && entry.is_current()
         });
         if fits { place.take() } else { None }
+    }
+
+    /// Puts the literals that stay into the key.
+    fn push_literals(&mut self, text: &[u8], entry: &Arc<Entry>, cache: &PlanCache) -> Option<()> {
+        let stays = entry.stays()?;
+        for (literal, _) in self.fingerprint.literals.iter().zip(&stays.literals).filter(|it| *it.1)
+        {
+            let bytes = text.get(literal.start..literal.end)?;
+            self.key.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+            self.key.extend_from_slice(bytes);
+        }
+        self.hash = cache.hasher.hash_one(&self.key[..]);
+        self.stays = Some(entry.clone());
+        Some(())
     }
 
     /// Gives back what an unusually long statement left.
@@ -222,13 +294,23 @@ impl Session {
         }
         let cache = &self.server.plan_cache;
         lookup.hash = cache.hasher.hash_one(&key[..]);
+        lookup.stays = None;
         let recent = lookup.take_recent();
-        let Some(entry) = recent.or_else(|| cache.find(lookup.hash, &lookup.key)) else {
+        let Some(mut entry) = recent.or_else(|| cache.find(lookup.hash, &lookup.key)) else {
             return Found::New;
         };
-        if entry.fit.is_none() {
+        if entry.stays().is_some() {
+            match find_with_literals(lookup, text, entry, cache) {
+                Ok(found) => entry = found,
+                Err(found) => return found,
+            }
+        }
+        if !matches!(entry.known, Known::Plan(..)) {
             *lookup.place() = Some(entry);
             return Found::No;
+        }
+        if let Some(stays) = lookup.stays.as_ref().and_then(|entry| entry.stays()) {
+            keep_parameters(values, &stays.literals);
         }
         self.status.add(StatusCounter::GannetPlanCacheHits, 1);
         Found::Known { entry, end: lookup.fingerprint.end.min(text.len()) }
@@ -238,25 +320,44 @@ impl Session {
     /// [`Found::New`] for the same text.
     pub(crate) fn learn(&mut self, text: &[u8], statement: &Statement) -> Option<Arc<Statement>> {
         self.status.add(StatusCounter::GannetPlanCacheMisses, 1);
-        let fingerprint = &self.lookup.fingerprint;
-        let mut generalized = statement.clone();
-        let fits = parameterize(&mut generalized) == Some(fingerprint.literals.len());
-        if !fits {
-            self.keep_entry(None);
+        let options = &self.settings.parse;
+        let general = generalize(text, &self.lookup.fingerprint, options, statement);
+        let some_stay = |stays: &[bool]| stays.contains(&true);
+        let known = self.lookup.stays.clone();
+        let general = general.filter(|general| match known.as_ref().and_then(|it| it.stays()) {
+            Some(stays) => stays.literals == general.stays,
+            None => true,
+        });
+        let Some(general) = general else {
+            self.keep_entry(Known::Nothing);
             return None;
+        };
+        if some_stay(&general.stays) && known.is_none() {
+            let (made, found) = (AtomicU32::new(0), AtomicU32::new(0));
+            let literals = general.stays.clone();
+            let entry = self.keep_entry(Known::Stays(Stays { literals, made, found }));
+            let server = self.server.clone();
+            self.lookup.push_literals(text, &entry, &server.plan_cache)?;
+        }
+        if let Some(stays) = self.lookup.stays.as_ref().and_then(|entry| entry.stays()) {
+            stays.made.fetch_add(1, Ordering::Relaxed);
         }
         let values = &mut self.eval.parameters;
-        read_literals(text, fingerprint, values).then(|| Arc::new(generalized))
+        let is_read = read_literals(text, &self.lookup.fingerprint, values);
+        keep_parameters(values, &general.stays);
+        is_read.then(|| Arc::new(general.statement))
     }
 
     /// Runs a statement of the cache, whose parameters are bound.
     pub(crate) fn run_known(&mut self, entry: Arc<Entry>, outlet: &mut dyn Outlet) {
-        let Some((statement, plan)) = &entry.fit else { return };
+        let Known::Plan(statement, plan) = &entry.known else { return };
         let run = Run { plan: Some(plan), ..Run::text() };
         let made = self.run_statement(statement, run, outlet);
         self.eval.parameters.clear();
         match made {
-            Some(plan) => self.keep_entry(Some((statement.clone(), plan))),
+            Some(plan) => {
+                self.keep_entry(Known::Plan(statement.clone(), plan));
+            }
             None => *self.lookup.place() = Some(entry),
         }
     }
@@ -266,22 +367,83 @@ impl Session {
         let made = self.run_statement(&statement, Run::text(), outlet);
         self.eval.parameters.clear();
         match made {
-            Some(plan) => self.keep_entry(Some((statement, plan))),
-            None if self.eval.error_count() == 0 => self.keep_entry(None),
+            Some(plan) => {
+                self.keep_entry(Known::Plan(statement, plan));
+            }
+            None if self.eval.error_count() == 0 => {
+                self.keep_entry(Known::Nothing);
+            }
             None => {}
         }
     }
 
     /// Keeps what was found out about the key that was looked up last.
-    fn keep_entry(&mut self, fit: Option<(Arc<Statement>, Arc<SessionPlan>)>) {
+    fn keep_entry(&mut self, known: Known) -> Arc<Entry> {
         let lookup = &mut self.lookup;
         let key = lookup.key.clone().into_boxed_slice();
         let used = AtomicBool::new(true);
-        let entry = Arc::new(Entry { key, hash: lookup.hash, fit, used });
+        let entry = Arc::new(Entry { key, hash: lookup.hash, known, used });
         *lookup.place() = Some(entry.clone());
-        let evicted = self.server.plan_cache.keep(entry);
+        let evicted = self.server.plan_cache.keep(entry.clone());
         self.status.add(StatusCounter::GannetPlanCacheEvictions, evicted as u64);
+        entry
     }
+
+    /// What sessions share of a statement that is being prepared; `parse` gives its tree and the
+    /// number of its parameters, if that is not known.
+    pub(crate) fn share_prepared(
+        &mut self,
+        text: &[u8],
+        options: &ParseOptions,
+        parse: impl FnOnce() -> Result<(Statement, usize), SqlError>,
+    ) -> Result<Arc<SharedStatement>, SqlError> {
+        let key = prepared_key(text, options);
+        let server = self.server.clone();
+        if let Some(known) = server.plan_cache.find_prepared(&key) {
+            self.status.add(StatusCounter::GannetPlanCacheHits, 1);
+            return Ok(known);
+        }
+        let (statement, parameters) = parse()?;
+        self.status.add(StatusCounter::GannetPlanCacheMisses, 1);
+        let shared = Arc::new(SharedStatement::new(text, statement, parameters));
+        if text.len() <= PREPARED_BYTES_MAX {
+            let hash = server.plan_cache.hasher.hash_one(&key[..]);
+            let (key, used) = (key.into_boxed_slice(), AtomicBool::new(true));
+            let known = Known::Prepared(shared.clone());
+            let evicted = server.plan_cache.keep(Arc::new(Entry { key, hash, known, used }));
+            self.status.add(StatusCounter::GannetPlanCacheEvictions, evicted as u64);
+        }
+        Ok(shared)
+    }
+}
+
+/// The entry of the key with the literals that stay, which `stays` says; else what was found.
+fn find_with_literals(
+    lookup: &mut Lookup,
+    text: &[u8],
+    stays: Arc<Entry>,
+    cache: &PlanCache,
+) -> Result<Arc<Entry>, Found> {
+    *lookup.place() = Some(stays.clone());
+    lookup.push_literals(text, &stays, cache).ok_or(Found::No)?;
+    if let Some(entry) = lookup.take_recent() {
+        return Ok(entry);
+    }
+    let Some(stays) = stays.stays() else { return Err(Found::No) };
+    match cache.find(lookup.hash, &lookup.key) {
+        Some(entry) => {
+            stays.found.fetch_add(1, Ordering::Relaxed);
+            Ok(entry)
+        }
+        None if stays.is_useless() => Err(Found::No),
+        None => Err(Found::New),
+    }
+}
+
+/// Leaves the values of parameters.
+fn keep_parameters(values: &mut Vec<Value>, stays: &[bool]) {
+    let mut stays = stays.iter();
+    values.retain(|_| !stays.next().copied().unwrap_or(false));
 }
 
 /// Appends what of a value decides the type of its parameter, beyond its kind, which the
@@ -334,177 +496,14 @@ fn number(bytes: &[u8], kind: LiteralKind) -> Option<Value> {
     exact.then_some(Value::Decimal(parsed.value))
 }
 
-/// Puts parameters in the place of literals where that changes nothing; how many there are now.
-/// None if the statement has a shape that is not looked into.
-pub(crate) fn parameterize(statement: &mut Statement) -> Option<usize> {
-    let mut walk = Walk { count: 0 };
-    match statement {
-        Statement::Query(query) => {
-            let QueryBody::Select(select) = &mut query.body else {
-                return None;
-            };
-            if query.with.is_some() || query.into.is_some() {
-                return None;
-            }
-            if let Some(filter) = &mut select.filter {
-                walk.expression(filter)?;
-            }
-            walk.limit(&mut query.limit)?;
-        }
-        Statement::Insert(insert) => {
-            let InsertSource::Values(rows) = &mut insert.source else {
-                return None;
-            };
-            for value in rows.iter_mut().flatten() {
-                walk.expression(value)?;
-            }
-            for assignment in &mut insert.on_duplicate {
-                walk.expression(&mut assignment.value)?;
-            }
-        }
-        Statement::Update(update) => {
-            for assignment in &mut update.assignments {
-                walk.expression(&mut assignment.value)?;
-            }
-            if let Some(filter) = &mut update.filter {
-                walk.expression(filter)?;
-            }
-        }
-        Statement::Delete(delete) => {
-            if let Some(filter) = &mut delete.filter {
-                walk.expression(filter)?;
-            }
-        }
-        _ => return None,
-    }
-    Some(walk.count)
-}
-
-struct Walk {
-    count: usize,
-}
-
-impl Walk {
-    /// LIMIT with one number. Of two the syntax tree does not say which comes first in the text.
-    fn limit(&mut self, limit: &mut Option<Limit>) -> Option<()> {
-        match limit {
-            Some(Limit { count: Some(count), offset: None, rows_examined: None, .. }) => {
-                self.expression(count)
-            }
-            _ => Some(()),
-        }
-    }
-
-    /// Replaces the literals of an expression from left to right. Expressions of other kinds are
-    /// left as they are: a literal in them makes the count differ from the fingerprint's.
-    fn expression(&mut self, expression: &mut Expression) -> Option<()> {
-        match expression {
-            Expression::Literal(
-                Literal::Integer(_)
-                | Literal::Decimal(_)
-                | Literal::Float(_)
-                | Literal::String { charset: None, .. },
-            ) => {
-                *expression = Expression::Parameter(u32::try_from(self.count).ok()?);
-                self.count += 1;
-            }
-            Expression::Unary(_, operand) => self.expression(operand)?,
-            Expression::Binary(_, left, right) => {
-                self.expression(left)?;
-                self.expression(right)?;
-            }
-            Expression::Logical(_, operands) => {
-                operands.iter_mut().try_for_each(|operand| self.expression(operand))?;
-            }
-            Expression::In { operand, list, .. } => {
-                self.expression(operand)?;
-                list.iter_mut().try_for_each(|item| self.expression(item))?;
-            }
-            Expression::Between { operand, low, high, .. } => {
-                self.expression(operand)?;
-                self.expression(low)?;
-                self.expression(high)?;
-            }
-            Expression::Like { operand, pattern, escape: None, .. } => {
-                self.expression(operand)?;
-                self.expression(pattern)?;
-            }
-            Expression::Is { operand, .. } => self.expression(operand)?,
-            Expression::Parameter(_) => return None,
-            _ => {}
-        }
-        Some(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use syntax::ParseOptions;
-
-    /// Whether the statement may be kept, and the values of its literals.
-    fn fit(text: &str) -> Option<Vec<Value>> {
-        let options = ParseOptions::default();
-        let mut fingerprint = Fingerprint::default();
-        assert!(fingerprint.read(text.as_bytes(), &options));
-        let mut statement = syntax::parse(text.as_bytes(), &options).unwrap().statement;
-        let count = parameterize(&mut statement)?;
-        let mut values = Vec::new();
-        let is_read = read_literals(text.as_bytes(), &fingerprint, &mut values);
-        (is_read && count == fingerprint.literals.len()).then_some(values)
-    }
-
-    #[test]
-    fn literals_in_simple_places_become_parameters() {
-        let int = Value::Int;
-        assert_eq!(fit("SELECT c FROM t WHERE id = 5"), Some(vec![int(5)]));
-        assert_eq!(
-            fit("SELECT c FROM t WHERE id BETWEEN 1 AND 9 ORDER BY c"),
-            Some(vec![int(1), int(9)])
-        );
-        assert_eq!(
-            fit("SELECT SUM(k) FROM t WHERE a IN (1, 'x') AND b > -2 AND c LIKE 'y%'"),
-            Some(vec![int(1), Value::text("x"), int(2), Value::text("y%")])
-        );
-        assert_eq!(fit("INSERT INTO t (a, b) VALUES (1, 'x'), (2.5, 1e3)").unwrap().len(), 4);
-        assert_eq!(fit("UPDATE t SET k = k + 1 WHERE id = 7"), Some(vec![int(1), int(7)]));
-        assert_eq!(fit("DELETE FROM t WHERE id = 7"), Some(vec![int(7)]));
-        assert_eq!(fit("SELECT c FROM t"), Some(vec![]));
-        assert_eq!(
-            fit("SELECT c FROM t WHERE k = 7 ORDER BY c LIMIT 10"),
-            Some(vec![int(7), int(10)])
-        );
-    }
-
-    #[test]
-    fn literals_that_decide_the_plan_keep_a_statement_out() {
-        for text in [
-            "SELECT 1",
-            "SELECT c, 1 FROM t WHERE id = 5",
-            "SELECT c FROM t WHERE id = 5 LIMIT 1, 2",
-            "SELECT c FROM t WHERE id = 5 LIMIT 1 OFFSET 2",
-            "SELECT c FROM t WHERE id = 5 ORDER BY 1",
-            "SELECT c FROM t WHERE ROUND(a, 2) = 1",
-            "SELECT c FROM t WHERE a LIKE 'x' ESCAPE '!'",
-            "SELECT c FROM t WHERE id = (SELECT MAX(id) FROM u WHERE a = 1)",
-            "SELECT c FROM t JOIN u ON t.id = 5 WHERE u.id = 6",
-            "SELECT a FROM t UNION SELECT b FROM u",
-            "UPDATE t SET a = 1 ORDER BY id LIMIT 2",
-            "INSERT INTO t SELECT * FROM u WHERE a = 1",
-            "SELECT c FROM t WHERE a = 'x' 'y'",
-            "SELECT c FROM t WHERE a = 'it''s'",
-            "SELECT c FROM t WHERE a = 99999999999999999999",
-            "SELECT c FROM t WHERE d = DATE '2020-01-01'",
-            "BEGIN",
-        ] {
-            assert_eq!(fit(text), None, "{text}");
-        }
-    }
 
     fn entry(number: usize, cache: &PlanCache) -> Arc<Entry> {
         let key = format!("{number:0>300}").into_bytes().into_boxed_slice();
         let hash = cache.hasher.hash_one(&key);
-        Arc::new(Entry { key, hash, fit: None, used: AtomicBool::new(false) })
+        Arc::new(Entry { key, hash, known: Known::Nothing, used: AtomicBool::new(false) })
     }
 
     #[test]
@@ -530,5 +529,16 @@ mod tests {
         let first = cache.context("a".to_owned());
         assert_ne!(first, cache.context("b".to_owned()));
         assert_eq!(first, cache.context("a".to_owned()));
+    }
+
+    #[test]
+    fn statements_that_never_come_again_are_given_up() {
+        let (made, found) = (AtomicU32::new(STAYS_TRIAL), AtomicU32::new(STAYS_TRIAL / 2));
+        let stays = Stays { literals: Box::new([true]), made, found };
+        assert!(!stays.is_useless());
+        stays.found.store(STAYS_TRIAL / 4, Ordering::Relaxed);
+        assert!(stays.is_useless());
+        stays.made.store(STAYS_TRIAL - 1, Ordering::Relaxed);
+        assert!(!stays.is_useless());
     }
 }

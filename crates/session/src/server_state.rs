@@ -3,7 +3,6 @@
 use crate::account_connections::AccountConnections;
 use crate::plan_cache::PlanCache;
 use crate::process::{Door, ProcessList};
-use crate::shared_prepared::SharedStatements;
 use crate::spare::SpareTransactions;
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
@@ -31,7 +30,6 @@ pub struct ServerState {
     pub(crate) prepared_count: AtomicU64,
     pub(crate) plan_cache: PlanCache,
     pub(crate) account_connections: AccountConnections,
-    pub(crate) shared_statements: SharedStatements,
     pub(crate) spare_transactions: SpareTransactions,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
@@ -72,7 +70,6 @@ impl ServerState {
             prepared_count: AtomicU64::new(0),
             plan_cache: PlanCache::default(),
             account_connections: AccountConnections::default(),
-            shared_statements: SharedStatements::default(),
             spare_transactions: SpareTransactions::new(),
             connections_possible,
             stopping: AtomicBool::new(false),

@@ -125,13 +125,13 @@ fn negate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         (_, ValueRef::Null) => ValueRef::Null,
         (Domain::Integer, ValueRef::Int(v)) => match v.checked_neg() {
             Some(negated) => ValueRef::Int(negated),
-            None => return Err(out_of_range("BIGINT", frame.expr)),
+            None => return Err(out_of_range("BIGINT", frame.expr, frame.context)),
         },
         (Domain::Integer, value) => {
             let wide = -coerce::to_integer(frame.context, value, frame.result(0))?;
             match i64::try_from(wide) {
                 Ok(negated) => ValueRef::Int(negated),
-                Err(_) => return Err(out_of_range("BIGINT", frame.expr)),
+                Err(_) => return Err(out_of_range("BIGINT", frame.expr, frame.context)),
             }
         }
         (Domain::Decimal, value) => {

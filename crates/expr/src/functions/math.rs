@@ -49,7 +49,7 @@ fn resolve_like_argument(
 /// Applies a function of one double; a result that is no number is out of range.
 fn apply<'a>(frame: &Frame<'a>, function: fn(f64) -> f64) -> Evaluated<'a> {
     match frame.double(0)? {
-        Some(x) => double_result(frame.expr, function(x)),
+        Some(x) => double_result(frame.expr, function(x), frame.context),
         None => Ok(ValueRef::Null),
     }
 }
@@ -61,7 +61,7 @@ fn apply_within<'a>(
     inside: fn(f64) -> bool,
 ) -> Evaluated<'a> {
     match frame.double(0)? {
-        Some(x) if inside(x) => double_result(frame.expr, function(x)),
+        Some(x) if inside(x) => double_result(frame.expr, function(x), frame.context),
         _ => Ok(ValueRef::Null),
     }
 }
@@ -69,7 +69,7 @@ fn apply_within<'a>(
 /// The same for a logarithm: not above zero is a division by zero.
 fn apply_log<'a>(frame: &Frame<'a>, function: fn(f64) -> f64) -> Evaluated<'a> {
     match frame.double(0)? {
-        Some(x) if x > 0.0 => double_result(frame.expr, function(x)),
+        Some(x) if x > 0.0 => double_result(frame.expr, function(x), frame.context),
         Some(_) => division_by_zero(frame.context),
         None => Ok(ValueRef::Null),
     }
@@ -104,13 +104,13 @@ fn log(frame: Frame<'_>) -> Evaluated<'_> {
     if base <= 0.0 || x <= 0.0 || base == 1.0 {
         return division_by_zero(frame.context);
     }
-    double_result(frame.expr, x.ln() / base.ln())
+    double_result(frame.expr, x.ln() / base.ln(), frame.context)
 }
 
 fn pow(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(x) = frame.double(0)? else { return Ok(ValueRef::Null) };
     let Some(y) = frame.double(1)? else { return Ok(ValueRef::Null) };
-    double_result(frame.expr, x.powf(y))
+    double_result(frame.expr, x.powf(y), frame.context)
 }
 
 fn sin(frame: Frame<'_>) -> Evaluated<'_> {
@@ -143,7 +143,7 @@ fn atan(frame: Frame<'_>) -> Evaluated<'_> {
     }
     let Some(y) = frame.double(0)? else { return Ok(ValueRef::Null) };
     let Some(x) = frame.double(1)? else { return Ok(ValueRef::Null) };
-    double_result(frame.expr, y.atan2(x))
+    double_result(frame.expr, y.atan2(x), frame.context)
 }
 
 fn degrees(frame: Frame<'_>) -> Evaluated<'_> {

@@ -59,7 +59,7 @@ fn abs(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         (Domain::Integer, ValueRef::Int(v)) => match v.checked_abs() {
             Some(v) if frame.expr.result.column_type.unsigned => ValueRef::UInt(v as u64),
             Some(v) => ValueRef::Int(v),
-            None => return Err(out_of_range("BIGINT", frame.expr)),
+            None => return Err(out_of_range("BIGINT", frame.expr, frame.context)),
         },
         (Domain::Double, _) => {
             ValueRef::Double(coerce::to_double(frame.context, value, from)?.abs())
@@ -148,7 +148,7 @@ fn rounded<'a>(frame: &Frame<'a>, cut: bool) -> Result<ValueRef<'a>, SqlError> {
         Domain::Integer if places >= 0 => Ok(value),
         Domain::Integer => {
             let wide = coerce::to_integer(frame.context, value, from)?;
-            integer_result(frame.expr, round_integer(wide, places, cut))
+            integer_result(frame.expr, round_integer(wide, places, cut), frame.context)
         }
         Domain::Decimal => {
             let number = coerce::to_decimal(frame.context, value, from)?;
@@ -241,7 +241,7 @@ fn whole<'a>(
             if result == Domain::Decimal {
                 return Ok(ValueRef::Decimal(number));
             }
-            integer_result(frame.expr, number.mantissa().unwrap_or(i128::MAX))
+            integer_result(frame.expr, number.mantissa().unwrap_or(i128::MAX), frame.context)
         }
     }
 }

@@ -175,8 +175,8 @@ impl TextList {
     }
 }
 
-/// Texts that are remembered.
-const SLOTS: usize = 64;
+/// Texts that are remembered, in pairs of places.
+const SLOTS: usize = 128;
 /// After so many texts it is looked whether half of them were known.
 const TRIAL: u32 = 256;
 
@@ -206,11 +206,12 @@ impl Short {
         Some(Self { words, length: length as u8 })
     }
 
+    /// The first of the two places that it can be remembered at.
     #[inline]
     fn slot(&self) -> usize {
         let [first, middle, last] = self.words;
         let mixed = first ^ middle.rotate_left(21) ^ last.rotate_left(42) ^ u64::from(self.length);
-        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize % SLOTS
+        (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57) as usize & (SLOTS - 2)
     }
 }
 
@@ -238,15 +239,18 @@ impl Memory {
             self.useless = self.found < TRIAL / 2;
             (self.asked, self.found) = (0, 0);
         }
-        let slot = &mut self.known[short.slot()];
-        if let Some((known, truth)) = slot
-            && *known == short
-        {
-            self.found += 1;
-            return *truth;
+        let pair = short.slot();
+        for known in &self.known[pair..pair + 2] {
+            if let Some((known, truth)) = known
+                && *known == short
+            {
+                self.found += 1;
+                return *truth;
+            }
         }
         let truth = judge(text);
-        *slot = Some((short, truth));
+        self.known.swap(pair, pair + 1);
+        self.known[pair] = Some((short, truth));
         truth
     }
 }
