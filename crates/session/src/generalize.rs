@@ -9,7 +9,8 @@
 
 use std::fmt::Write;
 use syntax::ast::{Expression, InsertSource, Limit, Literal, QueryBody, Statement};
-use syntax::{Fingerprint, LiteralKind, ParseOptions};
+use syntax::{Fingerprint, LiteralKind, LiteralRange, ParseOptions};
+use types::{Decimal, Value};
 
 /// See the head of the file.
 pub(crate) struct General {
@@ -87,6 +88,48 @@ fn place_of(literal: &Literal) -> Option<usize> {
     usize::try_from(number.checked_sub(TELLING)?).ok()
 }
 
+/// Reads a fingerprint's literals into `values`. False if one is written in a way that only the
+/// parser reads (escapes, adjacent quotes, numbers beyond 64 bits).
+pub(crate) fn read_literals(
+    text: &[u8],
+    fingerprint: &Fingerprint,
+    values: &mut Vec<Value>,
+) -> bool {
+    values.clear();
+    let literals = fingerprint.literals.iter();
+    literals.map_while(|literal| literal_value(text, literal)).for_each(|v| values.push(v));
+    values.len() == fingerprint.literals.len()
+}
+
+fn literal_value(text: &[u8], literal: &LiteralRange) -> Option<Value> {
+    let bytes = text.get(literal.start..literal.end)?;
+    match literal.kind {
+        LiteralKind::Integer => {
+            let number: i64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
+            Some(Value::Int(number))
+        }
+        LiteralKind::Decimal | LiteralKind::Float => number(bytes, literal.kind),
+        LiteralKind::Text => {
+            let (first, rest) = bytes.split_first()?;
+            let (last, inner) = rest.split_last()?;
+            let plain = first == last
+                && matches!(first, b'\'' | b'"')
+                && !inner.iter().any(|byte| *byte == b'\\' || byte == first);
+            plain.then(|| Value::Bytes(inner.to_vec()))
+        }
+    }
+}
+
+fn number(bytes: &[u8], kind: LiteralKind) -> Option<Value> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    if kind == LiteralKind::Float {
+        return text.parse().ok().map(Value::Double);
+    }
+    let parsed = Decimal::parse(bytes);
+    let exact = parsed.length == bytes.len() && !parsed.overflow && !parsed.truncated;
+    exact.then_some(Value::Decimal(parsed.value))
+}
+
 /// Puts parameters in the place of literals where that changes nothing; `number` gives each its
 /// number. None if the statement has a shape that is not looked into.
 fn parameterize(
@@ -157,6 +200,9 @@ impl Walk<'_> {
                 | Literal::String { charset: None, .. }),
             ) => *expression = Expression::Parameter((self.number)(literal)?),
             Expression::Unary(_, operand) => self.expression(operand)?,
+            // What rows are compared with is named in errors with the type of the literal.
+            Expression::Binary(_, left, right) if is_row(left) || is_row(right) => {}
+            Expression::In { operand, .. } if is_row(operand) => {}
             Expression::Binary(_, left, right) => {
                 self.expression(left)?;
                 self.expression(right)?;
@@ -183,6 +229,10 @@ impl Walk<'_> {
         }
         Some(())
     }
+}
+
+fn is_row(expression: &Expression) -> bool {
+    matches!(expression, Expression::Row(_))
 }
 
 #[cfg(test)]
@@ -224,6 +274,7 @@ mod tests {
             ("SELECT c FROM t JOIN u ON t.id = 5 WHERE u.id = 6", "6", "5"),
             ("UPDATE t SET a = 1 ORDER BY id LIMIT 2", "1", "2"),
             ("SELECT c FROM t WHERE d = DATE '2020-01-01' AND a = 3", "3", "'2020-01-01'"),
+            ("SELECT c FROM t WHERE (a, b) = (1) AND a = 2", "2", "1"),
             ("SELECT 1", "", "1"),
         ] {
             let expected = (parameters.to_owned(), stay.to_owned());

@@ -24,7 +24,7 @@
 
 use crate::Session;
 use crate::answer::Outlet;
-use crate::generalize::generalize;
+use crate::generalize::{generalize, read_literals};
 use crate::planned::SessionPlan;
 use crate::shared_prepared::{SharedStatement, prepared_key};
 use crate::statement::Run;
@@ -35,8 +35,8 @@ use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use syntax::ast::Statement;
-use syntax::{Fingerprint, LiteralKind, LiteralRange, ParseOptions};
-use types::{Decimal, SqlError, Value};
+use syntax::{Fingerprint, ParseOptions};
+use types::{SqlError, Value};
 
 /// Longest text that is looked up; longer ones (bulk inserts) are not worth it.
 pub(crate) const TEXT_BYTES_MAX: usize = 4096;
@@ -456,44 +456,6 @@ fn push_type(value: &Value, key: &mut Vec<u8>) {
         }
         _ => {}
     }
-}
-
-/// Reads a fingerprint's literals into `values`. False if one is written in a way that only the
-/// parser reads (escapes, adjacent quotes, numbers beyond 64 bits).
-fn read_literals(text: &[u8], fingerprint: &Fingerprint, values: &mut Vec<Value>) -> bool {
-    values.clear();
-    let literals = fingerprint.literals.iter();
-    literals.map_while(|literal| literal_value(text, literal)).for_each(|v| values.push(v));
-    values.len() == fingerprint.literals.len()
-}
-
-fn literal_value(text: &[u8], literal: &LiteralRange) -> Option<Value> {
-    let bytes = text.get(literal.start..literal.end)?;
-    match literal.kind {
-        LiteralKind::Integer => {
-            let number: i64 = std::str::from_utf8(bytes).ok()?.parse().ok()?;
-            Some(Value::Int(number))
-        }
-        LiteralKind::Decimal | LiteralKind::Float => number(bytes, literal.kind),
-        LiteralKind::Text => {
-            let (first, rest) = bytes.split_first()?;
-            let (last, inner) = rest.split_last()?;
-            let plain = first == last
-                && matches!(first, b'\'' | b'"')
-                && !inner.iter().any(|byte| *byte == b'\\' || byte == first);
-            plain.then(|| Value::Bytes(inner.to_vec()))
-        }
-    }
-}
-
-fn number(bytes: &[u8], kind: LiteralKind) -> Option<Value> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    if kind == LiteralKind::Float {
-        return text.parse().ok().map(Value::Double);
-    }
-    let parsed = Decimal::parse(bytes);
-    let exact = parsed.length == bytes.len() && !parsed.overflow && !parsed.truncated;
-    exact.then_some(Value::Decimal(parsed.value))
 }
 
 #[cfg(test)]
