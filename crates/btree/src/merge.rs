@@ -73,7 +73,7 @@ impl Tree {
         &self,
         key: &[u8],
         level: usize,
-        permit: &Permit,
+        permit: &Permit<'_>,
         record: &mut RecordBuilder,
     ) -> Result<Outcome, Stop> {
         let Descent { page, parent, level: reached } =
@@ -119,7 +119,7 @@ impl Tree {
         &self,
         (parent, left_index): (OptimisticPage<'_>, usize),
         [left, right]: [OptimisticPage<'_>; 2],
-        permit: &Permit,
+        permit: &Permit<'_>,
         record: &mut RecordBuilder,
     ) -> Result<Option<Outcome>, Stop> {
         let mut parent = parent.upgrade()?;
@@ -159,7 +159,7 @@ impl Tree {
     fn shrink_root(
         &self,
         root: OptimisticPage<'_>,
-        permit: &Permit,
+        permit: &Permit<'_>,
         record: &mut RecordBuilder,
     ) -> Result<Outcome, Stop> {
         let child = node::child(&root, 0);

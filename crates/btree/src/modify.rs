@@ -76,7 +76,7 @@ pub struct Change<'a> {
     index: usize,
     header: Option<LeafHeader>,
     record: &'a mut RecordBuilder,
-    permit: &'a Permit,
+    permit: &'a Permit<'a>,
     /// The old payload if it is stored in overflow pages.
     old_value: Option<&'a StoredValue>,
     /// A new payload already written to overflow pages.
@@ -282,8 +282,8 @@ impl<'a> Change<'a> {
 }
 
 /// State of one `modify` across its attempts.
-struct Attempts {
-    permit: Option<Permit>,
+struct Attempts<'w> {
+    permit: Option<Permit<'w>>,
     permit_bytes: usize,
     old_value: Option<StoredValue>,
     /// A reference whose pages did not hold its value.
@@ -353,7 +353,11 @@ impl Tree {
 
     /// Reads the value a leaf entry refers to, for the closure to see. A value replaced meanwhile
     /// is simply asked for again by the next attempt.
-    fn load_old_value(&self, attempts: &mut Attempts, stored: Vec<u8>) -> Result<(), TreeError> {
+    fn load_old_value(
+        &self,
+        attempts: &mut Attempts<'_>,
+        stored: Vec<u8>,
+    ) -> Result<(), TreeError> {
         attempts.old_value = self.load_stored_value(&stored)?;
         if attempts.old_value.is_none() {
             if attempts.outdated.as_ref() == Some(&stored) {
@@ -368,7 +372,7 @@ impl Tree {
     fn prepare(
         &self,
         key: &[u8],
-        attempts: &mut Attempts,
+        attempts: &mut Attempts<'_>,
         outcome: Outcome,
     ) -> Result<(), TreeError> {
         attempts.permit = None;
@@ -395,7 +399,7 @@ impl Tree {
         &self,
         (key, hint): (&[u8], &mut LeafHint),
         record: &mut RecordBuilder,
-        attempts: &Attempts,
+        attempts: &Attempts<'_>,
         decide: &mut dyn FnMut(&mut Change<'_>),
     ) -> Result<Next, Stop> {
         let leaf = self.leaf_near(key, hint)?.upgrade()?;
@@ -463,7 +467,7 @@ impl Tree {
     }
 }
 
-impl Attempts {
+impl Attempts<'_> {
     /// Settles overflow pages after a change: the new ones belong to the tree now (or go away with
     /// their owner if they were not used after all), the old ones are dropped if they were freed.
     fn settle_values(&mut self, tree: &Tree, done: &Done) {

@@ -40,9 +40,9 @@ enum Outcome {
 }
 
 /// What an attempt may use, obtained without latches.
-struct Supplies {
+struct Supplies<'w> {
     reservation: Reservation,
-    permit: Permit,
+    permit: Permit<'w>,
 }
 
 /// Attempts until a split counts as impossible. Each failed one splits the parent or grows the
@@ -83,7 +83,7 @@ impl Tree {
     }
 
     /// A reserved page number, a free frame and room for a record with two page images.
-    fn supplies(&self, pages: usize) -> Result<Supplies, TreeError> {
+    fn supplies(&self, pages: usize) -> Result<Supplies<'_>, TreeError> {
         let reservation = self.store.space().reserve(self.id, self.class, pages)?;
         self.store.reserve_frames(self.class, pages)?;
         let permit = self.wal.admit(2 * self.page_bytes() + RECORD_BYTES)?;
@@ -96,7 +96,7 @@ impl Tree {
         key: &[u8],
         level: usize,
         need: Need,
-        supplies: &Supplies,
+        supplies: &Supplies<'_>,
         record: &mut RecordBuilder,
     ) -> Result<(Outcome, bool), Stop> {
         let Descent { page, parent, level: reached } =
@@ -138,7 +138,7 @@ impl Tree {
         (mut parent, index): (ExclusivePage<'_>, usize),
         mut node: ExclusivePage<'_>,
         plan: &SplitPlan,
-        supplies: &Supplies,
+        supplies: &Supplies<'_>,
         record: &mut RecordBuilder,
     ) -> Result<(), Stop> {
         let right_pid = supplies.reservation.pids()[0];
@@ -173,7 +173,7 @@ impl Tree {
     fn grow_root(
         &self,
         mut root: ExclusivePage<'_>,
-        supplies: &Supplies,
+        supplies: &Supplies<'_>,
         record: &mut RecordBuilder,
     ) -> Result<(), Stop> {
         let child_pid = supplies.reservation.pids()[0];

@@ -72,6 +72,7 @@ impl Tree {
             map.mark_dirty(range);
             Ok(())
         })?;
+        drop(permit);
         reservation.keep();
         Ok(tree)
     }

@@ -198,7 +198,14 @@ impl PageStore {
     /// cap: zero below 0.8 of the cap, rising smoothly to 10 ms.
     pub fn throttle_delay(&self) -> Duration {
         let cap = self.shared().background.log_cap_bytes.load(Ordering::Relaxed) as f64;
-        let over = (self.checkpoint_age_bytes() as f64 - 0.8 * cap) / (0.2 * cap);
+        let over = |age: u64| (age as f64 - 0.8 * cap) / (0.2 * cap);
+        let Some(disk) = &self.shared().disk else { return Duration::ZERO };
+        // Every commit asks; the floor tells nearly all of them that there is no hurry.
+        let at_most = disk.wal.end().get().saturating_sub(self.shared().dirty.floor());
+        if over(at_most) <= 0.0 {
+            return Duration::ZERO;
+        }
+        let over = over(self.checkpoint_age_bytes());
         if over <= 0.0 { Duration::ZERO } else { DELAY_MAX.mul_f64((over * over).min(1.0)) }
     }
 

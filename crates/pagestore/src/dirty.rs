@@ -4,10 +4,13 @@
 //!    stale (page freed or flushed meanwhile) and are checked when taken.
 //! 2. A taken batch is registered with its lowest LSN in the same critical section that removes
 //!    the entries, so `oldest` never misses a page between queue and disk.
+//! 3. `floor` is never above `oldest`: it is lowered and set under the queue's lock. So who only
+//!    wants to know that the oldest change is young enough needs neither lock nor search.
 
 use base::{Lsn, PageId};
 use runtime::sync::Mutex;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// One page that was clean and became dirty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,17 +44,21 @@ struct Queue {
 #[derive(Debug)]
 pub(crate) struct DirtyQueue {
     queue: Mutex<Queue>,
+    /// Invariant 3; the maximum when nothing is dirty.
+    floor: AtomicU64,
 }
 
 impl DirtyQueue {
     pub(crate) fn new() -> DirtyQueue {
-        DirtyQueue { queue: Mutex::new(Queue { next_ticket: 1, ..Queue::default() }) }
+        let queue = Mutex::new(Queue { next_ticket: 1, ..Queue::default() });
+        DirtyQueue { queue, floor: AtomicU64::new(u64::MAX) }
     }
 
     /// Adds a page. Returns whether the queue was empty before.
     pub(crate) fn push(&self, frame: u32, pid: PageId, rec_lsn: Lsn) -> bool {
         let mut queue = self.queue.lock();
         queue.length += 1;
+        self.lower_floor(rec_lsn);
         let is_first = queue.length == 1;
         let bucket = queue.buckets.entry(rec_lsn.get() >> BUCKET_SHIFT).or_default();
         bucket.push(DirtyPage { frame, pid, rec_lsn });
@@ -85,7 +92,9 @@ impl DirtyQueue {
     /// Registers pages found elsewhere (cold dirty frames) as a batch; their entries in the queue
     /// stay, and become stale.
     pub(crate) fn adopt(&self, pages: Vec<DirtyPage>) -> Option<Batch> {
-        self.queue.lock().register(pages, false)
+        let mut queue = self.queue.lock();
+        pages.iter().for_each(|page| self.lower_floor(page.rec_lsn));
+        queue.register(pages, false)
     }
 
     /// The batch is done with: on disk, apart from `later`, which were never staged and return to
@@ -95,6 +104,7 @@ impl DirtyQueue {
         let later = if batch.was_queued { later } else { &[] };
         for &page in later.iter().chain(unstaged) {
             queue.length += 1;
+            self.lower_floor(page.rec_lsn);
             queue.buckets.entry(page.rec_lsn.get() >> BUCKET_SHIFT).or_default().push(page);
         }
         queue.in_flight.remove(&batch.ticket);
@@ -107,7 +117,21 @@ impl DirtyQueue {
         let queued = queue.buckets.values().next();
         let queued = queued.and_then(|pages| pages.iter().map(|page| page.rec_lsn).min());
         let in_flight = queue.in_flight.values().min().copied();
-        queued.into_iter().chain(in_flight).min()
+        let oldest = queued.into_iter().chain(in_flight).min();
+        self.floor.store(oldest.map_or(u64::MAX, Lsn::get), Ordering::Relaxed);
+        oldest
+    }
+
+    /// At most what [`DirtyQueue::oldest`] says: what it said last, or what was pushed since.
+    pub(crate) fn floor(&self) -> u64 {
+        self.floor.load(Ordering::Relaxed)
+    }
+
+    /// Invariant 3; the queue is locked.
+    fn lower_floor(&self, rec_lsn: Lsn) {
+        if rec_lsn.get() < self.floor() {
+            self.floor.store(rec_lsn.get(), Ordering::Relaxed);
+        }
     }
 
     /// Entries in the queue, stale ones included.
@@ -137,11 +161,12 @@ mod tests {
     #[test]
     fn oldest_covers_the_queue_and_what_is_on_its_way() {
         let queue = DirtyQueue::new();
-        assert_eq!(queue.oldest(), None);
+        assert_eq!((queue.oldest(), queue.floor()), (None, u64::MAX));
         for (number, lsn) in [(1, 900_000), (2, 5000), (3, 70_000), (4, 5100)] {
             let (frame, pid, lsn) = page(number, lsn);
             queue.push(frame, pid, lsn);
         }
+        assert_eq!(queue.floor(), 5000, "known without a search");
         assert_eq!(queue.oldest(), Some(Lsn::new(5000)));
         let first = queue.take_oldest(1, Lsn::MAX).expect("four pages");
         assert_eq!(first.pages[0].pid, PageId::new(2));
@@ -150,7 +175,8 @@ mod tests {
         assert_eq!(pids, [4, 3]);
         assert_eq!(queue.oldest(), Some(Lsn::new(5000)), "in flight");
         queue.finish(&first, &[], &[]);
-        assert_eq!(queue.oldest(), Some(Lsn::new(5100)));
+        assert_eq!(queue.floor(), 5000, "never too high");
+        assert_eq!((queue.oldest(), queue.floor()), (Some(Lsn::new(5100)), 5100));
         queue.finish(&second, &second.pages[1..], &[]);
         assert_eq!((queue.oldest(), queue.length()), (Some(Lsn::new(70_000)), 2));
     }

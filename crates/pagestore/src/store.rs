@@ -299,7 +299,7 @@ impl Shared {
     }
 
     /// Room in the log for a record of the store's own.
-    pub(crate) fn admit(&self, bytes: usize) -> Result<Option<Permit>, StoreError> {
+    pub(crate) fn admit(&self, bytes: usize) -> Result<Option<Permit<'_>>, StoreError> {
         let admitted = self.wal.as_ref().map(|wal| wal.admit(bytes)).transpose();
         admitted.map_err(|error| match error {
             wal::WalError::DiskFull => StoreError::DiskFull,
@@ -308,7 +308,7 @@ impl Shared {
     }
 
     /// Appends a record of the store's own; a volatile store has no log and uses LSN 1.
-    pub(crate) fn append(&self, permit: Option<&Permit>, record: &RecordBuilder) -> LsnRange {
+    pub(crate) fn append(&self, permit: Option<&Permit<'_>>, record: &RecordBuilder) -> LsnRange {
         match (&self.wal, permit) {
             (Some(wal), Some(permit)) => wal.append(permit, record),
             _ => LsnRange { start: Lsn::new(1), end: Lsn::new(2) },

@@ -19,20 +19,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// Several records may be appended under one permit. Hold at most one permit at a time while
 /// parking: a fiber that waits for a second permit with the first unused could wait for itself.
+///
+/// It borrows the log, because a count of references would be written by all workers, for every
+/// change of a row.
 #[derive(Debug)]
-pub struct Permit {
-    wal: Arc<Wal>,
+pub struct Permit<'w> {
+    wal: &'w Wal,
     pub(crate) left: Cell<u64>,
 }
 
-impl Permit {
+impl Permit<'_> {
     /// Bytes of the stream that may still be appended under this permit.
     pub fn remaining_bytes(&self) -> u64 {
         self.left.get()
     }
 }
 
-impl Drop for Permit {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if self.left.get() > 0 {
             self.wal.ring.give_back(self.left.get());
@@ -52,7 +55,7 @@ pub(crate) struct RoomWaiter {
 impl Wal {
     /// Promises room for `bytes` of records ([`crate::RecordBuilder::stream_len`] summed up; an
     /// upper bound will do). Parks while the ring is short. Call it BEFORE latching anything.
-    pub fn admit(&self, bytes: usize) -> Result<Permit, WalError> {
+    pub fn admit(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
         if self.files.out_of_space() && self.is_file_nearly_full() {
             self.files.retry_next();
             if self.files.out_of_space() {
@@ -65,15 +68,14 @@ impl Wal {
 
     /// As [`Wal::admit`] for work that must go on while the disk is full (rollback, checkpoint):
     /// waits instead of failing with [`WalError::DiskFull`].
-    pub fn admit_internal(&self, bytes: usize) -> Result<Permit, WalError> {
+    pub fn admit_internal(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
         let limit = self.max_record_bytes();
         let needed = aligned_len(bytes);
         if needed > limit {
             return Err(WalError::TooLarge { bytes, limit });
         }
         self.check_poison()?;
-        let wal = self.me.upgrade().expect("a method runs, so somebody holds the log");
-        let permit = Permit { wal, left: Cell::new(0) };
+        let permit = Permit { wal: self, left: Cell::new(0) };
         let at_once =
             self.room_waiters.load(Ordering::SeqCst) == 0 && self.ring.try_promise(needed as u64);
         if !at_once {

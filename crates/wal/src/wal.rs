@@ -136,7 +136,7 @@ impl Wal {
 
     /// Appends a record. Never parks, so it may be called under latches and under the commit
     /// latch. The permit must have room for it (a broken invariant otherwise).
-    pub fn append(&self, permit: &Permit, record: &RecordBuilder) -> LsnRange {
+    pub fn append(&self, permit: &Permit<'_>, record: &RecordBuilder) -> LsnRange {
         let needed = record.stream_len() as u64;
         let left = permit.left.get();
         invariant!(needed <= left, "5: a record of {needed} bytes, the permit has {left} left");

@@ -78,13 +78,13 @@ impl<T> Found<T> {
 /// Runs a DELETE.
 pub fn run(exec: &mut Exec<'_>, plan: &DeletePlan) -> Result<Outcome, ExecError> {
     let table = plan.target.0.handle()?;
-    let name = plan.target.0.definition().name.clone();
+    let name = &plan.target.0.definition().name;
     let mut deleted = 0;
     if plan.select.order_by.is_empty() {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 let done = table.delete(exec.transaction, row);
-                done.map_err(|error| in_table(error, &name))?;
+                done.map_err(|error| in_table(error, name))?;
                 deleted += 1;
             }
             Ok(Flow::Continue(()))
@@ -95,7 +95,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &DeletePlan) -> Result<Outcome, ExecError>
         for (row, ()) in found.in_order(exec, &plan.select)? {
             exec.tick()?;
             let done = table.delete(exec.transaction, &row);
-            done.map_err(|error| in_table(error, &name))?;
+            done.map_err(|error| in_table(error, name))?;
             deleted += 1;
         }
     }

@@ -9,7 +9,6 @@ use crate::{ExecError, Outcome};
 use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::{InsertPlan, InsertRows, InsertValue, ResultColumn};
-use std::sync::Arc;
 use types::row::RowView;
 use types::{Level, Value, ValueRef, Warning};
 
@@ -86,7 +85,7 @@ enum Given {
 
 struct Inserter<'p> {
     plan: &'p InsertPlan,
-    table: Arc<dyn Table>,
+    table: &'p dyn Table,
     maker: RowMaker<'p>,
     row: RowBuffer,
     /// The values read other columns of their row: until they are set those have their defaults.
@@ -105,7 +104,7 @@ impl<'p> Inserter<'p> {
     fn new(exec: &mut Exec<'_>, plan: &'p InsertPlan) -> Result<Self, ExecError> {
         Ok(Self {
             plan,
-            table: plan.target.0.handle()?.clone(),
+            table: plan.target.0.handle()?.as_ref(),
             maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
             row: RowBuffer::default(),
             reads_row: reads_row(plan),

@@ -12,7 +12,6 @@ use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::UpdatePlan;
 use smallvec::SmallVec;
-use std::sync::Arc;
 use types::row::RowView;
 use types::{Value, ValueRef};
 
@@ -100,7 +99,7 @@ fn are_independent(assignments: &[(usize, Option<Expr>)]) -> bool {
 
 struct Updater<'p> {
     plan: &'p UpdatePlan,
-    table: Arc<dyn Table>,
+    table: &'p dyn Table,
     maker: RowMaker<'p>,
     new: RowBuffer,
     /// The new values of a row that is changed directly.
@@ -228,7 +227,7 @@ fn info_text(matched: u64, changed: u64, warnings: u64) -> String {
 pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError> {
     let mut updater = Updater {
         plan,
-        table: plan.target.0.handle()?.clone(),
+        table: plan.target.0.handle()?.as_ref(),
         maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
         new: RowBuffer::default(),
         assigned: SmallVec::new(),

@@ -242,7 +242,7 @@ impl Miniature {
     }
 
     /// Room in the log for a record of these operations.
-    pub fn admit(&self, bytes: usize) -> Permit {
+    pub fn admit(&self, bytes: usize) -> Permit<'_> {
         self.wal.admit(bytes).expect("no faults in the log")
     }
 
