@@ -47,10 +47,16 @@ impl Sub for Instant {
 
 fn read_clock(clock: libc::clockid_t) -> libc::timespec {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is valid for writes; both clocks used exist on every Linux.
+    // SAFETY: `time` is valid for writes; the clocks used exist on every Linux.
     let status = unsafe { libc::clock_gettime(clock, &mut time) };
     debug_assert_eq!(status, 0);
     time
+}
+
+/// Nanoseconds of CPU that the calling thread has used.
+pub(crate) fn thread_cpu_nanos() -> u64 {
+    let time = read_clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Nanoseconds of the kernel's monotonic clock.

@@ -100,6 +100,11 @@ impl ReadyQueue {
     }
 
     #[inline]
+    pub(crate) fn has_long(&self) -> bool {
+        !self.long.is_empty()
+    }
+
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.in_order.is_empty() && self.hot.is_empty() && self.long.is_empty()
     }

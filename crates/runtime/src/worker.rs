@@ -304,6 +304,11 @@ impl Worker {
         self.ready.borrow().len()
     }
 
+    /// Whether a fiber that has used up a slice waits for the next one.
+    pub(crate) fn has_long(&self) -> bool {
+        self.ready.borrow().has_long()
+    }
+
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.borrow().is_empty()
     }

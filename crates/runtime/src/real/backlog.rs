@@ -5,11 +5,12 @@
 //! 1. A task is in one backlog, or belongs to the worker that took it out and that runs it.
 //! 2. Only the owner of a backlog touches its table of places. A thief leaves the number of the
 //!    place that a stolen task had; the owner fetches the numbers at its next push.
-//! 3. A task is in the backlog before its owner looks for sleepers, and a worker says that it
-//!    sleeps before it looks into the backlogs for the last time. Both use sequentially
+//! 3. Nothing is stolen that the owner does not offer.
+//! 4. A task is in the backlog and offered before its owner looks for sleepers, and a worker says
+//!    that it sleeps before it looks into the backlogs for the last time. Both use sequentially
 //!    consistent operations: either the owner sees the sleeper, or the sleeper sees the task.
 
-use base::primitives::{AtomicUsize, Mutex, Ordering, lock};
+use base::primitives::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use std::collections::VecDeque;
 
 /// What waits in a backlog.
@@ -25,6 +26,7 @@ pub(crate) struct Backlog<T> {
     state: Mutex<State<T>>,
     length: AtomicUsize,
     urgent_length: AtomicUsize,
+    offered: AtomicBool,
 }
 
 struct State<T> {
@@ -55,6 +57,7 @@ impl<T: Queued> Backlog<T> {
             state: Mutex::new(state),
             length: AtomicUsize::new(0),
             urgent_length: AtomicUsize::new(0),
+            offered: AtomicBool::new(false),
         }
     }
 
@@ -80,6 +83,20 @@ impl<T: Queued> Backlog<T> {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length.load(Ordering::SeqCst)
+    }
+
+    /// The owner offers what waits to others, or does so no longer.
+    #[inline]
+    pub(crate) fn offer(&self, offered: bool) {
+        if self.offered.load(Ordering::Relaxed) != offered {
+            self.offered.store(offered, Ordering::SeqCst);
+        }
+    }
+
+    /// Whether there is something to steal.
+    #[inline]
+    pub(crate) fn is_offered(&self) -> bool {
+        self.offered.load(Ordering::SeqCst) && self.len() > 0
     }
 
     /// The owner adds a task, and gets the places whose tasks were stolen since the last time.
@@ -119,10 +136,10 @@ impl<T: Queued> Backlog<T> {
         self.pop_and_look_ahead(kick_up_ticks, 0, |_, _| {})
     }
 
-    /// Somebody else takes the half whose turn comes first, rounded up. `leave` takes the task's
-    /// place off it.
+    /// Somebody else takes the half whose turn comes first, rounded up, of what is offered.
+    /// `leave` takes the task's place off it.
     pub(crate) fn steal(&self, leave: impl Fn(&mut T) -> Option<u32>) -> VecDeque<T> {
-        if self.len() == 0 {
+        if !self.is_offered() {
             return VecDeque::new();
         }
         let mut state = lock(&self.state);
@@ -190,6 +207,8 @@ mod tests {
         for number in 0..5u32 {
             assert!(backlog.push((number, Some(number + 100))).is_empty());
         }
+        assert!(backlog.steal(|task| task.1.take()).is_empty(), "it is not offered");
+        backlog.offer(true);
         let stolen = backlog.steal(|task| task.1.take());
         assert_eq!(Vec::from(stolen), [(0, None), (1, None), (2, None)]);
         assert_eq!(backlog.pop(0), Some((3, Some(103))));
@@ -218,6 +237,7 @@ mod model {
             let shared = shared.clone();
             thread::spawn(move || {
                 shared.0.push((7, Some(3)));
+                shared.0.offer(true);
                 shared.1.wake();
             })
         };
@@ -228,7 +248,7 @@ mod model {
                 break stolen;
             }
             if mailbox.begin_sleep() {
-                if backlog.len() == 0 || planted!("backlog_no_second_look") {
+                if !backlog.is_offered() || planted!("backlog_no_second_look") {
                     mailbox.wait();
                 }
                 mailbox.end_sleep();
@@ -253,6 +273,7 @@ mod model {
     fn every_task_is_run_once_and_every_place_comes_back() {
         explore(3, None, || {
             let backlog = Arc::new(Backlog::new());
+            backlog.offer(true);
             let thief = {
                 let backlog = backlog.clone();
                 thread::spawn(move || {

@@ -192,7 +192,7 @@ impl Connections {
         drop(places);
         if let Some(mut task) = task {
             task.since_ticks = worker.turn_ticks();
-            self.enqueue(worker, real, task);
+            self.enqueue_here_or_there(worker, real, task);
         }
     }
 
@@ -283,8 +283,36 @@ impl Connections {
         if let Some(mut task) = task.filter(|_| !worker.is_stopping()) {
             let exact = real.group.admission.exact_times();
             task.since_ticks = if exact { ticks() } else { worker.turn_ticks() };
-            self.enqueue(worker, real, task);
+            self.enqueue_here_or_there(worker, real, task);
         }
+    }
+
+    /// Into this worker's backlog; behind a long statement into that of a worker without one; or
+    /// into that of a worker that is enough for two.
+    fn enqueue_here_or_there(&self, worker: &Worker, real: &RealTwin, task: Box<Task>) {
+        let relief = worker.has_long().then(|| real.group.relief_for(worker)).flatten();
+        if relief.is_some() {
+            real.group.note_spread(worker);
+        }
+        match relief.or_else(|| real.balance.merges_into()) {
+            None => self.enqueue(worker, real, task),
+            Some(target) => self.move_to(worker, real, target, task),
+        }
+    }
+
+    /// Gives a connection that nobody runs, and that has nothing to send, to another worker: what
+    /// is to be sent lies in the memory of its worker.
+    fn move_to(&self, worker: &Worker, real: &RealTwin, target: usize, mut task: Box<Task>) {
+        if let Some(number) = task.place.take() {
+            self.give_back(worker, number);
+        }
+        CONNECTIONS_MOVED.add(1);
+        let arrive = move || {
+            if let Ok((worker, real)) = real_here() {
+                real.connections.enqueue(worker, real, task);
+            }
+        };
+        real.group.start(target, "connection", Box::new(arrive));
     }
 
     fn enqueue(&self, worker: &Worker, real: &RealTwin, task: Box<Task>) {
@@ -314,6 +342,9 @@ impl Connections {
         let found = !stolen.is_empty();
         CONNECTIONS_MOVED.add(stolen.len() as u64);
         worker.admission.figures.stolen.add(stolen.len() as u64);
+        if found {
+            real.group.note_spread(worker);
+        }
         for task in stolen {
             real.connections.enqueue(worker, real, task);
         }

@@ -1,6 +1,7 @@
 //! The workers of one runtime: start, main loop, end.
 
 use super::backlog::{Backlog, Queued};
+use super::balance::{Balance, Load};
 use super::connections::{Connections, Task};
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
@@ -19,7 +20,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
@@ -72,6 +73,9 @@ pub(crate) struct Group {
     pub(super) mailboxes: Vec<&'static Mailbox>,
     backlogs: Vec<Backlog<Box<Task>>>,
     figures: Vec<Arc<Figures>>,
+    pub(super) loads: Vec<Load>,
+    /// When connections went to another worker last because there was too much for one.
+    pub(super) spread_at_nanos: AtomicU64,
     pub(crate) admission: SharedSettings,
     /// How many workers are not reserved.
     regular: usize,
@@ -147,7 +151,7 @@ impl Group {
     }
 
     /// The other workers, beginning with the next one.
-    fn others(&self, number: usize) -> impl Iterator<Item = usize> {
+    pub(super) fn others(&self, number: usize) -> impl Iterator<Item = usize> {
         let count = self.regular;
         let distances = if number < count { 1..count } else { 0..0 };
         distances.map(move |distance| (number + distance) % count)
@@ -160,12 +164,12 @@ impl Group {
         }
     }
 
-    /// Whether another worker has a backlog.
+    /// Whether another worker offers its backlog.
     pub(super) fn is_backlog_elsewhere(&self, number: usize) -> bool {
-        self.others(number).any(|other| self.backlogs[other].len() > 0)
+        self.others(number).any(|other| self.backlogs[other].is_offered())
     }
 
-    /// The older half of the backlog of a worker that has one.
+    /// The older half of the backlog of a worker that offers it.
     pub(super) fn steal(
         &self,
         number: usize,
@@ -182,6 +186,7 @@ pub(crate) struct RealTwin {
     pub(crate) event_loop: EventLoop,
     pub(crate) connections: Connections,
     pub(crate) pace: Pace,
+    pub(super) balance: Balance,
     random: RefCell<Random>,
 }
 
@@ -245,6 +250,8 @@ impl Runtime {
             mailboxes,
             backlogs: (0..count).map(|_| Backlog::new()).collect(),
             figures: (0..count).map(|_| Arc::default()).collect(),
+            loads: (0..count).map(|_| Load::default()).collect(),
+            spread_at_nanos: AtomicU64::new(0),
             admission: SharedSettings::new(),
             regular,
             epoch: Epoch::new(),
@@ -362,6 +369,7 @@ fn worker_thread(
         event_loop,
         connections: Connections::new(),
         pace: Pace::new(),
+        balance: Balance::default(),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
     };
     let worker =

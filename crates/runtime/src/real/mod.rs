@@ -1,6 +1,7 @@
 //! The real twin: a worker thread per core, each with an event loop.
 
 mod backlog;
+mod balance;
 mod buffers;
 mod connections;
 mod epoll;

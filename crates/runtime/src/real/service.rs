@@ -198,12 +198,11 @@ impl RealListener {
     }
 
     fn accept_until(&self, stopping: &AtomicBool, home: Option<usize>, factory: &Arc<Factory>) {
-        let count = crate::worker_count();
         let mut next = worker::current().number;
         while !stopping.load(Ordering::SeqCst) {
             match self.accept() {
                 Ok((stream, peer)) => {
-                    next = home.unwrap_or((next + 1) % count);
+                    next = home.unwrap_or_else(|| home_of_new(next));
                     start_connection(next, stream, peer, factory.clone());
                     // A storm of connections is work like any other.
                     crate::yield_if_due();
@@ -252,7 +251,16 @@ impl RealListener {
     }
 }
 
-/// Runs a new connection for the first time, on the workers in turn.
+/// The worker for a new connection; `last` had the one before.
+fn home_of_new(last: usize) -> usize {
+    let worker = worker::current();
+    match &worker.twin {
+        Twin::Real(real) => real.group.home_of_new(last, worker.turn_time().as_nanos()),
+        _ => last,
+    }
+}
+
+/// Runs a new connection for the first time, on the worker with this number.
 fn start_connection(number: usize, stream: RealStream, peer: Peer, factory: Arc<Factory>) {
     let run = move || {
         let stream = Stream::new(StreamTwin::Real(stream), peer);

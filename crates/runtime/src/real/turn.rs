@@ -3,10 +3,11 @@
 //!
 //! 1. Connections are what moves: one that has something to read waits in its worker's backlog
 //!    until that worker starts a fiber for it. A fiber, once begun, stays.
-//! 2. A worker without anything to do takes the older half of another's backlog before it sleeps.
-//! 3. A worker with a backlog wakes a sleeper when the backlog would wait longer than
-//!    [`SHARE_MICROS`] (at the pace of its last fibers), and at the end of any slice that left
-//!    some of the backlog over. Below that a wake-up costs more than it brings.
+//! 2. A worker without anything to do takes the older half of a backlog that another one offers
+//!    before it sleeps.
+//! 3. A worker offers its backlog and wakes a sleeper when the backlog would wait longer than
+//!    [`SHARE_MICROS`] (at the pace of its last fibers), when it is full (see `balance`), and
+//!    behind a slice that was used up. Below that a wake-up costs more than it brings.
 
 use super::connections::Connections;
 use super::group::RealTwin;
@@ -16,7 +17,10 @@ use crate::worker::Worker;
 use std::cell::Cell;
 
 /// A backlog that would wait longer than this is shared with a worker that sleeps.
-const SHARE_MICROS: u64 = 50;
+const SHARE_MICROS: u64 = 1000;
+
+/// What a fiber's run is taken for before any was seen.
+const RUN_MICROS: u64 = 20;
 
 /// Fibers run between two looks at what has happened, at most.
 const FIBERS_PER_TURN: u32 = 64;
@@ -29,8 +33,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     pub(super) fn new() -> Self {
-        // Nothing known yet: slow enough for a backlog of one to be shared.
-        Self { ticks_per_run: Cell::new(2 * SHARE_MICROS * ticks_per_microsecond()) }
+        Self { ticks_per_run: Cell::new(RUN_MICROS * ticks_per_microsecond()) }
     }
 
     /// A turn ran so many fibers and handed over what they asked for.
@@ -56,42 +59,46 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
         return;
     }
     let begin = ticks();
-    let runs = run_ready(worker, real);
+    let (runs, was_long) = run_ready(worker, real);
     worker.deferred.pass_point(worker);
     worker.deferred.collect(real.group.mailboxes.iter().copied());
     // Timers fill the backlog too: what is looked at for the sleep comes after them.
     worker.fire_timers(Instant::from_nanos(monotonic_nanos()));
     let backlog = real.backlog(worker).len();
-    if backlog > 0 {
-        real.group.wake_another(worker.number);
+    if backlog > 0 && was_long {
+        real.offer_backlog(worker, true);
     }
+    real.balance.look(worker, &real.group);
     let is_busy = backlog > 0 || worker.has_ready() || worker.mailbox.is_filled();
     if is_busy {
         worker.admission.figures.polls.add(1);
         real.event_loop.poll(worker, None);
         real.pace.note_runs(runs, ticks() - begin);
-    } else if !Connections::steal(worker, real) {
+        return;
+    }
+    real.pace.note_runs(runs, ticks() - begin);
+    if !Connections::steal(worker, real) {
         // What the turn has asked for is handed over by the call in which the worker sleeps.
         sleep(worker, real);
     }
 }
 
 /// Runs ready fibers for one slice, so that completions are looked at often enough. Fibers and
-/// connections of the backlog take turns, so that neither starves the other.
-fn run_ready(worker: &Worker, real: &RealTwin) -> u32 {
+/// connections of the backlog take turns, so that neither starves the other. Gives how many ran,
+/// and whether the last one used up a slice.
+fn run_ready(worker: &Worker, real: &RealTwin) -> (u32, bool) {
     let backlog = real.backlog(worker).len();
-    if backlog > 0 && real.pace.is_long(backlog + worker.ready_count()) {
-        real.group.wake_another(worker.number);
-    }
-    let mut count = 0;
+    let waits_long = || real.pace.is_long(backlog + worker.ready_count());
+    real.offer_backlog(worker, backlog > 0 && (real.balance.is_full() || waits_long()));
+    let (mut count, mut was_long) = (0, false);
     while let Some(slot) = next_fiber(worker, real, count % 2 == 1) {
-        let was_long = worker.run_fiber(slot);
+        was_long = worker.run_fiber(slot);
         count += 1;
         if was_long || count == FIBERS_PER_TURN || (count % 4 == 0 && worker.is_turn_over()) {
             break;
         }
     }
-    count
+    (count, was_long)
 }
 
 #[inline]
@@ -106,7 +113,7 @@ fn sleep(worker: &Worker, real: &RealTwin) {
     if !worker.mailbox.begin_sleep() {
         return real.event_loop.poll(worker, None);
     }
-    // Invariant 3 of `backlog`: the last look is after the announcement.
+    // Invariant 4 of `backlog`: the last look is after the announcement.
     if real.group.is_backlog_elsewhere(worker.number) {
         worker.mailbox.end_sleep();
         return real.event_loop.poll(worker, None);
