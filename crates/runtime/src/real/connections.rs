@@ -333,6 +333,7 @@ impl Connections {
         let task = backlog.pop_and_look_ahead(kick_up, PREFETCH_DISTANCE, |distance, next| {
             next.prefetch(distance, &real.connections);
         })?;
+        real.alone.note_run((&raw const *task).addr(), now);
         Some(worker.prepare_statement("connection", move || Self::run(task)))
     }
 

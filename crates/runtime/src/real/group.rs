@@ -1,5 +1,6 @@
 //! The workers of one runtime: start, main loop, end.
 
+use super::alone::Alone;
 use super::backlog::{Backlog, Queued};
 use super::balance::{Balance, Load};
 use super::connections::{Connections, Task};
@@ -187,6 +188,7 @@ pub(crate) struct RealTwin {
     pub(crate) connections: Connections,
     pub(crate) pace: Pace,
     pub(super) balance: Balance,
+    pub(super) alone: Alone,
     random: RefCell<Random>,
 }
 
@@ -370,6 +372,7 @@ fn worker_thread(
         connections: Connections::new(),
         pace: Pace::new(),
         balance: Balance::default(),
+        alone: Alone::new(),
         random: RefCell::new(Random::new(u64::from_le_bytes(seed))),
     };
     let worker =

@@ -1,5 +1,6 @@
 //! The real twin: a worker thread per core, each with an event loop.
 
+mod alone;
 mod backlog;
 mod balance;
 mod buffers;

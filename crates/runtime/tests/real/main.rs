@@ -234,6 +234,15 @@ fn files() {
             file.write_and_sync(&block, 4096).expect("written");
             file.write_at(&block, 65536).expect("written");
             file.sync_data().expect("synced");
+            // Some by the event loop, some while the worker waits, whichever it chooses.
+            for n in 0..60u64 {
+                block.fill(n as u8);
+                file.write_durable(&block, 131_072 + n * 8192).expect("written");
+            }
+            for n in 0..60u64 {
+                file.read_at(&mut block, 131_072 + n * 8192).expect("read");
+                assert!(block.iter().all(|&byte| byte == n as u8), "block {n}");
+            }
             let mut seen = AlignedBuf::zeroed(16384);
             file.read_at(&mut seen, 0).expect("read");
             assert!(seen[..4096].iter().all(|&byte| byte == 0));
