@@ -22,6 +22,7 @@ mod list_append;
 mod register;
 mod text;
 mod transaction;
+mod writers;
 
 pub use anomaly::{Anomaly, Finding, Findings, Level};
 pub use transaction::{History, Operation, Outcome, Transaction};

@@ -9,16 +9,8 @@
 use crate::anomaly::{Anomaly, Findings};
 use crate::dependencies::{Observed, Read};
 use crate::transaction::{History, Operation, Outcome};
+use crate::writers::{Writers, writers};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// Who appended an element.
-struct Append {
-    writer: u32,
-    /// It is the last that its writer appended to the list.
-    is_final: bool,
-}
-
-type Appends = HashMap<(u64, u64), Append>;
 
 /// A read of a committed transaction, without elements of aborted ones and without its own.
 struct View {
@@ -28,7 +20,10 @@ struct View {
 }
 
 pub(crate) fn observe(history: &History, findings: &mut Findings) -> Observed {
-    let appends = appends(history);
+    let appends = writers(history, |operation| match operation {
+        Operation::Append { key, element } => Some((*key, *element)),
+        _ => None,
+    });
     let mut orders = BTreeMap::new();
     let mut views = Vec::new();
     for (reader, transaction) in history.committed() {
@@ -52,29 +47,10 @@ pub(crate) fn observe(history: &History, findings: &mut Findings) -> Observed {
     assemble(&appends, orders, &views, findings)
 }
 
-fn appends(history: &History) -> Appends {
-    let mut appends = Appends::new();
-    for (writer, transaction) in history.numbered() {
-        let mut last = HashMap::new();
-        for operation in &transaction.operations {
-            if let Operation::Append { key, element } = operation {
-                appends.insert((*key, *element), Append { writer, is_final: false });
-                last.insert(*key, *element);
-            }
-        }
-        for place in last {
-            if let Some(append) = appends.get_mut(&place) {
-                append.is_final = true;
-            }
-        }
-    }
-    appends
-}
-
 /// Looks at one read.
 struct Judge<'a> {
     history: &'a History,
-    appends: &'a Appends,
+    appends: &'a Writers,
     reader: u32,
     key: u64,
     findings: &'a mut Findings,
@@ -139,7 +115,7 @@ impl Judge<'_> {
 }
 
 /// What the last reader of each list should have seen and did not.
-fn lost(history: &History, appends: &Appends, findings: &mut Findings) {
+fn lost(history: &History, appends: &Writers, findings: &mut Findings) {
     let mut last: BTreeMap<u64, (u64, u32, &Vec<u64>)> = BTreeMap::new();
     for (reader, transaction) in history.committed() {
         for operation in &transaction.operations {
@@ -172,7 +148,7 @@ fn lost(history: &History, appends: &Appends, findings: &mut Findings) {
 }
 
 fn assemble(
-    appends: &Appends,
+    appends: &Writers,
     orders: BTreeMap<u64, Vec<u64>>,
     views: &[View],
     findings: &mut Findings,

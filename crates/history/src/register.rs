@@ -7,16 +7,8 @@
 use crate::anomaly::{Anomaly, Findings};
 use crate::dependencies::{Observed, Read};
 use crate::transaction::{History, Operation, Outcome};
+use crate::writers::{Writers, writers};
 use std::collections::{BTreeMap, HashMap};
-
-/// Who wrote a value.
-struct Write {
-    writer: u32,
-    /// It is the last that its writer gave the register.
-    is_final: bool,
-}
-
-type Writes = HashMap<(u64, u64), Write>;
 
 /// The values of a register, by version.
 type Versions = BTreeMap<u64, u64>;
@@ -29,7 +21,10 @@ struct View {
 }
 
 pub(crate) fn observe(history: &History, findings: &mut Findings) -> Observed {
-    let writes = writes(history);
+    let writes = writers(history, |operation| match operation {
+        Operation::Write { key, value } => Some((*key, *value)),
+        _ => None,
+    });
     let mut judge =
         Judge { history, writes: &writes, orders: BTreeMap::new(), views: Vec::new(), findings };
     for (reader, transaction) in history.committed() {
@@ -51,29 +46,10 @@ pub(crate) fn observe(history: &History, findings: &mut Findings) -> Observed {
     judge.assemble()
 }
 
-fn writes(history: &History) -> Writes {
-    let mut writes = Writes::new();
-    for (writer, transaction) in history.numbered() {
-        let mut last = HashMap::new();
-        for operation in &transaction.operations {
-            if let Operation::Write { key, value } = operation {
-                writes.insert((*key, *value), Write { writer, is_final: false });
-                last.insert(*key, *value);
-            }
-        }
-        for place in last {
-            if let Some(write) = writes.get_mut(&place) {
-                write.is_final = true;
-            }
-        }
-    }
-    writes
-}
-
 /// Looks at all reads.
 struct Judge<'a> {
     history: &'a History,
-    writes: &'a Writes,
+    writes: &'a Writers,
     orders: BTreeMap<u64, Versions>,
     views: Vec<View>,
     findings: &'a mut Findings,

@@ -212,7 +212,10 @@ impl RowSink for AnswerSink<'_> {
 
     fn stored(&mut self, rows: StoredRows<'_>) -> Result<(), SqlError> {
         let ResultShape { columns, stored: Some(encoder), .. } = self.shape else {
-            return Ok(());
+            return Err(SqlError::with_message(
+                &codes::UNKNOWN_ERROR,
+                "stored rows for a result that does not take them",
+            ));
         };
         let format = self.format.of_rows();
         match rows {

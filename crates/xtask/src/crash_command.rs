@@ -8,6 +8,7 @@
 //! 5. the secondary indexes and the clustered one tell the same story, and CHECK TABLE agrees.
 
 use crate::process::{self, Server};
+use crate::random::Random;
 use crate::{Outcome, servers};
 use sqltest::client::{Answer, Connection, Field, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,23 +30,6 @@ struct Ledger {
     sent: BTreeSet<u64>,
 }
 
-/// A small generator (splitmix64) so that a run can be repeated by its seed.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-}
-
 /// Runs `--rounds N` (100) from `--seed S` with the release or (`--debug`) debug build.
 pub fn run(arguments: &[String]) -> Outcome {
     let number = |name: &str, default: u64| {
@@ -57,7 +41,7 @@ pub fn run(arguments: &[String]) -> Outcome {
     let folder = servers::fresh_folder("crash")?;
     let datadir = folder.join("data");
     let port = process::free_port()?;
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let mut server = start(&binary, &datadir, port)?.0;
     create(port)?;
@@ -155,7 +139,7 @@ fn load_until_killed(
             let (ledger, stop) = (ledger.clone(), stop.clone());
             let first_id = (round * CLIENTS + client) << 32;
             std::thread::spawn(move || {
-                let mut random = Random(seed ^ client);
+                let mut random = Random::new(seed ^ client);
                 let mut id = first_id;
                 // The connection ends with the server: any error ends this client.
                 let _ = transfers(port, &mut random, &mut id, &ledger, &stop);

@@ -12,6 +12,7 @@ mod miri_command;
 mod model_command;
 mod packages;
 mod process;
+mod random;
 mod servers;
 mod sqltest_command;
 mod test_command;

@@ -9,6 +9,9 @@
 //! 2. It does it only while the device has been quick. After a slow write the device has to show
 //!    anew that it is.
 
+use super::group::RealTwin;
+use crate::clock::ticks_per_microsecond;
+use crate::worker::Worker;
 use std::cell::Cell;
 
 /// So long no other connection has run.
@@ -48,10 +51,19 @@ impl Alone {
         self.write_nanos.set(next);
     }
 
-    /// Whether both rules hold.
-    pub(super) fn may_wait(&self, now_ticks: u64, ticks_per_microsecond: u64) -> bool {
+    /// Whether both rules hold, as far as they are about connections and the device.
+    fn may_wait(&self, now_ticks: u64, ticks_per_microsecond: u64) -> bool {
         let since_other = now_ticks.saturating_sub(self.other_ticks.get());
         since_other > ALONE_MICROS * ticks_per_microsecond && self.write_nanos.get() < QUICK_NANOS
+    }
+}
+
+impl RealTwin {
+    /// Whether the current fiber may keep the worker waiting for the device, see `alone`.
+    pub(super) fn may_wait_for_device(&self, worker: &Worker) -> bool {
+        let waits = worker.has_ready() || worker.mailbox.is_filled();
+        let is_alone = !waits && self.backlog(worker).len() == 0;
+        is_alone && self.alone.may_wait(worker.turn_ticks(), ticks_per_microsecond())
     }
 }
 

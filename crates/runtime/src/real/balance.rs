@@ -13,7 +13,7 @@
 //!    stays so after the move, so nothing swings.
 
 use super::group::{Group, RealTwin};
-use crate::clock::{thread_cpu_nanos, ticks_per_microsecond};
+use crate::clock::thread_cpu_nanos;
 use crate::worker::Worker;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -128,13 +128,6 @@ impl Group {
 }
 
 impl RealTwin {
-    /// Whether the current fiber may keep the worker waiting for the device, see `alone`.
-    pub(super) fn may_wait_for_device(&self, worker: &Worker) -> bool {
-        let waits = worker.has_ready() || worker.mailbox.is_filled();
-        let is_alone = !waits && self.backlog(worker).len() == 0;
-        is_alone && self.alone.may_wait(worker.turn_ticks(), ticks_per_microsecond())
-    }
-
     /// Offers the backlog to the other workers if that is called for; wakes one then.
     pub(super) fn offer_backlog(&self, worker: &Worker, is_called_for: bool) {
         self.backlog(worker).offer(is_called_for);

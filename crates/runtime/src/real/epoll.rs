@@ -139,38 +139,8 @@ struct Shipped(FileOperation);
 unsafe impl Send for Shipped {}
 
 impl Shipped {
-    /// Results of the one or two parts, negative for errors.
     fn run(self) -> (i32, Option<i32>) {
-        let result = |value: isize| if value < 0 { -errno() } else { value as i32 };
         // SAFETY: addresses and lengths are valid until the fiber is told.
-        unsafe {
-            match self.0 {
-                FileOperation::Read { fd, address, length, offset } => {
-                    let done =
-                        libc::pread(fd, address.cast(), length as usize, offset as libc::off_t);
-                    (result(done), None)
-                }
-                FileOperation::Write { fd, address, length, offset, durable } => {
-                    let piece = libc::iovec {
-                        iov_base: address.cast_mut().cast(),
-                        iov_len: length as usize,
-                    };
-                    let flags = if durable { libc::RWF_DSYNC } else { 0 };
-                    let done =
-                        libc::pwritev2(fd, &raw const piece, 1, offset as libc::off_t, flags);
-                    (result(done), None)
-                }
-                FileOperation::Sync { fd } => (result(libc::fdatasync(fd) as isize), None),
-                FileOperation::WriteAndSync { fd, address, length, offset } => {
-                    let done =
-                        libc::pwrite(fd, address.cast(), length as usize, offset as libc::off_t);
-                    let written = result(done);
-                    if done != length as isize {
-                        return (written, Some(-libc::ECANCELED));
-                    }
-                    (written, Some(result(libc::fdatasync(fd) as isize)))
-                }
-            }
-        }
+        unsafe { self.0.call() }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::epoll::EpollLoop;
 use super::group::Ring;
+use super::group::errno;
 use super::outbox::Placed;
 use super::uring::UringLoop;
 use crate::mailbox::Mailbox;
@@ -83,6 +84,45 @@ pub(crate) enum FileOperation {
 }
 
 impl FileOperation {
+    /// Runs it by system call, for which the thread waits. Gives the results of its one or two
+    /// parts, negative for errors.
+    ///
+    /// # Safety
+    /// Addresses and lengths are valid, and nobody else uses the memory of a read.
+    pub(crate) unsafe fn call(self) -> (i32, Option<i32>) {
+        let result = |value: isize| if value < 0 { -errno() } else { value as i32 };
+        // SAFETY: the caller's promise; offsets are those of files.
+        unsafe {
+            match self {
+                Self::Read { fd, address, length, offset } => {
+                    let done =
+                        libc::pread(fd, address.cast(), length as usize, offset as libc::off_t);
+                    (result(done), None)
+                }
+                Self::Write { fd, address, length, offset, durable } => {
+                    let piece = libc::iovec {
+                        iov_base: address.cast_mut().cast(),
+                        iov_len: length as usize,
+                    };
+                    let flags = if durable { libc::RWF_DSYNC } else { 0 };
+                    let done =
+                        libc::pwritev2(fd, &raw const piece, 1, offset as libc::off_t, flags);
+                    (result(done), None)
+                }
+                Self::Sync { fd } => (result(libc::fdatasync(fd) as isize), None),
+                Self::WriteAndSync { fd, address, length, offset } => {
+                    let done =
+                        libc::pwrite(fd, address.cast(), length as usize, offset as libc::off_t);
+                    let written = result(done);
+                    if done != length as isize {
+                        return (written, Some(-libc::ECANCELED));
+                    }
+                    (written, Some(result(libc::fdatasync(fd) as isize)))
+                }
+            }
+        }
+    }
+
     pub(crate) fn parts(&self) -> u8 {
         if matches!(self, Self::WriteAndSync { .. }) { 2 } else { 1 }
     }

@@ -114,51 +114,22 @@ impl RealFile {
     }
 
     pub(crate) fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.write(bytes, offset, false)
+        self.write(bytes, offset, false, false)
     }
 
     pub(crate) fn write_durable(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let begin = monotonic_nanos();
-        if let Ok((worker, real)) = real_here()
-            && real.may_wait_for_device(worker)
-        {
-            self.write_waiting(bytes, offset)?;
-        } else {
-            self.write(bytes, offset, true)?;
-        }
-        // The fiber may have waited, but a fiber stays on its worker.
+        let waits = real_here().is_ok_and(|(worker, real)| real.may_wait_for_device(worker));
+        self.write(bytes, offset, true, waits)?;
+        // The fiber may have parked, but a fiber stays on its worker.
         if let Ok((_, real)) = real_here() {
             real.alone.note_write(monotonic_nanos() - begin);
         }
         Ok(())
     }
 
-    /// A durable write by system call, for which the worker waits.
-    fn write_waiting(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let mut done = 0;
-        while done < bytes.len() {
-            let rest = &bytes[done..];
-            let piece = libc::iovec {
-                iov_base: rest.as_ptr().cast_mut().cast(),
-                iov_len: rest.len().min(PIECE_BYTES),
-            };
-            let at = (offset + done as u64) as libc::off_t;
-            // SAFETY: one piece that points to readable bytes; the call only reads them.
-            let written =
-                unsafe { libc::pwritev2(self.raw(), &raw const piece, 1, at, libc::RWF_DSYNC) };
-            match written {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                1.. => done += written as usize,
-                _ => match io::Error::last_os_error() {
-                    error if error.kind() == io::ErrorKind::Interrupted => {}
-                    error => return Err(error),
-                },
-            }
-        }
-        Ok(())
-    }
-
-    fn write(&self, bytes: &[u8], offset: u64, durable: bool) -> io::Result<()> {
+    /// Writes all; `waits`: by system call, for which the worker waits (see `alone`).
+    fn write(&self, bytes: &[u8], offset: u64, durable: bool, waits: bool) -> io::Result<()> {
         let class = if durable { WaitClass::FileSync } else { WaitClass::FileWrite };
         let mut done = 0;
         while done < bytes.len() {
@@ -170,7 +141,11 @@ impl RealFile {
                 offset: offset + done as u64,
                 durable,
             };
-            let result = run(operation, class).0;
+            let result = match waits {
+                // SAFETY: the bytes are borrowed until the call returns.
+                true => unsafe { operation.call() }.0,
+                false => run(operation, class).0,
+            };
             if is_again(result) {
                 continue;
             }

@@ -1,7 +1,8 @@
 //! One client: transactions of a few operations, noted as they are answered.
 
 use super::Subject;
-use super::workload::{Random, Step};
+use super::workload::Step;
+use crate::random::Random;
 use history::{Operation, Outcome, Transaction};
 use sqltest::client::{Answer, Connection, Field, Options};
 use std::io;
@@ -188,7 +189,11 @@ impl Open {
         let text = &step.statements(0)[0];
         if let Some(written) = step.written() {
             self.transaction.operations.push(written);
-            return self.settle(connection.query_one(text)?);
+            let answer = connection.query_one(text)?;
+            return match &answer {
+                Answer::Done(done) if done.affected_rows != 1 => Err(unreadable(text)),
+                _ => self.settle(answer),
+            };
         }
         match connection.query_one(text)? {
             Answer::Rows { rows, .. } => {

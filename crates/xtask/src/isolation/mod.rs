@@ -13,6 +13,7 @@ mod workload;
 
 use crate::arguments::Arguments;
 use crate::process::{self, Server};
+use crate::random::Random;
 use crate::{Outcome, packages, servers};
 use client::Shared;
 use history::{History, Level};
@@ -175,7 +176,7 @@ impl Host {
     }
 
     fn watch(&mut self, shared: &Shared, crash: bool, seed: u64, lives: &mut u64) -> Outcome {
-        let mut random = workload::Random::new(seed);
+        let mut random = Random::new(seed);
         while !shared.is_done() {
             let life = LIFE_MILLIS + random.below(LIFE_MILLIS);
             let until = std::time::Instant::now() + Duration::from_millis(life);

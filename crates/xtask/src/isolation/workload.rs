@@ -1,6 +1,7 @@
 //! The tables, and what a transaction does to them.
 
 use super::client::{Shared, number};
+use crate::random::Random;
 use history::{History, Operation, Outcome, Transaction};
 use sqltest::client::Field;
 use std::collections::BTreeSet;
@@ -14,23 +15,6 @@ const TRANSACTIONS_PER_OBJECT: u64 = 25;
 
 /// Rows of one INSERT or SELECT.
 const ROWS: u64 = 500;
-
-/// A small generator (splitmix64), so that what clients send can be repeated.
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
 
 /// One operation of a transaction, as statements.
 pub(crate) enum Step {
