@@ -6,6 +6,7 @@
 
 mod binary;
 pub mod client;
+pub mod interleaving;
 pub mod packet;
 pub mod render;
 pub mod script;

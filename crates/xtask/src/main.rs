@@ -7,6 +7,7 @@ mod crash_command;
 mod flip_command;
 mod fuzz_command;
 mod instructions;
+mod interleaving_command;
 mod isolation;
 mod miri_command;
 mod model_command;
@@ -27,7 +28,9 @@ type Outcome = Result<(), String>;
 const USAGE: &str = "usage: cargo xtask COMMAND
   test                      install what tests need, then run all of them (what CI runs)
   tidy                      style as a test: layers, sizes, forbidden calls, the ways
-  sqltest [--bless] [NAME]  compare SQL answers with MariaDB's; --bless asks a live MariaDB
+  sqltest [--bless] [--own] [NAME]
+                            compare SQL answers and interleavings with MariaDB's; --bless asks a
+                            live MariaDB, --own records interleavings that differ on purpose
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
   isolation [--level NAME] [--transactions N] [--crash] [--mariadb]

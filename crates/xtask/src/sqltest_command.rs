@@ -1,6 +1,8 @@
-//! `cargo xtask sqltest`: every file of `tests/sql` against Gannet, compared with what MariaDB
-//! answered; `--bless` asks a live MariaDB for the expectations.
+//! `cargo xtask sqltest`: every file of `tests/sql` and `tests/isolation` against Gannet, compared
+//! with what MariaDB answered; `--bless` asks a live MariaDB for the expectations, `--own` records
+//! which interleavings Gannet plays otherwise.
 
+use crate::interleaving_command::{self as interleavings, is_spec};
 use crate::{Outcome, process, servers};
 use sqltest::client::Options;
 use sqltest::script::{self, Step};
@@ -12,7 +14,9 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     let release = arguments.iter().any(|a| a == "--release");
     let name = arguments.iter().find(|a| !a.starts_with("--")).cloned().unwrap_or_default();
     let mut files = Vec::new();
-    collect(&root.join("tests/sql"), &mut files)?;
+    for folder in ["tests/sql", "tests/isolation"] {
+        collect(&root.join(folder), &mut files)?;
+    }
     files.retain(|f| f.to_string_lossy().contains(&name));
     files.sort();
     if files.is_empty() {
@@ -20,22 +24,18 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     }
     let folder = servers::fresh_folder("sqltest")?;
     if bless {
-        let port = process::free_port()?;
-        // Its pool, so that its tables have rows; answers are the same otherwise.
-        let options = ["--thread-handling=pool-of-threads"];
-        let mut server = servers::start_mariadb(&folder, port, &options)?;
-        for file in &files {
-            bless_file(file, &Options::local(port))?;
-        }
-        println!("{} files blessed", files.len());
-        server.stop();
-        return Ok(());
+        return bless_files(&files, &folder);
     }
+    let records_own = arguments.iter().any(|a| a == "--own");
     let binary = servers::build_gannet(release)?;
     let mut server = servers::start_gannet(&binary, &folder.join("data"), 0, &[])?;
     let (mut passed, mut failed) = (0, 0);
     for file in &files {
-        let (good, bad) = compare_file(file, &Options::local(server.port))?;
+        let options = Options::local(server.port);
+        let (good, bad) = match is_spec(file) {
+            true => interleavings::compare(file, &options, records_own)?,
+            false => compare_file(file, &options)?,
+        };
         passed += good;
         failed += bad;
         if let Some(status) = server.ended() {
@@ -55,7 +55,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
         let path = entry.map_err(|e| e.to_string())?.path();
         if path.is_dir() {
             collect(&path, files)?;
-        } else if path.extension().is_some_and(|e| e == "test") {
+        } else if path.extension().is_some_and(|e| e == "test" || e == "spec") {
             files.push(path);
         }
     }
@@ -65,6 +65,32 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Outcome {
 fn load(file: &Path) -> Result<Vec<Step>, String> {
     let text = std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
     script::parse(&text).map_err(|e| format!("{}: {e}", file.display()))
+}
+
+fn bless_files(files: &[PathBuf], folder: &Path) -> Outcome {
+    // Its pool, so that its tables have rows; answers are the same otherwise. But its list of
+    // processes, by which interleavings see who waits, may crash it then.
+    for (specs, handling) in [(false, "pool-of-threads"), (true, "one-thread-per-connection")] {
+        let chosen: Vec<_> = files.iter().filter(|file| is_spec(file) == specs).collect();
+        if chosen.is_empty() {
+            continue;
+        }
+        let port = process::free_port()?;
+        let options = [format!("--thread-handling={handling}")];
+        let own = folder.join(handling);
+        std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
+        let mut server =
+            servers::start_mariadb(&own, port, &options.each_ref().map(String::as_str))?;
+        for file in chosen {
+            match specs {
+                true => interleavings::bless(file, &Options::local(port))?,
+                false => bless_file(file, &Options::local(port))?,
+            }
+        }
+        server.stop();
+    }
+    println!("{} files blessed", files.len());
+    Ok(())
 }
 
 fn bless_file(file: &Path, options: &Options) -> Outcome {
