@@ -8,9 +8,19 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// `flags` are the options without a value; every other `--option` is followed by one.
-    pub fn new(words: &[String], flags: &'static [&'static str]) -> Self {
-        Self { words: words.to_vec(), flags }
+    /// `flags` are the options without a value; each of `options` is followed by one. Others are
+    /// an error: a misspelt option would change what is run or measured without anybody's notice.
+    pub fn new(
+        words: &[String],
+        flags: &'static [&'static str],
+        options: &[&str],
+    ) -> Result<Self, String> {
+        let is_known = |word: &str| flags.contains(&word) || options.contains(&word);
+        if let Some(word) = words.iter().find(|word| word.starts_with('-') && !is_known(word)) {
+            let known: Vec<&str> = flags.iter().chain(options).copied().collect();
+            return Err(format!("no option '{word}'; there are {}", known.join(" ")));
+        }
+        Ok(Self { words: words.to_vec(), flags })
     }
 
     /// Whether a flag was given.
@@ -60,11 +70,19 @@ mod tests {
     fn tells_values_from_names() {
         let words: Vec<String> =
             ["--quick", "oltp", "--seconds", "3", "--clients", "8,64"].map(String::from).into();
-        let arguments = Arguments::new(&words, &["--quick"]);
+        let arguments = Arguments::new(&words, &["--quick"], &["--seconds", "--clients"])
+            .expect("all are known");
         assert!(arguments.has("--quick"));
         assert_eq!(arguments.names(), ["oltp"]);
         assert_eq!(arguments.number("--seconds", 1), Ok(3));
         assert_eq!(arguments.numbers("--clients", &[]), Ok(vec![8, 64]));
         assert!(arguments.number("--clients", 1).is_err());
+    }
+
+    #[test]
+    fn an_unknown_option_is_an_error_that_names_the_known_ones() {
+        let words = ["oltp".to_string(), "--second".to_string(), "3".to_string()];
+        let error = Arguments::new(&words, &["--quick"], &["--seconds"]).err();
+        assert_eq!(error.as_deref(), Some("no option '--second'; there are --quick --seconds"));
     }
 }

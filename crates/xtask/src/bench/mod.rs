@@ -23,6 +23,7 @@ use crate::arguments::Arguments;
 use crate::{Outcome, packages};
 
 const FLAGS: &[&str] = &["--quick", "--gannet-only", "--prepared", "--text"];
+const OPTIONS: &[&str] = &["--seconds", "--warm-up", "--pairs", "--clients"];
 
 /// What can be run.
 pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [--warm-up S]
@@ -58,7 +59,7 @@ pub struct Plan {
 
 impl Plan {
     fn new(words: &[String]) -> Result<Self, String> {
-        let arguments = Arguments::new(words, FLAGS);
+        let arguments = Arguments::new(words, FLAGS, OPTIONS)?;
         let is_quick = arguments.has("--quick");
         let seconds = arguments.number("--seconds", if is_quick { 1 } else { 10 })? as f64;
         Ok(Self {
@@ -95,6 +96,9 @@ impl Plan {
 
 /// Runs one benchmark.
 pub fn run(words: &[String]) -> Outcome {
+    if words.iter().any(|word| word == "--help") {
+        return Err(USAGE.to_string());
+    }
     let plan = Plan::new(words)?;
     let name = plan.arguments.names().first().map(|name| (*name).to_string());
     let benchmark = match name.as_deref() {

@@ -36,7 +36,7 @@ const LIMIT_PERCENT: f64 = 2.0;
 
 /// Counts and compares; `--bless` writes the file, `--profile` prints where the instructions go.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--bless", "--profile"]);
+    let arguments = Arguments::new(words, &["--bless", "--profile"], &[])?;
     let names = arguments.names();
     packages::install(&packages::VALGRIND)?;
     let path = crate::root().join(FILE);

@@ -70,7 +70,8 @@ impl Subject {
 
 /// Runs all levels, or those of `--level NAME[,NAME]`.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--crash", "--mariadb"]);
+    let options = ["--level", "--transactions", "--seed", "--judge"];
+    let arguments = Arguments::new(words, &["--crash", "--mariadb"], &options)?;
     let subjects = chosen(&arguments)?;
     if let Some(file) = arguments.value("--judge") {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
