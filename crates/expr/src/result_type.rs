@@ -45,7 +45,7 @@ pub struct Metadata {
     pub length: u32,
     /// Digits after the point, 31 or 39 where that is not fixed.
     pub decimals: u8,
-    /// Flags that follow from the type (NOT_NULL, UNSIGNED, BINARY, BLOB, ZEROFILL, NUM).
+    /// Flags that follow from the type (NOT_NULL, UNSIGNED, BINARY, BLOB, ZEROFILL).
     pub flags: u16,
     /// Collation.
     pub collation: CollationId,
@@ -68,7 +68,6 @@ pub mod flags {
     pub const SET: u16 = 2048;
     pub const NO_DEFAULT: u16 = 4096;
     pub const ON_UPDATE_NOW: u16 = 8192;
-    pub const NUM: u16 = 32768;
 }
 
 /// `decimals` of a string expression.
@@ -303,7 +302,6 @@ impl ResultType {
             flags::BINARY,
         );
         set(kind.is_large() && self.is_column, flags::BLOB);
-        set(number, flags::NUM);
         let characters = u64::from(column_type.length);
         let length = if string && !binary {
             characters * u64::from(results.charset().max_bytes())

@@ -1,23 +1,34 @@
 //! A small blocking client: text protocol, prepared statements, warnings, several results.
 
 use crate::binary::binary_row;
+use crate::decode::{done_packet, error_packet, read_column, row_end};
 use crate::packet::{self, Fields, protocol_error};
+use crate::parameter::{self, Parameter};
 use sha1::{Digest, Sha1};
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 const CLIENT_LONG_PASSWORD: u32 = 1;
-const CLIENT_FOUND_ROWS: u32 = 1 << 1;
+/// Affected rows of an UPDATE count the rows that matched.
+pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
 const CLIENT_LONG_FLAG: u32 = 1 << 2;
 const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;
 const CLIENT_TRANSACTIONS: u32 = 1 << 13;
 const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
-const CLIENT_MULTI_STATEMENTS: u32 = 1 << 16;
+/// One command may carry several statements.
+pub const CLIENT_MULTI_STATEMENTS: u32 = 1 << 16;
 const CLIENT_MULTI_RESULTS: u32 = 1 << 17;
 const CLIENT_PLUGIN_AUTH: u32 = 1 << 19;
+/// The client says who it is.
+pub const CLIENT_CONNECT_ATTRS: u32 = 1 << 20;
+/// OK packets tell what changed in the session.
+pub const CLIENT_SESSION_TRACK: u32 = 1 << 23;
+/// Results end with an OK packet, and nothing stands between columns and rows.
+pub const CLIENT_DEPRECATE_EOF: u32 = 1 << 24;
 const SERVER_MORE_RESULTS_EXISTS: u16 = 8;
+const SERVER_STATUS_CURSOR_EXISTS: u16 = 64;
 
 /// Where and as whom to connect.
 #[derive(Clone, Debug)]
@@ -32,8 +43,10 @@ pub struct Options {
     pub password: String,
     /// Database, or empty.
     pub database: String,
-    /// Affected rows count matched rows.
-    pub found_rows: bool,
+    /// Capabilities beyond those of every client.
+    pub capabilities: u32,
+    /// Collation of the handshake.
+    pub collation: u8,
     /// Give up reading after this long.
     pub read_timeout: Duration,
 }
@@ -47,7 +60,8 @@ impl Options {
             user: "root".into(),
             password: String::new(),
             database: String::new(),
-            found_rows: false,
+            capabilities: CLIENT_MULTI_STATEMENTS,
+            collation: 45,
             read_timeout: Duration::from_secs(300),
         }
     }
@@ -91,6 +105,8 @@ pub struct Done {
     pub warnings: u16,
     /// Text such as `Rows matched: 1  Changed: 1  Warnings: 0`.
     pub info: String,
+    /// What changed in the session, such as `variable autocommit=ON`.
+    pub changes: Vec<String>,
 }
 
 /// The error packet.
@@ -131,6 +147,7 @@ pub enum Answer {
 pub struct Connection {
     stream: BufReader<TcpStream>,
     sequence: u8,
+    capabilities: u32,
     /// Version text of the greeting.
     pub server_version: String,
     /// Connection id of the greeting.
@@ -146,6 +163,7 @@ impl Connection {
         let mut connection = Self {
             stream: BufReader::new(stream),
             sequence: 0,
+            capabilities: 0,
             server_version: String::new(),
             id: 0,
         };
@@ -170,19 +188,17 @@ impl Connection {
             | CLIENT_PROTOCOL_41
             | CLIENT_TRANSACTIONS
             | CLIENT_SECURE_CONNECTION
-            | CLIENT_MULTI_STATEMENTS
             | CLIENT_MULTI_RESULTS
-            | CLIENT_PLUGIN_AUTH;
+            | CLIENT_PLUGIN_AUTH
+            | options.capabilities;
         if !options.database.is_empty() {
             flags |= CLIENT_CONNECT_WITH_DB;
         }
-        if options.found_rows {
-            flags |= CLIENT_FOUND_ROWS;
-        }
+        self.capabilities = flags;
         let mut out = Vec::new();
         out.extend_from_slice(&flags.to_le_bytes());
         out.extend_from_slice(&(1u32 << 30).to_le_bytes());
-        out.push(45);
+        out.push(options.collation);
         out.extend_from_slice(&[0; 23]);
         out.extend_from_slice(options.user.as_bytes());
         out.push(0);
@@ -194,6 +210,9 @@ impl Connection {
             out.push(0);
         }
         out.extend_from_slice(b"mysql_native_password\0");
+        if flags & CLIENT_CONNECT_ATTRS != 0 {
+            out.extend_from_slice(b"\x15\x0c_client_name\x07sqltest");
+        }
         self.write(&out)?;
         let answer = self.read()?;
         match answer.first() {
@@ -262,20 +281,24 @@ impl Connection {
         let id = fields.integer(4)? as u32;
         let column_count = fields.integer(2)? as usize;
         let parameter_count = fields.integer(2)? as usize;
-        let skip = |this: &mut Self, count: usize| -> io::Result<Vec<Column>> {
-            let mut columns = Vec::new();
-            for _ in 0..count {
-                let packet = this.read()?;
-                columns.push(read_column(&packet)?);
-            }
-            if count > 0 {
-                this.read()?;
-            }
-            Ok(columns)
-        };
-        skip(self, parameter_count)?;
-        let columns = skip(self, column_count)?;
-        Ok(Ok(Prepared { id, parameter_count, columns }))
+        let parameters = self.read_columns(parameter_count)?.0;
+        let columns = self.read_columns(column_count)?.0;
+        Ok(Ok(Prepared { id, parameter_count, parameters, columns }))
+    }
+
+    /// So many column descriptions, and status and warnings of what ends them for a client that
+    /// does not deprecate it.
+    fn read_columns(&mut self, count: usize) -> io::Result<(Vec<Column>, Option<(u16, u16)>)> {
+        let mut columns = Vec::with_capacity(count);
+        for _ in 0..count {
+            let packet = self.read()?;
+            columns.push(read_column(&packet)?);
+        }
+        if count == 0 || self.capabilities & CLIENT_DEPRECATE_EOF != 0 {
+            return Ok((columns, None));
+        }
+        let end = row_end(&self.read()?, false)?;
+        Ok((columns, end))
     }
 
     /// Executes a prepared statement; parameters are sent as strings (NULL where `None`).
@@ -284,29 +307,37 @@ impl Connection {
         statement: &Prepared,
         parameters: &[Option<&[u8]>],
     ) -> io::Result<Answer> {
+        let parameters: Vec<Parameter> = parameters.iter().map(|p| Parameter::text(*p)).collect();
+        self.execute_typed(statement, 0, &parameters)
+    }
+
+    /// Executes a prepared statement; `cursor` 1 asks for a cursor that is read by
+    /// [`Connection::fetch`].
+    pub fn execute_typed(
+        &mut self,
+        statement: &Prepared,
+        cursor: u8,
+        parameters: &[Parameter],
+    ) -> io::Result<Answer> {
         let mut out = Vec::new();
         out.extend_from_slice(&statement.id.to_le_bytes());
-        out.push(0);
+        out.push(cursor);
         out.extend_from_slice(&1u32.to_le_bytes());
-        if !parameters.is_empty() {
-            let mut bitmap = vec![0u8; parameters.len().div_ceil(8)];
-            for (position, parameter) in parameters.iter().enumerate() {
-                if parameter.is_none() {
-                    bitmap[position / 8] |= 1 << (position % 8);
-                }
-            }
-            out.extend_from_slice(&bitmap);
-            out.push(1);
-            for _ in parameters {
-                out.extend_from_slice(&[0xfd, 0]);
-            }
-            for parameter in parameters.iter().flatten() {
-                packet::put_length_encoded(&mut out, parameter.len() as u64);
-                out.extend_from_slice(parameter);
-            }
-        }
+        parameter::put(&mut out, parameters);
         self.command(0x17, &out)?;
         Ok(self.read_answer(true)?.0)
+    }
+
+    /// The next rows of a cursor.
+    pub fn fetch(&mut self, statement: &Prepared, rows: u32) -> io::Result<Answer> {
+        let mut out = statement.id.to_le_bytes().to_vec();
+        out.extend_from_slice(&rows.to_le_bytes());
+        self.command(0x1c, &out)?;
+        let first = self.read()?;
+        if first.first() == Some(&0xff) {
+            return Ok(Answer::Error(error_packet(&first)?));
+        }
+        Ok(self.read_rows_from(first, statement.columns.clone(), true)?.0)
     }
 
     /// Closes a prepared statement; the server does not answer.
@@ -321,6 +352,18 @@ impl Connection {
         out.extend_from_slice(body);
         self.sequence = 0;
         self.write(&out)
+    }
+
+    /// A packet that ends something without rows: EOF, OK or an error.
+    pub fn read_end(&mut self, packet: &[u8]) -> io::Result<Answer> {
+        let deprecate_eof = self.capabilities & CLIENT_DEPRECATE_EOF != 0;
+        match row_end(packet, deprecate_eof)? {
+            Some((status, warnings)) => {
+                Ok(Answer::Done(Done { status, warnings, ..Done::default() }))
+            }
+            None if packet.first() == Some(&0) => done_packet(packet).map(Answer::Done),
+            None => error_packet(packet).map(Answer::Error),
+        }
     }
 
     /// The socket, for a caller that goes on by itself; no answer may be outstanding.
@@ -369,34 +412,41 @@ impl Connection {
 
     fn read_rows(&mut self, first: &[u8], binary: bool) -> io::Result<(Answer, bool)> {
         let count = Fields::new(first).length_encoded()?.unwrap_or(0) as usize;
-        let mut columns = Vec::with_capacity(count);
-        for _ in 0..count {
-            let packet = self.read()?;
-            columns.push(read_column(&packet)?);
+        let (columns, end) = self.read_columns(count)?;
+        if let Some((status, warnings)) = end.filter(|e| e.0 & SERVER_STATUS_CURSOR_EXISTS != 0) {
+            return Ok((Answer::Rows { columns, rows: Vec::new(), status, warnings }, false));
         }
-        self.read()?;
+        let packet = self.read()?;
+        self.read_rows_from(packet, columns, binary)
+    }
+
+    fn read_rows_from(
+        &mut self,
+        mut packet: Vec<u8>,
+        columns: Vec<Column>,
+        binary: bool,
+    ) -> io::Result<(Answer, bool)> {
+        let deprecate_eof = self.capabilities & CLIENT_DEPRECATE_EOF != 0;
         let mut rows = Vec::new();
         loop {
-            let packet = self.read()?;
-            match packet.first() {
-                Some(0xfe) if packet.len() < 9 => {
-                    let mut fields = Fields::new(&packet[1..]);
-                    let warnings = fields.integer(2)? as u16;
-                    let status = fields.integer(2)? as u16;
-                    let more = status & SERVER_MORE_RESULTS_EXISTS != 0;
-                    return Ok((Answer::Rows { columns, rows, status, warnings }, more));
-                }
-                Some(0xff) => return Ok((Answer::Error(error_packet(&packet)?), false)),
-                _ if binary => rows.push(binary_row(&packet, &columns)?),
-                _ => {
-                    let mut fields = Fields::new(&packet);
-                    let mut row = Vec::with_capacity(count);
-                    for _ in 0..count {
-                        row.push(fields.length_encoded_bytes()?.map(<[u8]>::to_vec));
-                    }
-                    rows.push(row);
-                }
+            if let Some((status, warnings)) = row_end(&packet, deprecate_eof)? {
+                let more = status & SERVER_MORE_RESULTS_EXISTS != 0;
+                return Ok((Answer::Rows { columns, rows, status, warnings }, more));
             }
+            if packet.first() == Some(&0xff) {
+                return Ok((Answer::Error(error_packet(&packet)?), false));
+            }
+            if binary {
+                rows.push(binary_row(&packet, &columns)?);
+            } else {
+                let mut fields = Fields::new(&packet);
+                let mut row = Vec::with_capacity(columns.len());
+                for _ in 0..columns.len() {
+                    row.push(fields.length_encoded_bytes()?.map(<[u8]>::to_vec));
+                }
+                rows.push(row);
+            }
+            packet = self.read()?;
         }
     }
 }
@@ -408,6 +458,8 @@ pub struct Prepared {
     pub id: u32,
     /// Number of `?`.
     pub parameter_count: usize,
+    /// What the server says of them.
+    pub parameters: Vec<Column>,
     /// Result columns.
     pub columns: Vec<Column>,
 }
@@ -423,61 +475,4 @@ fn native_password(password: &str, scramble: &[u8]) -> Vec<u8> {
     mixed.update(&scramble[..scramble.len().min(20)]);
     mixed.update(twice);
     once.iter().zip(mixed.finalize()).map(|(a, b)| a ^ b).collect()
-}
-
-fn done_packet(packet: &[u8]) -> io::Result<Done> {
-    let mut fields = Fields::new(&packet[1..]);
-    let mut done = Done {
-        affected_rows: fields.length_encoded()?.unwrap_or(0),
-        last_insert_id: fields.length_encoded()?.unwrap_or(0),
-        status: fields.integer(2)? as u16,
-        warnings: fields.integer(2)? as u16,
-        info: String::new(),
-    };
-    if !fields.is_empty() {
-        let info = fields.length_encoded_bytes()?.unwrap_or(b"");
-        done.info = String::from_utf8_lossy(info).into_owned();
-    }
-    Ok(done)
-}
-
-fn error_packet(packet: &[u8]) -> io::Result<ServerError> {
-    if packet.first() != Some(&0xff) {
-        return Err(protocol_error("an error packet was expected"));
-    }
-    let mut fields = Fields::new(&packet[1..]);
-    let code = fields.integer(2)? as u16;
-    let rest = fields.rest();
-    let (state, message) = match rest.split_first() {
-        Some((b'#', rest)) if rest.len() >= 5 => rest.split_at(5),
-        _ => (&b"HY000"[..], rest),
-    };
-    Ok(ServerError {
-        code,
-        state: String::from_utf8_lossy(state).into_owned(),
-        message: String::from_utf8_lossy(message).into_owned(),
-    })
-}
-
-fn read_column(packet: &[u8]) -> io::Result<Column> {
-    let mut fields = Fields::new(packet);
-    let mut text = || -> io::Result<String> {
-        let bytes = fields.length_encoded_bytes()?.unwrap_or(b"");
-        Ok(String::from_utf8_lossy(bytes).into_owned())
-    };
-    let (_catalog, schema, table, org_table) = (text()?, text()?, text()?, text()?);
-    let (name, org_name) = (text()?, text()?);
-    fields.length_encoded()?;
-    Ok(Column {
-        schema,
-        table,
-        org_table,
-        name,
-        org_name,
-        collation: fields.integer(2)? as u16,
-        length: fields.integer(4)? as u32,
-        type_code: fields.integer(1)? as u8,
-        flags: fields.integer(2)? as u16,
-        decimals: fields.integer(1)? as u8,
-    })
 }

@@ -320,12 +320,12 @@ impl<'a> Stage<'a> {
             sql => self.send(name, sql)?,
         };
         *text += &match answer {
-            Some(answer) => render::answer(&answer, &[], false),
+            Some(answer) => render::answer(&answer, false),
             None if sql == "(answer)" => "(has been)\n".to_string(),
             None => "(waits)\n".to_string(),
         };
         for (name, answer) in self.set_free()? {
-            *text += &format!("{name}: {}", render::answer(&answer, &[], false));
+            *text += &format!("{name}: {}", render::answer(&answer, false));
         }
         Ok(())
     }

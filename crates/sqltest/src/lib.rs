@@ -6,8 +6,10 @@
 
 mod binary;
 pub mod client;
+mod decode;
 pub mod interleaving;
 pub mod packet;
+pub mod parameter;
 pub mod render;
 pub mod script;
 pub mod template;

@@ -1,11 +1,11 @@
 //! Answers as text, one form for every server, so that two servers' answers compare as files.
 
-use crate::client::{Answer, Column, Field};
+use crate::client::{Answer, Column, Field, Prepared, ServerError};
 use std::fmt::Write;
 
-/// Name of a type code with what a driver must know of it: sign and decimals.
-fn column_type(column: &Column) -> String {
-    let name = match column.type_code {
+/// Name of a type code.
+fn type_name(type_code: u8) -> &'static str {
+    match type_code {
         0 | 246 => "decimal",
         1 => "tinyint",
         2 => "smallint",
@@ -27,7 +27,12 @@ fn column_type(column: &Column) -> String {
         249..=252 => "blob",
         254 => "char",
         _ => "unknown",
-    };
+    }
+}
+
+/// Name of a type code with what a driver must know of it: sign and decimals.
+fn column_type(column: &Column) -> String {
+    let name = type_name(column.type_code);
     let mut text = name.to_string();
     let is_text = matches!(column.type_code, 15 | 249..=254);
     if is_text && column.collation == 63 {
@@ -69,9 +74,149 @@ pub fn field(value: &Field) -> String {
     if text.is_empty() { "''".into() } else { text }
 }
 
-/// One answer with its warnings. `sorted` puts the rows in byte order, for statements that do
+/// Names of bits, the others as a number.
+fn names_of(bits: u16, names: &[(u16, &str)]) -> String {
+    let mut rest = bits;
+    let mut words = Vec::new();
+    for (bit, name) in names {
+        if bits & bit != 0 {
+            words.push(name.to_string());
+            rest &= !bit;
+        }
+    }
+    if rest != 0 {
+        words.push(rest.to_string());
+    }
+    if words.is_empty() { "-".into() } else { words.join("|") }
+}
+
+/// Status flags of OK and EOF packets, without those that tell how the optimizer did it.
+fn status_names(status: u16) -> String {
+    const HOW: u16 = 16 | 32 | 2048;
+    let names = [
+        (2, "autocommit"),
+        (1, "in-transaction"),
+        (8192, "read-only-transaction"),
+        (8, "more-results"),
+        (64, "cursor"),
+        (128, "last-row"),
+        (256, "database-dropped"),
+        (512, "no-backslash-escapes"),
+        (1024, "metadata-changed"),
+        (16384, "session-changed"),
+    ];
+    names_of(status & !HOW, &names)
+}
+
+/// A column with everything that its description says, without the bits by which MariaDB notes
+/// for itself that a column is part of a key or grouped by.
+fn described(column: &Column) -> String {
+    const INTERNAL: u16 = 16384 | 32768;
+    let names = [
+        (1, "not-null"),
+        (2, "primary-key"),
+        (4, "unique-key"),
+        (8, "key"),
+        (16, "blob"),
+        (32, "unsigned"),
+        (64, "zerofill"),
+        (128, "binary"),
+        (256, "enum"),
+        (512, "auto-increment"),
+        (1024, "timestamp"),
+        (2048, "set"),
+        (4096, "no-default"),
+        (8192, "on-update-now"),
+    ];
+    format!(
+        "column {}: {}({}) decimals {} collation {} flags {} from {}.{}({}).{}",
+        column.name,
+        type_name(column.type_code),
+        column.length,
+        column.decimals,
+        column.collation,
+        names_of(column.flags & !INTERNAL, &names),
+        column.schema,
+        column.table,
+        column.org_table,
+        column.org_name,
+    )
+}
+
+/// One answer as its packets tell it: status flags, number of warnings, all of the columns, what
+/// changed in the session.
+pub fn packets(answer: &Answer, sorted: bool) -> String {
+    let mut out = String::new();
+    match answer {
+        Answer::Done(done) => {
+            let _ = write!(
+                out,
+                "OK {} affected, insert id {}, {}, {} warnings",
+                done.affected_rows,
+                done.last_insert_id,
+                status_names(done.status),
+                done.warnings
+            );
+            if !done.info.is_empty() {
+                let _ = write!(out, ", {}", done.info);
+            }
+            out.push('\n');
+            for change in &done.changes {
+                let _ = writeln!(out, "changed: {change}");
+            }
+        }
+        Answer::Rows { columns, rows, status, warnings } => {
+            for column in columns {
+                let _ = writeln!(out, "{}", described(column));
+            }
+            put_rows(&mut out, rows, sorted);
+            let _ = writeln!(out, "END {}, {warnings} warnings", status_names(*status));
+        }
+        Answer::Error(error) => put_error(&mut out, error),
+    }
+    out
+}
+
+/// What the server says of a prepared statement.
+pub fn prepared(statement: &Prepared) -> String {
+    let mut out = format!("PREPARED {} parameters\n", statement.parameter_count);
+    for column in &statement.columns {
+        let _ = writeln!(out, "{}", described(column));
+    }
+    out
+}
+
+fn put_rows(out: &mut String, rows: &[Vec<Field>], sorted: bool) {
+    let line = |row: &Vec<Field>| row.iter().map(field).collect::<Vec<_>>().join("\t");
+    let mut lines: Vec<String> = rows.iter().map(line).collect();
+    if sorted {
+        lines.sort();
+    }
+    for line in lines {
+        *out += &line;
+        out.push('\n');
+    }
+}
+
+fn put_error(out: &mut String, error: &ServerError) {
+    let _ = writeln!(out, "ERROR {} ({}): {}", error.code, error.state, error.message);
+}
+
+/// The warnings after an answer; of an error its own one is left out.
+pub fn warnings(answer: &Answer, warnings: &[[String; 3]]) -> String {
+    let mut out = String::new();
+    for [level, code, text] in warnings {
+        if matches!(answer, Answer::Error(_)) && level == "Error" {
+            continue;
+        }
+        let _ = writeln!(out, "{level} {code}: {text}");
+    }
+    out
+}
+
+/// One answer. `sorted` puts the rows in byte order, for statements that do
 /// not order them.
-pub fn answer(answer: &Answer, warnings: &[[String; 3]], sorted: bool) -> String {
+pub fn answer(answer: &Answer, sorted: bool) -> String {
     let mut out = String::new();
     match answer {
         Answer::Done(done) => {
@@ -88,27 +233,9 @@ pub fn answer(answer: &Answer, warnings: &[[String; 3]], sorted: bool) -> String
             let heads: Vec<String> =
                 columns.iter().map(|c| format!("{} {}", c.name, column_type(c))).collect();
             let _ = writeln!(out, "| {}", heads.join(" | "));
-            let mut lines: Vec<String> = rows
-                .iter()
-                .map(|row| row.iter().map(field).collect::<Vec<_>>().join("\t"))
-                .collect();
-            if sorted {
-                lines.sort();
-            }
-            for line in lines {
-                out += &line;
-                out.push('\n');
-            }
+            put_rows(&mut out, rows, sorted);
         }
-        Answer::Error(error) => {
-            let _ = writeln!(out, "ERROR {} ({}): {}", error.code, error.state, error.message);
-        }
-    }
-    for [level, code, text] in warnings {
-        if matches!(answer, Answer::Error(_)) && level == "Error" {
-            continue;
-        }
-        let _ = writeln!(out, "{level} {code}: {text}");
+        Answer::Error(error) => put_error(&mut out, error),
     }
     out
 }

@@ -262,10 +262,13 @@ pub fn shown_metadata(metadata: &Metadata) -> String {
         (flags::UNSIGNED, "UNSIGNED"),
         (flags::ZEROFILL, "ZEROFILL"),
         (flags::BINARY, "BINARY"),
-        (flags::NUM, "NUM"),
     ];
-    let set: Vec<_> =
+    let mut set: Vec<_> =
         names.iter().filter(|(bit, _)| metadata.flags & bit != 0).map(|(_, n)| *n).collect();
+    // The client adds this one by itself.
+    if matches!(metadata.type_code, 0..=6 | 8 | 9 | 13 | 246) {
+        set.push("NUM");
+    }
     format!(
         "{kind} {} {} {} {}",
         metadata.length,
