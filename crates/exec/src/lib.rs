@@ -63,7 +63,9 @@ pub fn execute(
         Plan::Query(query) => query::run_statement(exec, query, sink),
         Plan::Insert(insert) => change::insert::run(exec, insert, sink),
         Plan::Update(update) => change::update::run(exec, update),
-        Plan::Delete(delete) => change::delete::run(exec, delete),
+        Plan::Delete(delete) => change::delete::run(exec, delete, sink),
+        Plan::UpdateJoin(change) => change::join::update(exec, change),
+        Plan::DeleteJoin(change) => change::join::delete(exec, change),
     };
     if let Err(error) = &result
         && !error.transaction_ended

@@ -30,6 +30,10 @@ pub enum Plan {
     Update(Box<UpdatePlan>),
     /// DELETE from one table.
     Delete(Box<DeletePlan>),
+    /// UPDATE of the rows of a join.
+    UpdateJoin(Box<JoinChangePlan>),
+    /// DELETE of the rows of a join.
+    DeleteJoin(Box<JoinChangePlan>),
 }
 
 /// A column of a result as the client is told of it.
@@ -215,6 +219,9 @@ pub struct TableStep {
     pub applies: Vec<Apply>,
     /// Conditions after `applies` and after a row of NULLs was made.
     pub filter: Option<Expr>,
+    /// Row locks that its reads take: those of the block, or none for a table that an UPDATE or
+    /// DELETE of a join only reads.
+    pub lock: LockMode,
     /// Estimated rows per row of the tables before, for EXPLAIN.
     pub rows_estimate: u64,
     /// Positions in `TableDefinition::indexes` that conditions could have used, for EXPLAIN.
@@ -418,4 +425,36 @@ pub struct DeletePlan {
     pub select: SelectPlan,
     /// IGNORE.
     pub ignore: bool,
+    /// RETURNING over the frame of `select`; empty without.
+    pub returning: Vec<Expr>,
+    /// Columns of RETURNING.
+    pub returning_columns: Vec<ResultColumn>,
+}
+
+/// UPDATE or DELETE of the rows of a join.
+#[derive(Clone, Debug)]
+pub struct JoinChangePlan {
+    /// How the rows are found. Frame: the tables' columns in the order of FROM, then subqueries.
+    pub select: SelectPlan,
+    /// The tables that change, in the order of FROM.
+    pub targets: Vec<JoinTarget>,
+    /// IGNORE.
+    pub ignore: bool,
+}
+
+/// A table of a join whose rows are changed.
+#[derive(Clone, Debug)]
+pub struct JoinTarget {
+    /// Table.
+    pub table: EntryHandle,
+    /// Number of its step in the join order.
+    pub step: usize,
+    /// Column and value; none is DEFAULT. Empty for DELETE.
+    pub assignments: Vec<(usize, Option<Expr>)>,
+    /// It is the first in the join order and does not find its rows by what is assigned:
+    /// assignments and those of later tables see the values that were assigned before. Otherwise
+    /// all values come from the rows as they were found.
+    pub sees_assigned: bool,
+    /// Another target is the same table.
+    pub shared: bool,
 }

@@ -28,7 +28,8 @@ impl Prepared {
         match &self.plan {
             Plan::Query(query) => query.columns(),
             Plan::Insert(insert) => &insert.returning_columns,
-            Plan::Update(_) | Plan::Delete(_) => &[],
+            Plan::Delete(delete) => &delete.returning_columns,
+            Plan::Update(_) | Plan::UpdateJoin(_) | Plan::DeleteJoin(_) => &[],
         }
     }
 
@@ -55,8 +56,8 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
     let plan = match statement {
         Statement::Query(query) => Plan::Query(binder.bind_query(query)?),
         Statement::Insert(insert) => Plan::Insert(Box::new(binder.bind_insert(insert)?)),
-        Statement::Update(update) => Plan::Update(Box::new(binder.bind_update(update)?)),
-        Statement::Delete(delete) => Plan::Delete(Box::new(binder.bind_delete(delete)?)),
+        Statement::Update(update) => binder.bind_update(update)?,
+        Statement::Delete(delete) => binder.bind_delete(delete)?,
         other => return Err(unsupported(other.feature())),
     };
     let is_reusable = binder.reusable && is_small(&plan);

@@ -30,16 +30,22 @@ pub fn plan_text(plan: &Plan) -> String {
             let collect = if update.collect_first { " after collecting" } else { "" };
             text.line(format!("update {:?}{collect}", update.target));
             text.deeper(|text| {
-                for (column, value) in &update.assignments {
-                    let value = value.as_ref().map_or("DEFAULT".to_string(), Expr::to_string);
-                    text.line(format!("set {column} = {value}"));
-                }
+                text.assignments(&update.assignments);
                 text.select(&update.select);
             });
         }
         Plan::Delete(delete) => {
             text.line(format!("delete {:?}", delete.target));
             text.deeper(|text| text.select(&delete.select));
+        }
+        Plan::UpdateJoin(change) | Plan::DeleteJoin(change) => {
+            let word = if matches!(plan, Plan::UpdateJoin(_)) { "update" } else { "delete" };
+            for target in &change.targets {
+                let sees = if target.sees_assigned { " one by one" } else { "" };
+                text.line(format!("{word} {:?} of step {}{sees}", target.table, target.step));
+                text.deeper(|text| text.assignments(&target.assignments));
+            }
+            text.deeper(|text| text.select(&change.select));
         }
     }
     text.out
@@ -60,6 +66,13 @@ impl Text {
         self.depth += 1;
         write(self);
         self.depth -= 1;
+    }
+
+    fn assignments(&mut self, assignments: &[(usize, Option<Expr>)]) {
+        for (column, value) in assignments {
+            let value = value.as_ref().map_or("DEFAULT".to_string(), Expr::to_string);
+            self.line(format!("set {column} = {value}"));
+        }
     }
 
     fn values(&mut self, row: &[InsertValue]) {

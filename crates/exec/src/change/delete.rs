@@ -1,19 +1,21 @@
 //! DELETE from one table, and rows that are found before the first is changed.
 
-use crate::context::Exec;
+use crate::context::{Exec, RowSink};
 use crate::error::in_table;
 use crate::order;
 use crate::query::{BlockRun, Flow, Limit, each_row};
 use crate::{ExecError, Outcome};
-use engine_api::RowBuffer;
+use engine_api::{RowBuffer, Table};
+use expr::Columns;
 use plan::physical::{DeletePlan, LimitPlan, SelectPlan};
 use std::cmp::Ordering;
-use types::Value;
+use types::row::RowView;
+use types::{Value, ValueRef};
 
 /// Rows found before any is changed, each with the values it is ordered by.
 pub struct Found<T> {
     ordered: bool,
-    rows: Vec<(Vec<Value>, RowBuffer, T)>,
+    rows: Vec<(Vec<Value>, (RowBuffer, T))>,
 }
 
 impl<T> Found<T> {
@@ -44,7 +46,7 @@ impl<T> Found<T> {
                     keys.push(value.to_owned());
                 }
                 exec.charge(row.key.len() + row.payload.len() + 64)?;
-                self.rows.push((keys, row.clone(), more(run)));
+                self.rows.push((keys, (row.clone(), more(run))));
             }
             Ok(Flow::Continue(()))
         })
@@ -57,35 +59,82 @@ impl<T> Found<T> {
         plan: &SelectPlan,
     ) -> Result<Vec<(RowBuffer, T)>, ExecError> {
         let limit = Limit::of(&plan.limit, exec.eval)?;
-        let pacer = runtime::Pacer::default();
-        self.rows.sort_by(|(a, _, _), (b, _, _)| {
-            pacer.step();
-            for ((key, a), b) in plan.order_by.iter().zip(a).zip(b) {
-                let collation = plan.projection[key.position].result.column_type.collation;
-                let order = order::compare(a.as_ref(), b.as_ref(), collation.info());
-                let order = if key.descending { order.reverse() } else { order };
-                if order.is_ne() {
-                    return order;
-                }
-            }
-            Ordering::Equal
-        });
+        by_order(&mut self.rows, plan);
         self.rows.truncate(usize::try_from(limit.count).unwrap_or(usize::MAX));
-        Ok(self.rows.into_iter().map(|(_, row, more)| (row, more)).collect())
+        Ok(self.rows.into_iter().map(|(_, (row, more))| (row, more)).collect())
+    }
+}
+
+/// Brings rows to the order of ORDER BY; each comes with the values that it is ordered by.
+pub fn by_order<T>(rows: &mut [(Vec<Value>, T)], plan: &SelectPlan) {
+    let pacer = runtime::Pacer::default();
+    rows.sort_by(|(a, _), (b, _)| {
+        pacer.step();
+        for ((key, a), b) in plan.order_by.iter().zip(a).zip(b) {
+            let collation = plan.projection[key.position].result.column_type.collation;
+            let order = order::compare(a.as_ref(), b.as_ref(), collation.info());
+            let order = if key.descending { order.reverse() } else { order };
+            if order.is_ne() {
+                return order;
+            }
+        }
+        Ordering::Equal
+    });
+}
+
+/// A row of the table as it is stored, for RETURNING.
+struct StoredRow<'r> {
+    view: RowView<'r>,
+}
+
+impl Columns for StoredRow<'_> {
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.view.get(position)
+    }
+}
+
+struct Deleter<'p> {
+    plan: &'p DeletePlan,
+    table: &'p dyn Table,
+    deleted: u64,
+}
+
+impl Deleter<'_> {
+    fn delete(
+        &mut self,
+        exec: &mut Exec<'_>,
+        row: &RowBuffer,
+        sink: &mut dyn RowSink,
+    ) -> Result<(), ExecError> {
+        let entry = &self.plan.target.0;
+        let done = self.table.delete(exec.transaction, row);
+        done.map_err(|error| in_table(error, &entry.definition().name))?;
+        self.deleted += 1;
+        if self.plan.returning.is_empty() {
+            return Ok(());
+        }
+        let stored = StoredRow { view: RowView::new(&entry.layouts().row, &row.key, &row.payload) };
+        let values = self.plan.returning.iter().map(|expr| expr.eval(exec.eval, &stored));
+        let values = values.collect::<Result<Vec<_>, _>>()?;
+        Ok(sink.row(&values)?)
     }
 }
 
 /// Runs a DELETE.
-pub fn run(exec: &mut Exec<'_>, plan: &DeletePlan) -> Result<Outcome, ExecError> {
-    let table = plan.target.0.handle()?;
-    let name = &plan.target.0.definition().name;
-    let mut deleted = 0;
+pub fn run(
+    exec: &mut Exec<'_>,
+    plan: &DeletePlan,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome, ExecError> {
+    let table = plan.target.0.handle()?.as_ref();
+    let mut deleter = Deleter { plan, table, deleted: 0 };
+    if !plan.returning.is_empty() {
+        sink.begin(Some(exec.transaction.read_gate()))?;
+    }
     if plan.select.order_by.is_empty() {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
-                let done = table.delete(exec.transaction, row);
-                done.map_err(|error| in_table(error, name))?;
-                deleted += 1;
+                deleter.delete(exec, row, sink)?;
             }
             Ok(Flow::Continue(()))
         })?;
@@ -94,10 +143,10 @@ pub fn run(exec: &mut Exec<'_>, plan: &DeletePlan) -> Result<Outcome, ExecError>
         found.collect(exec, &plan.select, |_| ())?;
         for (row, ()) in found.in_order(exec, &plan.select)? {
             exec.tick()?;
-            let done = table.delete(exec.transaction, &row);
-            done.map_err(|error| in_table(error, name))?;
-            deleted += 1;
+            deleter.delete(exec, &row, sink)?;
+            exec.eval.reset_arena();
         }
     }
-    Ok(Outcome { affected_rows: deleted, ..Outcome::default() })
+    let has_rows = !plan.returning.is_empty();
+    Ok(Outcome { affected_rows: deleter.deleted, has_rows, ..Outcome::default() })
 }

@@ -4,7 +4,7 @@ use super::row::{RowMaker, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
-use crate::query::collect;
+use crate::query::collect_packed;
 use crate::{ExecError, Outcome};
 use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
 use expr::{Columns, Expr};
@@ -35,11 +35,12 @@ pub fn run(
         }
         InsertRows::Query(query) => {
             // The rows are complete before the first is inserted: the query may read the table.
-            let rows = collect(exec, query, &[])?;
-            for (number, row) in rows.into_iter().enumerate() {
+            let rows = collect_packed(exec, query)?;
+            for number in 0..rows.len() {
                 exec.tick()?;
                 exec.eval.row_number.set(number as u64 + 1);
-                let values = insert.values_of_query(exec, &row, query.columns())?;
+                let mut row = rows.row(number);
+                let values = insert.values_of_query(exec, || row.next_value(), query.columns())?;
                 insert.put(exec, values, sink)?;
                 exec.eval.reset_arena();
             }
@@ -151,15 +152,15 @@ impl<'p> Inserter<'p> {
         Ok(values)
     }
 
-    fn values_of_query(
+    fn values_of_query<'r>(
         &self,
         exec: &Exec<'_>,
-        row: &[Value],
+        mut next: impl FnMut() -> ValueRef<'r>,
         columns: &[ResultColumn],
     ) -> Result<Vec<Value>, ExecError> {
         let mut values = self.blank(exec)?;
-        for ((&position, value), column) in self.plan.columns.iter().zip(row).zip(columns) {
-            values[position] = self.maker.store(exec, position, value.as_ref(), &column.result)?;
+        for (&position, column) in self.plan.columns.iter().zip(columns) {
+            values[position] = self.maker.store(exec, position, next(), &column.result)?;
         }
         Ok(values)
     }
@@ -184,7 +185,7 @@ impl<'p> Inserter<'p> {
             if self.plan.replace {
                 self.remove(exec, &duplicate)?;
             } else if !self.plan.on_duplicate.is_empty() {
-                return self.update_existing(exec, &values, &duplicate);
+                return self.update_existing(exec, &values, &duplicate, sink);
             } else {
                 let error = self.maker.duplicate(exec, &values, &duplicate);
                 if !self.plan.ignore {
@@ -293,6 +294,7 @@ impl<'p> Inserter<'p> {
         exec: &mut Exec<'_>,
         inserted: &[Value],
         duplicate: &DuplicateKey,
+        sink: &mut dyn RowSink,
     ) -> Result<(), ExecError> {
         let mut old = RowBuffer::default();
         if !self.existing(exec, duplicate, &mut old)? {
@@ -305,7 +307,7 @@ impl<'p> Inserter<'p> {
         let mut frame = TwoRows { first: present, second: inserted };
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             self.affected += u64::from(exec.count_matched);
-            return Ok(());
+            return self.return_row(exec, &frame.first, sink);
         }
         let mut new = RowBuffer::default();
         self.maker.encode(&frame.first, &mut new)?;
@@ -321,7 +323,7 @@ impl<'p> Inserter<'p> {
         }
         self.replaced += 1;
         self.affected += 2;
-        Ok(())
+        self.return_row(exec, &frame.first, sink)
     }
 
     fn outcome(self, exec: &Exec<'_>) -> Outcome {

@@ -2,6 +2,7 @@
 
 pub mod delete;
 pub mod insert;
+pub mod join;
 mod row;
 pub mod update;
 

@@ -91,16 +91,29 @@ impl<'t> RowMaker<'t> {
         from: &ResultType,
     ) -> Result<Value, ExecError> {
         let column = &self.definition().columns[position];
-        if value.is_null() {
-            return self.store_null(exec, column);
-        }
         let place = ColumnPlace {
             schema: &self.definition().schema,
             table: &self.definition().name,
             column: &column.name,
             row: exec.eval.row_number.get(),
         };
-        Ok(store(value, from, &column.column_type, &place, exec.eval)?)
+        self.store_at(exec, position, value, from, &place)
+    }
+
+    /// The same, with another place for what is told about the value.
+    pub fn store_at(
+        &self,
+        exec: &Exec<'_>,
+        position: usize,
+        value: ValueRef<'_>,
+        from: &ResultType,
+        place: &ColumnPlace<'_>,
+    ) -> Result<Value, ExecError> {
+        let column = &self.definition().columns[position];
+        if value.is_null() {
+            return self.store_null(exec, column);
+        }
+        Ok(store(value, from, &column.column_type, place, exec.eval)?)
     }
 
     fn store_null(&self, exec: &Exec<'_>, column: &ColumnDefinition) -> Result<Value, ExecError> {

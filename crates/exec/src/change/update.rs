@@ -208,7 +208,7 @@ fn frame_of(run: &BlockRun<'_>, columns: usize) -> UpdateFrame {
 
 /// The text that clients show after an UPDATE; made without the formatting machinery, which would
 /// cost nearly as much as the change itself.
-fn info_text(matched: u64, changed: u64, warnings: u64) -> String {
+pub fn info_text(matched: u64, changed: u64, warnings: u64) -> String {
     let mut text = String::with_capacity(56);
     for (label, number) in
         [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]

@@ -225,7 +225,7 @@ fn point_row<'p>(
         return scan_range(exec, run, depth, entry, scan, KeyRange::all(), body);
     }
     let table = open(run, depth, entry)?;
-    let (lock, wait) = (run.plan.lock, run.plan.lock_wait);
+    let (lock, wait) = (run.plan.tables[depth].lock, run.plan.lock_wait);
     let state = &mut run.steps[depth];
     let buffer = run.frame.row_buffer(state.slot, &layouts.row);
     let remembers = depth > 0 && lock == LockMode::None;
@@ -258,16 +258,17 @@ fn scan_range<'p>(
     let table = open(run, depth, entry)?;
     let layouts = entry.0.layouts();
     let failed = |error| in_table(error, &entry.0.definition().name);
+    let lock = run.plan.tables[depth].lock;
     let options = ScanOptions {
         index: scan.index,
         range,
         direction: scan.direction,
-        lock: run.plan.lock,
+        lock,
         lock_wait: run.plan.lock_wait,
         covering: scan.covering,
     };
     let slot = run.steps[depth].slot;
-    let locks = run.plan.lock != LockMode::None;
+    let locks = lock != LockMode::None;
     let mut cursor = table.scan(exec.transaction, options).map_err(failed)?;
     if locks && !scan.covering {
         loop {
@@ -297,7 +298,7 @@ fn scan_range<'p>(
 
 /// The statement does not want the row it has locked: READ COMMITTED gives the lock back.
 pub fn release_row(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, depth: usize) {
-    if run.plan.lock == LockMode::None {
+    if run.plan.tables[depth].lock == LockMode::None {
         return;
     }
     let state = &run.steps[depth];

@@ -4,7 +4,8 @@ use super::from::From;
 use super::set::empty_select;
 use super::*;
 use crate::physical::{
-    DeletePlan, InsertPlan, InsertRows, InsertValue, SelectPlan, TableSource, UpdatePlan,
+    DeletePlan, InsertPlan, InsertRows, InsertValue, Plan, ResultColumn, SelectPlan, TableSource,
+    UpdatePlan,
 };
 use catalog::{Privilege, TableEntry};
 use engine_api::LockMode;
@@ -43,7 +44,12 @@ impl<'q> Binder<'_, '_, 'q> {
         })
     }
 
-    fn require(&self, needed: bool, privilege: Privilege, name: &ast::TableName) -> Result<()> {
+    pub(super) fn require(
+        &self,
+        needed: bool,
+        privilege: Privilege,
+        name: &ast::TableName,
+    ) -> Result<()> {
         if !needed {
             return Ok(());
         }
@@ -197,7 +203,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// A value that is stored into a column.
-    fn bind_for_column(
+    pub(super) fn bind_for_column(
         &mut self,
         value: &'q ast::Expression,
         target: &TableEntry,
@@ -240,10 +246,11 @@ impl<'q> Binder<'_, '_, 'q> {
         })
     }
 
-    pub(crate) fn bind_update(&mut self, update: &'q ast::Update) -> Result<UpdatePlan> {
+    pub(crate) fn bind_update(&mut self, update: &'q ast::Update) -> Result<Plan> {
         let [ast::TableReference::Table { name, alias, hints, partitions }] = &update.tables[..]
         else {
-            return Err(unsupported("multi-table UPDATE"));
+            let change = self.bind_update_join(update)?;
+            return Ok(Plan::UpdateJoin(Box::new(change)));
         };
         if !partitions.is_empty() {
             return Err(unsupported("PARTITION"));
@@ -269,13 +276,13 @@ impl<'q> Binder<'_, '_, 'q> {
             })
             .collect();
         let collect_first = crate::optimize::meets_own_changes(&select, &assignments);
-        Ok(UpdatePlan {
+        Ok(Plan::Update(Box::new(UpdatePlan {
             target: EntryHandle(target),
             select,
             assignments,
             ignore: update.ignore,
             collect_first,
-        })
+        })))
     }
 
     #[allow(clippy::type_complexity, reason = "the parts of one statement, used once")]
@@ -305,7 +312,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// WHERE, ORDER BY and LIMIT of UPDATE and DELETE.
-    fn draft_change(
+    pub(super) fn draft_change(
         &mut self,
         filter: &'q Option<ast::Expression>,
         order_by: &'q [ast::OrderItem],
@@ -322,30 +329,54 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok((conjuncts, plan))
     }
 
-    pub(crate) fn bind_delete(&mut self, delete: &'q ast::Delete) -> Result<DeletePlan> {
-        if !delete.returning.is_empty() {
-            return Err(unsupported("DELETE ... RETURNING"));
+    pub(crate) fn bind_delete(&mut self, delete: &'q ast::Delete) -> Result<Plan> {
+        if !delete.targets.is_empty() {
+            let change = self.bind_delete_join(delete)?;
+            return Ok(Plan::DeleteJoin(Box::new(change)));
         }
         let [ast::TableReference::Table { name, alias, hints, partitions }] = &delete.tables[..]
         else {
             return Err(unsupported("multi-table DELETE"));
         };
-        if !delete.targets.is_empty() {
-            return Err(unsupported("multi-table DELETE"));
-        }
         if !partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
         let target = self.open_for_change(name, Privilege::Delete)?;
-        self.require(delete.filter.is_some(), Privilege::Select, name)?;
+        let reads = delete.filter.is_some() || !delete.returning.is_empty();
+        self.require(reads, Privilege::Select, name)?;
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);
         from.sources[0].hints = hints.clone();
-        let drafted = self.draft_change(&delete.filter, &delete.order_by, delete.limit.as_ref());
+        let drafted = self.draft_delete(delete);
         let block = self.pop_block();
-        let (conjuncts, plan) = drafted?;
-        let select = self.finish_change(block, from, conjuncts, plan, &mut [])?;
-        Ok(DeletePlan { target: EntryHandle(target), select, ignore: delete.ignore })
+        let (mut returning, returning_columns, conjuncts, plan) = drafted?;
+        let select = self.finish_change(block, from, conjuncts, plan, &mut returning)?;
+        Ok(Plan::Delete(Box::new(DeletePlan {
+            target: EntryHandle(target),
+            select,
+            ignore: delete.ignore,
+            returning,
+            returning_columns,
+        })))
+    }
+
+    #[allow(clippy::type_complexity, reason = "the parts of one statement, used once")]
+    fn draft_delete(
+        &mut self,
+        delete: &'q ast::Delete,
+    ) -> Result<(Vec<Expr>, Vec<ResultColumn>, Vec<Expr>, SelectPlan)> {
+        let (returning, columns) = if delete.returning.is_empty() {
+            (Vec::new(), Vec::new())
+        } else {
+            self.block().clause = Clause::Returning;
+            let items = self.bind_items(&delete.returning)?;
+            self.no_subqueries("a subquery in RETURNING")?;
+            items
+        };
+        self.block().aliases.clear();
+        let (conjuncts, plan) =
+            self.draft_change(&delete.filter, &delete.order_by, delete.limit.as_ref())?;
+        Ok((returning, columns, conjuncts, plan))
     }
 }

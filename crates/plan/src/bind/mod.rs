@@ -11,6 +11,7 @@
 
 mod aggregate;
 mod change;
+mod change_join;
 mod expression;
 mod from;
 mod function;
@@ -211,6 +212,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     common: Vec<CommonTableScope<'q>>,
     /// Tables of the engine that the statement reads or changes.
     pub(crate) entries: Vec<EntryHandle>,
+    /// Those among them that stand in a block inside of the statement's own.
+    pub(crate) inner_entries: Vec<EntryHandle>,
     /// The plan may be run again while schema and settings stay.
     pub(crate) reusable: bool,
     /// Deepest number of nested blocks is bounded.
@@ -227,6 +230,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             blocks: Vec::new(),
             common: Vec::new(),
             entries: Vec::new(),
+            inner_entries: Vec::new(),
             reusable: true,
             depth: 0,
         }

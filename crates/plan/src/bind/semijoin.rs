@@ -8,7 +8,7 @@ use super::from::From;
 use super::set::empty_select;
 use super::*;
 use crate::physical::{Access, ApplyKind, QueryPlan, TableSource, TableStep};
-use engine_api::ScanDirection;
+use engine_api::{LockMode, ScanDirection};
 use expr::{CompareOperator, CompareRule, ExprKind};
 
 impl Binder<'_, '_, '_> {
@@ -120,6 +120,7 @@ fn distinct(query: QueryPlan, builder: &Builder<'_>) -> (QueryPlan, Vec<ResultTy
                 tested: None,
                 applies: Vec::new(),
                 filter: None,
+                lock: LockMode::None,
                 rows_estimate: 1,
                 possible_keys: Vec::new(),
             });

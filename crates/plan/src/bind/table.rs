@@ -28,6 +28,11 @@ impl Binder<'_, '_, '_> {
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table
+            && self.depth > 1
+        {
+            self.inner_entries.push(EntryHandle(entry.clone()));
+        }
+        if let TableRef::Base(entry) = &table
             && !self.entries.iter().any(|known| Arc::ptr_eq(&known.0, entry))
         {
             self.entries.push(EntryHandle(entry.clone()));

@@ -38,6 +38,11 @@ pub fn explain(
             explain.rows.push(row);
         }
         Plan::Delete(delete) => explain.change(&delete.select),
+        Plan::UpdateJoin(change) | Plan::DeleteJoin(change) => {
+            let id = explain.next_id();
+            let name = if has_inner(&change.select) { "PRIMARY" } else { "SIMPLE" };
+            explain.block(&change.select, id, name);
+        }
     }
     Ok((columns(), explain.rows.into_iter().map(Row::values).collect()))
 }

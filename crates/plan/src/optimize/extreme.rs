@@ -59,6 +59,7 @@ pub(super) fn plan(
         tested: None,
         applies: Vec::new(),
         filter: None,
+        lock: LockMode::None,
         rows_estimate: 1,
         possible_keys: Vec::new(),
     }];

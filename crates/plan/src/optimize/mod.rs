@@ -173,6 +173,7 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             tested: and_all(tested),
             applies: own_applies,
             filter: and_all(filter),
+            lock: plan.lock,
             rows_estimate: step.rows,
             possible_keys: step.possible_keys,
         });
@@ -220,7 +221,7 @@ pub(crate) fn meets_own_changes(select: &SelectPlan, assigned: &[(usize, Option<
 }
 
 /// The position of a bare column.
-fn column_position(expr: &Expr) -> Option<usize> {
+pub(crate) fn column_position(expr: &Expr) -> Option<usize> {
     match &expr.kind {
         ExprKind::Column { position, .. } => Some(*position),
         _ => None,

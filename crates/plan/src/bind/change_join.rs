@@ -1,0 +1,248 @@
+//! UPDATE and DELETE of the rows of a join.
+
+use super::from::From;
+use super::*;
+use crate::physical::{Access, JoinChangePlan, JoinTarget, SelectPlan, TableSource, TableStep};
+use catalog::Privilege;
+use engine_api::LockMode;
+
+/// A table to be changed: its number in the block, and what is assigned to it.
+struct Target {
+    table: usize,
+    first: usize,
+    entry: EntryHandle,
+    assignments: Vec<(usize, Option<Expr>)>,
+}
+
+/// What the clauses came to.
+struct Draft {
+    from: From,
+    conjuncts: Vec<Expr>,
+    targets: Vec<Target>,
+    plan: SelectPlan,
+}
+
+impl<'q> Binder<'_, '_, 'q> {
+    pub(super) fn bind_update_join(&mut self, update: &'q ast::Update) -> Result<JoinChangePlan> {
+        self.push_block()?;
+        let drafted = self.draft_update_join(update);
+        let block = self.pop_block();
+        self.finish_join(block, drafted?, update.ignore)
+    }
+
+    pub(super) fn bind_delete_join(&mut self, delete: &'q ast::Delete) -> Result<JoinChangePlan> {
+        self.push_block()?;
+        let drafted = self.draft_delete_join(delete);
+        let block = self.pop_block();
+        let draft = drafted?;
+        for target in &draft.targets {
+            if self.inner_entries.iter().any(|inner| Arc::ptr_eq(&inner.0, &target.entry.0)) {
+                let name = &block.tables[target.table].alias;
+                return Err(SqlError::new(&codes::UPDATE_TABLE_USED, &[name, &"DELETE"]));
+            }
+        }
+        self.finish_join(block, draft, delete.ignore)
+    }
+
+    fn draft_update_join(&mut self, update: &'q ast::Update) -> Result<Draft> {
+        let mut from = self.bind_from(&update.tables)?;
+        let mut targets: Vec<Target> = Vec::new();
+        let mut columns = Vec::with_capacity(update.assignments.len());
+        self.block().clause = Clause::Set;
+        for assignment in &update.assignments {
+            columns.push(self.assigned_column(&assignment.column, &mut targets)?);
+        }
+        for (assignment, (table, column)) in update.assignments.iter().zip(columns) {
+            let found = targets.iter().position(|target| target.table == table);
+            let Some(found) = found else { continue };
+            let entry = targets[found].entry.0.clone();
+            let value = match &assignment.value {
+                ast::Expression::Default(None) => None,
+                value => Some(self.bind_for_column(value, &entry, column)?),
+            };
+            targets[found].assignments.push((column, value));
+        }
+        targets.sort_by_key(|target| target.table);
+        let (mut conjuncts, plan) =
+            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
+        conjuncts.extend(std::mem::take(&mut from.conjuncts));
+        Ok(Draft { from, conjuncts, targets, plan })
+    }
+
+    /// The table (which becomes a target) and the column that a name in SET means.
+    fn assigned_column(
+        &mut self,
+        name: &ast::ColumnName,
+        targets: &mut Vec<Target>,
+    ) -> Result<(usize, usize)> {
+        let bound = self.bind_column(name)?;
+        let unknown = || SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &Clause::Set.name()]);
+        let position = crate::optimize::column_position(&bound).ok_or_else(unknown)?;
+        let tables = &self.block().tables;
+        let holds =
+            |table: &NamedTable| (table.first..table.first + table.width()).contains(&position);
+        let table = tables.iter().position(holds).ok_or_else(unknown)?;
+        let column = position - tables[table].first;
+        if !targets.iter().any(|target| target.table == table) {
+            targets.push(self.target(table, Privilege::Update)?);
+        }
+        Ok((table, column))
+    }
+
+    /// A table of the block as one to be changed; 1288 if it cannot be.
+    fn target(&mut self, table: usize, privilege: Privilege) -> Result<Target> {
+        let named = &self.block().tables[table];
+        let (first, alias) = (named.first, named.alias.clone());
+        let ColumnList::Base(entry) = &named.columns else {
+            let command = privilege.name().to_ascii_uppercase();
+            return Err(SqlError::new(&codes::NON_UPDATABLE_TABLE, &[&alias, &command]));
+        };
+        let entry = entry.clone();
+        let definition = entry.0.definition();
+        if !self.context.user.may(privilege, &definition.schema, &definition.name) {
+            return Err(self.denied(privilege, &definition.schema, &definition.name));
+        }
+        Ok(Target { table, first, entry, assignments: Vec::new() })
+    }
+
+    fn draft_delete_join(&mut self, delete: &'q ast::Delete) -> Result<Draft> {
+        for (number, name) in delete.targets.iter().enumerate() {
+            if delete.targets[..number].contains(name) {
+                return Err(SqlError::new(&codes::NONUNIQ_TABLE, &[&name.name]));
+            }
+        }
+        self.check_delete_targets(delete)?;
+        let mut from = self.bind_from(&delete.tables)?;
+        let mut targets = Vec::with_capacity(delete.targets.len());
+        for name in &delete.targets {
+            let means = |table: &NamedTable| {
+                table.alias == name.name
+                    && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
+            };
+            let Some(table) = self.block().tables.iter().position(means) else {
+                return Err(unknown_target(name));
+            };
+            targets.push(self.target(table, Privilege::Delete)?);
+        }
+        targets.sort_by_key(|target| target.table);
+        let (mut conjuncts, plan) = self.draft_change(&delete.filter, &[], None)?;
+        conjuncts.extend(std::mem::take(&mut from.conjuncts));
+        Ok(Draft { from, conjuncts, targets, plan })
+    }
+
+    /// Error 1109 for targets that FROM does not name, which comes before anything is opened.
+    fn check_delete_targets(&self, delete: &ast::Delete) -> Result<()> {
+        let mut names = Vec::new();
+        delete.tables.iter().for_each(|reference| collect_names(reference, &mut names));
+        for target in &delete.targets {
+            if !names.contains(&target.name.as_str()) {
+                return Err(unknown_target(target));
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_join(&mut self, block: Block, draft: Draft, ignore: bool) -> Result<JoinChangePlan> {
+        let Draft { from, conjuncts, mut targets, plan } = draft;
+        let all = targets.iter_mut().flat_map(|target| &mut target.assignments);
+        let mut values: Vec<Expr> = Vec::new();
+        let mut given = Vec::new();
+        for (_, value) in all {
+            given.push(value.is_some());
+            values.extend(value.take());
+        }
+        let mut select = self.finish_change(block, from, conjuncts, plan, &mut values)?;
+        let (mut values, mut given) = (values.into_iter(), given.into_iter());
+        select.tables.iter_mut().for_each(|step| step.lock = LockMode::None);
+        let mut made = Vec::with_capacity(targets.len());
+        for target in &targets {
+            let is_step = |step: &TableStep| {
+                step.first_position == target.first && matches!(step.source, TableSource::Base(_))
+            };
+            let step = select.tables.iter().position(is_step);
+            let step = step.ok_or_else(|| {
+                unsupported("a change of a table inside of the right side of an outer join")
+            })?;
+            select.tables[step].lock = LockMode::Exclusive;
+            let same = |other: &&Target| Arc::ptr_eq(&other.entry.0, &target.entry.0);
+            let value = |_: &usize| if given.next() == Some(true) { values.next() } else { None };
+            let columns: Vec<usize> = target.assignments.iter().map(|(c, _)| *c).collect();
+            let assigned: Vec<Option<Expr>> = columns.iter().map(value).collect();
+            made.push(JoinTarget {
+                table: target.entry.clone(),
+                step,
+                assignments: columns.into_iter().zip(assigned).collect(),
+                sees_assigned: false,
+                shared: targets.iter().filter(same).count() > 1,
+            });
+        }
+        mark_first(&select, &mut made);
+        Ok(JoinChangePlan { select, targets: made, ignore })
+    }
+}
+
+/// Finds out whether the first table of the join order is changed while it is read.
+fn mark_first(select: &SelectPlan, targets: &mut [JoinTarget]) {
+    let mut read = vec![false; select.frame_columns];
+    for (_, value) in targets.iter().flat_map(|target| &target.assignments) {
+        let mut mark = |position: usize| {
+            if let Some(read) = read.get_mut(position) {
+                *read = true;
+            }
+        };
+        value.iter().for_each(|value| value.for_each_column(&mut mark));
+    }
+    let first = select.tables.iter().position(is_one_row).unwrap_or(0);
+    let Some(target) = targets.iter_mut().find(|target| target.step == first) else { return };
+    let step = &select.tables[first];
+    let definition = target.table.0.definition();
+    let is_assigned = |column: usize| target.assignments.iter().any(|(at, _)| *at == column);
+    let changes_index = |index: usize| {
+        let parts = definition.indexes[index].parts.iter();
+        parts.chain(&definition.indexes[0].parts).any(|part| is_assigned(part.column))
+    };
+    let reads_assigned =
+        target.assignments.iter().any(|(column, _)| read[step.first_position + column]);
+    target.sees_assigned = !target.shared
+        && match &step.access {
+            Access::Point { .. } => true,
+            Access::Ranges { index, ranges, .. } => {
+                let equal = ranges.iter().all(|r| {
+                    !r.equal.is_empty() && r.lower.is_none() && r.upper.is_none() && !r.not_null
+                });
+                !changes_index(*index) && (equal || !reads_assigned)
+            }
+            Access::Scan { index, .. } => !changes_index(*index) && !reads_assigned,
+            Access::Hash { .. } => false,
+        };
+}
+
+/// Whether a step gives the same row, if any, whatever the other tables have: MariaDB reads such
+/// tables first.
+fn is_one_row(step: &TableStep) -> bool {
+    let Access::Point { key } = &step.access else { return false };
+    let mut reads = false;
+    key.iter().for_each(|value| value.for_each_column(&mut |_| reads = true));
+    !reads
+}
+
+fn unknown_target(name: &ast::TableName) -> SqlError {
+    SqlError::new(&codes::UNKNOWN_TABLE, &[&name.name, &"MULTI DELETE"])
+}
+
+/// The names under which the tables of a FROM are known.
+fn collect_names<'r>(reference: &'r ast::TableReference, names: &mut Vec<&'r str>) {
+    match reference {
+        ast::TableReference::Table { name, alias, .. } => {
+            names.push(alias.as_deref().unwrap_or(&name.name));
+        }
+        ast::TableReference::Derived { alias, .. } => names.push(alias),
+        ast::TableReference::Join { left, right, .. } => {
+            collect_names(left, names);
+            collect_names(right, names);
+        }
+        ast::TableReference::Nested(inner) => {
+            inner.iter().for_each(|reference| collect_names(reference, names));
+        }
+    }
+}
