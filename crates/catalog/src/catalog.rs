@@ -208,6 +208,7 @@ impl Catalog {
             read_only: false,
             lock_wait_timeout: Duration::from_secs(50),
             flush_policy: FlushPolicy::Synchronous,
+            connection: 0,
         })
     }
 

@@ -54,6 +54,9 @@ pub enum CatalogError {
         /// The accounts, quoted, comma separated.
         accounts: String,
     },
+    /// 1227.
+    #[error("Access denied; you need (at least one of) the {0} privilege(s) for this operation")]
+    PrivilegeNeeded(&'static str),
     /// 1141.
     #[error("There is no such grant defined for user '{0}' on host '{1}'")]
     NoSuchGrant(String, String),

@@ -55,6 +55,7 @@ impl From<CatalogError> for SqlError {
             CatalogError::Interrupted => &codes::QUERY_INTERRUPTED,
             CatalogError::CannotUser { .. } => &codes::CANNOT_USER,
             CatalogError::NoSuchGrant(..) => &codes::NONEXISTING_GRANT,
+            CatalogError::PrivilegeNeeded(..) => &codes::SPECIFIC_ACCESS_DENIED_ERROR,
             CatalogError::Dictionary { .. } => &codes::NOT_KEYFILE,
             CatalogError::Engine(error) => return engine_error(error, ""),
         };

@@ -16,17 +16,21 @@
 //!    [`Transaction::wait_read_durable`]: nothing not yet durable may be seen by a client.
 
 mod error;
+mod report;
 mod rows;
 mod schema;
 mod traits;
 
 pub use error::{EngineError, Result};
+pub use report::{
+    DeadlockMember, DeadlockReport, LockReport, LockedPart, LockingReport, TransactionReport,
+};
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
     ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableOptions,
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
-    LockWait, ReadGate, Savepoint, ScanDirection, ScanOptions, Statistics, Table, TableFinding,
-    Transaction, TransactionOptions,
+    LockWait, ReadGate, Savepoint, ScanDirection, ScanOptions, StatementSource, Statistics, Table,
+    TableFinding, Transaction, TransactionOptions,
 };

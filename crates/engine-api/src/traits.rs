@@ -1,7 +1,7 @@
 //! The traits: [`Engine`] makes [`Transaction`]s and opens [`Table`]s; a table gives
 //! [`Cursor`]s.
 
-use crate::{Result, RowBatch, RowBuffer, TableDefinition};
+use crate::{DeadlockReport, LockingReport, Result, RowBatch, RowBuffer, TableDefinition};
 use base::TrxId;
 use std::any::Any;
 use std::ops::Bound;
@@ -45,6 +45,8 @@ pub struct TransactionOptions {
     pub lock_wait_timeout: Duration,
     /// Durability of the commit.
     pub flush_policy: FlushPolicy,
+    /// Connection it is of, for reports; 0 for the server's own.
+    pub connection: u32,
 }
 
 /// Row lock that a read takes.
@@ -165,6 +167,9 @@ pub struct TableFinding {
     pub detail: String,
 }
 
+/// Tells the statement that a connection executes. It must not park.
+pub type StatementSource = dyn Fn(u32) -> Vec<u8> + Send + Sync;
+
 /// A storage engine.
 pub trait Engine: Send + Sync {
     /// Name in SHOW ENGINES.
@@ -213,6 +218,17 @@ pub trait Engine: Send + Sync {
 
     /// Named counters and gauges for SHOW STATUS, in MySQL's `Innodb_` names where they exist.
     fn status(&self) -> Vec<(&'static str, u64)>;
+
+    /// Transactions that have locked or changed something, and who waits for whom.
+    fn locking(&self) -> LockingReport {
+        LockingReport::default()
+    }
+    /// The last deadlock there was.
+    fn last_deadlock(&self) -> Option<DeadlockReport> {
+        None
+    }
+    /// Whom to ask for the statements of a deadlock's members.
+    fn set_statement_source(&self, _source: Arc<StatementSource>) {}
 }
 
 /// Holds back rows that go to the client before their statement has ended.

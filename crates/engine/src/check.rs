@@ -27,6 +27,7 @@ fn reading() -> TransactionOptions {
         read_only: true,
         lock_wait_timeout: Duration::from_secs(1),
         flush_policy: FlushPolicy::Synchronous,
+        connection: 0,
     }
 }
 

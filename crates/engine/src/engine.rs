@@ -6,10 +6,10 @@ use crate::error::{from_log, from_store};
 use crate::options::EngineOptions;
 use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
-use crate::{build, checkpoint, ddl, dictionary, purge, status};
+use crate::{build, checkpoint, ddl, dictionary, purge, report, status};
 use engine_api::{
-    Capabilities, DuplicateKey, Result as ApiResult, Table, TableDefinition, Transaction,
-    TransactionOptions,
+    Capabilities, DeadlockReport, DuplicateKey, LockingReport, Result as ApiResult,
+    StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,5 +124,17 @@ impl engine_api::Engine for Engine {
 
     fn status(&self) -> Vec<(&'static str, u64)> {
         status::named(&self.core)
+    }
+
+    fn locking(&self) -> LockingReport {
+        report::locking(&self.core)
+    }
+
+    fn last_deadlock(&self) -> Option<DeadlockReport> {
+        self.core.txn.locks().last_deadlock().map(|view| report::deadlock(&view))
+    }
+
+    fn set_statement_source(&self, source: Arc<StatementSource>) {
+        self.core.txn.locks().set_statement_source(source);
     }
 }

@@ -35,6 +35,7 @@ mod range;
 mod read;
 mod recovery;
 mod redo;
+mod report;
 mod rollback;
 mod scan;
 mod shape;

@@ -116,7 +116,8 @@ pub(crate) fn own(trx: &mut dyn ApiTransaction) -> &mut EngineTransaction {
 
 impl EngineTransaction {
     pub(crate) fn new(core: Arc<Core>, options: TransactionOptions) -> Self {
-        let trx = core.txn.begin();
+        let mut trx = core.txn.begin();
+        trx.set_label(crate::report::label(&options));
         let buffers = BufferLease::new(core.take_buffers());
         Self {
             core,
@@ -428,6 +429,7 @@ impl ApiTransaction for EngineTransaction {
     }
 
     fn set_options(&mut self, options: TransactionOptions) {
+        self.trx.set_label(crate::report::label(&options));
         self.options = options;
     }
 

@@ -408,3 +408,57 @@ fn a_storm_of_connections_stops_no_statement() {
     client.wait_for("Threads_connected\t1", "SHOW STATUS LIKE 'Threads_connected'");
     assert_eq!(server.connect().unwrap().one("SELECT 'room'"), "room");
 }
+
+/// Both transactions of a deadlock, their statements, what each waited for and who held it, and
+/// who was rolled back stand in SHOW ENGINE INNODB STATUS.
+#[test]
+fn a_deadlock_is_told_in_words() {
+    let server = Server::start("deadlock", &[]);
+    let mut watcher = server.connect().unwrap();
+    watcher.one("CREATE TABLE t (id INT PRIMARY KEY, n INT)");
+    watcher.one("INSERT INTO t VALUES (-1, 0), (2, 0), (3, 0)");
+    assert!(!watcher.one("SHOW ENGINE INNODB STATUS").contains("DEADLOCK"));
+    let mut heavy = server.connect().unwrap();
+    let mut light = server.connect().unwrap();
+    heavy.one("BEGIN");
+    heavy.one("UPDATE t SET n = 1 WHERE id IN (-1, 3)");
+    light.one("BEGIN");
+    light.one("UPDATE t SET n = 2 WHERE id = 2");
+    heavy.begin("UPDATE t SET n = 10 WHERE id = 2");
+    watcher.wait_for(
+        "1",
+        "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT'",
+    );
+    light.begin("DELETE FROM t WHERE id = -1");
+    let error = light.answer().err().unwrap();
+    assert!(error.starts_with("1213 Deadlock found"), "{error}");
+    assert!(heavy.answer().is_ok(), "the one with fewer changes gave up");
+    heavy.one("COMMIT");
+    let status = watcher.one("SHOW ENGINE INNODB STATUS");
+    let (_, told) = status.split_once("LATEST DETECTED DEADLOCK").expect("the section");
+    let expected = [
+        "*** (1) TRANSACTION:",
+        "DELETE FROM t WHERE id = -1",
+        "*** WAITING FOR THIS LOCK TO BE GRANTED:",
+        "index PRIMARY of table `test`.`t`",
+        "lock_mode X locks rec but not gap waiting",
+        "Record lock: -1",
+        "*** CONFLICTING WITH:",
+        "lock_mode X locks rec but not gap\n",
+        "Record lock: -1",
+        "*** (2) TRANSACTION:",
+        "UPDATE t SET n = 10 WHERE id = 2",
+        "Record lock: 2",
+        "*** CONFLICTING WITH:",
+        "Record lock: 2",
+        "*** WE ROLL BACK TRANSACTION (1)",
+    ];
+    let mut rest = told;
+    for line in expected {
+        let found = rest.split_once(line);
+        rest = found.unwrap_or_else(|| panic!("no {line:?} in what is left of {told}")).1;
+    }
+    watcher.one("DROP TABLE t");
+    let status = watcher.one("SHOW ENGINE INNODB STATUS");
+    assert!(status.contains("(dropped)"), "{status}");
+}

@@ -123,6 +123,7 @@ impl Session {
             read_only: true,
             lock_wait_timeout: Duration::ZERO,
             flush_policy: FlushPolicy::Synchronous,
+            connection: self.process.id(),
         })
     }
 

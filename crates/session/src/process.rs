@@ -8,6 +8,8 @@
 //!    ends. Only statements that have run for a while are looked at, by one fiber for all
 //!    connections, so the short ones pay nothing.
 
+use catalog::information_schema::OpenTransaction;
+use engine_api::Isolation;
 use runtime::net::StreamHandle;
 use runtime::sync::Mutex;
 use runtime::{CancelReason, CancelToken, Instant, WaitClass};
@@ -52,6 +54,8 @@ pub struct ProcessInfo {
     pub query: Vec<u8>,
     /// Number of the statement.
     pub query_id: u64,
+    /// Its transaction of several statements, if one has begun.
+    pub transaction: Option<OpenTransaction>,
 }
 
 /// What a statement that waits is said to do.
@@ -80,6 +84,9 @@ pub struct Process {
     info: Mutex<ProcessInfo>,
     running: AtomicBool,
     handle: Mutex<Option<StreamHandle>>,
+    /// When its transaction of several statements began, in nanoseconds of the clock with the
+    /// level in the lowest two bits; 0 for none.
+    transaction: AtomicU64,
 }
 
 impl Process {
@@ -96,6 +103,7 @@ impl Process {
     /// A copy of what it does.
     pub fn info(&self) -> ProcessInfo {
         let mut info = self.info.lock().clone();
+        info.transaction = self.transaction();
         if self.is_running() && !info.query.is_empty() {
             info.state = match self.cancel.wait_class() {
                 Some(class) => state_of_wait(class),
@@ -103,6 +111,25 @@ impl Process {
             };
         }
         info
+    }
+
+    /// A transaction of several statements has begun, or (none) has ended.
+    pub(crate) fn set_transaction(&self, isolation: Option<Isolation>) {
+        let level = |isolation| runtime::turn_time().as_nanos() & !3 | isolation as u64;
+        self.transaction.store(isolation.map_or(0, level), Ordering::Relaxed);
+    }
+
+    fn transaction(&self) -> Option<OpenTransaction> {
+        let value = self.transaction.load(Ordering::Relaxed);
+        let isolation = match value & 3 {
+            0 => Isolation::ReadUncommitted,
+            1 => Isolation::ReadCommitted,
+            2 => Isolation::RepeatableRead,
+            _ => Isolation::Serializable,
+        };
+        let age = Instant::from_nanos(value).elapsed();
+        let age_micros = age.as_micros() as u64;
+        (value != 0).then_some(OpenTransaction { age_micros, isolation })
     }
 
     /// Which listener it came through.
@@ -213,6 +240,7 @@ impl ProcessList {
             state: "login",
             query: Vec::new(),
             query_id: 0,
+            transaction: None,
         };
         let process = Arc::new(Process {
             id,
@@ -221,6 +249,7 @@ impl ProcessList {
             info: Mutex::new(info),
             running: AtomicBool::new(false),
             handle: Mutex::new(None),
+            transaction: AtomicU64::new(0),
         });
         let mut processes = self.processes.lock();
         processes.insert(id, process.clone());

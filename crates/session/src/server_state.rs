@@ -60,7 +60,7 @@ impl ServerState {
             0 => usize::MAX,
             limit => limit.saturating_sub(DESCRIPTORS_FOR_FILES).max(1) as usize,
         };
-        Arc::new(Self {
+        let server = Arc::new(Self {
             catalog,
             globals,
             processes: ProcessList::default(),
@@ -74,7 +74,14 @@ impl ServerState {
             connections_possible,
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
-        })
+        });
+        let known = Arc::downgrade(&server);
+        server.catalog.engine().set_statement_source(Arc::new(move |connection| {
+            let server = known.upgrade();
+            let process = server.and_then(|it| it.processes.find(u64::from(connection)));
+            process.map(|process| process.info().query).unwrap_or_default()
+        }));
+        server
     }
 
     /// How many connections may come through a door, and one more: on the main one it is for

@@ -238,6 +238,16 @@ impl Session {
             "\n{line}\n{} 0x0 INNODB MONITOR OUTPUT\n{line}\n",
             String::from_utf8_lossy(&shown)
         );
+        if let Some(deadlock) = self.server.catalog.engine().last_deadlock() {
+            let rule = "------------------------";
+            text.push_str(&format!("{rule}\nLATEST DETECTED DEADLOCK\n{rule}\n"));
+            let at = zone.to_local(types::Timestamp(deadlock.at_micros / 1_000_000 * 1_000_000));
+            shown.clear();
+            wire::text::push_text(&mut shown, ValueRef::DateTime(at), &column, zone);
+            text.push_str(&format!("{} 0x0\n", String::from_utf8_lossy(&shown)));
+            let catalog = &self.server.catalog;
+            text.push_str(&catalog::information_schema::deadlock_text(catalog, &deadlock));
+        }
         let status = self.server.catalog.engine().status();
         let sections = [
             ("TRANSACTIONS", &["trx", "lock", "undo", "purge", "deadlock", "history"][..]),

@@ -10,7 +10,7 @@ use expr::ResultType;
 use plan::SystemVariables;
 use std::collections::HashSet;
 use syntax::ast::{SystemVariable, VariableScope};
-use types::{SqlError, Timestamp, Value, codes};
+use types::{SqlError, TimeZone, Timestamp, Value, codes};
 
 /// What information_schema and the planner see of a session; a copy of what is small, so that
 /// the rest of the session can be borrowed meanwhile. Made by `session_view!`.
@@ -26,6 +26,7 @@ pub(crate) struct SessionView<'a> {
     pub(crate) errors: u64,
     pub(crate) connection_id: u64,
     pub(crate) in_transaction: bool,
+    pub(crate) time_zone: TimeZone,
 }
 
 /// Borrows of a session only what a [`SessionView`] needs.
@@ -43,6 +44,7 @@ macro_rules! session_view {
             errors: $session.diagnostics.errors,
             connection_id: $session.eval.facts.connection_id,
             in_transaction: $session.transaction.is_open(),
+            time_zone: $session.settings.time_zone,
         }
     };
 }
@@ -62,6 +64,14 @@ impl SessionTables for SessionView<'_> {
         });
         let visible = infos.filter(|info| all || info.user == self.user.account.user);
         visible.map(process_row).collect()
+    }
+
+    fn wall_clock_micros(&self) -> i64 {
+        runtime::wall_clock_micros()
+    }
+
+    fn time_zone(&self) -> TimeZone {
+        self.time_zone
     }
 
     fn variables(&self, global: bool) -> Vec<(String, String)> {
@@ -148,6 +158,7 @@ fn process_row(info: ProcessInfo) -> Process {
             false => Some(String::from_utf8_lossy(&info.query).into_owned()),
         },
         memory_bytes: 0,
+        transaction: info.transaction,
     }
 }
 

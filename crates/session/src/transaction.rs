@@ -21,6 +21,8 @@ use types::{SqlError, codes};
 pub(crate) struct TransactionState {
     open: Option<Box<dyn Transaction>>,
     explicit: bool,
+    /// The process list shows it.
+    is_announced: bool,
     read_only: bool,
     savepoints: Vec<NamedSavepoint>,
     next_isolation: Option<Isolation>,
@@ -73,7 +75,12 @@ impl Session {
             read_only,
             lock_wait_timeout: self.settings.row_lock_timeout,
             flush_policy: self.server.globals.flush_policy(),
+            connection: self.process.id(),
         };
+        if self.transaction.explicit || !self.settings.autocommit {
+            self.process.set_transaction(Some(options.isolation));
+            self.transaction.is_announced = true;
+        }
         self.transaction.open = Some(self.begin_engine(options));
     }
 
@@ -149,6 +156,9 @@ impl Session {
 
     /// Back to the idle state; the engine transaction is handed out.
     fn finish_transaction(&mut self) -> Option<Box<dyn Transaction>> {
+        if std::mem::take(&mut self.transaction.is_announced) {
+            self.process.set_transaction(None);
+        }
         self.transaction.explicit = false;
         self.transaction.read_only = false;
         self.transaction.savepoints.clear();

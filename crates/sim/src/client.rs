@@ -43,6 +43,7 @@ fn one_transaction(world: &Arc<World>, tables: &[OpenTable], random: &mut Random
         read_only: false,
         lock_wait_timeout: Duration::from_millis(*random.pick(&[1, 20, 1000])),
         flush_policy: policy,
+        connection: 0,
     };
     let mut session = Session::begin(world.clone(), options, promise);
     if world.knobs.is_for_log {

@@ -114,6 +114,7 @@ pub fn options() -> TransactionOptions {
         read_only: false,
         lock_wait_timeout: Duration::from_secs(50),
         flush_policy: FlushPolicy::Synchronous,
+        connection: 0,
     }
 }
 

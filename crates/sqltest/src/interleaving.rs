@@ -24,7 +24,8 @@
 //! 4. Whether a statement waits is asked of the server (Gannet's list of processes; MariaDB's
 //!    monitor of InnoDB, whose table INNODB_TRX is only renewed every 100 ms, and its list of
 //!    processes), several times: no duration decides.
-//! 5. Cases run beside each other, each in a database and with connections of its own; the
+//! 5. Cases run beside each other (one after another if the file has a line `alone`), each in a
+//!    database and with connections of its own; the
 //!    database's name is replaced by that of the file in what is shown.
 
 use crate::client::{Answer, Connection, Options};
@@ -79,6 +80,8 @@ fn modes_of(word: &str) -> Option<&'static [usize]> {
 pub struct Spec {
     /// Statements before every case.
     pub setup: Vec<String>,
+    /// One case after another.
+    pub is_alone: bool,
     /// In order.
     pub cases: Vec<Case>,
 }
@@ -106,6 +109,8 @@ pub fn parse(text: &str) -> Result<Spec, String> {
         let wrong = |what: &str| format!("line {}: {what}: {line}", place + 1);
         if let Some(sql) = line.strip_prefix("setup ") {
             spec.setup.push(sql.to_string());
+        } else if line == "alone" {
+            spec.is_alone = true;
         } else if let Some(name) = line.strip_prefix("case ") {
             if spec.cases.iter().any(|other| other.name == name) {
                 return Err(wrong("there is a case of this name"));
@@ -165,9 +170,9 @@ pub fn run(spec: &Spec, options: &Options, database: &str, lanes: usize) -> io::
         monitor.connection.execute(&format!("DROP DATABASE IF EXISTS {own}"))?;
         Ok(())
     };
+    let lanes = if spec.is_alone { 1 } else { lanes.max(1) };
     std::thread::scope(|scope| -> io::Result<()> {
-        let threads: Vec<_> =
-            (0..lanes.max(1)).map(|number| scope.spawn(move || lane(number))).collect();
+        let threads: Vec<_> = (0..lanes).map(|number| scope.spawn(move || lane(number))).collect();
         let ends = threads.into_iter().map(|thread| {
             thread.join().unwrap_or_else(|_| Err(io::Error::other("a lane has panicked")))
         });

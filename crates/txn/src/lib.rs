@@ -31,8 +31,9 @@ mod version;
 
 pub use chunk::UndoFull;
 pub use image::{BeforeImage, LoggedUndo, NewUndo};
+pub use lock::report::{DeadlockMember, DeadlockView, LockView, LockingView, TransactionView};
 pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
-pub use owner::Owner;
+pub use owner::{Label, Owner};
 pub use record::UndoRecord;
 pub use system::{PurgeBatch, TransactionSystem, TxnError, TxnOptions};
 pub use transaction::{ReadGate, Transaction, UndoPosition};

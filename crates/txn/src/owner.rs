@@ -2,7 +2,7 @@
 
 use crate::lock::{HeldLock, WaitPoint};
 use runtime::sync::Mutex;
-use runtime::{Unparker, WaitClass};
+use runtime::{Instant, Unparker, WaitClass};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -13,14 +13,35 @@ pub(crate) const GRANTED: u8 = 1;
 /// Chosen as the victim of a deadlock.
 pub(crate) const VICTIM: u8 = 2;
 
+/// Whose a transaction is and how it reads: nothing that matters here, only for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// Connection; 0 for the server's own.
+    pub connection: u32,
+    /// Isolation level as a number that its giver understands.
+    pub level: u8,
+}
+
+/// A wait that has been registered.
+#[derive(Debug)]
+struct Wait {
+    point: WaitPoint,
+    unparker: Unparker,
+    since: Instant,
+}
+
 /// The shared part of a transaction that has locked or written something.
 #[derive(Debug)]
 pub struct Owner {
     number: u64,
+    label: Label,
+    started: Instant,
     outcome: AtomicU8,
-    /// Undo records and locks: the smallest of a cycle is the victim.
-    weight: AtomicU64,
-    wait: Mutex<Option<(WaitPoint, Unparker)>>,
+    /// Locks taken; with `modified` the weight by which the victim of a cycle is chosen.
+    locked: AtomicU64,
+    /// Undo records.
+    modified: AtomicU64,
+    wait: Mutex<Option<Wait>>,
     /// Transactions waiting for this one to end; `None` once it has.
     followers: Mutex<Option<Vec<Arc<Owner>>>>,
     /// Locks that waiters made explicit for this transaction; `None` once it has ended.
@@ -28,11 +49,14 @@ pub struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(number: u64) -> Arc<Self> {
+    pub(crate) fn new(number: u64, label: Label) -> Arc<Self> {
         Arc::new(Self {
             number,
+            label,
+            started: runtime::turn_time(),
             outcome: AtomicU8::new(GRANTED),
-            weight: AtomicU64::new(0),
+            locked: AtomicU64::new(0),
+            modified: AtomicU64::new(0),
             wait: Mutex::new(None),
             followers: Mutex::new(Some(Vec::new())),
             inherited: Mutex::new(Some(Vec::new())),
@@ -44,12 +68,39 @@ impl Owner {
         self.number
     }
 
-    pub(crate) fn add_weight(&self, amount: u64) {
-        self.weight.fetch_add(amount, Ordering::Relaxed);
+    /// Whose it is.
+    pub(crate) fn label(&self) -> Label {
+        self.label
     }
 
+    /// When it first locked or wrote.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    pub(crate) fn add_weight(&self, amount: u64) {
+        self.locked.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    /// An undo record was added.
+    pub(crate) fn add_change(&self) {
+        self.modified.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A change was undone; what it weighed stays.
+    pub(crate) fn take_change_back(&self) {
+        self.modified.fetch_sub(1, Ordering::Relaxed);
+        self.locked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Undo records there are.
+    pub(crate) fn modified(&self) -> u64 {
+        self.modified.load(Ordering::Relaxed)
+    }
+
+    /// Undo records and locks: the smallest of a cycle is the victim.
     pub(crate) fn weight(&self) -> u64 {
-        self.weight.load(Ordering::Relaxed)
+        self.locked.load(Ordering::Relaxed) + self.modified()
     }
 
     /// What this transaction waits for; `None` when it runs or its wait has been decided.
@@ -57,11 +108,20 @@ impl Owner {
         if self.outcome.load(Ordering::Acquire) != WAITING {
             return None;
         }
-        self.wait.lock().as_ref().map(|(point, _)| point.clone())
+        self.wait.lock().as_ref().map(|wait| wait.point.clone())
+    }
+
+    /// Since when it waits, if it does.
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
+        if self.outcome.load(Ordering::Acquire) != WAITING {
+            return None;
+        }
+        self.wait.lock().as_ref().map(|wait| wait.since)
     }
 
     pub(crate) fn begin_wait(&self, point: WaitPoint) {
-        *self.wait.lock() = Some((point, runtime::current_unparker()));
+        let (unparker, since) = (runtime::current_unparker(), runtime::now());
+        *self.wait.lock() = Some(Wait { point, unparker, since });
         self.outcome.store(WAITING, Ordering::Release);
     }
 
@@ -77,8 +137,8 @@ impl Owner {
             .outcome
             .compare_exchange(WAITING, outcome, Ordering::AcqRel, Ordering::Acquire)
             .is_ok();
-        if first && let Some((_, unparker)) = self.wait.lock().as_ref() {
-            unparker.unpark();
+        if first && let Some(wait) = self.wait.lock().as_ref() {
+            wait.unparker.unpark();
         }
         first
     }

@@ -14,7 +14,7 @@
 
 use crate::chunk::UndoFull;
 use crate::lock::LockTable;
-use crate::owner::Owner;
+use crate::owner::{Label, Owner};
 use crate::slots::Slots;
 use crate::transaction::Transaction;
 use crate::undo::{Chunks, UndoSpace};
@@ -162,8 +162,8 @@ impl TransactionSystem {
         TrxId::new(self.next_id.load(Ordering::SeqCst))
     }
 
-    pub(crate) fn register(&self) -> Arc<Owner> {
-        let owner = Owner::new(self.next_id.fetch_add(1, Ordering::SeqCst));
+    pub(crate) fn register(&self, label: Label) -> Arc<Owner> {
+        let owner = Owner::new(self.next_id.fetch_add(1, Ordering::SeqCst), label);
         self.shard(owner.number()).lock().insert(owner.number(), owner.clone());
         owner
     }
@@ -179,6 +179,14 @@ impl TransactionSystem {
 
     pub(crate) fn owner(&self, id: TrxId) -> Option<Arc<Owner>> {
         self.shard(id.get()).lock().get(&id.get()).cloned()
+    }
+
+    /// Transactions that have locked or written and not ended, by number.
+    pub(crate) fn owners(&self) -> Vec<Arc<Owner>> {
+        let mut owners = Vec::new();
+        self.active.iter().for_each(|shard| owners.extend(shard.lock().values().cloned()));
+        owners.sort_by_key(|owner| owner.number());
+        owners
     }
 
     /// Appends the last record of a transaction and publishes its end (invariants 1 and 2).

@@ -3,7 +3,7 @@
 use crate::chunk::UndoFull;
 use crate::image::NewUndo;
 use crate::lock::{Acquired, HeldLocks, LockError, LockKind, LockMode, WaitRule};
-use crate::owner::Owner;
+use crate::owner::{Label, Owner};
 use crate::slots::SLOTS;
 use crate::system::{TransactionSystem, TxnError};
 use crate::undo::Chunks;
@@ -39,6 +39,7 @@ pub struct Transaction {
     /// Highest commit timestamp met; shared with [`ReadGate`]s, written only here.
     met: Arc<AtomicU64>,
     has_delete_marks: bool,
+    label: Label,
 }
 
 /// The newest undo record of a transaction, to be undone next.
@@ -98,7 +99,13 @@ impl Transaction {
             held: HeldLocks::new(),
             met: Arc::new(AtomicU64::new(0)),
             has_delete_marks: false,
+            label: Label::default(),
         }
+    }
+
+    /// Says whose it is, before it has locked or written anything.
+    pub fn set_label(&mut self, label: Label) {
+        self.label = label;
     }
 
     /// The system it belongs to.
@@ -126,7 +133,7 @@ impl Transaction {
     }
 
     fn owner(&mut self) -> &Arc<Owner> {
-        self.owner.get_or_insert_with(|| self.system.register())
+        self.owner.get_or_insert_with(|| self.system.register(self.label))
     }
 
     /// Makes sure that undo which ends from now on is kept for this transaction's reads. Called
@@ -368,7 +375,7 @@ impl Transaction {
         self.last_lsn = record.start;
         self.undo_count += 1;
         self.has_delete_marks |= delete_mark;
-        self.owner().add_weight(1);
+        self.owner().add_change();
     }
 
     /// What is to be undone next, `None` when nothing is left.
@@ -393,6 +400,7 @@ impl Transaction {
         undo.mark_dead(self.last_undo);
         (self.last_undo, self.last_lsn) = (last_undo, last_lsn);
         self.undo_count -= 1;
+        self.owner().take_change_back();
     }
 
     /// Commits: appends `record` (kind Commit), publishes, releases locks. Durability is the

@@ -6,12 +6,14 @@
 //! all of them.
 
 mod columns;
+mod innodb;
 mod rows;
 mod session_rows;
 mod thread_pool;
 
 use crate::{Catalog, Result, UserPrivileges};
-use types::{CollationId, ColumnType, TypeKind, Value};
+use engine_api::Isolation;
+use types::{CollationId, ColumnType, TimeZone, TypeKind, Value};
 
 /// Type of a column of a virtual table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,12 +94,27 @@ pub struct Process {
     pub info: Option<String>,
     /// Memory in bytes.
     pub memory_bytes: u64,
+    /// A transaction of several statements that has read or changed something.
+    pub transaction: Option<OpenTransaction>,
+}
+
+/// An open transaction as its session knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenTransaction {
+    /// Microseconds since it began.
+    pub age_micros: u64,
+    /// Level.
+    pub isolation: Isolation,
 }
 
 /// What only the sessions know.
 pub trait SessionTables {
     /// Connections that this reader may see.
     fn processes(&self) -> Vec<Process>;
+    /// Microseconds since 1970.
+    fn wall_clock_micros(&self) -> i64;
+    /// The session's.
+    fn time_zone(&self) -> TimeZone;
     /// System variables, sorted by name.
     fn variables(&self, global: bool) -> Vec<(String, String)>;
     /// Status counters, sorted by name.
@@ -144,6 +161,10 @@ impl std::fmt::Debug for VirtualTable {
     }
 }
 
+fn optional_text(value: Option<String>) -> Value {
+    value.map_or(Value::Null, Value::text)
+}
+
 /// A table that exists with no rows, because Gannet has nothing of its kind yet.
 fn nothing(_: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(Vec::new())
@@ -168,6 +189,9 @@ tables! {
     EVENTS => nothing;
     GLOBAL_STATUS => session_rows::global_status;
     GLOBAL_VARIABLES => session_rows::global_variables;
+    INNODB_LOCKS => innodb::locks;
+    INNODB_LOCK_WAITS => innodb::lock_waits;
+    INNODB_TRX => innodb::transactions;
     KEY_COLUMN_USAGE => rows::key_column_usage;
     PARTITIONS => rows::partitions;
     PLUGINS => nothing;
@@ -188,6 +212,8 @@ tables! {
     USER_PRIVILEGES => session_rows::user_privileges;
     VIEWS => nothing;
 }
+
+pub use innodb::deadlock_text;
 
 /// Name of the schema, compared without regard to case.
 pub const SCHEMA_NAME: &str = "information_schema";

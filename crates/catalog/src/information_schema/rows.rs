@@ -1,6 +1,6 @@
 //! Rows that come from the definitions.
 
-use super::{Row, SCHEMA_NAME, Scope};
+use super::{Row, SCHEMA_NAME, Scope, optional_text};
 use crate::describe;
 use crate::{Result, Schema, TableEntry};
 use engine_api::{ColumnDefinition, IndexDefinition, Statistics, TableDefinition};
@@ -10,10 +10,6 @@ use types::{ColumnType, DateTime, TypeKind, Value};
 
 fn text(value: impl AsRef<[u8]>) -> Value {
     Value::text(value)
-}
-
-fn optional_text(value: Option<String>) -> Value {
-    value.map_or(Value::Null, Value::text)
 }
 
 fn yes_no(value: bool) -> Value {

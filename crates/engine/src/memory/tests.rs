@@ -12,6 +12,7 @@ fn options() -> TransactionOptions {
         read_only: false,
         lock_wait_timeout: Duration::from_millis(5),
         flush_policy: FlushPolicy::Synchronous,
+        connection: 0,
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn options() -> TransactionOptions {
         read_only: false,
         lock_wait_timeout: Duration::from_secs(600),
         flush_policy: FlushPolicy::Synchronous,
+        connection: 0,
     }
 }
 

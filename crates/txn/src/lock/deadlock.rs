@@ -29,6 +29,7 @@ pub(super) fn search(table: &LockTable, exclusion: &Mutex<()>, start: &Arc<Owner
             .min_by_key(|owner| (owner.weight(), std::cmp::Reverse(owner.number())))
             .expect("a cycle has members");
         base::probe!("txn.deadlock.victim");
+        table.deadlocks.remember(table, &cycle, victim);
         victim.decide(VICTIM);
         if Arc::ptr_eq(victim, start) {
             break;

@@ -21,6 +21,7 @@
 
 mod deadlock;
 mod mode;
+pub mod report;
 mod table;
 
 #[cfg(test)]

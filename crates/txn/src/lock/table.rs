@@ -1,6 +1,7 @@
 //! The table of explicit locks.
 
 use super::mode::{covers, must_wait};
+use super::report::LastDeadlock;
 use super::{Acquired, LockError, LockKind, LockMode, WaitPoint, WaitRule, deadlock};
 use crate::owner::{GRANTED, Owner, VICTIM, WAITING};
 use base::TreeId;
@@ -28,32 +29,32 @@ static TIMEOUTS: base::metrics::Counter =
 
 pub(crate) struct Request {
     pub(crate) owner: Arc<Owner>,
-    mode: LockMode,
-    kind: LockKind,
-    granted: bool,
+    pub(super) mode: LockMode,
+    pub(super) kind: LockKind,
+    pub(super) granted: bool,
 }
 
 impl Request {
-    fn wish(&self) -> (LockMode, LockKind) {
+    pub(super) fn wish(&self) -> (LockMode, LockKind) {
         (self.mode, self.kind)
     }
 }
 
-struct Queue {
+pub(super) struct Queue {
     hash: u64,
-    tree: TreeId,
-    key: KeyBytes,
-    requests: SmallVec<[Request; 2]>,
+    pub(super) tree: TreeId,
+    pub(super) key: KeyBytes,
+    pub(super) requests: SmallVec<[Request; 2]>,
 }
 
 impl Queue {
-    fn is_for(&self, tree: TreeId, key: &[u8]) -> bool {
+    pub(super) fn is_for(&self, tree: TreeId, key: &[u8]) -> bool {
         self.tree == tree && self.key.as_slice() == key
     }
 
     /// Requests of others that the one at `position` waits for (or would, at the end). A
     /// conversion does not wait for those who wait themselves.
-    fn blockers<'a>(
+    pub(super) fn blockers<'a>(
         &'a self,
         owner: &'a Arc<Owner>,
         wish: (LockMode, LockKind),
@@ -104,7 +105,7 @@ impl Queue {
     }
 }
 
-type Shard = HashTable<Queue>;
+pub(super) type Shard = HashTable<Queue>;
 
 /// Locks a transaction holds or has held, for releasing them.
 pub(crate) type HeldLocks = Vec<HeldLock>;
@@ -124,8 +125,9 @@ impl HeldLock {
 
 /// All explicit row locks.
 pub struct LockTable {
-    shards: Box<[Mutex<Shard>]>,
+    pub(super) shards: Box<[Mutex<Shard>]>,
     search: Mutex<()>,
+    pub(super) deadlocks: LastDeadlock,
     waiting: AtomicU64,
 }
 
@@ -160,10 +162,15 @@ impl LockTable {
     /// A table without locks.
     pub fn new() -> Self {
         let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect();
-        Self { shards, search: Mutex::new(()), waiting: AtomicU64::new(0) }
+        Self {
+            shards,
+            search: Mutex::new(()),
+            deadlocks: LastDeadlock::default(),
+            waiting: AtomicU64::new(0),
+        }
     }
 
-    fn shard(&self, hash: u64) -> &Mutex<Shard> {
+    pub(super) fn shard(&self, hash: u64) -> &Mutex<Shard> {
         &self.shards[(hash >> 48) as usize % SHARDS]
     }
 

@@ -1,7 +1,7 @@
 //! The lock table under many fibers in the simulated runtime.
 
 use super::*;
-use crate::owner::Owner;
+use crate::owner::{Label, Owner};
 use base::Random;
 use runtime::sim::{SimConfig, Simulation};
 use std::sync::Arc;
@@ -19,7 +19,11 @@ struct Holder {
 
 impl Holder {
     fn new(table: &Arc<LockTable>, number: u64) -> Self {
-        Self { table: table.clone(), owner: Owner::new(number), held: HeldLocks::new() }
+        Self {
+            table: table.clone(),
+            owner: Owner::new(number, Label::default()),
+            held: HeldLocks::new(),
+        }
     }
 
     fn lock(&mut self, key: &[u8], mode: LockMode) -> Result<Acquired, LockError> {
@@ -188,7 +192,7 @@ fn a_row_held_by_its_word_becomes_an_explicit_lock() {
         writer.end();
         waiter.join().unwrap();
         assert!(table.is_empty());
-        let late = Owner::new(7);
+        let late = Owner::new(7, Label::default());
         assert!(late.end_inheritance().is_empty());
         let mut two = Holder::new(&table, 2);
         two.lock(b"r", LockMode::Exclusive).unwrap();

@@ -86,6 +86,22 @@ impl IndexLayout {
         Ok(&key[self.parts_length(key)?..])
     }
 
+    /// The parts of a key one after another, with the value where it can be read back (reports).
+    /// Ends early where the bytes do.
+    pub fn values<'a>(&self, key: &'a [u8]) -> Vec<(&'a [u8], Option<ValueRef<'a>>)> {
+        let (mut values, mut at) = (Vec::new(), 0);
+        for part in self.parts.iter().chain(&self.clustered) {
+            let rest = key.get(at..).unwrap_or(&[]);
+            let Some(length) = part.length(rest) else { break };
+            let bytes = &rest[..length];
+            // A marker alone is NULL, whatever the type.
+            let is_readable = part.is_readable() || (part.nullable && length == 1);
+            values.push((bytes, is_readable.then(|| part.read(bytes))));
+            at += length;
+        }
+        values
+    }
+
     /// Whether a column of the table can be read from the keys of this index.
     pub fn covers(&self, column: usize) -> bool {
         let of_column = |part: &&KeyColumn| part.column == column && part.is_readable();
