@@ -61,6 +61,9 @@ pub fn type_name(kind: TypeKind) -> &'static str {
         TypeKind::DateTime => "datetime",
         TypeKind::Timestamp => "timestamp",
         TypeKind::Year => "year",
+        TypeKind::Enum => "enum",
+        TypeKind::Set => "set",
+        TypeKind::Bit => "bit",
     }
 }
 
@@ -103,15 +106,39 @@ pub fn type_text(column_type: &ColumnType) -> String {
             let _ = write!(text, "({})", column_type.scale);
         }
         TypeKind::Year => text.push_str("(4)"),
+        TypeKind::Bit => {
+            let _ = write!(text, "({})", column_type.length);
+        }
+        TypeKind::Enum | TypeKind::Set => text.push_str(&member_list(column_type)),
         _ => {}
     }
-    if column_type.unsigned && column_type.kind != TypeKind::Year {
+    if matches!(column_type.kind, TypeKind::Year | TypeKind::Bit) {
+        return text;
+    }
+    if column_type.unsigned {
         text.push_str(" unsigned");
     }
-    if column_type.zerofill && column_type.kind != TypeKind::Year {
+    if column_type.zerofill {
         text.push_str(" zerofill");
     }
     text
+}
+
+/// The members of ENUM and SET: `('a','b')`.
+fn member_list(column_type: &ColumnType) -> String {
+    let names = column_type.members.map_or(&[][..], |members| members.names());
+    let quoted = names.iter().map(|name| {
+        let mut text = Vec::new();
+        column_type.collation.charset().convert(name, Charset::Utf8mb4, &mut text);
+        format!("'{}'", String::from_utf8_lossy(&text).replace('\'', "''"))
+    });
+    format!("({})", quoted.collect::<Vec<_>>().join(","))
+}
+
+/// A bit literal of bytes, without leading zeros: `b'101'`.
+fn bit_literal(bytes: &[u8]) -> String {
+    let bits = bytes.iter().take(8).fold(0u64, |bits, byte| bits << 8 | u64::from(*byte));
+    format!("b'{bits:b}'")
 }
 
 /// Whether the type holds characters.
@@ -124,6 +151,8 @@ pub fn is_text(kind: TypeKind) -> bool {
             | TypeKind::Text
             | TypeKind::MediumText
             | TypeKind::LongText
+            | TypeKind::Enum
+            | TypeKind::Set
     )
 }
 
@@ -140,6 +169,7 @@ pub fn is_number(kind: TypeKind) -> bool {
             | TypeKind::Float
             | TypeKind::Double
             | TypeKind::Year
+            | TypeKind::Bit
     )
 }
 
@@ -157,6 +187,9 @@ pub fn default_expression(column: &ColumnDefinition) -> Option<String> {
         ColumnDefault::None => None,
         ColumnDefault::Null => Some("NULL".into()),
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
+        ColumnDefault::Constant(bytes) if column.column_type.kind == TypeKind::Bit => {
+            Some(bit_literal(bytes))
+        }
         ColumnDefault::Constant(bytes) => {
             let text = String::from_utf8_lossy(bytes);
             let bare = is_number(column.column_type.kind);
@@ -170,6 +203,9 @@ pub fn default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Null => None,
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
+        ColumnDefault::Constant(bytes) if column.column_type.kind == TypeKind::Bit => {
+            Some(bit_literal(bytes))
+        }
         ColumnDefault::Constant(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
     }
 }
@@ -326,7 +362,17 @@ mod tests {
 
     fn of(kind: TypeKind, unsigned: bool, length: u32) -> ColumnType {
         let collation = CollationId::BINARY;
-        ColumnType { kind, unsigned, zerofill: false, length, precision: 10, scale: 0, collation }
+        let precision = 10;
+        ColumnType {
+            kind,
+            unsigned,
+            zerofill: false,
+            length,
+            precision,
+            scale: 0,
+            collation,
+            members: None,
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use engine_api::{
     ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableOptions,
 };
 use thiserror::Error;
-use types::{CollationId, ColumnType, TypeKind};
+use types::{CollationId, ColumnType, Members, TypeKind};
 
 const TABLE_FORMAT: u8 = 1;
 
@@ -174,6 +174,9 @@ const KINDS: &[(TypeKind, u8)] = &[
     (TypeKind::DateTime, 23),
     (TypeKind::Timestamp, 24),
     (TypeKind::Year, 25),
+    (TypeKind::Enum, 26),
+    (TypeKind::Set, 27),
+    (TypeKind::Bit, 28),
 ];
 
 fn write_type(out: &mut Writer, column_type: &ColumnType) {
@@ -184,13 +187,17 @@ fn write_type(out: &mut Writer, column_type: &ColumnType) {
     out.u8(column_type.precision);
     out.u8(column_type.scale);
     out.u16(column_type.collation.0);
+    if let Some(members) = column_type.members {
+        out.length(members.names().len());
+        members.names().iter().for_each(|name| out.bytes(name));
+    }
 }
 
 fn read_type(input: &mut Reader<'_>) -> Decoded<ColumnType> {
     let number = input.u8()?;
     let kind = KINDS.iter().find(|(_, n)| *n == number).map(|(kind, _)| *kind);
     let flags = input.u8()?;
-    Ok(ColumnType {
+    let mut column_type = ColumnType {
         kind: kind.ok_or(DecodeError::Value("a column type"))?,
         unsigned: flags & 1 != 0,
         zerofill: flags & 2 != 0,
@@ -198,7 +205,16 @@ fn read_type(input: &mut Reader<'_>) -> Decoded<ColumnType> {
         precision: input.u8()?,
         scale: input.u8()?,
         collation: CollationId(input.u16()?),
-    })
+        members: None,
+    };
+    if matches!(column_type.kind, TypeKind::Enum | TypeKind::Set) {
+        let mut names = Vec::new();
+        for _ in 0..input.length()? {
+            names.push(input.bytes()?.to_vec());
+        }
+        column_type.members = Some(Members::of(names));
+    }
+    Ok(column_type)
 }
 
 fn write_column(out: &mut Writer, column: &ColumnDefinition) {
@@ -371,6 +387,7 @@ pub(crate) mod tests {
             precision: 0,
             scale: 0,
             collation: CollationId::BINARY,
+            members: None,
         };
         let text = ColumnType {
             kind: TypeKind::VarChar,

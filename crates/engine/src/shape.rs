@@ -18,12 +18,12 @@ use base::{IndexId, PageId, TableId, TreeId};
 use engine_api::{
     ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableOptions,
 };
-use types::{CollationId, ColumnType, TypeKind};
+use types::{CollationId, ColumnType, Members, TypeKind};
 
 const VERSION: u8 = 1;
 
 /// Codes of types in the shape: the position in this list, for ever.
-const KINDS: [TypeKind; 28] = [
+const KINDS: [TypeKind; 29] = [
     TypeKind::Null,
     TypeKind::TinyInt,
     TypeKind::SmallInt,
@@ -50,8 +50,9 @@ const KINDS: [TypeKind; 28] = [
     TypeKind::DateTime,
     TypeKind::Timestamp,
     TypeKind::Year,
-    TypeKind::Null,
-    TypeKind::Null,
+    TypeKind::Enum,
+    TypeKind::Set,
+    TypeKind::Bit,
 ];
 
 /// First byte of the engine's keys in the dictionary tree.
@@ -91,6 +92,13 @@ pub(crate) fn encode(table: &TableDefinition) -> Vec<u8> {
         out.extend_from_slice(&it.length.to_le_bytes());
         out.extend_from_slice(&[it.precision, it.scale]);
         out.extend_from_slice(&it.collation.0.to_le_bytes());
+        if let Some(members) = it.members {
+            out.extend_from_slice(&(members.names().len() as u16).to_le_bytes());
+            for name in members.names() {
+                out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+                out.extend_from_slice(name);
+            }
+        }
     }
     out.extend_from_slice(&(table.indexes.len() as u16).to_le_bytes());
     for index in &table.indexes {
@@ -136,18 +144,22 @@ impl Decoder<'_> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    fn text(&mut self) -> Option<String> {
+    fn counted(&mut self) -> Option<&[u8]> {
         let length = usize::from(self.u16()?);
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
-        Some(String::from_utf8_lossy(text).into_owned())
+        Some(text)
+    }
+
+    fn text(&mut self) -> Option<String> {
+        self.counted().map(|text| String::from_utf8_lossy(text).into_owned())
     }
 
     fn column(&mut self, id: u32) -> Option<ColumnDefinition> {
         let [code, bits] = self.bytes()?;
         let length = self.u32()?;
         let [precision, scale] = self.bytes()?;
-        let column_type = ColumnType {
+        let mut column_type = ColumnType {
             kind: *KINDS.get(usize::from(code))?,
             unsigned: bits & 1 != 0,
             zerofill: bits & 2 != 0,
@@ -155,7 +167,12 @@ impl Decoder<'_> {
             precision,
             scale,
             collation: CollationId(self.u16()?),
+            members: None,
         };
+        if matches!(column_type.kind, TypeKind::Enum | TypeKind::Set) {
+            let names = (0..self.u16()?).map(|_| self.counted().map(Vec::from));
+            column_type.members = Some(Members::of(names.collect::<Option<_>>()?));
+        }
         Some(ColumnDefinition {
             id,
             name: format!("#{id}"),

@@ -79,6 +79,9 @@ fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place {
         (TypeKind::Double, ValueRef::Int(v)) if v.unsigned_abs() < 1 << 53 => {
             Place::At(Value::Double(v as f64), true)
         }
+        (_, ValueRef::Bytes(text)) if let Some(members) = column.members => {
+            place_member(text, members, column)
+        }
         (kind, ValueRef::Bytes(text)) if kind.is_string() => {
             Place::At(Value::Bytes(text.to_vec()), true)
         }
@@ -105,6 +108,24 @@ fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place {
             Place::At(Value::Time(kept), kept == v && !v.is_negative())
         }
         _ => Place::Unknown,
+    }
+}
+
+/// The value of ENUM or SET that a text equals, if there is one. (Only for points: the order of
+/// the keys is that of the numbers.)
+fn place_member(text: &[u8], members: &types::Members, column: &ColumnType) -> Place {
+    let collation = column.collation.info();
+    let value = match column.kind {
+        TypeKind::Set => Some(members.text_of_bits(members.bits_of(text, column.collation).0)),
+        _ => {
+            members.number_of(text, column.collation).and_then(|it| members.name(it)).map(Vec::from)
+        }
+    };
+    let value = value.unwrap_or_default();
+    if collation.compare(&value, text).is_eq() {
+        Place::At(Value::Bytes(value), true)
+    } else {
+        Place::Below
     }
 }
 
@@ -362,6 +383,7 @@ mod tests {
             precision: 5,
             scale: 2,
             collation: CollationId::BINARY,
+            members: None,
         }
     }
 

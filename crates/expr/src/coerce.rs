@@ -27,6 +27,11 @@ fn warn_truncated(
     context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown])
 }
 
+/// What a value of ENUM or SET is as a number.
+fn member_number(text: &[u8], result: &ResultType) -> Option<u64> {
+    result.column_type.member_number(text)
+}
+
 /// As DOUBLE.
 pub(crate) fn to_double(
     context: &EvalContext,
@@ -40,6 +45,7 @@ pub(crate) fn to_double(
         ValueRef::Float(v) => f64::from(v),
         ValueRef::Double(v) => v,
         ValueRef::Decimal(v) => v.to_f64(),
+        ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => number as f64,
         ValueRef::Bytes(bytes) => {
             let parsed = parse_double(bytes);
             if parsed.length != bytes.len() || bytes.is_empty() || parsed.overflow {
@@ -66,6 +72,9 @@ pub(crate) fn to_decimal(
         ValueRef::Float(v) => double_to_decimal(f64::from(v)),
         ValueRef::Double(v) => double_to_decimal(v),
         ValueRef::Decimal(v) => v,
+        ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
+            Decimal::from(number)
+        }
         ValueRef::Bytes(bytes) => {
             let parsed = Decimal::parse(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
@@ -116,6 +125,9 @@ pub(crate) fn to_integer(
             (v.round_ties_even() as i128).clamp(i128::from(i64::MIN), i128::from(u64::MAX))
         }
         ValueRef::Decimal(v) => decimal_to_integer(&v),
+        ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
+            i128::from(number)
+        }
         ValueRef::Bytes(bytes) => {
             let parsed = types::number::parse_integer(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {

@@ -47,7 +47,8 @@ impl Class {
             TypeKind::Float | TypeKind::Double => Class::Double,
             TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => Class::DateTime,
             TypeKind::Time => Class::Time,
-            kind if kind.is_integer() || kind == TypeKind::Year => Class::Integer,
+            kind if kind.is_integer() => Class::Integer,
+            TypeKind::Year | TypeKind::Bit => Class::Integer,
             _ => Class::Text,
         }
     }

@@ -198,7 +198,8 @@ impl ResultType {
                 self.column_type.scale
             }
             kind if kind.is_integer() => 0,
-            TypeKind::Year | TypeKind::Date | TypeKind::Null => 0,
+            TypeKind::Year | TypeKind::Bit | TypeKind::Date | TypeKind::Null => 0,
+            TypeKind::Enum | TypeKind::Set => 0,
             TypeKind::Float | TypeKind::Double
                 if self.column_type.scale < types::column_type::SCALE_NOT_FIXED =>
             {
@@ -211,7 +212,9 @@ impl ResultType {
     /// Digits in all when used as a DECIMAL.
     pub fn decimal_precision(&self) -> u32 {
         match self.column_type.kind {
-            TypeKind::Decimal | TypeKind::Year => u32::from(self.column_type.precision),
+            TypeKind::Decimal | TypeKind::Year | TypeKind::Bit => {
+                u32::from(self.column_type.precision)
+            }
             kind if kind.is_integer() => u32::from(self.column_type.precision),
             TypeKind::Date => 8,
             TypeKind::Time => 7 + u32::from(self.column_type.scale),
@@ -230,6 +233,9 @@ impl ResultType {
     pub fn of_expression(mut self) -> Self {
         if self.is_column && self.is_string() {
             self.column_type.scale = STRING_DECIMALS;
+        }
+        if self.column_type.members.take().is_some() {
+            self.column_type.kind = TypeKind::VarChar;
         }
         Self { is_column: false, ..self }
     }
@@ -274,6 +280,9 @@ impl ResultType {
             TypeKind::DateTime => "datetime",
             TypeKind::Timestamp => "timestamp",
             TypeKind::Year => "year",
+            TypeKind::Enum => "enum",
+            TypeKind::Set => "set",
+            TypeKind::Bit => "bit",
         }
     }
 
@@ -296,12 +305,14 @@ impl ResultType {
         set(!self.nullable, flags::NOT_NULL);
         set(column_type.unsigned || kind == TypeKind::Timestamp, flags::UNSIGNED);
         set(column_type.zerofill, flags::ZEROFILL);
-        let number = kind.is_number() || kind == TypeKind::Null;
+        let number = (kind.is_number() && kind != TypeKind::Bit) || kind == TypeKind::Null;
         set(
             column_type.collation.info().compares_code_points() && !(number && self.is_column),
             flags::BINARY,
         );
         set(kind.is_large() && self.is_column, flags::BLOB);
+        set(kind == TypeKind::Enum, flags::ENUM);
+        set(kind == TypeKind::Set, flags::SET);
         let characters = u64::from(column_type.length);
         let length = if string && !binary {
             characters * u64::from(results.charset().max_bytes())
@@ -330,6 +341,8 @@ impl ResultType {
             TypeKind::Time => 11,
             TypeKind::DateTime => 12,
             TypeKind::Year => 13,
+            TypeKind::Bit => 16,
+            TypeKind::Enum | TypeKind::Set => 254,
             TypeKind::VarChar | TypeKind::VarBinary => 253,
             TypeKind::Char | TypeKind::Binary => 254,
             _ if self.is_column => 252,

@@ -21,6 +21,7 @@ fn line(level: &str, sentence: &str) {
         precision: 0,
         scale: 0,
         collation: CollationId::BINARY,
+        members: None,
     };
     let now = ValueRef::Timestamp(Timestamp(runtime::wall_clock_micros()));
     let mut time = Vec::new();

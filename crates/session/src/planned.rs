@@ -110,6 +110,7 @@ fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
         precision: 0,
         scale,
         collation: CollationId::BINARY,
+        members: None,
     };
     ResultType::of(column_type, true)
 }

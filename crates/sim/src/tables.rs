@@ -61,6 +61,7 @@ fn column(id: u32, name: &str, kind: TypeKind, nullable: bool, length: u32) -> C
             precision: 0,
             scale: 0,
             collation: CollationId::BINARY,
+            members: None,
         },
         nullable,
         default: if nullable { ColumnDefault::Null } else { ColumnDefault::None },

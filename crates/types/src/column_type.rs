@@ -1,5 +1,7 @@
 //! The declared type of a column or of an expression's result.
 
+use crate::members::Members;
+
 /// A collation by its number in the protocol (45 is utf8mb4_general_ci, 46 utf8mb4_bin,
 /// 63 binary). The character set follows from it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -69,6 +71,12 @@ pub enum TypeKind {
     Timestamp,
     /// Year.
     Year,
+    /// One of the members, or none of them ('', number 0). The value is the member's text.
+    Enum,
+    /// Some of at most 64 members. The value is their texts with commas, in declared order.
+    Set,
+    /// `length` bits (1 to 64); the value is an unsigned number.
+    Bit,
 }
 
 /// A declared type with its parameters. Shape only; no name, no default.
@@ -90,6 +98,8 @@ pub struct ColumnType {
     pub scale: u8,
     /// Collation of character types; `BINARY` otherwise.
     pub collation: CollationId,
+    /// Members of ENUM and SET.
+    pub members: Option<&'static Members>,
 }
 
 /// `scale` of a floating type without a declared number of digits.
@@ -106,9 +116,11 @@ impl TypeKind {
         matches!(self, Self::Float | Self::Double)
     }
 
-    /// Any number, YEAR included.
+    /// Any number, YEAR and BIT included.
     pub fn is_number(self) -> bool {
-        self.is_integer() || self.is_floating() || matches!(self, Self::Decimal | Self::Year)
+        self.is_integer()
+            || self.is_floating()
+            || matches!(self, Self::Decimal | Self::Year | Self::Bit)
     }
 
     /// DATE, TIME, DATETIME, TIMESTAMP.
@@ -160,6 +172,7 @@ impl ColumnType {
             precision: 0,
             scale: 0,
             collation: CollationId::BINARY,
+            members: None,
         }
     }
 
@@ -225,6 +238,33 @@ impl ColumnType {
     /// YEAR.
     pub fn year() -> Self {
         Self { unsigned: true, zerofill: true, precision: 4, ..Self::plain(TypeKind::Year, 4) }
+    }
+
+    /// BIT of so many bits.
+    pub fn bit(bits: u32) -> Self {
+        let precision = [1, 3, 5, 8, 10, 13, 15, 17, 20][bits.min(64).div_ceil(8) as usize];
+        Self { unsigned: true, precision, ..Self::plain(TypeKind::Bit, bits) }
+    }
+
+    /// ENUM or SET of members in the collation's character set; `length` is the longest value.
+    pub fn of_members(kind: TypeKind, members: &'static Members, collation: CollationId) -> Self {
+        let characters = |name: &[u8]| collation.charset().character_count(name) as u32;
+        let lengths = members.names().iter().map(|name| characters(name));
+        let length = match kind {
+            TypeKind::Set => lengths.sum::<u32>() + members.names().len() as u32 - 1,
+            _ => lengths.max().unwrap_or(0),
+        };
+        Self { collation, members: Some(members), ..Self::plain(kind, length) }
+    }
+
+    /// The number of a value of ENUM (position from 1) or SET (a bit a member) as it counts in
+    /// numeric context; `None` for another type. Text that is no value counts as 0.
+    pub fn member_number(&self, text: &[u8]) -> Option<u64> {
+        let members = self.members?;
+        Some(match self.kind {
+            TypeKind::Set => members.bits_of(text, self.collation).0,
+            _ => members.number_of(text, self.collation).unwrap_or(0),
+        })
     }
 
     /// TIME, DATETIME or TIMESTAMP with so many fractional digits.

@@ -1,6 +1,6 @@
 //! Values as text, as the text protocol and string functions show them.
 
-use crate::column_type::{ColumnType, SCALE_NOT_FIXED};
+use crate::column_type::{ColumnType, SCALE_NOT_FIXED, TypeKind};
 use crate::number;
 use crate::temporal::TimeZone;
 use crate::value::ValueRef;
@@ -18,6 +18,9 @@ pub fn write_text(
     match value {
         ValueRef::Null => return,
         ValueRef::Int(v) => number::write_signed(v, out),
+        ValueRef::UInt(v) if column_type.kind == TypeKind::Bit => {
+            write_bits(v, column_type.length, out);
+        }
         ValueRef::UInt(v) => number::write_unsigned(v, out),
         ValueRef::Double(v) if scale < SCALE_NOT_FIXED && column_type.kind.is_floating() => {
             number::write_fixed(v, scale, out);
@@ -42,6 +45,12 @@ pub fn write_text(
         let missing = width.saturating_sub(out.len() - start);
         out.splice(start..start, std::iter::repeat_n(b'0', missing));
     }
+}
+
+/// Appends the bytes of a BIT of so many bits.
+pub fn write_bits(bits: u64, count: u32, out: &mut Vec<u8>) {
+    let bytes = count.div_ceil(8).clamp(1, 8) as usize;
+    out.extend_from_slice(&bits.to_be_bytes()[8 - bytes..]);
 }
 
 /// Fractional digits to show: as the type fixes them, or all six where it does not and there

@@ -354,6 +354,7 @@ mod tests {
             precision: 0,
             scale: 0,
             collation: CollationId::BINARY,
+            members: None,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::output::{OutputBuffer, put_bytes};
 use crate::text;
 use std::sync::Arc;
 use types::row::{FixedCodec, IndexLayout, Place, RowLayout, RowView, Varying, is_null};
-use types::{Charset, ColumnType, TimeZone, ValueRef};
+use types::{Charset, ColumnType, TimeZone, TypeKind, ValueRef};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,7 +161,7 @@ impl ColumnFormat {
 
     /// What the text protocol makes of a column at a place.
     fn text_step(&self, place: Place, layout: &RowLayout) -> Step {
-        let plain = !self.column_type.zerofill;
+        let plain = !self.column_type.zerofill && self.column_type.kind != TypeKind::Bit;
         match place {
             Place::Varying { index, null_bit } if self.convert.is_none() => {
                 Step::Varying { varying: layout.varying(index), null_bit }

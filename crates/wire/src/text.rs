@@ -27,6 +27,9 @@ pub fn push_text(out: &mut Vec<u8>, value: ValueRef<'_>, column: &ColumnType, zo
         ValueRef::Null => {}
         ValueRef::Bytes(bytes) => out.extend_from_slice(bytes),
         ValueRef::Int(number) => push_integer(out, number),
+        ValueRef::UInt(number) if column.kind == TypeKind::Bit => {
+            types::text::write_bits(number, column.length, out);
+        }
         ValueRef::UInt(number) => push_unsigned(out, number),
         ValueRef::Decimal(number) => number.write_text(out),
         ValueRef::Double(number) => push_double(out, number, column.scale),
@@ -219,6 +222,7 @@ mod tests {
             precision: 0,
             scale,
             collation: CollationId::BINARY,
+            members: None,
         }
     }
 

@@ -58,7 +58,8 @@ impl VirtualType {
         };
         let is_text = matches!(self, Self::Varchar(_) | Self::LongText);
         let collation = if is_text { text } else { CollationId::BINARY };
-        ColumnType { kind, unsigned, zerofill: false, length, precision, scale, collation }
+        let members = None;
+        ColumnType { kind, unsigned, zerofill: false, length, precision, scale, collation, members }
     }
 }
 

@@ -210,6 +210,7 @@ fn numeric_precision(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
         TypeKind::Decimal => {
             return (Some(column_type.precision.into()), Some(column_type.scale.into()));
         }
+        TypeKind::Bit => return (Some(column_type.length.into()), None),
         TypeKind::Float => return (Some(12), None),
         TypeKind::Double => return (Some(22), None),
         _ => return (None, None),
@@ -222,7 +223,9 @@ fn character_lengths(column_type: &ColumnType) -> Option<(u64, u64)> {
     let bytes_per_character = u64::from(column_type.collation.charset().max_bytes());
     let length = u64::from(column_type.length);
     let whole = match column_type.kind {
-        TypeKind::Char | TypeKind::VarChar => return Some((length, length * bytes_per_character)),
+        TypeKind::Char | TypeKind::VarChar | TypeKind::Enum | TypeKind::Set => {
+            return Some((length, length * bytes_per_character));
+        }
         TypeKind::Binary | TypeKind::VarBinary => return Some((length, length)),
         TypeKind::TinyText | TypeKind::TinyBlob => 255,
         TypeKind::Text | TypeKind::Blob => 65_535,

@@ -65,6 +65,7 @@ fn integer(id: u32, name: &str, nullable: bool) -> ColumnDefinition {
         precision: 0,
         scale: 0,
         collation: CollationId::BINARY,
+        members: None,
     };
     ColumnDefinition {
         id,

@@ -74,6 +74,11 @@ fn reads_row(plan: &InsertPlan) -> bool {
     reads
 }
 
+/// Whether the statement is `INSERT ... VALUES` of one row.
+fn is_one_row(plan: &InsertPlan) -> bool {
+    matches!(&plan.source, InsertRows::Values(rows) if rows.len() == 1)
+}
+
 /// Where the value of a row's AUTO_INCREMENT column comes from.
 enum Given {
     /// There is no such column.
@@ -103,10 +108,12 @@ struct Inserter<'p> {
 
 impl<'p> Inserter<'p> {
     fn new(exec: &mut Exec<'_>, plan: &'p InsertPlan) -> Result<Self, ExecError> {
+        let mut maker = RowMaker::new(exec, &plan.target.0, plan.ignore);
+        maker.refuses_null |= !plan.ignore && is_one_row(plan);
         Ok(Self {
             plan,
             table: plan.target.0.handle()?.as_ref(),
-            maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
+            maker,
             row: RowBuffer::default(),
             reads_row: reads_row(plan),
             expected: 1,

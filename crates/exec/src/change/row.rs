@@ -29,8 +29,8 @@ pub struct RowMaker<'t> {
     entry: &'t TableEntry,
     /// What columns get without a value, found out when the first of them needs it.
     fillers: OnceCell<Vec<OnceCell<Filler>>>,
-    /// Bad values are errors rather than warnings.
-    pub strict: bool,
+    /// NULL for a column that takes none is an error even where bad values are not.
+    pub refuses_null: bool,
 }
 
 impl<'t> RowMaker<'t> {
@@ -38,7 +38,7 @@ impl<'t> RowMaker<'t> {
     pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Self {
         let strict = exec.eval.settings.sql_mode.is_strict() && !ignore;
         exec.eval.warnings_are_errors.set(strict);
-        Self { entry, fillers: OnceCell::new(), strict }
+        Self { entry, fillers: OnceCell::new(), refuses_null: strict }
     }
 
     fn filler(&self, exec: &Exec<'_>, position: usize) -> Result<&Filler, ExecError> {
@@ -120,7 +120,7 @@ impl<'t> RowMaker<'t> {
         if column.nullable || column.auto_increment {
             return Ok(Value::Null);
         }
-        if self.strict {
+        if self.refuses_null {
             return Err(SqlError::new(&codes::BAD_NULL_ERROR, &[&column.name]).into());
         }
         exec.eval.warn(&codes::BAD_NULL_ERROR, &[&column.name])?;
@@ -168,6 +168,10 @@ impl<'t> RowMaker<'t> {
 fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecError> {
     Ok(match &column.default {
         ColumnDefault::None if column.nullable => Filler::Value(Value::Null),
+        ColumnDefault::None if column.column_type.kind == TypeKind::Enum => {
+            let members = column.column_type.members;
+            Filler::Value(Value::text(members.and_then(|it| it.name(1)).unwrap_or_default()))
+        }
         ColumnDefault::None => Filler::Missing,
         ColumnDefault::Null => Filler::Value(Value::Null),
         ColumnDefault::CurrentTimestamp => Filler::Now,
@@ -210,7 +214,7 @@ fn zero(column_type: &ColumnType) -> Value {
     let kind = column_type.kind;
     match kind {
         _ if kind.is_integer() && !column_type.unsigned => Value::Int(0),
-        _ if kind.is_integer() || kind == TypeKind::Year => Value::UInt(0),
+        _ if kind.is_integer() || matches!(kind, TypeKind::Year | TypeKind::Bit) => Value::UInt(0),
         TypeKind::Decimal => Value::Decimal(Decimal::new(0, column_type.scale)),
         TypeKind::Float => Value::Float(0.0),
         TypeKind::Double => Value::Double(0.0),

@@ -9,7 +9,7 @@ use syntax::ast::{
     ColumnSpecification, Expression, Literal, TypeName, TypeNameKind, UnaryOperator,
 };
 use types::convert::ColumnPlace;
-use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef, codes};
+use types::{Charset, CollationId, ColumnType, SqlError, TypeKind, ValueRef, codes};
 
 const CHAR_CHARACTERS_MAX: u64 = 255;
 const VARCHAR_BYTES_MAX: u64 = 65_535;
@@ -70,6 +70,8 @@ pub fn column_type(
             ColumnType::large(kind, CollationId::BINARY)
         }
         K::Json => ColumnType::large(TypeKind::LongText, CollationId::UTF8MB4_BIN),
+        K::Bit => bit(name, written)?,
+        K::Enum | K::Set => members(name, written, table)?,
         K::Date => ColumnType::date(),
         K::Year => ColumnType::year(),
         K::Time => temporal(name, TypeKind::Time, written)?,
@@ -162,6 +164,71 @@ fn bytes(name: &str, written: &TypeName) -> Result<ColumnType, ExecError> {
     Ok(ColumnType::binary(kind, length as u32))
 }
 
+fn bit(name: &str, written: &TypeName) -> Result<ColumnType, ExecError> {
+    const BITS_MAX: u64 = 64;
+    let bits = written.length.filter(|bits| *bits > 0).unwrap_or(1);
+    if bits > BITS_MAX {
+        return Err(SqlError::new(&codes::TOO_BIG_DISPLAYWIDTH, &[&name, &BITS_MAX]).into());
+    }
+    Ok(ColumnType::bit(bits as u32))
+}
+
+/// ENUM and SET: members lose blanks at their ends, and are different under the collation.
+fn members(name: &str, written: &TypeName, table: CollationId) -> Result<ColumnType, ExecError> {
+    const ENUM_MEMBERS_MAX: usize = 65_535;
+    let collation = text_collation(written, table)?;
+    let kind = match written.kind {
+        TypeNameKind::Set => TypeKind::Set,
+        _ => TypeKind::Enum,
+    };
+    let mut names: Vec<Vec<u8>> = Vec::with_capacity(written.members.len());
+    for member in &written.members {
+        let mut text = Vec::with_capacity(member.len());
+        Charset::Utf8mb4.convert(member, collation.charset(), &mut text);
+        while collation.info().pads && text.last() == Some(&b' ') {
+            text.pop();
+        }
+        let shown = String::from_utf8_lossy(member);
+        if kind == TypeKind::Set && text.contains(&b',') {
+            return Err(SqlError::new(&codes::ILLEGAL_VALUE_FOR_TYPE, &[&"set", &shown]).into());
+        }
+        names.push(text);
+    }
+    if kind == TypeKind::Set && names.len() > types::members::SET_MEMBERS_MAX {
+        return Err(SqlError::new(&codes::TOO_BIG_SET, &[&name]).into());
+    }
+    if names.len() > ENUM_MEMBERS_MAX {
+        return Err(SqlError::new(&codes::TOO_MANY_FIELDS, &[]).into());
+    }
+    Ok(ColumnType::of_members(kind, types::Members::of(names), collation))
+}
+
+/// 1291 if two members of ENUM or SET are equal: a note without strict mode.
+fn check_members(
+    eval: &EvalContext,
+    name: &str,
+    column_type: &ColumnType,
+) -> Result<(), ExecError> {
+    let Some(members) = column_type.members else { return Ok(()) };
+    let collation = column_type.collation.info();
+    let names = members.names();
+    for (at, member) in names.iter().enumerate() {
+        if !names[at + 1..].iter().any(|other| collation.compare(other, member).is_eq()) {
+            continue;
+        }
+        let mut shown = Vec::new();
+        collation.charset.convert(member, Charset::Utf8mb4, &mut shown);
+        let shown = String::from_utf8_lossy(&shown);
+        let word = if column_type.kind == TypeKind::Set { "SET" } else { "ENUM" };
+        let arguments: [&dyn std::fmt::Display; 3] = [&name, &shown, &word];
+        if eval.settings.sql_mode.is_strict() {
+            return Err(SqlError::new(&codes::DUPLICATED_VALUE_IN_TYPE, &arguments).into());
+        }
+        eval.note(&codes::DUPLICATED_VALUE_IN_TYPE, &arguments);
+    }
+    Ok(())
+}
+
 fn temporal(name: &str, kind: TypeKind, written: &TypeName) -> Result<ColumnType, ExecError> {
     let scale = written.length.unwrap_or(0);
     if scale > FRACTION_DIGITS_MAX {
@@ -188,6 +255,7 @@ pub fn column(
         return Err(SqlError::new(&codes::WRONG_COLUMN_NAME, &[name]).into());
     }
     let column_type = column_type(name, &written.type_name, table)?;
+    check_members(eval, name, &column_type)?;
     let nullable = written.nullable.unwrap_or(!written.primary_key) && !written.auto_increment;
     let is_number = column_type.kind.is_integer()
         || matches!(column_type.kind, TypeKind::Float | TypeKind::Double);

@@ -77,6 +77,9 @@ impl Builder<'_> {
             F::AnyValue => argument,
             F::Minimum | F::Maximum => {
                 let mut result = argument.of_expression().with_nullable(true);
+                if result.column_type.kind == TypeKind::Bit {
+                    result.column_type.kind = TypeKind::BigInt;
+                }
                 if result.column_type.kind == TypeKind::Double {
                     result.column_type.length = result.column_type.length.max(23);
                 }

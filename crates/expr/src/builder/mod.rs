@@ -94,7 +94,8 @@ impl<'a> Builder<'a> {
     /// An expression whose value is to be stored into a column: 0x41 and b'1' count as numbers
     /// for numeric columns.
     pub fn for_column(&self, value: Expr, target: &ColumnType) -> Expr {
-        if target.kind.is_number() { number_of_hex(value) } else { value }
+        let is_number = target.kind.is_number() && target.kind != types::TypeKind::Bit;
+        if is_number { number_of_hex(value) } else { value }
     }
 
     /// A call by name, as written. 1305 for an unknown name, 1582 for a wrong number of

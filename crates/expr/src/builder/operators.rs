@@ -24,7 +24,8 @@ impl Domain {
     pub(crate) fn of(result: &ResultType) -> Self {
         let column_type = &result.column_type;
         match column_type.kind {
-            kind if kind.is_integer() || kind == TypeKind::Year => Domain::Integer,
+            kind if kind.is_integer() => Domain::Integer,
+            TypeKind::Year | TypeKind::Bit | TypeKind::Enum | TypeKind::Set => Domain::Integer,
             TypeKind::Decimal => Domain::Decimal,
             kind if kind.is_temporal() && column_type.scale > 0 => Domain::Decimal,
             kind if kind.is_temporal() => Domain::Integer,
@@ -155,7 +156,7 @@ impl Builder<'_> {
         nullable: bool,
     ) -> ResultType {
         let places = |side: &ResultType| match side.column_type.kind {
-            TypeKind::Null => 0,
+            TypeKind::Null | TypeKind::Enum | TypeKind::Set => 0,
             kind if kind.is_number() || kind.is_temporal() => side.column_type.scale,
             // Hexadecimal literals alone have no digits after the point.
             _ if side.column_type.unsigned => 0,
@@ -183,6 +184,11 @@ impl Builder<'_> {
         let mut expr = self.call_internal(&functions::NEGATE, vec![operand])?;
         expr.result.column_type.unsigned = false;
         Ok(expr)
+    }
+
+    /// The number of a value of ENUM or SET, by which it is ordered.
+    pub fn member_number(&self, operand: Expr) -> Result<Expr, SqlError> {
+        self.call_internal(&functions::MEMBER_NUMBER, vec![operand])
     }
 
     /// `~operand`.

@@ -16,6 +16,18 @@ pub(crate) static BIT_XOR: Function = Function::new("^", 2, 2, resolve_bits, bit
 pub(crate) static SHIFT_LEFT: Function = Function::new("<<", 2, 2, resolve_bits, shift_left);
 pub(crate) static SHIFT_RIGHT: Function = Function::new(">>", 2, 2, resolve_bits, shift_right);
 
+/// The number of a value of ENUM or SET, by which it is ordered.
+pub(crate) static MEMBER_NUMBER: Function = Function::new("0 + ", 1, 1, resolve_bits, member);
+
+fn member(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    Ok(match frame.value(0)? {
+        ValueRef::Bytes(text) => {
+            ValueRef::UInt(frame.result(0).column_type.member_number(text).unwrap_or(0))
+        }
+        _ => ValueRef::Null,
+    })
+}
+
 fn resolve_bits(
     _: &Builder<'_>,
     _: &'static Function,

@@ -20,6 +20,11 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("least", 2, MANY, resolve_extreme, eval_least),
 ];
 
+/// Whether values are whole numbers.
+fn is_whole(kind: TypeKind) -> bool {
+    kind.is_integer() || matches!(kind, TypeKind::Year | TypeKind::Bit)
+}
+
 /// The common type of several alternatives of one value.
 pub(crate) fn common_result(
     builder: &Builder<'_>,
@@ -37,10 +42,9 @@ pub(crate) fn common_result(
     let same = typed.iter().all(|r| r.column_type.kind == first.column_type.kind);
     let length = typed.iter().map(ResultType::text_length).max().unwrap_or(0);
     let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
-    let mut result = if kinds(|kind| kind.is_integer() || kind == TypeKind::Year) {
+    let mut result = if kinds(is_whole) {
         common_integer(&typed, length)
-    } else if kinds(|kind| kind.is_integer() || matches!(kind, TypeKind::Decimal | TypeKind::Year))
-    {
+    } else if kinds(|kind| is_whole(kind) || kind == TypeKind::Decimal) {
         common_decimal(&typed)
     } else if kinds(TypeKind::is_number) {
         let mut column_type = ColumnType::double();
@@ -72,7 +76,11 @@ fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
     if any_unsigned && !all_unsigned {
         return ResultType::decimal(digits, 0, false, true);
     }
-    let widest = typed.iter().map(|r| r.column_type.kind.integer_bytes().max(1)).max().unwrap_or(4);
+    let bytes = |r: &ResultType| match r.column_type.kind {
+        TypeKind::Bit => 8,
+        kind => kind.integer_bytes().max(1),
+    };
+    let widest = typed.iter().map(bytes).max().unwrap_or(4);
     let kind = match widest {
         1 => TypeKind::TinyInt,
         2 => TypeKind::SmallInt,
@@ -157,18 +165,14 @@ pub(crate) fn convert<'a>(
         (TypeKind::Decimal, _) => ValueRef::Decimal(coerce::to_decimal(context, value, from)?),
         (TypeKind::Double, _) => ValueRef::Double(coerce::to_double(context, value, from)?),
         (TypeKind::Float, _) => ValueRef::Float(coerce::to_double(context, value, from)? as f32),
-        (kind, ValueRef::Int(v)) if kind.is_integer() || kind == TypeKind::Year => {
-            match u64::try_from(v) {
-                Ok(v) if target.unsigned => ValueRef::UInt(v),
-                _ => value,
-            }
-        }
-        (kind, ValueRef::UInt(v)) if kind.is_integer() || kind == TypeKind::Year => {
-            match i64::try_from(v) {
-                Ok(v) if !target.unsigned => ValueRef::Int(v),
-                _ => value,
-            }
-        }
+        (kind, ValueRef::Int(v)) if is_whole(kind) => match u64::try_from(v) {
+            Ok(v) if target.unsigned => ValueRef::UInt(v),
+            _ => value,
+        },
+        (kind, ValueRef::UInt(v)) if is_whole(kind) => match i64::try_from(v) {
+            Ok(v) if !target.unsigned => ValueRef::Int(v),
+            _ => value,
+        },
         (TypeKind::Date, _) => {
             let rules = coerce::session_rules(context);
             let datetime = coerce::to_datetime(context, value, chosen, rules)?;

@@ -23,7 +23,9 @@ mod text_encode;
 mod text_search;
 mod typing;
 
-pub(crate) use bits::{BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, NEGATE, SHIFT_LEFT, SHIFT_RIGHT};
+pub(crate) use bits::{
+    BIT_AND, BIT_NOT, BIT_OR, BIT_XOR, MEMBER_NUMBER, NEGATE, SHIFT_LEFT, SHIFT_RIGHT,
+};
 pub(crate) use frame::Frame;
 pub use random::RandomGenerator;
 

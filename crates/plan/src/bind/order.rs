@@ -21,6 +21,27 @@ impl<'q> Binder<'_, '_, 'q> {
         clause: Clause,
         items: &[Expr],
     ) -> Result<Ordered> {
+        let ordered = self.bind_item(expression, clause, items)?;
+        if clause != Clause::OrderBy {
+            return Ok(ordered);
+        }
+        let bound = match &ordered {
+            Ordered::Item(position) => &items[*position],
+            Ordered::Value(bound) => bound,
+            Ordered::Nothing => return Ok(ordered),
+        };
+        if bound.result.column_type.members.is_none() {
+            return Ok(ordered);
+        }
+        Ok(Ordered::Value(self.builder().member_number(bound.clone())?))
+    }
+
+    fn bind_item(
+        &mut self,
+        expression: &'q ast::Expression,
+        clause: Clause,
+        items: &[Expr],
+    ) -> Result<Ordered> {
         self.block().clause = clause;
         match expression {
             ast::Expression::Literal(ast::Literal::Integer(number)) => {

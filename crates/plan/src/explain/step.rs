@@ -215,6 +215,14 @@ fn part_length(column: &ColumnType, nullable: bool, prefix: Option<u32>) -> u32 
         TypeKind::DateTime => 5 + u32::from(column.scale.div_ceil(2)),
         TypeKind::Decimal => decimal_bytes(column.precision, column.scale),
         TypeKind::Null => 0,
+        TypeKind::Bit => column.length.div_ceil(8),
+        TypeKind::Enum => {
+            1 + u32::from(column.members.is_some_and(|members| members.names().len() > 255))
+        }
+        TypeKind::Set => match column.members.map_or(0, |it| it.names().len().div_ceil(8)) {
+            bytes @ 0..=4 => bytes as u32,
+            _ => 8,
+        },
         TypeKind::Char | TypeKind::Binary => characters * column.collation.charset().max_bytes(),
         _ => characters * column.collation.charset().max_bytes() + 2,
     };

@@ -79,6 +79,8 @@ fn extreme_column(plan: &SelectPlan, sources: &[Source]) -> Option<(Expr, bool)>
         && matches!(source.table, TableSource::Base(_));
     let [argument] = &call.arguments[..] else { return None };
     column_position(argument)?;
+    // The values of ENUM and SET are compared as text here, their keys are numbers.
+    let plain = plain && argument.result.column_type.members.is_none();
     match call.function {
         AggregateFunction::Minimum if plain => Some((argument.clone(), false)),
         AggregateFunction::Maximum if plain => Some((argument.clone(), true)),

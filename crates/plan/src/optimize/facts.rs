@@ -64,6 +64,11 @@ impl FactReader<'_> {
         (column < self.columns.len()).then_some(column)
     }
 
+    /// Whether keys are in another order than the values: numbers and texts of ENUM and SET.
+    fn has_other_order(&self, column: usize) -> bool {
+        self.columns[column].column_type.members.is_some()
+    }
+
     fn add(&self, condition: &Expr, facts: &mut Facts) {
         match &condition.kind {
             ExprKind::Compare { operator, rule, left, right } => {
@@ -75,6 +80,9 @@ impl FactReader<'_> {
             }
             ExprKind::Between { operand, low, high, rule, negated: false } => {
                 let Some(column) = self.column(operand) else { return };
+                if self.has_other_order(column) {
+                    return;
+                }
                 let end = |value| {
                     self.value(column, *rule, value)
                         .map(|value| RangeEnd::Value { value, inclusive: true })
@@ -145,6 +153,10 @@ impl FactReader<'_> {
         value: &Expr,
         facts: &mut Facts,
     ) {
+        let is_point = matches!(operator, CompareOperator::Equal | CompareOperator::NullSafeEqual);
+        if !is_point && self.has_other_order(column) {
+            return;
+        }
         let Some(value) = self.value(column, rule, value) else { return };
         let end = |inclusive| Some(RangeEnd::Value { value: value.clone(), inclusive });
         let constraint = match operator {

@@ -74,6 +74,7 @@ impl VariableValue {
             precision: 0,
             scale,
             collation: CollationId::BINARY,
+            members: None,
         };
         match self {
             Self::Boolean(_) => number(TypeKind::BigInt, false, 1, 0),

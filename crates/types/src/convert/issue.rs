@@ -13,6 +13,8 @@ pub enum StoreIssue {
     Shortened,
     /// Characters were cut off (1406 in strict mode, else 1265).
     TooLong,
+    /// More bits than a BIT column has (1406 in strict mode, else 1264).
+    TooManyBits,
     /// It is no value of the type (1366).
     Incorrect {
         /// Name of the type: integer, decimal, double, string.
@@ -53,7 +55,7 @@ impl StoreIssue {
     /// As an error in strict mode.
     pub fn error(&self, place: &ColumnPlace<'_>) -> SqlError {
         let (code, message) = match self {
-            StoreIssue::TooLong => short(&codes::DATA_TOO_LONG, place),
+            StoreIssue::TooLong | StoreIssue::TooManyBits => short(&codes::DATA_TOO_LONG, place),
             StoreIssue::IncorrectTemporal { kind, shown, .. } => {
                 (&codes::TRUNCATED_WRONG_VALUE, incorrect(kind, shown, place))
             }
@@ -71,7 +73,9 @@ impl StoreIssue {
 
     fn plain(&self, place: &ColumnPlace<'_>) -> (&'static ErrorCode, String) {
         match self {
-            StoreIssue::OutOfRange | StoreIssue::IncorrectTemporal { out_of_range: true, .. } => {
+            StoreIssue::OutOfRange
+            | StoreIssue::TooManyBits
+            | StoreIssue::IncorrectTemporal { out_of_range: true, .. } => {
                 short(&codes::WARN_DATA_OUT_OF_RANGE, place)
             }
             StoreIssue::Incorrect { kind, shown } => {

@@ -6,6 +6,7 @@
 //! [`error`](StoreIssue::error), otherwise it becomes a [`warning`](StoreIssue::warning).
 
 mod issue;
+mod members;
 mod numbers;
 mod strings;
 mod temporals;
@@ -102,6 +103,15 @@ pub fn store<'a>(
             }
             numbers::integer(value, source, target, settings)
         }
+        kind if source.members.is_some() && kind.is_number() => {
+            let number = value.bytes().and_then(|text| source.member_number(text)).unwrap_or(0);
+            let source = ColumnType::integer(TypeKind::BigInt, true);
+            let stored = store(ValueRef::UInt(number), &source, target, settings);
+            Stored::new(stored.value.into_owned(), stored.issue)
+        }
+        TypeKind::Enum => members::member(value, source, target, settings),
+        TypeKind::Set => members::set(value, source, target, settings),
+        TypeKind::Bit => members::bit(value, source, target, settings),
         kind if kind.is_integer() => numbers::integer(value, source, target, settings),
         TypeKind::Decimal => numbers::decimal(value, source, target, settings),
         TypeKind::Float | TypeKind::Double => numbers::floating(value, source, target, settings),

@@ -69,7 +69,7 @@ pub(super) fn integer<'a>(
 }
 
 /// As a rounded integer wider than any column.
-fn to_wide(
+pub(super) fn to_wide(
     value: ValueRef<'_>,
     source: &ColumnType,
     settings: &StoreSettings,

@@ -68,7 +68,7 @@ fn cut_at_character(charset: Charset, bytes: &[u8], limit: usize) -> usize {
 }
 
 /// The bytes in the column's character set; what it does not have becomes `?`.
-fn in_charset<'a>(
+pub(super) fn in_charset<'a>(
     bytes: &'a [u8],
     source: &ColumnType,
     target: &ColumnType,

@@ -97,6 +97,7 @@ impl FixedCodec {
             TypeKind::Timestamp => Self::Timestamp { pairs },
             TypeKind::Time => Self::Time { pairs },
             TypeKind::Year => Self::Year,
+            TypeKind::Bit => Self::UInt(column_type.length.div_ceil(8).clamp(1, 8) as u8),
             TypeKind::Binary => Self::Bytes(u8::try_from(column_type.length).ok()?),
             _ => return None,
         })

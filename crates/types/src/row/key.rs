@@ -2,12 +2,13 @@
 //!
 //! Form: a nullable part begins with 0 (NULL, nothing follows) or 1; then the value in the key
 //! form of [`FixedCodec`], or the sort key of its collation. A descending part has all its bytes
-//! inverted.
+//! inverted. ENUM and SET have the key form of their numbers.
 
 use super::LayoutError;
 use super::codec::FixedCodec;
 use super::layout::LayoutColumn;
 use crate::collation::{self, Collation};
+use crate::column_type::{ColumnType, TypeKind};
 use crate::value::ValueRef;
 
 /// A part of an index as declared.
@@ -42,13 +43,19 @@ pub struct KeyColumn {
     /// How a value of fixed width is stored; `None` for text and binary of varying width.
     pub codec: Option<FixedCodec>,
     collation: &'static Collation,
+    /// The type of ENUM and SET, whose values are texts and whose keys are numbers.
+    of_members: Option<ColumnType>,
 }
 
 impl KeyColumn {
     /// A part over `columns`; `None` if it names no column.
     pub fn new(columns: &[LayoutColumn], part: &KeyPart) -> Option<Self> {
         let column = columns.get(part.column)?;
+        let of_members = Some(column.column_type).filter(|it| it.members.is_some());
         let codec = match FixedCodec::of(&column.column_type) {
+            _ if of_members.is_some() => {
+                Some(FixedCodec::UInt(if column.column_type.kind == TypeKind::Set { 8 } else { 2 }))
+            }
             Some(FixedCodec::Bytes(length)) => {
                 let kept = part.prefix.map_or(length, |p| p.min(u32::from(length)) as u8);
                 Some(FixedCodec::Bytes(kept))
@@ -62,6 +69,7 @@ impl KeyColumn {
             prefix: part.prefix,
             codec,
             collation: column.column_type.collation.info(),
+            of_members,
         })
     }
 
@@ -74,7 +82,7 @@ impl KeyColumn {
     pub fn is_readable(&self) -> bool {
         match self.codec {
             Some(FixedCodec::Bytes(_)) => self.prefix.is_none() && !self.descending,
-            Some(codec) => codec.is_lossless_in_key(),
+            Some(codec) => self.of_members.is_none() && codec.is_lossless_in_key(),
             None => false,
         }
     }
@@ -108,7 +116,8 @@ impl KeyColumn {
                 }
                 (Some(codec), _) => {
                     if !codec.push_key(value, out) {
-                        return Err(wrong);
+                        let number = self.member_number(value).ok_or(wrong)?;
+                        codec.push_key(ValueRef::UInt(number), out);
                     }
                 }
                 (None, ValueRef::Bytes(text)) => {
@@ -119,6 +128,10 @@ impl KeyColumn {
         }
         self.invert(&mut out[start..]);
         Ok(())
+    }
+
+    fn member_number(&self, value: ValueRef<'_>) -> Option<u64> {
+        self.of_members?.member_number(value.bytes()?)
     }
 
     /// Appends what all keys share whose text begins with `text` (for LIKE 'text%'). False if

@@ -1,0 +1,133 @@
+//! Storing into ENUM, SET and BIT columns.
+
+use super::numbers::to_wide;
+use super::strings::in_charset;
+use super::{StoreIssue, StoreSettings, Stored};
+use crate::column_type::{ColumnType, TypeKind};
+use crate::members::Members;
+use crate::text::to_text;
+use crate::value::{Value, ValueRef};
+use std::borrow::Cow;
+
+/// A number as it was given, or text in the column's character set.
+enum Given<'a> {
+    Number(i128),
+    Text(Cow<'a, [u8]>),
+}
+
+fn given<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Given<'a> {
+    match value {
+        ValueRef::Bytes(bytes) => {
+            let (mut text, _) = in_charset(bytes, source, target);
+            while text.last() == Some(&b' ') {
+                text = Cow::Owned(text[..text.len() - 1].to_vec());
+            }
+            Given::Text(text)
+        }
+        ValueRef::Double(v) => Given::Number(v.trunc() as i128),
+        ValueRef::Float(v) => Given::Number(v.trunc() as i128),
+        ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) => {
+            Given::Number(to_wide(value, source, settings).0)
+        }
+        _ => Given::Text(Cow::Owned(to_text(value, source, settings.time_zone))),
+    }
+}
+
+/// Text that is wholly a number of at most `digits` digits.
+fn number_in(text: &[u8], digits: usize) -> Option<u64> {
+    let is_short = !text.is_empty() && text.len() <= digits;
+    let text = std::str::from_utf8(text).ok().filter(|_| is_short)?;
+    text.trim_start().parse().ok()
+}
+
+fn stored<'a>(text: &[u8], clean: bool) -> Stored<'a> {
+    let issue = (!clean).then_some(StoreIssue::Truncated);
+    Stored::new(Value::Bytes(text.to_vec()), issue)
+}
+
+/// ENUM: a member by its text, by its number, or by its number as text.
+pub(super) fn member<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let Some(members) = target.members else { return stored(b"", false) };
+    let name = |number: u64| members.name(number);
+    if matches!((source.kind, value), (TypeKind::Enum, ValueRef::Bytes([]))) {
+        // What is no member stays none.
+        return stored(
+            name(members.number_of(b"", target.collation).unwrap_or(0)).unwrap_or_default(),
+            true,
+        );
+    }
+    match given(value, source, target, settings) {
+        Given::Number(number) => {
+            let found = u64::try_from(number).ok().filter(|number| *number != 0).and_then(name);
+            stored(found.unwrap_or_default(), found.is_some())
+        }
+        Given::Text(text) => {
+            let number = members.number_of(&text, target.collation);
+            let found = number.or_else(|| number_in(&text, 5)).and_then(name);
+            stored(found.unwrap_or_default(), found.is_some())
+        }
+    }
+}
+
+/// SET: members by their texts, by their bits, or by their bits as text.
+pub(super) fn set<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let Some(members) = target.members else { return stored(b"", false) };
+    let of_bits = |members: &Members, bits: u64, clean: bool| {
+        let kept = bits & members.all_bits();
+        stored(&members.text_of_bits(kept), clean && kept == bits)
+    };
+    match given(value, source, target, settings) {
+        Given::Number(number) => of_bits(members, number as u64, true),
+        Given::Text(text) => {
+            let (bits, clean) = members.bits_of(&text, target.collation);
+            if bits != 0 || text.is_empty() {
+                return of_bits(members, bits, clean);
+            }
+            match number_in(&text, 21).filter(|bits| bits & !members.all_bits() == 0) {
+                Some(bits) => of_bits(members, bits, true),
+                None => stored(b"", false),
+            }
+        }
+    }
+}
+
+/// BIT: the bytes of text are its bits; numbers are taken as they are.
+pub(super) fn bit<'a>(
+    value: ValueRef<'a>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Stored<'a> {
+    let most = u64::MAX >> (64 - target.length.clamp(1, 64));
+    let too_many = || Stored::new(Value::UInt(most), Some(StoreIssue::TooManyBits));
+    let bits = match value {
+        ValueRef::Bytes(bytes) => {
+            let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
+            let bytes = &bytes[start..];
+            if bytes.len() > 8 {
+                return too_many();
+            }
+            bytes.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte))
+        }
+        ValueRef::Double(v) => v.round_ties_even() as i128 as u64,
+        ValueRef::Float(v) => v.round_ties_even() as i128 as u64,
+        _ if source.kind == TypeKind::Null => 0,
+        _ => to_wide(value, source, settings).0 as u64,
+    };
+    if bits > most { too_many() } else { Stored::new(Value::UInt(bits), None) }
+}
