@@ -65,6 +65,8 @@ pub enum LockMode {
 pub enum LockWait {
     /// Wait up to the transaction's limit.
     Wait,
+    /// Wait up to so many seconds.
+    Seconds(u32),
     /// Fail at once.
     NoWait,
     /// Leave the row out.

@@ -26,6 +26,8 @@ mod dictionary;
 mod engine;
 mod error;
 mod keys;
+mod lock_entry;
+mod locking;
 mod losers;
 pub mod memory;
 pub mod offline;

@@ -67,7 +67,7 @@ impl TableParts {
         wait: LockWait,
         row: &mut RowBuffer,
     ) -> Result<bool> {
-        let rule = if wait == LockWait::Wait { trx.wait_rule() } else { WaitRule::Never };
+        let rule = trx.wait_rule_of(wait);
         let tree = self.trees[0].id();
         let mut is_new = false;
         loop {

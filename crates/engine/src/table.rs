@@ -7,6 +7,7 @@ use crate::core::Core;
 use crate::counters::TableCounters;
 use crate::error::from_tree;
 use crate::keys::TableKeys;
+use crate::locking::LockingCursor;
 use crate::range::{Interval, after_prefix};
 use crate::scan::EngineCursor;
 use crate::transaction::{EngineTransaction, own};
@@ -104,9 +105,25 @@ impl TableParts {
                     return Ok(Err(DuplicateKey { index: 0, clustered_key: row.key.clone() }));
                 }
                 Written::Busy(other) => self.wait_for(trx, other)?,
-                Written::Conflict | Written::Missing => return Err(trx.write_conflict()),
+                Written::GapLocked => self.wait_to_insert(trx, 0, &row.key)?,
+                Written::Conflict | Written::Missing | Written::EntryLocked => {
+                    return Err(trx.write_conflict());
+                }
             }
         }
+    }
+
+    /// Others keep the key out by locks of gaps.
+    #[cold]
+    fn wait_to_insert(
+        &self,
+        trx: &mut EngineTransaction,
+        position: usize,
+        key: &[u8],
+    ) -> Result<()> {
+        let rule = trx.wait_rule();
+        let waited = trx.trx.wait_to_insert(self.trees[position].id(), key, rule);
+        trx.locked(waited)
     }
 
     fn wait_for(&self, trx: &mut EngineTransaction, other: TrxId) -> Result<()> {
@@ -129,6 +146,13 @@ impl TableParts {
                 Written::Busy(other) => {
                     base::probe!("engine.change_without_lock");
                     self.wait_for(trx, other)?;
+                }
+                Written::GapLocked => self.wait_to_insert(trx, position, key)?,
+                Written::EntryLocked => {
+                    let (tree, mode) = (self.trees[position].id(), txn::LockMode::Exclusive);
+                    let rule = trx.wait_rule();
+                    let locked = trx.trx.lock(tree, key, mode, LockKind::Record, rule);
+                    trx.locked(locked)?;
                 }
                 other => {
                     let detail = format!("entry to change: {other:?}");
@@ -346,7 +370,12 @@ impl Table for EngineTable {
         let trx = own(trx);
         let found = match effective_lock(trx, lock) {
             None => self.read_plain(trx, clustered_key, row)?,
-            Some(mode) => self.read_locked(trx, clustered_key, mode, wait, row)?,
+            Some(mode) => {
+                self.read_locked(trx, clustered_key, mode, wait, row)?
+                    || trx.locks_gaps()
+                        && wait != LockWait::SkipLocked
+                        && self.lock_absence(trx, clustered_key, mode, wait, row)?
+            }
         };
         if found {
             ROWS_READ.add(1);
@@ -357,12 +386,16 @@ impl Table for EngineTable {
     }
 
     fn scan(&self, trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>> {
-        Ok(Box::new(EngineCursor::new(self.0.clone(), own(trx), options)))
+        let trx = own(trx);
+        match effective_lock(trx, options.lock).filter(|_| trx.locks_gaps()) {
+            Some(mode) => Ok(Box::new(LockingCursor::new(self.0.clone(), trx, options, mode))),
+            None => Ok(Box::new(EngineCursor::new(self.0.clone(), trx, options))),
+        }
     }
 
     fn unlock_row(&self, trx: &mut dyn Transaction, row: &RowBuffer) {
         let trx = own(trx);
-        if std::mem::take(&mut trx.last_lock_is_new) {
+        if !trx.locks_gaps() && std::mem::take(&mut trx.last_lock_is_new) {
             trx.trx.unlock(self.trees[0].id(), &row.key);
         }
     }

@@ -19,7 +19,7 @@ use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
 use btree::{EntryBuffer, LeafHint};
 use engine_api::{
-    EngineError, Isolation, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
+    EngineError, Isolation, LockWait, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
     TransactionOptions,
 };
 use runtime::CancelToken;
@@ -144,6 +144,23 @@ impl EngineTransaction {
     /// Until when a lock may be waited for.
     pub(crate) fn wait_rule(&self) -> WaitRule {
         WaitRule::Until(runtime::now() + self.options.lock_wait_timeout)
+    }
+
+    /// How long a locking read of this kind may wait.
+    pub(crate) fn wait_rule_of(&self, wait: LockWait) -> WaitRule {
+        match wait {
+            LockWait::Wait => self.wait_rule(),
+            LockWait::Seconds(seconds) => {
+                WaitRule::Until(runtime::now() + Duration::from_secs(seconds.into()))
+            }
+            LockWait::NoWait | LockWait::SkipLocked => WaitRule::Never,
+        }
+    }
+
+    /// Whether what this transaction reads under locks is kept from growing, too.
+    #[inline]
+    pub(crate) fn locks_gaps(&self) -> bool {
+        matches!(self.options.isolation, Isolation::RepeatableRead | Isolation::Serializable)
     }
 
     /// The snapshot that rows about to be changed must not be newer than, if there is one.

@@ -5,6 +5,8 @@
 //! 2. The undo record is complete before the entry names it, and counts only once the change is
 //!    in the log.
 //! 3. A deleted entry keeps its payload: the version before needs only its flags.
+//! 4. Whether a gap or an entry is locked is asked in every run of the closure: the latch may have
+//!    been let go in between.
 
 use crate::error::{from_tree, from_undo};
 use crate::transaction::EngineTransaction;
@@ -41,6 +43,10 @@ pub(crate) enum Written {
     Busy(TrxId),
     /// The entry changed after the snapshot given.
     Conflict,
+    /// Another transaction has locked the gap that the key belongs to.
+    GapLocked,
+    /// Another transaction has locked the entry (of a secondary index).
+    EntryLocked,
 }
 
 /// Remembers the undo record between two runs of the closure.
@@ -55,12 +61,31 @@ struct Step<'a> {
     trx: &'a mut Transaction,
     logical: &'a mut Vec<u8>,
     tree: base::TreeId,
+    key: &'a [u8],
     intent: Intent<'a>,
     snapshot: Option<Lsn>,
     pending: &'a mut Pending,
 }
 
 impl Step<'_> {
+    /// Whether locks of gaps, or of entries of a secondary index, keep the change out. Such locks
+    /// are there only in watched trees.
+    fn refused(&self, is_live: bool) -> Option<Written> {
+        if !self.trx.is_watched(self.tree) {
+            return None;
+        }
+        match self.intent {
+            Intent::Insert(_) | Intent::Put(_) if !is_live => {
+                let admitted = self.trx.may_insert(self.tree, self.key);
+                (!admitted).then_some(Written::GapLocked)
+            }
+            Intent::Delete if self.trx.is_locked_by_other(self.tree, self.key) => {
+                Some(Written::EntryLocked)
+            }
+            _ => None,
+        }
+    }
+
     /// The closure of `Tree::modify`.
     fn decide(&mut self, change: &mut Change<'_>) -> std::result::Result<Written, UndoFull> {
         let intent = self.intent;
@@ -81,6 +106,9 @@ impl Step<'_> {
             Intent::Insert(_) if is_live => return Ok(Written::Exists),
             Intent::Update(_) | Intent::Delete if !is_live => return Ok(Written::Missing),
             _ => {}
+        }
+        if let Some(refused) = self.refused(is_live) {
+            return Ok(refused);
         }
         let (word, kept) = self.undo_word(change, present)?;
         let (kind, trx) = (RecordKind::Change, self.trx.id());
@@ -147,7 +175,7 @@ pub(crate) fn write_entry(
     let modified = {
         let logical = &mut buffers.logical;
         let (tree_id, pending) = (tree.id(), &mut pending);
-        let mut step = Step { trx: inner, logical, tree: tree_id, intent, snapshot, pending };
+        let mut step = Step { trx: inner, logical, tree: tree_id, key, intent, snapshot, pending };
         let mut decide = |change: &mut Change<'_>| outcome = step.decide(change);
         tree.modify_near(key, &mut buffers.record, &mut buffers.leaf, &mut decide)
     };

@@ -2,22 +2,18 @@
 
 use crate::chunk::UndoFull;
 use crate::image::NewUndo;
-use crate::lock::{Acquired, HeldLocks, LockError, LockKind, LockMode, WaitRule};
+use crate::lock::{HeldLocks, WatchedTrees};
 use crate::owner::{Label, Owner};
 use crate::slots::SLOTS;
 use crate::system::{TransactionSystem, TxnError};
 use crate::undo::Chunks;
 use crate::version::{Reader, Seen, WordState};
-use base::{Lsn, TreeId, TrxId};
+use base::{Lsn, TrxId};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 use wal::{LsnRange, RecordBuilder, RecordKind, Wal};
 
-/// Tries to keep a lock: first by yielding, then with pauses; the other one may read a page.
-const KEEP_YIELDS: u32 = 50;
-const KEEP_ATTEMPTS: u32 = KEEP_YIELDS + 20_000;
-const KEEP_PAUSE: Duration = Duration::from_micros(100);
+mod locks;
 
 /// Slots above are given back by transactions that wait for their next use.
 const KEPT_SLOTS: u32 = SLOTS as u32 / 2;
@@ -36,6 +32,7 @@ pub struct Transaction {
     undo_count: u64,
     chunks: Chunks,
     held: HeldLocks,
+    watched: WatchedTrees,
     /// Highest commit timestamp met; shared with [`ReadGate`]s, written only here.
     met: Arc<AtomicU64>,
     has_delete_marks: bool,
@@ -97,6 +94,7 @@ impl Transaction {
             undo_count: 0,
             chunks: Chunks::new(),
             held: HeldLocks::new(),
+            watched: WatchedTrees::new(),
             met: Arc::new(AtomicU64::new(0)),
             has_delete_marks: false,
             label: Label::default(),
@@ -256,95 +254,6 @@ impl Transaction {
         ReadGate { met: self.met.clone(), wal: self.system.wal.clone() }
     }
 
-    /// Takes an explicit lock. Held to the end of the transaction.
-    pub fn lock(
-        &mut self,
-        tree: TreeId,
-        key: &[u8],
-        mode: LockMode,
-        kind: LockKind,
-        rule: WaitRule,
-    ) -> Result<Acquired, LockError> {
-        loop {
-            let owner = self.owner().clone();
-            let locks = &self.system.locks;
-            let result = locks.acquire(&owner, &mut self.held, (tree, key), (mode, kind), rule);
-            match result {
-                // A stale wake-up ended the wait: ask again.
-                Err(LockError::Unavailable) if rule != WaitRule::Never => {}
-                result => return result,
-            }
-        }
-    }
-
-    /// Gives an explicit lock back early.
-    pub fn unlock(&mut self, tree: TreeId, key: &[u8]) {
-        if let Some(owner) = &self.owner {
-            self.system.locks.release_one(owner, &mut self.held, tree, key);
-        }
-    }
-
-    /// The row whose lock was taken last has been changed: its version word keeps others out, so
-    /// the explicit lock is given back unless somebody waits in its queue. A transaction that
-    /// changes many rows holds few explicit locks.
-    pub fn unlock_changed(&mut self, tree: TreeId, key: &[u8]) {
-        if let Some(owner) = &self.owner {
-            self.system.locks.release_last_if_alone(owner, &mut self.held, tree, key);
-        }
-    }
-
-    /// The row is about to get back the version from before this transaction: makes the lock that
-    /// its version word was an explicit one, so that nobody else comes in between.
-    ///
-    /// Another transaction may hold an explicit lock of the row only while it is about to find
-    /// the word and to queue behind it, or to give up; that moment is waited for.
-    pub fn keep_locked(&mut self, tree: TreeId, key: &[u8]) {
-        for attempt in 0..KEEP_ATTEMPTS {
-            let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
-            if self.lock(tree, key, mode, kind, WaitRule::Never).is_ok() {
-                return;
-            }
-            base::probe!("txn.lock.keep_waits");
-            match attempt {
-                ..KEEP_YIELDS => runtime::yield_now(),
-                _ => drop(runtime::sleep(KEEP_PAUSE)),
-            }
-        }
-        base::probe!("txn.lock.not_kept");
-    }
-
-    /// The entry of a lock just taken is written by `other`, which still runs: waits behind it
-    /// in the queue of the key. Afterwards the lock is held again.
-    pub fn wait_behind(
-        &mut self,
-        other: TrxId,
-        tree: TreeId,
-        key: &[u8],
-        rule: WaitRule,
-    ) -> Result<(), LockError> {
-        let Some(holder) = self.system.owner(other) else { return Ok(()) };
-        let owner = self.owner().clone();
-        let held = &mut self.held;
-        match self.system.locks.wait_behind(&owner, held, &holder, (tree, key), rule) {
-            Ok(_) => Ok(()),
-            // A stale wake-up: queue again.
-            Err(LockError::Unavailable) if rule != WaitRule::Never => {
-                self.lock(tree, key, LockMode::Exclusive, LockKind::Record, rule).map(|_| ())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Waits until `other`, which wrote a word that is in the way, has ended.
-    pub fn wait_for(&mut self, other: TrxId, rule: WaitRule) -> Result<(), LockError> {
-        let Some(target) = self.system.owner(other) else {
-            // It is between publishing its end and leaving the table, or has left it.
-            return Ok(());
-        };
-        let owner = self.owner().clone();
-        self.system.locks.wait_for_transaction(&owner, &target, rule)
-    }
-
     /// Prepares for changes: id, first log position, header, room for undo. Call before latching.
     pub fn prepare_write(&mut self) -> Result<(), UndoFull> {
         self.system.undo.reserve()?;
@@ -459,6 +368,9 @@ impl Transaction {
         }
         if let Some(owner) = self.owner.take() {
             self.system.locks.release_all(&owner, &mut self.held);
+            if !self.watched.is_empty() {
+                self.system.locks.gaps.release_all(&owner, &mut self.watched);
+            }
             self.system.unregister(&owner);
         }
         if let Some(slot) = self.slot.take() {

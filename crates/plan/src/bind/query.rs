@@ -133,7 +133,10 @@ pub(super) fn lock_of(locking: Option<ast::Locking>) -> (LockMode, LockWait) {
     let wait = match locking.wait {
         ast::LockingWait::NoWait | ast::LockingWait::Seconds(0) => LockWait::NoWait,
         ast::LockingWait::SkipLocked => LockWait::SkipLocked,
-        ast::LockingWait::Default | ast::LockingWait::Seconds(_) => LockWait::Wait,
+        ast::LockingWait::Seconds(seconds) => {
+            LockWait::Seconds(u32::try_from(seconds).unwrap_or(u32::MAX))
+        }
+        ast::LockingWait::Default => LockWait::Wait,
     };
     (mode, wait)
 }

@@ -15,11 +15,12 @@
 //!    there before them. So a transaction that never held anything begins to wait without a
 //!    search, and a queue of many such waiters (one hot row) costs each of them the same.
 //!
-//! Modes and kinds are those of InnoDB's record, gap and next-key locks; the tables of conflicts
-//! are in [`mode`]. A key stands for itself and the gap before it; the supremum stands for the gap
-//! behind the last key.
+//! Modes are those of InnoDB's record locks; the table of conflicts is in [`mode`]. A gap lock is
+//! an interval of keys, see [`gap`]; a next-key lock is a record lock and the interval up to it,
+//! taken before the record is waited for, so that the wait keeps inserts out as InnoDB's does.
 
 mod deadlock;
+mod gap;
 mod mode;
 pub mod report;
 mod table;
@@ -27,6 +28,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use gap::WatchedTrees;
 pub use mode::{LockKind, LockMode};
 pub use table::LockTable;
 pub(crate) use table::{HeldLock, HeldLocks, KeyBytes};
@@ -43,6 +45,8 @@ pub(crate) enum WaitPoint {
     Lock { hash: u64, tree: TreeId, key: KeyBytes },
     /// The end of this transaction.
     Transaction(Arc<Owner>),
+    /// That nobody's interval contains this key, which it inserts.
+    Gap { tree: TreeId, key: KeyBytes },
 }
 
 /// What to do when a lock cannot be had at once.

@@ -1,5 +1,6 @@
 //! The table of explicit locks.
 
+use super::gap::GapTable;
 use super::mode::{covers, must_wait};
 use super::report::LastDeadlock;
 use super::{Acquired, LockError, LockKind, LockMode, WaitPoint, WaitRule, deadlock};
@@ -129,6 +130,7 @@ pub struct LockTable {
     search: Mutex<()>,
     pub(super) deadlocks: LastDeadlock,
     waiting: AtomicU64,
+    pub(crate) gaps: GapTable,
 }
 
 impl std::fmt::Debug for LockTable {
@@ -167,6 +169,7 @@ impl LockTable {
             search: Mutex::new(()),
             deadlocks: LastDeadlock::default(),
             waiting: AtomicU64::new(0),
+            gaps: GapTable::new(),
         }
     }
 
@@ -242,7 +245,7 @@ impl LockTable {
     }
 
     /// Parks a registered wait to its end; the error holds only if the wait was not granted.
-    fn wait(&self, owner: &Arc<Owner>, rule: WaitRule) -> LockError {
+    pub(super) fn wait(&self, owner: &Arc<Owner>, rule: WaitRule) -> LockError {
         let WaitRule::Until(deadline) = rule else {
             owner.end_wait();
             return LockError::Unavailable;
@@ -366,6 +369,20 @@ impl LockTable {
         }
     }
 
+    /// Whether a lock of another transaction keeps `owner` from changing the entry.
+    pub(crate) fn is_locked_by_other(
+        &self,
+        owner: Option<&Arc<Owner>>,
+        tree: TreeId,
+        key: &[u8],
+    ) -> bool {
+        let hash = hash_of(tree, key);
+        let shard = self.shard(hash).lock();
+        let Some(queue) = shard.find(hash, |it| it.is_for(tree, key)) else { return false };
+        let is_own = |it: &Request| owner.is_some_and(|own| Arc::ptr_eq(&it.owner, own));
+        queue.requests.iter().any(|it| it.granted && !is_own(it))
+    }
+
     /// Gives one lock back before the end of the transaction.
     pub(crate) fn release_one(
         &self,
@@ -426,6 +443,7 @@ impl LockTable {
         match owner.wait_point() {
             None => Vec::new(),
             Some(WaitPoint::Transaction(target)) => vec![target],
+            Some(WaitPoint::Gap { tree, key }) => self.gaps.blockers_of(owner, tree, &key),
             Some(WaitPoint::Lock { hash, tree, key }) => {
                 let shard = self.shard(hash).lock();
                 let Some(queue) = shard.find(hash, |it| it.is_for(tree, &key)) else {

@@ -1,0 +1,351 @@
+//! Gaps that are locked: intervals of keys of a tree into which nobody else inserts.
+//!
+//! 1. An interval is of keys, never of pages, and never of entries: splits, merges and the removal
+//!    of entries change nothing, and what its owner inserts lies in it as before.
+//! 2. Taking an interval never waits, and intervals of several owners may overlap. Only an insert
+//!    waits: until no interval of another owner contains its key.
+//! 3. A tree with intervals, or one that is about to get some, is watched. An insert into a
+//!    watched tree asks under its leaf's latch; one that may go on raises the tree's count of
+//!    inserts before it changes the leaf. One atomic load tells that a tree is not watched.
+//! 4. Whoever will take intervals watches the tree, then remembers the count, then reads entries.
+//!    While the count is the same no entry has come in between those that were read.
+//! 5. Neighbouring intervals of an owner are one: a scan holds one interval, however many entries
+//!    it has passed.
+
+use super::table::{KeyBytes, LockTable};
+use super::{LockError, WaitPoint, WaitRule};
+use crate::owner::{GRANTED, Owner};
+use base::TreeId;
+use runtime::sync::Mutex;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Number of shards; a power of two.
+const SHARDS: usize = 256;
+
+/// The smallest key beyond an interval; `None`: there is no end.
+type High = Option<Vec<u8>>;
+
+/// Trees in which a transaction has intervals.
+pub(crate) type WatchedTrees = Vec<TreeId>;
+
+/// All intervals of one owner in one tree, by their smallest keys; they do not touch each other.
+#[derive(Debug, Default)]
+struct Intervals(BTreeMap<Vec<u8>, High>);
+
+impl Intervals {
+    fn contains(&self, key: &[u8]) -> bool {
+        let before = (Bound::Unbounded, Bound::Included(key));
+        let last = self.0.range::<[u8], _>(before).next_back();
+        last.is_some_and(|(_, high)| high.as_deref().is_none_or(|high| key < high))
+    }
+
+    fn add(&mut self, low: &[u8], high: Option<&[u8]>) {
+        if high.is_some_and(|high| high <= low) {
+            return;
+        }
+        let reaches = |end: &High, key: &[u8]| end.as_deref().is_none_or(|end| end >= key);
+        let before = (Bound::Unbounded, Bound::Included(low));
+        let last = self.0.range_mut::<[u8], _>(before).next_back();
+        let start = match last.filter(|(_, end)| reaches(end, low)) {
+            Some((start, end)) => {
+                let beyond = match (end.as_deref(), high) {
+                    (None, _) => false,
+                    (Some(_), None) => true,
+                    (Some(end), Some(high)) => high > end,
+                };
+                if !beyond {
+                    return;
+                }
+                *end = high.map(<[u8]>::to_vec);
+                start.clone()
+            }
+            None => {
+                self.0.insert(low.to_vec(), high.map(<[u8]>::to_vec));
+                low.to_vec()
+            }
+        };
+        self.absorb(&start, high);
+    }
+
+    /// Takes those that begin within the interval from `start` to `high` into it.
+    fn absorb(&mut self, start: &[u8], high: Option<&[u8]>) {
+        loop {
+            let behind = (Bound::Excluded(start), Bound::Unbounded);
+            let next = self.0.range::<[u8], _>(behind).next();
+            let Some((low, end)) = next.filter(|(low, _)| high.is_none_or(|h| low.as_slice() <= h))
+            else {
+                return;
+            };
+            let (low, end) = (low.clone(), end.clone());
+            self.0.remove(&low);
+            let reaches_on = match (&end, high) {
+                (_, None) => false,
+                (None, Some(_)) => true,
+                (Some(end), Some(high)) => end.as_slice() > high,
+            };
+            if reaches_on {
+                // It was the last: nothing of its owner touches it.
+                self.0.insert(start.to_vec(), end);
+                return;
+            }
+        }
+    }
+}
+
+struct Holder {
+    owner: Arc<Owner>,
+    intervals: Intervals,
+}
+
+/// What is known of a watched tree.
+struct Watched {
+    tree: TreeId,
+    inserts: u64,
+    holders: Vec<Holder>,
+    /// Inserts that wait, in the order of their arrival.
+    waiters: Vec<(Arc<Owner>, KeyBytes)>,
+}
+
+impl Watched {
+    fn blockers<'a>(
+        &'a self,
+        owner: &'a Arc<Owner>,
+        key: &'a [u8],
+    ) -> impl Iterator<Item = &'a Arc<Owner>> {
+        let others = self.holders.iter().filter(|it| !Arc::ptr_eq(&it.owner, owner));
+        others.filter(|it| it.intervals.contains(key)).map(|it| &it.owner)
+    }
+
+    /// Lets those go on whom nobody keeps any more.
+    fn wake(&self) {
+        for (waiter, key) in &self.waiters {
+            if self.blockers(waiter, key).next().is_none() {
+                waiter.decide(GRANTED);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Shard {
+    /// Holders in all trees of the shard.
+    holders: AtomicU32,
+    trees: Mutex<Vec<Watched>>,
+}
+
+/// All intervals of all trees.
+pub(crate) struct GapTable {
+    shards: Box<[Shard]>,
+}
+
+impl GapTable {
+    pub(crate) fn new() -> Self {
+        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    }
+
+    fn shard(&self, tree: TreeId) -> &Shard {
+        &self.shards[tree.get() as usize % SHARDS]
+    }
+
+    /// Whether inserts into the tree must ask (invariant 3).
+    #[inline]
+    pub(crate) fn is_watched(&self, tree: TreeId) -> bool {
+        self.shard(tree).holders.load(Ordering::Acquire) != 0
+    }
+
+    /// Begins to watch the tree for `owner`, if it is not done yet, and tells its inserts.
+    pub(crate) fn watch(
+        &self,
+        owner: &Arc<Owner>,
+        watched: &mut WatchedTrees,
+        tree: TreeId,
+    ) -> u64 {
+        let shard = self.shard(tree);
+        let mut trees = shard.trees.lock();
+        let position = trees.iter().position(|it| it.tree == tree).unwrap_or_else(|| {
+            trees.push(Watched { tree, inserts: 0, holders: Vec::new(), waiters: Vec::new() });
+            trees.len() - 1
+        });
+        let entry = &mut trees[position];
+        if !watched.contains(&tree) {
+            watched.push(tree);
+            entry.holders.push(Holder { owner: owner.clone(), intervals: Intervals::default() });
+            shard.holders.fetch_add(1, Ordering::SeqCst);
+            owner.add_weight(1);
+        }
+        entry.inserts
+    }
+
+    /// Takes the interval from `low` to before `high`, unless something was inserted into the tree
+    /// since `inserts` were counted: then false.
+    pub(crate) fn lock(
+        &self,
+        owner: &Arc<Owner>,
+        tree: TreeId,
+        (low, high): (&[u8], Option<&[u8]>),
+        inserts: Option<u64>,
+    ) -> bool {
+        let mut trees = self.shard(tree).trees.lock();
+        let Some(entry) = trees.iter_mut().find(|it| it.tree == tree) else { return false };
+        if inserts.is_some_and(|count| count != entry.inserts) {
+            return false;
+        }
+        let mine = entry.holders.iter_mut().find(|it| Arc::ptr_eq(&it.owner, owner));
+        if let Some(holder) = mine {
+            holder.intervals.add(low, high);
+        }
+        true
+    }
+
+    /// Whether `owner` may insert `key` now; if so, it is counted. `None` has no intervals.
+    pub(crate) fn may_insert(&self, owner: Option<&Arc<Owner>>, tree: TreeId, key: &[u8]) -> bool {
+        let mut trees = self.shard(tree).trees.lock();
+        let Some(entry) = trees.iter_mut().find(|it| it.tree == tree) else { return true };
+        let others = entry.holders.iter();
+        let mut others = others.filter(|it| owner.is_none_or(|own| !Arc::ptr_eq(&it.owner, own)));
+        if others.any(|it| it.intervals.contains(key)) {
+            return false;
+        }
+        entry.inserts += 1;
+        true
+    }
+
+    /// Registers an insert that waits; false if nobody is in its way.
+    fn enqueue(&self, owner: &Arc<Owner>, tree: TreeId, key: &[u8]) -> bool {
+        let mut trees = self.shard(tree).trees.lock();
+        let Some(entry) = trees.iter_mut().find(|it| it.tree == tree) else { return false };
+        if entry.blockers(owner, key).next().is_none() {
+            return false;
+        }
+        let key = KeyBytes::from_slice(key);
+        entry.waiters.push((owner.clone(), key.clone()));
+        owner.begin_wait(WaitPoint::Gap { tree, key });
+        true
+    }
+
+    fn dequeue(&self, owner: &Arc<Owner>, tree: TreeId) {
+        let mut trees = self.shard(tree).trees.lock();
+        let Some(position) = trees.iter().position(|it| it.tree == tree) else { return };
+        let entry = &mut trees[position];
+        entry.waiters.retain(|(other, _)| !Arc::ptr_eq(other, owner));
+        if entry.waiters.is_empty() && entry.holders.is_empty() {
+            trees.swap_remove(position);
+        }
+    }
+
+    /// Whom an insert of `key` by `owner` waits for.
+    pub(crate) fn blockers_of(
+        &self,
+        owner: &Arc<Owner>,
+        tree: TreeId,
+        key: &[u8],
+    ) -> Vec<Arc<Owner>> {
+        let trees = self.shard(tree).trees.lock();
+        let entry = trees.iter().find(|it| it.tree == tree);
+        entry.map_or(Vec::new(), |entry| entry.blockers(owner, key).cloned().collect())
+    }
+
+    /// Gives all intervals of `owner` back.
+    pub(crate) fn release_all(&self, owner: &Arc<Owner>, watched: &mut WatchedTrees) {
+        for tree in watched.drain(..) {
+            let shard = self.shard(tree);
+            let mut trees = shard.trees.lock();
+            let Some(position) = trees.iter().position(|it| it.tree == tree) else { continue };
+            let entry = &mut trees[position];
+            entry.holders.retain(|it| !Arc::ptr_eq(&it.owner, owner));
+            shard.holders.fetch_sub(1, Ordering::SeqCst);
+            entry.wake();
+            if entry.waiters.is_empty() && entry.holders.is_empty() {
+                trees.swap_remove(position);
+            }
+        }
+    }
+}
+
+impl LockTable {
+    /// Waits until `owner` may perhaps insert `key`: the caller asks again.
+    pub(crate) fn wait_to_insert(
+        &self,
+        owner: &Arc<Owner>,
+        tree: TreeId,
+        key: &[u8],
+        rule: WaitRule,
+    ) -> Result<(), LockError> {
+        if !self.gaps.enqueue(owner, tree, key) {
+            return Ok(());
+        }
+        base::probe!("txn.lock.insert_waits_for_gap");
+        let outcome = self.wait(owner, rule);
+        self.gaps.dequeue(owner, tree);
+        match outcome {
+            LockError::Unavailable => Ok(()),
+            other => Err(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    const TREE: TreeId = TreeId::new(77);
+
+    #[test]
+    fn intervals_become_one_where_they_touch() {
+        let mut intervals = Intervals::default();
+        for (low, high) in [("b", Some("d")), ("f", Some("h")), ("d", Some("f")), ("m", None)] {
+            intervals.add(low.as_bytes(), high.map(str::as_bytes));
+        }
+        assert_eq!(intervals.0.len(), 2);
+        for (key, expected) in [("a", false), ("b", true), ("e", true), ("h", false), ("z", true)] {
+            assert_eq!(intervals.contains(key.as_bytes()), expected, "{key}");
+        }
+        intervals.add(b"a", Some(b"n"));
+        assert_eq!(intervals.0.into_iter().collect::<Vec<_>>(), [(b"a".to_vec(), None)]);
+    }
+
+    #[test]
+    fn any_order_of_intervals_covers_the_same_keys() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let (mut intervals, mut model) = (Intervals::default(), [false; 64]);
+            for _ in 0..random.below(12) {
+                let (low, length) = (random.below(64), random.below(12));
+                let high = (low + length).min(64);
+                let end = (high < 64).then(|| [high as u8]);
+                intervals.add(&[low as u8], end.as_ref().map(|it| it.as_slice()));
+                (low..high).for_each(|key| model[key as usize] = true);
+                for (key, expected) in model.iter().enumerate() {
+                    assert_eq!(intervals.contains(&[key as u8]), *expected, "seed {seed}, {key}");
+                }
+            }
+            let all: Vec<_> = intervals.0.into_iter().collect();
+            for pair in all.windows(2) {
+                assert!(pair[0].1.as_ref().is_some_and(|end| *end < pair[1].0), "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_insert_is_counted_or_kept_out() {
+        let table = GapTable::new();
+        let (one, two) = (Owner::new(1), Owner::new(2));
+        let mut trees = WatchedTrees::new();
+        assert!(!table.is_watched(TREE));
+        let inserts = table.watch(&one, &mut trees, TREE);
+        assert!(table.is_watched(TREE) && table.may_insert(Some(&two), TREE, b"k"));
+        assert!(!table.lock(&one, TREE, (b"a", Some(b"z")), Some(inserts)), "k came in between");
+        let inserts = table.watch(&one, &mut trees, TREE);
+        assert!(table.lock(&one, TREE, (b"a", Some(b"z")), Some(inserts)));
+        assert!(!table.may_insert(Some(&two), TREE, b"k"));
+        assert!(!table.may_insert(None, TREE, b"k"));
+        assert!(table.may_insert(Some(&one), TREE, b"k"), "one's own interval");
+        assert!(table.may_insert(Some(&two), TREE, b"z"));
+        table.release_all(&one, &mut trees);
+        assert!(!table.is_watched(TREE) && table.may_insert(Some(&two), TREE, b"k"));
+    }
+}
