@@ -333,7 +333,8 @@ mod tests {
     #[test]
     fn an_insert_is_counted_or_kept_out() {
         let table = GapTable::new();
-        let (one, two) = (Owner::new(1), Owner::new(2));
+        let owner = |number| Owner::new(number, crate::owner::Label::default());
+        let (one, two) = (owner(1), owner(2));
         let mut trees = WatchedTrees::new();
         assert!(!table.is_watched(TREE));
         let inserts = table.watch(&one, &mut trees, TREE);
