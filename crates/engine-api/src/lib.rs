@@ -31,6 +31,6 @@ pub use schema::{
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
-    LockWait, ReadGate, Savepoint, ScanDirection, ScanOptions, StatementSource, Statistics, Table,
-    TableFinding, Transaction, TransactionOptions,
+    LockWait, PreparedTransaction, ReadGate, Savepoint, ScanDirection, ScanOptions,
+    StatementSource, Statistics, Table, TableFinding, Transaction, TransactionOptions,
 };

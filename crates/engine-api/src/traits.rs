@@ -1,8 +1,10 @@
 //! The traits: [`Engine`] makes [`Transaction`]s and opens [`Table`]s; a table gives
 //! [`Cursor`]s.
 
-use crate::{DeadlockReport, LockingReport, Result, RowBatch, RowBuffer, TableDefinition};
-use base::TrxId;
+use crate::{
+    DeadlockReport, EngineError, LockingReport, Result, RowBatch, RowBuffer, TableDefinition,
+};
+use base::{TreeId, TrxId};
 use std::any::Any;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -169,6 +171,16 @@ pub struct TableFinding {
     pub detail: String,
 }
 
+/// A transaction that was prepared in a former run.
+pub struct PreparedTransaction {
+    /// The name it was prepared under.
+    pub name: Vec<u8>,
+    /// To be committed or rolled back.
+    pub transaction: Box<dyn Transaction>,
+    /// Trees of indexes that it has changed.
+    pub trees: Vec<TreeId>,
+}
+
 /// Tells the statement that a connection executes. It must not park.
 pub type StatementSource = dyn Fn(u32) -> Vec<u8> + Send + Sync;
 
@@ -229,6 +241,10 @@ pub trait Engine: Send + Sync {
     fn last_deadlock(&self) -> Option<DeadlockReport> {
         None
     }
+    /// Transactions that were prepared before this run and have not ended; each is given once.
+    fn take_prepared(&self) -> Vec<PreparedTransaction> {
+        Vec::new()
+    }
     /// Whom to ask for the statements of a deadlock's members.
     fn set_statement_source(&self, _source: Arc<StatementSource>) {}
 }
@@ -260,6 +276,12 @@ pub trait Transaction: Send {
     /// Makes it durable. On an error the transaction may or may not be durable only if the
     /// error is `Failed`; otherwise it has been rolled back.
     fn commit(self: Box<Self>) -> Result<()>;
+    /// First phase of two: when it returns, neither a crash nor a drop of the value undoes what
+    /// was changed; [`Engine::take_prepared`] gives it back in the next run under this name. Only
+    /// commit or rollback may follow. A transaction that has changed nothing is not kept.
+    fn prepare(&mut self, _name: &[u8]) -> Result<()> {
+        Err(EngineError::Unsupported("XA PREPARE"))
+    }
     /// Ends a transaction that has changed nothing and keeps the value for the next one:
     /// afterwards it is as [`Engine::begin`] makes one, with the former options. False, and
     /// nothing is ended, if there are changes to commit.

@@ -4,10 +4,13 @@
 //!    kept, and nothing else: transactions may be long. The changes name each other backwards.
 //! 2. A compensation record names the next change to undo: all later changes of that transaction
 //!    have been undone.
-//! 3. A page that was freed, or formatted anew, needs no record below that (amendment 6): its
+//! 3. A prepared transaction is no loser unless its rollback has begun: then it has a
+//!    compensation record behind the prepare record.
+//! 4. A page that was freed, or formatted anew, needs no record below that (amendment 6): its
 //!    former content may be gone.
 
 use crate::counters::RecoveredCounters;
+use crate::prepared;
 use base::{Lsn, PageId, TrxId};
 use std::collections::{BTreeMap, HashMap};
 use txn::LoggedUndo;
@@ -22,6 +25,9 @@ const EXTENT_PAGES: u64 = pagestore::space::EXTENT_PAGES;
 pub(crate) struct Analysis {
     /// Transactions without an end and the start of the newest change not undone; zero: none.
     pub(crate) losers: BTreeMap<TrxId, Lsn>,
+    /// Transactions that were prepared and neither ended nor began to roll back, with the names
+    /// given to them.
+    pub(crate) prepared: BTreeMap<TrxId, Vec<u8>>,
     /// Starts of records, about so many bytes of log apart: where it can be read from again.
     pub(crate) marks: Vec<Lsn>,
     window_bytes: u64,
@@ -64,6 +70,11 @@ impl Analysis {
             RecordKind::Compensation => self.note_compensation(&view)?,
             RecordKind::Commit | RecordKind::Abort => {
                 self.losers.remove(&view.trx());
+                self.prepared.remove(&view.trx());
+            }
+            RecordKind::Prepare if !base::mutant!("prepared_forgotten") => {
+                let name = prepared::name_of(view.logical()).ok_or("malformed prepare record")?;
+                self.prepared.insert(view.trx(), name.to_vec());
             }
             RecordKind::Meta => {
                 let noted = self.counters.note(view.logical());
@@ -96,6 +107,7 @@ impl Analysis {
     fn note_compensation(&mut self, view: &RecordView<'_>) -> Result<(), String> {
         let bytes = view.logical().first_chunk::<8>().ok_or("malformed compensation record")?;
         let undo_next = Lsn::new(u64::from_le_bytes(*bytes));
+        self.prepared.remove(&view.trx());
         if let Some(newest) = self.losers.get_mut(&view.trx()) {
             *newest = undo_next;
         }

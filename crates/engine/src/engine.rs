@@ -8,8 +8,8 @@ use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
 use crate::{build, checkpoint, ddl, dictionary, purge, report, status};
 use engine_api::{
-    Capabilities, DeadlockReport, DuplicateKey, LockingReport, Result as ApiResult,
-    StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
+    Capabilities, DeadlockReport, DuplicateKey, LockingReport, PreparedTransaction,
+    Result as ApiResult, StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,8 @@ const PURGE_AT_CLOSE: Duration = Duration::from_secs(5);
 pub struct Engine {
     pub(crate) core: Arc<Core>,
     pub(crate) background: Background,
+    /// Prepared before this start, and not asked for yet.
+    pub(crate) prepared: runtime::sync::Mutex<Vec<PreparedTransaction>>,
 }
 
 impl Engine {
@@ -132,6 +134,10 @@ impl engine_api::Engine for Engine {
 
     fn last_deadlock(&self) -> Option<DeadlockReport> {
         self.core.txn.locks().last_deadlock().map(|view| report::deadlock(&view))
+    }
+
+    fn take_prepared(&self) -> Vec<PreparedTransaction> {
+        std::mem::take(&mut *self.prepared.lock())
     }
 
     fn set_statement_source(&self, source: Arc<StatementSource>) {

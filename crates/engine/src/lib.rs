@@ -32,6 +32,7 @@ mod losers;
 pub mod memory;
 pub mod offline;
 mod options;
+mod prepared;
 mod purge;
 mod range;
 mod read;

@@ -32,7 +32,7 @@ pub(crate) struct LogRange<'a> {
 
 /// Changes of losers in one window of the log.
 #[derive(Default)]
-struct Window {
+pub(crate) struct Window {
     /// By transaction, in order of the log: where the record begins and its logical part below.
     changes: BTreeMap<TrxId, Vec<(Lsn, Range<usize>)>>,
     bytes: Vec<u8>,
@@ -40,7 +40,11 @@ struct Window {
 
 impl Window {
     /// Reads the changes of `losers` that begin in `range`.
-    fn read(log: &LogRange<'_>, range: Range<Lsn>, losers: &BTreeMap<TrxId, Lsn>) -> Result<Self> {
+    pub(crate) fn read(
+        log: &LogRange<'_>,
+        range: Range<Lsn>,
+        losers: &BTreeMap<TrxId, Lsn>,
+    ) -> Result<Self> {
         base::probe!("engine.undo.window");
         let mut window = Self::default();
         let reader = Reader::open(log.directory, log.uuid, range.start, log.end)?;
@@ -66,7 +70,7 @@ impl Window {
         Ok(window)
     }
 
-    fn step(&self, trx: TrxId, start: Lsn, step: &mut UndoStep) -> Result<()> {
+    pub(crate) fn step(&self, trx: TrxId, start: Lsn, step: &mut UndoStep) -> Result<()> {
         let missing = |what: &str| {
             OpenError::Damaged(format!("{what} of unfinished transaction {trx} at {start}"))
         };

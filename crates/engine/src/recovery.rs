@@ -4,7 +4,8 @@
 //! lock -> superblock -> raise the epoch -> mapping of pages (pagestore::recover)
 //!      -> analysis: one pass over the log to its proven end
 //!      -> log and page store opened -> redo -> allocation map, unallocated pages dropped
-//!      -> losers undone -> trees nobody names dropped -> checkpoint -> background fibers
+//!      -> prepared transactions continued -> losers undone -> trees nobody names dropped
+//!      -> checkpoint -> background fibers
 //! ```
 //!
 //! 1. Nothing is written before the superblock carries the raised epoch, so what a former run
@@ -81,7 +82,9 @@ pub struct RecoverySummary {
     pub redone: u64,
     /// Transactions that had not ended.
     pub losers: u64,
-    /// Their changes that were undone.
+    /// Transactions that were prepared: they wait for their commit or rollback.
+    pub prepared: u64,
+    /// Changes of those that had not ended, undone.
     pub undone: u64,
     /// Trees nobody named, dropped.
     pub orphan_trees: u64,
@@ -270,7 +273,8 @@ fn create(
     io("remove", &places.marker, runtime::fs::remove_file(&places.marker))?;
     io("sync", &core.options.datadir, runtime::fs::sync_dir(&core.options.datadir))?;
     let summary = RecoverySummary { created: true, was_clean: true, ..Default::default() };
-    Ok((Engine { background: Background::start(&core), core }, summary))
+    let prepared = runtime::sync::Mutex::default();
+    Ok((Engine { background: Background::start(&core), core, prepared }, summary))
 }
 
 fn recover(
@@ -323,6 +327,8 @@ fn recover(
     let counters = Counters::new(counters);
     let core = Core::new(options, wal, store, txn, counters, dictionary, lock);
     know_trees(&core, true)?;
+    let prepared = crate::prepared::continue_all(&core, &log, &mut analysis)?;
+    summary.prepared = prepared.len() as u64;
     summary.losers = analysis.losers.len() as u64;
     summary.undone = losers::undo(&core, &log, &mut analysis)?;
     summary.phase_micros = [mapping, reading, redoing, lap()];
@@ -331,7 +337,8 @@ fn recover(
     // The queue of purge is lost with the process (amendment 16).
     core.sweep_pending.store(!former.is_clean || anchor.wants_sweep, Ordering::Relaxed);
     checkpoint::checkpoint(&core, false)?;
-    Ok((Engine { background: Background::start(&core), core }, summary))
+    let prepared = runtime::sync::Mutex::new(prepared);
+    Ok((Engine { background: Background::start(&core), core, prepared }, summary))
 }
 
 /// First pass over the log, from the oldest record needed to its end.

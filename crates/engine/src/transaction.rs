@@ -11,7 +11,8 @@
 //! 2. Undoing runs under a cancel token of its own: KILL does not leave half a rollback.
 //! 3. A transaction of which something was to be undone and could not be (a page cannot be read)
 //!    is never committed: it takes no more changes, and its commit rolls back and fails.
-//! 4. Trees created are dropped when their creation is undone; trees dropped go away only after
+//! 4. A prepared transaction that is dropped stays as it is, for a later run.
+//! 5. Trees created are dropped when their creation is undone; trees dropped go away only after
 //!    the commit is durable.
 
 use crate::core::Core;
@@ -107,6 +108,8 @@ pub(crate) struct EngineTransaction {
     finished: bool,
     /// Undoing has begun and not come to its end (invariant 3).
     is_half_undone: bool,
+    /// Nobody but its commit or rollback ends it (invariant 4).
+    is_prepared: bool,
 }
 
 /// The engine's own type behind the border's trait object.
@@ -129,7 +132,38 @@ impl EngineTransaction {
             last_lock_is_new: false,
             finished: false,
             is_half_undone: false,
+            is_prepared: false,
         }
+    }
+
+    /// A transaction that was prepared when the server stopped.
+    pub(crate) fn continued(
+        core: Arc<Core>,
+        trx: Transaction,
+        options: TransactionOptions,
+    ) -> Self {
+        let mut this = Self::new(core, options);
+        this.trx = trx;
+        this.is_prepared = true;
+        this
+    }
+
+    fn prepare_now(&mut self, name: &[u8]) -> Result<()> {
+        self.refuse_when_half_undone()?;
+        if !self.steps.is_empty() {
+            return Err(EngineError::Unsupported("XA PREPARE of changed definitions"));
+        }
+        self.trx.close_snapshot();
+        if self.trx.header() == 0 {
+            return self.trx.wait_met_durable().map_err(|error| from_txn(&error));
+        }
+        let record = &mut self.buffers.record;
+        record.reset(RecordKind::Prepare, TrxId::ZERO);
+        record.logical(&crate::prepared::encode_name(name));
+        let end = self.trx.prepare(record).map_err(|error| from_txn(&error))?;
+        self.is_prepared = true;
+        let waited = self.core.wal.wait_durable(end);
+        waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
     /// How plain reads read at this isolation level.
@@ -340,7 +374,7 @@ impl Drop for EngineTransaction {
         if std::thread::panicking() {
             return;
         }
-        if !self.finished && self.roll_back_all().is_err() {
+        if !self.finished && !self.is_prepared && self.roll_back_all().is_err() {
             base::probe!("engine.rollback_at_drop_failed");
         }
         if let Some(buffers) = self.buffers.0.take() {
@@ -424,6 +458,10 @@ impl ApiTransaction for EngineTransaction {
         self.commit_now()
     }
 
+    fn prepare(&mut self, name: &[u8]) -> Result<()> {
+        self.prepare_now(name)
+    }
+
     fn end_unchanged(&mut self) -> Result<bool> {
         if self.trx.header() != 0 || !self.steps.is_empty() || self.is_half_undone {
             return Ok(false);
@@ -439,6 +477,7 @@ impl ApiTransaction for EngineTransaction {
         self.finished = true;
         self.commit_now()?;
         self.finished = false;
+        self.is_prepared = false;
         self.last_lock_is_new = false;
         self.trx.forget_met();
         self.buffers.trim();
@@ -452,7 +491,13 @@ impl ApiTransaction for EngineTransaction {
 
     fn rollback(mut self: Box<Self>) -> Result<()> {
         self.finished = true;
-        self.roll_back_all()
+        self.roll_back_all()?;
+        if !self.is_prepared || base::mutant!("prepared_rollback_not_durable") {
+            return Ok(());
+        }
+        // Who is told that it is gone must not find it again.
+        let waited = self.core.wal.wait_durable(self.core.wal.end());
+        waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
     fn wait_read_durable(&mut self) -> Result<()> {

@@ -22,6 +22,7 @@ mod image;
 pub mod lock;
 mod owner;
 mod record;
+mod recovered;
 mod slots;
 mod spill;
 pub mod system;
@@ -35,7 +36,7 @@ pub use lock::report::{DeadlockMember, DeadlockView, LockView, LockingView, Tran
 pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
 pub use owner::{Label, Owner};
 pub use record::UndoRecord;
-pub use system::{PurgeBatch, TransactionSystem, TxnError, TxnOptions};
+pub use system::{PurgeBatch, RecoveredChange, TransactionSystem, TxnError, TxnOptions};
 pub use transaction::{ReadGate, Transaction, UndoPosition};
 pub use undo::UndoSpace;
 pub use version::{Reader, Seen, WordState};

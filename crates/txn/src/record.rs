@@ -1,6 +1,6 @@
 //! An undo record as its reader sees it. The invariants are those of [`crate::undo`], by number.
 
-use crate::image::BeforeImage;
+use crate::image::{BeforeImage, NewUndo};
 use base::{Lsn, TreeId};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,6 +10,31 @@ use wal::UndoKind;
 pub(crate) const DEAD: u64 = 1 << 63;
 /// Bytes of a record before its key.
 pub(crate) const RECORD_HEADER_BYTES: usize = 56;
+
+/// A record's bytes before its key.
+pub(crate) fn fixed_part(
+    header: u64,
+    previous: u64,
+    previous_lsn: Lsn,
+    new: &NewUndo<'_>,
+) -> [u8; RECORD_HEADER_BYTES] {
+    let (form, prefix, suffix, image) = new.before.parts();
+    base::invariant!(new.key.len() <= usize::from(u16::MAX), "keys are below 64 KiB");
+    let mut fixed = [0u8; RECORD_HEADER_BYTES];
+    fixed[0..8].copy_from_slice(&header.to_le_bytes());
+    fixed[8..16].copy_from_slice(&new.before_word.to_le_bytes());
+    fixed[16..24].copy_from_slice(&previous.to_le_bytes());
+    fixed[24..32].copy_from_slice(&previous_lsn.get().to_le_bytes());
+    fixed[32..36].copy_from_slice(&new.tree.get().to_le_bytes());
+    fixed[36..38].copy_from_slice(&(new.key.len() as u16).to_le_bytes());
+    fixed[38] = new.kind as u8;
+    fixed[39] = new.before_flags;
+    fixed[40..44].copy_from_slice(&(image.len() as u32).to_le_bytes());
+    fixed[44] = form;
+    fixed[48..52].copy_from_slice(&prefix.to_le_bytes());
+    fixed[52..56].copy_from_slice(&suffix.to_le_bytes());
+    fixed
+}
 
 /// A record lent by [`crate::UndoSpace::read`].
 #[derive(Clone, Copy)]

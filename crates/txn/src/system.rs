@@ -18,14 +18,14 @@ use crate::owner::{Label, Owner};
 use crate::slots::Slots;
 use crate::transaction::Transaction;
 use crate::undo::{Chunks, UndoSpace};
-use base::{Lsn, TrxId};
+use base::{Lsn, TreeId, TrxId};
 use hashbrown::HashMap;
 use runtime::sync::Mutex;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wal::{RecordBuilder, RecordKind, Wal, WalError};
+use wal::{RecordBuilder, RecordKind, UndoKind, Wal, WalError};
 
 /// Why a transaction cannot go on.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -65,6 +65,23 @@ pub struct PurgeBatch {
     /// Its newest undo record; follow [`crate::UndoRecord::previous_of_transaction`].
     pub last_undo: u64,
     chunks: Chunks,
+}
+
+/// A change that a prepared transaction of a former run has made.
+#[derive(Clone, Debug)]
+pub struct RecoveredChange {
+    /// Start of its log record.
+    pub start: Lsn,
+    /// Start of the log record of the transaction's change before; zero for the first.
+    pub previous: Lsn,
+    /// Tree of the entry.
+    pub tree: TreeId,
+    /// What was done.
+    pub kind: UndoKind,
+    /// Key of the entry.
+    pub key: Vec<u8>,
+    /// `LoggedUndo` as it stands in the log.
+    pub logged: Vec<u8>,
 }
 
 const ACTIVE_SHARDS: usize = 32;
@@ -136,6 +153,19 @@ impl TransactionSystem {
     /// Begins a transaction.
     pub fn begin(self: &Arc<Self>) -> Transaction {
         Transaction::new(self.clone())
+    }
+
+    /// Continues a transaction that was prepared when the server stopped, from its changes,
+    /// oldest first. Called before anybody reads. `None` when a change is malformed.
+    pub fn continue_prepared(
+        self: &Arc<Self>,
+        id: TrxId,
+        first_lsn: Lsn,
+        changes: &[RecoveredChange],
+    ) -> Result<Option<Transaction>, UndoFull> {
+        let owner = Owner::new(id.get(), Label::default());
+        self.shard(id.get()).lock().insert(id.get(), owner.clone());
+        Transaction::continued(self.clone(), owner, first_lsn, changes)
     }
 
     /// Where versions live.

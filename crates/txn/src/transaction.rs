@@ -21,16 +21,16 @@ const KEPT_SLOTS: u32 = SLOTS as u32 / 2;
 /// A transaction. It must be ended by [`Transaction::commit`] or, after its changes were undone,
 /// [`Transaction::end_rollback`]; dropping one that has changes is a broken invariant.
 pub struct Transaction {
-    system: Arc<TransactionSystem>,
-    owner: Option<Arc<Owner>>,
+    pub(crate) system: Arc<TransactionSystem>,
+    pub(crate) owner: Option<Arc<Owner>>,
     slot: Option<u32>,
     has_floor: bool,
     snapshot: Option<Lsn>,
-    header: u64,
-    last_undo: u64,
+    pub(crate) header: u64,
+    pub(crate) last_undo: u64,
     last_lsn: Lsn,
     undo_count: u64,
-    chunks: Chunks,
+    pub(crate) chunks: Chunks,
     held: HeldLocks,
     watched: WatchedTrees,
     /// Highest commit timestamp met; shared with [`ReadGate`]s, written only here.
@@ -126,7 +126,7 @@ impl Transaction {
         self.undo_count
     }
 
-    fn slot(&mut self) -> u32 {
+    pub(crate) fn slot(&mut self) -> u32 {
         *self.slot.get_or_insert_with(|| self.system.slots.take())
     }
 

@@ -18,12 +18,16 @@
 //!    all, so a missing header means the same as a missing record.
 //! 6. Records that were rolled back are marked dead before their transaction ends; a reader that
 //!    copied the entry earlier skips to the version before.
-//! 7. Beyond the memory budget chunks are memory behind which stands a file (see
+//! 7. Records of transactions that were prepared when the server stopped are made anew under
+//!    their former words, before anybody reads, and stay to the end of the run (see
+//!    [`crate::recovered`]).
+//! 8. Beyond the memory budget chunks are memory behind which stands a file (see
 //!    [`crate::spill`]); readers need not know. Their memory is let go again and again.
 
 use crate::chunk::{Chunk, ChunkMemory, UndoFull, refused};
 use crate::image::NewUndo;
-use crate::record::{DEAD, RECORD_HEADER_BYTES, UndoRecord};
+use crate::record::{DEAD, RECORD_HEADER_BYTES, UndoRecord, fixed_part};
+use crate::recovered::RecoveredRecords;
 use crate::spill::Spill;
 use base::{Lsn, MemoryAccount};
 use runtime::mapping::Mapping;
@@ -123,6 +127,10 @@ pub struct UndoSpace {
     arenas: Box<[Arena]>,
     chunk_bytes: usize,
     base: u64,
+    /// Words with offsets below are of former runs and visible to all: the base, or less if there
+    /// are words in `recovered`.
+    frozen_below: AtomicU64,
+    recovered: RecoveredRecords,
     account: Arc<MemoryAccount>,
     spill: Arc<Spill>,
     pool: Arc<Mutex<Vec<ChunkMemory>>>,
@@ -171,6 +179,8 @@ impl UndoSpace {
             arenas: (0..workers.clamp(1, ARENAS_MAX)).map(arena).collect(),
             chunk_bytes,
             base: first * chunk_bytes as u64,
+            frozen_below: AtomicU64::new(first * chunk_bytes as u64),
+            recovered: RecoveredRecords::default(),
             account: MemoryAccount::new(budget_bytes),
             spill: Spill::new(directory, chunk_bytes),
             pool: Arc::new(Mutex::new(Vec::new())),
@@ -215,10 +225,28 @@ impl UndoSpace {
         next.unwrap_or(1) * self.chunk_bytes as u64
     }
 
-    /// The word was handed out before the server was started last.
+    /// The word was handed out before the server was started last, and not by a transaction that
+    /// was prepared then.
     #[inline]
     pub(crate) fn is_of_earlier_run(&self, word: u64) -> bool {
-        word & OFFSET_MASK < self.base
+        word & OFFSET_MASK < self.frozen_below.load(Ordering::Relaxed)
+    }
+
+    /// Makes the record of a change that a prepared transaction of a former run has made, under
+    /// the word that its entry has.
+    pub(crate) fn recover(
+        &self,
+        word: u64,
+        header: u64,
+        (previous, previous_lsn): (u64, Lsn),
+        new: &NewUndo<'_>,
+    ) {
+        let (_, _, _, image) = new.before.parts();
+        let mut bytes = fixed_part(header, previous, previous_lsn, new).to_vec();
+        bytes.extend_from_slice(new.key);
+        bytes.extend_from_slice(image);
+        self.recovered.insert(word, &bytes);
+        self.frozen_below.fetch_min(word & OFFSET_MASK, Ordering::SeqCst);
     }
 
     #[inline]
@@ -238,7 +266,12 @@ impl UndoSpace {
 
     #[inline]
     fn locate(&self, word: u64) -> Option<NonNull<u8>> {
-        let chunk = self.chunk(word)?;
+        let Some(chunk) = self.chunk(word) else {
+            return match word & OFFSET_MASK < self.base {
+                true => self.recovered.find(word),
+                false => None,
+            };
+        };
         let within = ((word & OFFSET_MASK) - chunk.number * self.chunk_bytes as u64) as usize;
         // SAFETY: words handed out point into the chunk's memory.
         Some(unsafe { chunk.memory.start.add(within) })
@@ -372,23 +405,10 @@ impl UndoSpace {
         new: &NewUndo<'_>,
         users: &mut Chunks,
     ) -> Result<u64, UndoFull> {
-        let (form, prefix, suffix, image) = new.before.parts();
-        base::invariant!(new.key.len() <= usize::from(u16::MAX), "keys are below 64 KiB");
+        let (_, _, _, image) = new.before.parts();
         let total = RECORD_HEADER_BYTES + new.key.len() + image.len();
         let (word, start) = self.allocate(total, users)?;
-        let mut fixed = [0u8; RECORD_HEADER_BYTES];
-        fixed[0..8].copy_from_slice(&header.to_le_bytes());
-        fixed[8..16].copy_from_slice(&new.before_word.to_le_bytes());
-        fixed[16..24].copy_from_slice(&previous.to_le_bytes());
-        fixed[24..32].copy_from_slice(&previous_lsn.get().to_le_bytes());
-        fixed[32..36].copy_from_slice(&new.tree.get().to_le_bytes());
-        fixed[36..38].copy_from_slice(&(new.key.len() as u16).to_le_bytes());
-        fixed[38] = new.kind as u8;
-        fixed[39] = new.before_flags;
-        fixed[40..44].copy_from_slice(&(image.len() as u32).to_le_bytes());
-        fixed[44] = form;
-        fixed[48..52].copy_from_slice(&prefix.to_le_bytes());
-        fixed[52..56].copy_from_slice(&suffix.to_le_bytes());
+        let fixed = fixed_part(header, previous, previous_lsn, new);
         // SAFETY: `total` bytes at `start` were reserved for this record; no one else has its
         // address yet.
         unsafe {

@@ -5,6 +5,7 @@ mod checkpoint;
 mod crash;
 mod half_undone;
 mod lockstep;
+mod prepared;
 mod rows;
 
 use crate::{Engine, EngineOptions};
