@@ -130,6 +130,11 @@ impl MemoryAccount {
         self.high_water_bytes.load(Ordering::Relaxed)
     }
 
+    /// From now on the most is counted anew.
+    pub fn restart_high_water(&self) {
+        self.high_water_bytes.store(self.used_bytes(), Ordering::Relaxed);
+    }
+
     /// The limit.
     pub fn limit_bytes(&self) -> u64 {
         self.limit_bytes.load(Ordering::Relaxed)

@@ -1,6 +1,7 @@
 //! What a running statement has at hand.
 
 use crate::ExecError;
+use crate::spill::Spill;
 use base::memory::MemoryAccount;
 use catalog::information_schema::SessionTables;
 use catalog::{Catalog, UserPrivileges};
@@ -25,6 +26,8 @@ pub struct Exec<'a> {
     pub session: &'a dyn SessionTables,
     /// Memory of the statement.
     pub memory: &'a Arc<MemoryAccount>,
+    /// Where goes what its memory does not hold.
+    pub spill: &'a Arc<Spill>,
     /// Tells that it was killed.
     pub cancel: &'a CancelToken,
     /// CLIENT_FOUND_ROWS: matched rather than changed rows are counted.
@@ -112,6 +115,14 @@ impl Exec<'_> {
             return Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]).into());
         }
         Ok(())
+    }
+
+    /// The same where the fiber does not give way: ends a statement that was killed.
+    pub fn check_cancelled(&self) -> Result<(), ExecError> {
+        match self.cancel.is_cancelled() {
+            true => Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]).into()),
+            false => Ok(()),
+        }
     }
 
     /// Charges memory that the statement keeps; fails the statement, not the server.

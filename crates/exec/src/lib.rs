@@ -12,7 +12,8 @@
 //! 2. A statement that fails leaves no change: [`execute`] rolls back to where it began.
 //! 3. Every loop over rows calls [`Exec::tick`]: it lets other fibers run and ends the statement
 //!    when it was killed.
-//! 4. What a statement keeps (sorted rows, groups, hash tables) is charged to its memory account.
+//! 4. What a statement keeps (sorted rows, groups, hash tables) is charged to its memory account,
+//!    and goes to temporary files beyond its budget ([`Spill`]).
 //!
 //! Architecture invariant: this room does not know the wire format.
 
@@ -25,11 +26,13 @@ mod key;
 mod order;
 mod query;
 mod spare;
+mod spill;
 mod store;
 
 pub use context::{Exec, RowSink, StoredRows, phase};
 pub use error::ExecError;
 pub use query::stored_columns;
+pub use spill::{BUDGET_BYTES_MIN, Budgets, Spill, WorkCounts};
 
 use plan::physical::Plan;
 

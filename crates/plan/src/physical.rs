@@ -144,6 +144,10 @@ pub struct SelectPlan {
     pub distinct: bool,
     /// ORDER BY; empty when rows come in that order by themselves.
     pub order_by: Vec<SortKey>,
+    /// Rows come in the order asked for by themselves, so nothing may change their order.
+    pub in_order: bool,
+    /// Rows that DISTINCT takes for equal come one behind the other.
+    pub equal_are_neighbours: bool,
     /// LIMIT.
     pub limit: LimitPlan,
     /// Count the rows that LIMIT hides (SQL_CALC_FOUND_ROWS).

@@ -112,6 +112,9 @@ fn globals(options: &ServeOptions) -> GlobalVariables {
     let hostname = fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     globals.set_known("hostname", text(String::from_utf8_lossy(&hostname).trim()));
     globals.set_known("datadir", text(&format!("{}/", options.data_directory)));
+    if globals.value("tmpdir").show().is_empty() {
+        globals.set_known("tmpdir", text(&format!("{}/tmp", options.data_directory)));
+    }
     globals.set_known("port", VariableValue::Unsigned(u64::from(options.port)));
     globals.set_known("version_compile_machine", text(std::env::consts::ARCH));
     let workers = runtime::worker_count() as u64;

@@ -9,6 +9,7 @@ use base::MemoryAccount;
 use catalog::Catalog;
 use runtime::sync::Mutex;
 use runtime::{AdmissionSettings, Instant};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct ServerState {
     pub processes: ProcessList,
     /// Memory of all statements.
     pub memory: Arc<MemoryAccount>,
+    /// Where statements keep what does not fit into memory: `tmpdir`.
+    pub(crate) temporary_directory: Arc<Path>,
     /// `10.11.19-MariaDB-gannet-0.1.0`.
     pub version: String,
     started: Instant,
@@ -60,9 +63,14 @@ impl ServerState {
             0 => usize::MAX,
             limit => limit.saturating_sub(DESCRIPTORS_FOR_FILES).max(1) as usize,
         };
+        let temporary_directory = match globals.value("tmpdir").show() {
+            unset if unset.is_empty() => Arc::from(Path::new("/tmp")),
+            directory => Arc::from(Path::new(&directory)),
+        };
         let server = Arc::new(Self {
             catalog,
             globals,
+            temporary_directory,
             processes: ProcessList::default(),
             memory: MemoryAccount::new(memory_bytes),
             version,

@@ -49,6 +49,8 @@ pub struct Session {
     pub(crate) lookup: Lookup,
     pub(crate) status: SessionStatus,
     pub(crate) memory: Arc<MemoryAccount>,
+    /// What its memory does not hold.
+    pub(crate) spill: Arc<exec::Spill>,
     pub(crate) out: OutputBuffer,
     pub(crate) capabilities: u64,
     /// Counts this connection as one of its account's.
@@ -115,6 +117,7 @@ impl Session {
         let variables = server.globals.session();
         let settings = Settings::decode(&variables);
         let memory = server.memory.child(u64::MAX);
+        let spill = exec::Spill::new(server.temporary_directory.clone(), settings.budgets);
         let mut session = Self {
             user_version: server.catalog.version(),
             process,
@@ -130,6 +133,7 @@ impl Session {
             lookup: Lookup::default(),
             status: SessionStatus::default(),
             memory,
+            spill,
             out: OutputBuffer::new(),
             capabilities,
             account_slot: None,
@@ -166,6 +170,7 @@ impl Session {
         self.locks.set_timeout(self.settings.metadata_lock_timeout);
         let limit = self.variables.value("max_session_mem_used").number();
         self.memory.set_limit_bytes(limit);
+        self.spill.set_budgets(self.settings.budgets);
         if let Some(open) = self.transaction.engine() {
             open.set_lock_wait_timeout(self.settings.row_lock_timeout);
         }

@@ -1,7 +1,8 @@
 //! Variables that statements read on their way, decoded once when they are set.
 
-use crate::variables::SessionVariables;
+use crate::variables::{SessionVariables, registry};
 use engine_api::Isolation;
+use exec::Budgets;
 use std::time::Duration;
 use syntax::ParseOptions;
 use types::{Charset, CollationId, SqlMode, TimeZone, collation};
@@ -55,6 +56,8 @@ pub struct Settings {
     pub wait_timeout: Duration,
     /// interactive_timeout.
     pub interactive_timeout: Duration,
+    /// sort_buffer_size, join_buffer_size, tmp_table_size with max_heap_table_size.
+    pub budgets: Budgets,
 }
 
 /// Which statements go first when there are more than the workers can begin.
@@ -128,6 +131,7 @@ impl Settings {
             read_timeout: seconds("net_read_timeout"),
             wait_timeout: seconds("wait_timeout"),
             interactive_timeout: seconds("interactive_timeout"),
+            budgets: budgets(variables),
         }
     }
 
@@ -143,6 +147,29 @@ impl Settings {
             group_concat_max_len: number("group_concat_max_len") as usize,
             max_allowed_packet: self.packet_bytes_max,
         }
+    }
+}
+
+/// What an operator may keep in memory while its variable has its default, bytes.
+const AUTOMATIC_BYTES: u64 = 256 << 20;
+
+/// Variables that were set limit strictly; at their defaults, which are those of a server that
+/// allocates them whole, an operator may keep more.
+fn budgets(variables: &SessionVariables) -> Budgets {
+    let budget = |name: &'static str| {
+        let value = variables.value(name);
+        let default = registry().find(name).map(|definition| &definition.default);
+        match default == Some(value) {
+            true => AUTOMATIC_BYTES,
+            false => value.number(),
+        }
+    };
+    Budgets {
+        sort: budget("sort_buffer_size"),
+        join: budget("join_buffer_size"),
+        table: budget("tmp_table_size")
+            .min(budget("tmp_memory_table_size"))
+            .min(budget("max_heap_table_size")),
     }
 }
 

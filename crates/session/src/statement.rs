@@ -408,6 +408,7 @@ impl Session {
             user: &self.user,
             session: &tables,
             memory: &self.memory,
+            spill: &self.spill,
             cancel: self.process.cancel_token(),
             count_matched: self.capabilities & wire::capability::FOUND_ROWS != 0,
             auto_increment_increment: self.settings.auto_increment_increment,
@@ -418,6 +419,9 @@ impl Session {
         let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink);
         let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
         self.memory.release_all();
+        if let Some(counts) = self.spill.take_counts() {
+            self.status.add_work(&counts);
+        }
         let outcome = outcome?;
         if let Some(passing) = passing {
             self.end_engine(passing).map_err(|error| catalog::engine_error(&error, ""))?;

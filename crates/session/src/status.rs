@@ -76,6 +76,9 @@ counters! {
     ComTruncate = "Com_truncate";
     ComUnlockTables = "Com_unlock_tables";
     ComUpdate = "Com_update";
+    CreatedTmpDiskTables = "Created_tmp_disk_tables";
+    CreatedTmpFiles = "Created_tmp_files";
+    CreatedTmpTables = "Created_tmp_tables";
     GannetPlanCacheEvictions = "Gannet_plan_cache_evictions";
     GannetPlanCacheHits = "Gannet_plan_cache_hits";
     GannetPlanCacheMisses = "Gannet_plan_cache_misses";
@@ -92,6 +95,10 @@ counters! {
     HandlerWrite = "Handler_write";
     RowsRead = "Rows_read";
     SlowQueries = "Slow_queries";
+    SortMergePasses = "Sort_merge_passes";
+    SortRange = "Sort_range";
+    SortRows = "Sort_rows";
+    SortScan = "Sort_scan";
 }
 
 /// Failed logins and broken connections.
@@ -125,6 +132,23 @@ impl SessionStatus {
     pub fn add(&mut self, counter: StatusCounter, amount: u64) {
         self.values[counter as usize] += amount;
         SERVER[counter as usize].add(amount);
+    }
+
+    /// Counts what a statement did.
+    pub(crate) fn add_work(&mut self, counts: &exec::WorkCounts) {
+        use StatusCounter as C;
+        let pairs = [
+            (C::CreatedTmpDiskTables, counts.temporary_disk_tables),
+            (C::CreatedTmpFiles, counts.temporary_files),
+            (C::CreatedTmpTables, counts.temporary_tables),
+            (C::SortMergePasses, counts.sort_merge_passes),
+            (C::SortRange, counts.sort_range),
+            (C::SortRows, counts.sort_rows),
+            (C::SortScan, counts.sort_scan),
+        ];
+        for (counter, amount) in pairs.into_iter().filter(|(_, amount)| *amount > 0) {
+            self.add(counter, amount);
+        }
     }
 
     /// Asks for the memory of those that nearly every statement changes, see [`runtime::prefetch`].

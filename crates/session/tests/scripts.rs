@@ -13,6 +13,7 @@
 //! * `a: \sleep ms`, `a: \quit`, `a: \capabilities hex` (for the next `\connect`).
 
 mod client;
+mod spilling;
 
 use catalog::Catalog;
 use client::{CAPABILITIES, Client};

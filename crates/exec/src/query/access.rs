@@ -1,6 +1,7 @@
 //! How the rows of one step are found, and bound in the frame one after the other.
 
 use super::block::{BlockRun, FrameTarget, column_count, is_true};
+use super::grace::{self, BuildFiles, Grace};
 use super::hash::{HashTable, Kept};
 use super::rows::PackedRows;
 use super::{Flow, collect_packed};
@@ -9,6 +10,7 @@ use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::BatchLayout;
 use crate::key::KeySource;
+use crate::spill::Partitions;
 use catalog::information_schema::{Scope, VirtualTable};
 use engine_api::{KeyRange, LockMode, ScanDirection, ScanOptions, Table};
 use expr::Expr;
@@ -27,11 +29,10 @@ pub fn each_row<'p>(
     let step = &plan.tables[depth];
     match (&step.source, &step.access) {
         (_, Access::Hash { build, build_condition, keys }) => {
-            let hash = match run.steps[depth].hash.clone() {
-                Some(hash) => hash,
-                None => build_hash(exec, run, depth, build, build_condition, keys)?,
-            };
-            probe(exec, run, depth, &hash, keys, body)
+            if run.steps[depth].hash.is_none() && run.steps[depth].grace.is_none() {
+                build_hash(exec, run, depth, build, build_condition, keys)?;
+            }
+            probe(exec, run, depth, keys, body)
         }
         (TableSource::Base(entry), access) => base_rows(exec, run, depth, entry, access, body),
         (TableSource::Virtual { table, schema, name }, _) => {
@@ -48,7 +49,7 @@ pub fn each_row<'p>(
                 None => Arc::new(collect_packed(exec, query)?),
             };
             run.steps[depth].derived = Some(rows.clone());
-            derived_rows(exec, run, depth, &rows, body)
+            rows.each_part(exec, |exec, rows| derived_rows(exec, run, depth, rows, body))
         }
     }
 }
@@ -307,6 +308,38 @@ pub fn release_row(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, depth: usize) {
     }
 }
 
+/// Where the rows for a hash table are.
+enum Build {
+    Table(HashTable),
+    /// They do not fit.
+    Files(Partitions),
+}
+
+impl Build {
+    fn add(&mut self, exec: &Exec<'_>, key: &[u8], row: Kept) -> Result<(), ExecError> {
+        let budget = exec.spill.budgets().join;
+        let row = match self {
+            Self::Table(table) => match table.add(key, row, budget / 4 * 3) {
+                Ok(()) => return Ok(()),
+                Err(row) => row,
+            },
+            Self::Files(files) => {
+                return files.push_with(files.of(key), |out| row.write(key, out));
+            }
+        };
+        let mut files = Partitions::new(exec.spill, exec.memory, budget, 0);
+        if let Self::Table(table) = self {
+            for (key, row) in table.all() {
+                runtime::yield_if_due();
+                files.push_with(files.of(key), |out| row.write(key, out))?;
+            }
+        }
+        files.push_with(files.of(key), |out| row.write(key, out))?;
+        *self = Self::Files(files);
+        Ok(())
+    }
+}
+
 fn build_hash(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'_>,
@@ -314,10 +347,11 @@ fn build_hash(
     build: &Access,
     condition: &Option<Expr>,
     keys: &[(Expr, Expr)],
-) -> Result<Arc<HashTable>, ExecError> {
+) -> Result<(), ExecError> {
     let step: &TableStep = &run.plan.tables[depth];
     let columns = column_count(&step.source);
-    let mut hash = HashTable::new(exec.memory);
+    let mut kept_rows = Build::Table(HashTable::new(exec.memory));
+    let mut holds_values = false;
     run.steps[depth].builds = true;
     let mut keep = |exec: &mut Exec<'_>, run: &mut BlockRun<'_>| -> Result<Flow, ExecError> {
         exec.tick()?;
@@ -329,7 +363,8 @@ fn build_hash(
                     Some(row) => Kept::Row(row.to_buffer()),
                     None => Kept::Values(run.frame.copy_table(step.first_position, columns)),
                 };
-                hash.add(&key, kept)?;
+                holds_values |= matches!(kept, Kept::Values(_));
+                kept_rows.add(exec, &key, kept)?;
             }
             exec.eval.reset_arena();
         }
@@ -342,21 +377,25 @@ fn build_hash(
             value_rows(exec, run, depth, &rows, &mut keep)?
         }
         TableSource::Derived(query) => {
-            let rows = Arc::new(collect_packed(exec, query)?);
-            derived_rows(exec, run, depth, &rows, &mut keep)?
+            let rows = collect_packed(exec, query)?;
+            rows.each_part(exec, |exec, rows| derived_rows(exec, run, depth, rows, &mut keep))?
         }
     };
     run.steps[depth].builds = false;
-    let hash = Arc::new(hash);
-    run.steps[depth].hash = Some(hash.clone());
-    Ok(hash)
+    match kept_rows {
+        Build::Table(table) => run.steps[depth].hash = Some(Arc::new(table)),
+        Build::Files(files) => {
+            let files = BuildFiles::new(files, holds_values.then_some(columns))?;
+            run.steps[depth].grace = Some(Box::new(Grace::new(exec, run.plan, depth, files)));
+        }
+    }
+    Ok(())
 }
 
 fn probe<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     depth: usize,
-    hash: &HashTable,
     keys: &[(Expr, Expr)],
     body: &mut FrameTarget<'_, 'p>,
 ) -> Result<Flow, ExecError> {
@@ -364,8 +403,25 @@ fn probe<'p>(
     let Some(key) = HashTable::key(outer, exec.eval, &run.frame)? else {
         return Ok(Flow::Continue(()));
     };
+    match run.steps[depth].hash.clone() {
+        Some(hash) => probe_table(exec, run, depth, &hash, &key, body),
+        None => grace::probe(exec, run, depth, &key, |exec, run, hash| {
+            probe_table(exec, run, depth, hash, &key, body)
+        }),
+    }
+}
+
+/// Binds the rows of a hash table that have the key.
+fn probe_table<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    depth: usize,
+    hash: &HashTable,
+    key: &[u8],
+    body: &mut FrameTarget<'_, 'p>,
+) -> Result<Flow, ExecError> {
     let slot = run.steps[depth].slot;
-    for kept in hash.rows(&key) {
+    for kept in hash.rows(key) {
         match (kept, &run.plan.tables[depth].source) {
             (Kept::Row(row), TableSource::Base(entry)) => {
                 run.frame.row_buffer(slot, &entry.0.layouts().row).clone_from(row);

@@ -3,24 +3,33 @@
 //! A group is found by the bytes that tell its keys apart (`order::push_identity`). Where rows come
 //! in batches (`vector.rs`), a key that is a number or a text column has a shorter way to groups
 //! that came before, and aggregates with kernels are kept in arrays (`packed.rs`).
+//!
+//! Beyond the budget (`overflow.rs`):
+//! 1. Where rows come in the order of the keys, all groups but the last are finished: their rows go
+//!    to a file, which is read first in the end.
+//! 2. Elsewhere no group is added any more. Rows of others go to files chosen by the key's hash,
+//!    and are grouped file by file when the groups in memory are finished.
 
 use super::Flow;
 use super::block::BlockRun;
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
-use super::output::charge;
 use super::packed::{Packed, Places};
 use super::vector::Columns as BatchColumns;
 use crate::ExecError;
 use crate::context::Exec;
 use crate::frame::Frame;
 use crate::order;
+use crate::spill::Charged;
 use expr::aggregate::Accumulator;
 use expr::vector::{Batch, Kernel};
 use expr::{Columns, Expr, ExprKind};
 use hashbrown::HashMap;
+use overflow::Overflow;
 use plan::physical::AggregatePlan;
 use types::row::{Lane, Numbers};
 use types::{Value, ValueRef};
+
+mod overflow;
 
 struct Group {
     keys: Vec<Value>,
@@ -64,20 +73,28 @@ pub struct Groups<'p> {
     places: Keys,
     groups: Vec<Group>,
     identity: Vec<u8>,
-    charged_bytes: usize,
+    charged: Charged,
     vectors: Option<Box<Vectors>>,
+    overflow: Option<Box<Overflow>>,
 }
+
+/// The group of a row that has to wait.
+const LATER: u32 = u32::MAX;
 
 impl<'p> Groups<'p> {
     /// No group; without GROUP BY the one group of all rows.
-    pub fn new(plan: &'p AggregatePlan) -> Self {
+    pub fn new(plan: &'p AggregatePlan, exec: &Exec<'_>) -> Self {
+        if !plan.keys.is_empty() && !plan.sorted {
+            exec.spill.count_table();
+        }
         let mut groups = Self {
             plan,
             places: Keys::default(),
             groups: Vec::new(),
             identity: Vec::new(),
-            charged_bytes: 0,
+            charged: Charged::none(exec.memory),
             vectors: None,
+            overflow: None,
         };
         if plan.keys.is_empty() {
             groups.begin(Vec::new());
@@ -101,38 +118,75 @@ impl<'p> Groups<'p> {
 
     /// Adds a frame to its group.
     pub fn add(&mut self, exec: &mut Exec<'_>, frame: &dyn Columns) -> Result<Flow, ExecError> {
-        let place = if self.plan.keys.is_empty() { 0 } else { self.find(exec, frame)? };
+        let place = match self.plan.keys.is_empty() {
+            true => Some(0),
+            false => self.find(exec, frame)?,
+        };
+        if let Some(place) = place {
+            self.update(exec, frame, place)?;
+            self.write_finished(exec)?;
+        }
+        Ok(Flow::Continue(()))
+    }
+
+    fn update(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &dyn Columns,
+        place: usize,
+    ) -> Result<(), ExecError> {
         self.carry(place, frame);
         let group = &mut self.groups[place];
         for (accumulator, call) in group.accumulators.iter_mut().zip(&self.plan.calls) {
             accumulator.update(call, exec.eval, frame)?;
         }
-        Ok(Flow::Continue(()))
-    }
-
-    fn charge(&mut self, exec: &Exec<'_>, bytes: usize) -> Result<(), ExecError> {
-        charge(exec.memory, bytes)?;
-        self.charged_bytes += bytes;
         Ok(())
     }
 
-    fn find(&mut self, exec: &Exec<'_>, frame: &dyn Columns) -> Result<usize, ExecError> {
-        self.identity.clear();
+    /// Charges what is kept; without room for it the groups overflow.
+    fn charge(&mut self, exec: &Exec<'_>, bytes: usize) {
+        let more = self.charged.bytes() + bytes as u64;
+        if more > exec.spill.budgets().table || !self.charged.add(bytes) {
+            self.set_overflow(exec);
+        }
+    }
+
+    /// The group of a frame; none if the frame has to wait.
+    fn find(&mut self, exec: &Exec<'_>, frame: &dyn Columns) -> Result<Option<usize>, ExecError> {
         let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(self.plan.keys.len());
         for key in &self.plan.keys {
-            let value = key.eval(exec.eval, frame)?;
-            order::push_identity(value, &key.result.column_type, &mut self.identity);
-            values.push(value);
+            values.push(key.eval(exec.eval, frame)?);
+        }
+        self.find_keys(exec, frame, &values)
+    }
+
+    /// The same with the values of the keys.
+    fn find_keys(
+        &mut self,
+        exec: &Exec<'_>,
+        frame: &dyn Columns,
+        values: &[ValueRef<'_>],
+    ) -> Result<Option<usize>, ExecError> {
+        self.identity.clear();
+        for (key, value) in self.plan.keys.iter().zip(values) {
+            order::push_identity(*value, &key.result.column_type, &mut self.identity);
+        }
+        if self.overflow.as_ref().is_some_and(|overflow| overflow.puts_off()) {
+            let found = self.places.find(&self.identity);
+            if found.is_none() {
+                self.put_off(frame, values)?;
+            }
+            return Ok(found);
         }
         let (place, is_new) = self.places.insert(&self.identity);
         if is_new {
             let keys: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
             let bytes =
                 2 * self.identity.len() + KEY_OVERHEAD_BYTES + 96 + 64 * self.plan.calls.len();
-            self.charge(exec, bytes)?;
             self.begin(keys);
+            self.charge(exec, bytes);
         }
-        Ok(place)
+        Ok(Some(place))
     }
 
     /// Adds the selected rows of the batch in the slot of step `depth`. False if they must be
@@ -155,6 +209,8 @@ impl<'p> Groups<'p> {
         }
         let frame = &mut run.frame;
         self.assign(exec, frame, (slot, first), selected, &mut vectors)?;
+        let here = rows_here(&mut vectors.places, selected);
+        let selected = here.as_deref().unwrap_or(selected);
         let places = match vectors.way {
             ShortWay::One => Places::One,
             _ => Places::Each(&vectors.places),
@@ -183,6 +239,7 @@ impl<'p> Groups<'p> {
             }
         }
         self.vectors = Some(vectors);
+        self.write_finished(exec)?;
         Ok(true)
     }
 
@@ -223,7 +280,7 @@ impl<'p> Groups<'p> {
         row: u32,
     ) -> Result<u32, ExecError> {
         frame.stand_at(slot, row as usize);
-        let place = self.find(exec, frame)?;
+        let Some(place) = self.find(exec, frame)? else { return Ok(LATER) };
         self.carry(place, frame);
         Ok(place as u32)
     }
@@ -275,13 +332,19 @@ impl<'p> Groups<'p> {
             let number = numbers.values[at];
             let place = match (numbers.is_null(at), *null) {
                 (true, Some(place)) => place,
-                (true, None) => *null.insert(self.find_row(exec, frame, slot, row)?),
+                (true, None) => {
+                    let place = self.find_row(exec, frame, slot, row)?;
+                    *null = (place != LATER).then_some(place);
+                    place
+                }
                 (false, _) => match known.get(&number) {
                     Some(place) => *place,
                     None => {
                         let place = self.find_row(exec, frame, slot, row)?;
-                        self.charge(exec, NUMBER_BYTES)?;
-                        known.insert(number, place);
+                        if place != LATER {
+                            self.charge(exec, NUMBER_BYTES);
+                            known.insert(number, place);
+                        }
                         place
                     }
                 },
@@ -315,6 +378,7 @@ impl<'p> Groups<'p> {
             let text = frame.column(*position).bytes();
             if let Some(text) = text.filter(|text| text.len() <= TEXT_BYTES)
                 && places.len() < TEXTS_MAX
+                && place != LATER
             {
                 texts.insert(text);
                 places.push(place);
@@ -330,37 +394,93 @@ impl<'p> Groups<'p> {
     /// Gives every group: its keys, its aggregates, the values carried over. `frame` has the
     /// latter for the group of no rows.
     pub fn finish(
-        self,
+        mut self,
         exec: &mut Exec<'_>,
         frame: &dyn Columns,
-        target: &mut dyn FnMut(&mut Exec<'_>, &Vec<Value>) -> Result<Flow, ExecError>,
+        target: &mut GroupTarget<'_>,
     ) -> Result<(), ExecError> {
-        exec.memory.release(self.charged_bytes as u64);
-        let vectors = self.vectors;
+        if self.overflow.is_some() {
+            return self.finish_overflow(exec, frame, target);
+        }
+        self.finish_groups(exec, frame, target).map(|_| ())
+    }
+
+    /// Gives the groups in memory and forgets them.
+    fn finish_groups(
+        &mut self,
+        exec: &mut Exec<'_>,
+        frame: &dyn Columns,
+        target: &mut GroupTarget<'_>,
+    ) -> Result<Flow, ExecError> {
+        let vectors = self.vectors.take();
         let packed = vectors.as_ref().map_or(&[][..], |vectors| vectors.packed.as_slice());
-        for (number, mut group) in self.groups.into_iter().enumerate() {
+        for (number, group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             exec.tick()?;
-            let mut row = group.keys;
-            for (position, call) in self.plan.calls.iter().enumerate() {
-                let accumulator = &mut group.accumulators[position];
-                if let Some(Some(packed)) = packed.get(position) {
-                    packed.finish(number, call, exec.eval, accumulator)?;
-                }
-                row.push(accumulator.value(call, exec.eval)?);
-            }
-            if group.carried.len() == self.plan.carried.len() {
-                row.extend(group.carried);
-            } else {
-                row.extend(self.plan.carried.iter().map(|&at| frame.column(at).to_owned()));
-            }
+            let row = group.finish(self.plan, number, packed, exec, frame)?;
             let flow = target(exec, &row)?;
             exec.eval.reset_arena();
             if flow.is_break() {
-                break;
+                return Ok(flow);
+            }
+        }
+        self.places = Keys::default();
+        self.charged.clear();
+        Ok(Flow::Continue(()))
+    }
+}
+
+/// Takes the rows of groups.
+pub type GroupTarget<'t> = dyn FnMut(&mut Exec<'_>, &Vec<Value>) -> Result<Flow, ExecError> + 't;
+
+impl Group {
+    /// Its row.
+    fn finish(
+        mut self,
+        plan: &AggregatePlan,
+        number: usize,
+        packed: &[Option<Packed>],
+        exec: &Exec<'_>,
+        frame: &dyn Columns,
+    ) -> Result<Vec<Value>, ExecError> {
+        self.take_packed(plan, number, packed, exec)?;
+        let mut row = self.keys;
+        for (accumulator, call) in self.accumulators.iter().zip(&plan.calls) {
+            row.push(accumulator.value(call, exec.eval)?);
+        }
+        if self.carried.len() == plan.carried.len() {
+            row.extend(self.carried);
+        } else {
+            row.extend(plan.carried.iter().map(|&at| frame.column(at).to_owned()));
+        }
+        Ok(row)
+    }
+
+    /// Adds what lies in arrays of group `number` to its accumulators.
+    fn take_packed(
+        &mut self,
+        plan: &AggregatePlan,
+        number: usize,
+        packed: &[Option<Packed>],
+        exec: &Exec<'_>,
+    ) -> Result<(), ExecError> {
+        for (position, call) in plan.calls.iter().enumerate() {
+            if let Some(Some(packed)) = packed.get(position) {
+                packed.finish(number, call, exec.eval, &mut self.accumulators[position])?;
             }
         }
         Ok(())
     }
+}
+
+/// The rows whose group is in memory, if not all are: `places` keeps those groups.
+fn rows_here(places: &mut Vec<u32>, selected: &[u32]) -> Option<Vec<u32>> {
+    if !places.contains(&LATER) {
+        return None;
+    }
+    let rows = selected.iter().zip(places.iter()).filter(|(_, place)| **place != LATER);
+    let rows = rows.map(|(row, _)| *row).collect();
+    places.retain(|place| *place != LATER);
+    Some(rows)
 }
 
 impl ShortWay {

@@ -1,16 +1,18 @@
 //! One query block: nested loops over its tables.
 
 use super::aggregate::Groups;
+use super::derived::DerivedRows;
 use super::direct::Direct;
+use super::grace::Grace;
 use super::hash::HashTable;
 use super::output::Output;
 use super::remembered::Remembered;
-use super::rows::PackedRows;
 use super::vector::{Columns, Filter, Selection};
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
 use crate::context::{Exec, RowSink};
 use crate::frame::Frame;
+use crate::spill::Charged;
 use engine_api::Table;
 use expr::Expr;
 use plan::physical::{SelectPlan, TableSource, TableStep};
@@ -28,11 +30,19 @@ pub struct StepState<'p> {
     /// Rows that point lookups found.
     pub remembered: Remembered,
     /// Rows of a derived table.
-    pub derived: Option<Arc<PackedRows>>,
+    pub derived: Option<Arc<DerivedRows>>,
     /// Rows of a virtual table.
     pub rows: Option<Arc<Vec<Vec<Value>>>>,
     /// Hash table of the rows.
     pub hash: Option<Arc<HashTable>>,
+    /// A hash join that does not fit into its budget.
+    pub grace: Option<Box<Grace>>,
+    /// The frame waits for that join.
+    pub waits: bool,
+    /// The hash table has only some of the rows, and others follow.
+    pub is_part: bool,
+    /// The frame has met a row among other rows.
+    pub matched: bool,
     /// The condition over batches, made when it is first needed.
     pub filter: Option<Box<Filter>>,
     /// Rows of a batch, kept for the next one.
@@ -94,6 +104,10 @@ impl<'p> BlockRun<'p> {
             derived: None,
             rows: None,
             hash: None,
+            grace: None,
+            waits: false,
+            is_part: false,
+            matched: false,
             filter: None,
             selection: Selection::default(),
             builds: false,
@@ -123,10 +137,15 @@ impl<'p> BlockRun<'p> {
         if !is_true(&plan.constant_filter, exec, &self.frame)? {
             return Ok(Flow::Continue(()));
         }
-        self.step(exec, 0, target)
+        let flow = self.step(exec, 0, target)?;
+        if flow.is_break() || self.steps.iter().all(|step| step.grace.is_none()) {
+            return Ok(flow);
+        }
+        self.run_waiting(exec, target)
     }
 
-    fn step(
+    /// The loop over the rows of step `depth`.
+    pub fn step(
         &mut self,
         exec: &mut Exec<'_>,
         depth: usize,
@@ -153,7 +172,15 @@ impl<'p> BlockRun<'p> {
             }
             run.pass(exec, depth, step, target)
         })?;
-        if flow.is_break() || matched || !step.left_join {
+        if flow.is_break() || !step.left_join {
+            return Ok(flow);
+        }
+        let state = &mut self.steps[depth];
+        if state.is_part {
+            state.matched |= matched;
+            return Ok(flow);
+        }
+        if matched || std::mem::take(&mut state.waits) || std::mem::take(&mut state.matched) {
             return Ok(flow);
         }
         self.frame.set_null(self.steps[depth].slot);
@@ -328,7 +355,7 @@ pub fn run_block(
             })?;
         }
         Some(aggregate) => {
-            run.groups = Some(Box::new(Groups::new(aggregate)));
+            run.groups = Some(Box::new(Groups::new(aggregate, exec)));
             let _ = run.run(exec, &mut |exec, run| {
                 let Some(groups) = &mut run.groups else { return Ok(Flow::Continue(())) };
                 groups.add(exec, &run.frame)
@@ -386,13 +413,15 @@ fn sort_rows<'p>(
 pub fn collect_sorted(
     exec: &mut Exec<'_>,
     plan: &SelectPlan,
-) -> Result<Option<PackedRows>, ExecError> {
+) -> Result<Option<DerivedRows>, ExecError> {
     if plan.aggregate.is_some() || plan.order_by.is_empty() {
         return Ok(None);
     }
-    let Some(limit) = block_limit(exec, plan)? else { return Ok(Some(PackedRows::default())) };
+    let Some(limit) = block_limit(exec, plan)? else {
+        return Ok(Some(DerivedRows::empty(Charged::none(exec.memory))));
+    };
     let mut run = BlockRun::new(plan, &[]);
     run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
     let sorted = sort_rows(exec, &mut run)?;
-    Ok(sorted.map(|sorted| sorted.into_rows(exec)))
+    sorted.map(|sorted| sorted.into_rows(exec)).transpose()
 }

@@ -29,6 +29,21 @@ impl Keys {
         &bytes[start..ends[number]]
     }
 
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Key number N.
+    pub fn key(&self, number: usize) -> &[u8] {
+        Self::get(&self.bytes, &self.ends, number)
+    }
+
+    /// Bytes of all keys.
+    pub fn key_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The number of a key that came before.
     pub fn find(&self, key: &[u8]) -> Option<usize> {
         let hash = self.hasher.hash_one(key);

@@ -9,8 +9,11 @@ mod access;
 mod aggregate;
 mod apply;
 mod block;
+mod derived;
 mod direct;
+mod distinct;
 mod distribute;
+mod grace;
 mod hash;
 mod heads;
 mod keys;
@@ -30,9 +33,9 @@ pub use direct::stored_columns;
 
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};
+use derived::{DerivedRows, RowKeeper};
 use expr::{EvalContext, NoColumns};
 use plan::physical::{LimitPlan, QueryPlan, SelectPlan};
-use rows::PackedRows;
 use std::ops::ControlFlow;
 use types::{Value, ValueRef};
 
@@ -104,20 +107,18 @@ pub fn collect(
 }
 
 /// Collects the rows of a query packed, for a derived table.
-pub fn collect_packed(exec: &mut Exec<'_>, query: &QueryPlan) -> Result<PackedRows, ExecError> {
+pub fn collect_packed(exec: &mut Exec<'_>, query: &QueryPlan) -> Result<DerivedRows, ExecError> {
     if let QueryPlan::Select(select) = query
         && let Some(rows) = block::collect_sorted(exec, select)?
     {
         return Ok(rows);
     }
-    let mut rows = PackedRows::default();
-    let memory = exec.memory.clone();
+    let mut keeper = RowKeeper::new(exec, query.columns().len());
     run_query(exec, query, &[], &mut |_, values| {
-        output::charge(&memory, rows::packed_bytes(values))?;
-        rows.push(values);
+        keeper.push(values)?;
         Ok(Flow::Continue(()))
     })?;
-    Ok(rows)
+    keeper.finish()
 }
 
 /// Memory that a kept row takes.

@@ -5,8 +5,8 @@
 //! columns of DISTINCT, sorting finds equal rows as long as few are kept; a table of their keys is
 //! made only for more, since most of many may be equal.
 
-use super::keys::{KEY_OVERHEAD_BYTES, Keys};
-use super::rows::PackedRows;
+use super::derived::DerivedRows;
+use super::distinct::{Coming, Distinct, Seen};
 use super::sort_batch::SortBatch;
 use super::sort_stored::StoredSort;
 use super::sorter::Sorter;
@@ -14,53 +14,31 @@ use super::vector::Columns as BatchColumns;
 use super::{Flow, Limit, RowTarget};
 use crate::ExecError;
 use crate::context::{Exec, RowSink, StoredRows};
-use crate::order;
+use crate::spill::{Charged, Spill};
 use base::memory::MemoryAccount;
 use engine_api::RowBatch;
 use expr::{Columns, EvalContext};
-use plan::physical::SelectPlan;
+use plan::physical::{Access, SelectPlan};
 use std::sync::Arc;
-use types::{ColumnType, SqlError, ValueRef, codes};
+use types::{SqlError, ValueRef, codes};
+
+/// The statement may not have more memory.
+pub fn refused() -> ExecError {
+    SqlError::new(&codes::OUT_OF_SORTMEMORY, &[]).into()
+}
 
 /// Charges kept memory to the statement.
 pub fn charge(memory: &Arc<MemoryAccount>, bytes: usize) -> Result<(), ExecError> {
-    let charged = memory.charge(bytes as u64);
-    charged.map_err(|_| SqlError::new(&codes::OUT_OF_SORTMEMORY, &[]).into())
-}
-
-/// Tells whether a row came before.
-#[derive(Default)]
-pub struct Distinct {
-    seen: Keys,
-    key: Vec<u8>,
-}
-
-impl Distinct {
-    /// True the first time that these values come.
-    pub fn is_new(
-        &mut self,
-        values: &[ValueRef<'_>],
-        types: &[ColumnType],
-        memory: &Arc<MemoryAccount>,
-    ) -> Result<bool, ExecError> {
-        self.key.clear();
-        for (value, column_type) in values.iter().zip(types) {
-            order::push_identity(*value, column_type, &mut self.key);
-        }
-        let (_, new) = self.seen.insert(&self.key);
-        if new {
-            charge(memory, self.key.len() + KEY_OVERHEAD_BYTES)?;
-        }
-        Ok(new)
-    }
+    memory.charge(bytes as u64).map_err(|_| refused())
 }
 
 /// See the head of the file.
 pub struct Output<'p> {
     plan: &'p SelectPlan,
     limit: Limit,
-    shown_types: Vec<ColumnType>,
     distinct: Option<Distinct>,
+    /// A table of the keys of equal rows did not fit: sorting finds them.
+    sorts_out: bool,
     sorter: Option<Sorter>,
     /// What the sorter has not yet got, since the rows are few and can go to the client as they
     /// are stored.
@@ -68,6 +46,7 @@ pub struct Output<'p> {
     /// How the sorter takes batches, made for the first one.
     batch: Option<SortBatch>,
     memory: Arc<MemoryAccount>,
+    spill: Arc<Spill>,
     /// Rows that passed everything but LIMIT.
     passed: u64,
 }
@@ -82,32 +61,45 @@ pub fn sorts_uniquely(plan: &SelectPlan) -> bool {
     plan.order_by.iter().all(|key| key.position < shown) && (0..shown).all(is_key)
 }
 
+fn new_distinct(plan: &SelectPlan, memory: &Arc<MemoryAccount>, spill: &Arc<Spill>) -> Distinct {
+    let shown = plan.projection.iter().take(plan.columns.len());
+    let types = shown.map(|value| value.result.column_type).collect();
+    let distinct = Distinct::new(types, memory, spill);
+    match (plan.in_order, plan.equal_are_neighbours) {
+        (true, true) => distinct.in_order(Coming::Neighbours),
+        (true, false) => distinct.in_order(Coming::Fixed),
+        (false, _) => {
+            spill.count_table();
+            distinct
+        }
+    }
+}
+
 impl<'p> Output<'p> {
     /// For one execution of a block.
     pub fn new(plan: &'p SelectPlan, limit: Limit, exec: &Exec<'_>) -> Self {
         let type_of = |position: usize| plan.projection[position].result.column_type;
         let width = plan.projection.len();
-        let mut sorter = (!plan.order_by.is_empty())
-            .then(|| Sorter::new(&plan.order_by, type_of, width, limit.needed(), exec.memory));
-        let mut distinct = plan.distinct.then(Distinct::default);
-        if let (Some(sorter), Some(_)) = (&mut sorter, &distinct)
-            && sorts_uniquely(plan)
-        {
-            sorter.set_unique();
-            distinct = None;
+        let mut sorter = (!plan.order_by.is_empty()).then(|| {
+            Sorter::new(&plan.order_by, type_of, width, limit.needed(), exec.memory, exec.spill)
+        });
+        let mut distinct = None;
+        if plan.distinct {
+            match &mut sorter {
+                Some(sorter) if sorts_uniquely(plan) => sorter.set_unique(),
+                _ => distinct = Some(new_distinct(plan, exec.memory, exec.spill)),
+            }
         }
         Self {
             plan,
             limit,
-            shown_types: match plan.distinct {
-                true => (0..plan.columns.len()).map(type_of).collect(),
-                false => Vec::new(),
-            },
             distinct,
+            sorts_out: false,
             sorter,
             stored: None,
             batch: None,
             memory: exec.memory.clone(),
+            spill: exec.spill.clone(),
             passed: 0,
         }
     }
@@ -154,18 +146,44 @@ impl<'p> Output<'p> {
         let value = |position: usize| projection[position].eval_result(eval, frame);
         let values: &[ValueRef<'_>] =
             eval.arena.alloc_slice_try_fill_with(projection.len(), value)?;
-        let shown = self.plan.columns.len();
-        if let Some(distinct) = &mut self.distinct
-            && !distinct.is_new(&values[..shown], &self.shown_types, &self.memory)?
-        {
+        if !self.is_first(values)? {
             return Ok(Flow::Continue(()));
         }
-        self.passed += 1;
         if let Some(sorter) = &mut self.sorter {
+            self.passed += 1;
             sorter.add(values)?;
             self.look_at_unique()?;
             return Ok(Flow::Continue(()));
         }
+        self.pass(eval, values, target)
+    }
+
+    /// Whether DISTINCT lets a row pass now.
+    fn is_first(&mut self, values: &[ValueRef<'_>]) -> Result<bool, ExecError> {
+        let Some(distinct) = &mut self.distinct else { return Ok(true) };
+        let Some(sorter) = self.sorter.as_mut().filter(|_| sorts_uniquely(self.plan)) else {
+            return Ok(distinct.see(values)? == Seen::First);
+        };
+        if let Some(seen) = distinct.look(values) {
+            return Ok(seen == Seen::First);
+        }
+        // The table is full: from now on equal rows are found as neighbours.
+        self.spill.count_disk_table();
+        sorter.set_unique();
+        self.sorts_out = true;
+        self.distinct = None;
+        Ok(true)
+    }
+
+    /// A row that is not sorted goes on.
+    fn pass(
+        &mut self,
+        eval: &EvalContext,
+        values: &[ValueRef<'_>],
+        target: &mut RowTarget<'_>,
+    ) -> Result<Flow, ExecError> {
+        let shown = self.plan.columns.len();
+        self.passed += 1;
         if self.passed > self.limit.offset && self.passed <= self.limit.needed() {
             if target(eval, &values[..shown])?.is_break() {
                 return Ok(Flow::Break(()));
@@ -197,12 +215,11 @@ impl<'p> Output<'p> {
     /// Once many rows are kept, a table finds those that come again.
     fn look_at_unique(&mut self) -> Result<(), ExecError> {
         let Some(sorter) = &mut self.sorter else { return Ok(()) };
-        if !sorter.is_unique() || sorter.len() < UNIQUE_ROWS {
+        if !sorter.is_unique() || sorter.len() < UNIQUE_ROWS || self.sorts_out {
             return Ok(());
         }
-        let mut distinct = Distinct::default();
-        sorter
-            .end_unique(|row| distinct.is_new(row, &self.shown_types, &self.memory).map(|_| ()))?;
+        let mut distinct = new_distinct(self.plan, &self.memory, &self.spill);
+        sorter.end_unique(|row| distinct.look(row).map(|_| ()).ok_or_else(refused))?;
         self.passed = sorter.len() as u64;
         self.distinct = Some(distinct);
         Ok(())
@@ -214,14 +231,38 @@ impl<'p> Output<'p> {
     }
 
     /// Sorts the kept rows, if there are any.
-    fn sort(&mut self, exec: &Exec<'_>) {
+    fn sort(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
+        if let (Some(sorter), Some(mut distinct)) = (&mut self.sorter, self.distinct.take()) {
+            let passed = &mut self.passed;
+            let _ = distinct.drain(self.plan.projection.len(), |row| {
+                *passed += 1;
+                sorter.add(row).map(Flow::Continue)
+            })?;
+        }
         if let Some(sorter) = &mut self.sorter {
             exec.cancel.set_phase(crate::phase::SORTING);
-            let rows = sorter.sort();
+            let rows = sorter.sort()?;
             if sorter.is_unique() {
                 self.passed = rows as u64;
             }
+            exec.spill.count_sort(sorter.added(), reads_range(self.plan));
         }
+        Ok(())
+    }
+
+    /// The rows that DISTINCT could not decide as they came, of a block that does not sort.
+    fn drain(&mut self, exec: &mut Exec<'_>, target: &mut RowTarget<'_>) -> Result<(), ExecError> {
+        let Some(mut distinct) = self.distinct.take().filter(|_| self.sorter.is_none()) else {
+            return Ok(());
+        };
+        if self.passed >= self.limit.needed() && !self.plan.calculate_found_rows {
+            return Ok(());
+        }
+        let _ = distinct.drain(self.plan.projection.len(), |row| {
+            exec.tick()?;
+            self.pass(exec.eval, row, target)
+        })?;
+        Ok(())
     }
 
     fn offset(&self) -> usize {
@@ -235,12 +276,13 @@ impl<'p> Output<'p> {
         target: &mut RowTarget<'_>,
     ) -> Result<u64, ExecError> {
         let shown = self.plan.columns.len();
-        self.sort(exec);
+        self.drain(exec, target)?;
+        self.sort(exec)?;
         if let Some(sorter) = &self.sorter {
             exec.cancel.set_phase(crate::phase::SENDING);
             sorter.give(self.offset(), |row| {
                 exec.tick()?;
-                Ok::<_, ExecError>(target(exec.eval, &row[..shown])?.is_continue())
+                Ok(target(exec.eval, &row[..shown])?.is_continue())
             })?;
         }
         let after_offset = self.passed.saturating_sub(self.limit.offset);
@@ -265,6 +307,7 @@ impl<'p> Output<'p> {
         };
         exec.cancel.set_phase(crate::phase::SORTING);
         let is_unique = self.sorter.as_ref().is_some_and(Sorter::is_unique);
+        exec.spill.count_sort(self.passed, reads_range(self.plan));
         self.passed = stored.sort(is_unique) as u64;
         exec.cancel.set_phase(crate::phase::SENDING);
         let most = usize::try_from(self.limit.count).unwrap_or(usize::MAX);
@@ -276,10 +319,18 @@ impl<'p> Output<'p> {
         Ok((sent, if self.plan.calculate_found_rows { self.passed - sent } else { 0 }))
     }
 
-    /// The kept rows of a block that sorts, in order; their memory stays charged to the statement.
-    pub fn into_rows(mut self, exec: &Exec<'_>) -> PackedRows {
-        self.sort(exec);
+    /// The kept rows of a block that sorts, in order.
+    pub fn into_rows(mut self, exec: &Exec<'_>) -> Result<DerivedRows, ExecError> {
+        self.sort(exec)?;
         let offset = self.offset();
-        self.sorter.map_or_else(PackedRows::default, |sorter| sorter.into_rows(offset))
+        match self.sorter {
+            Some(sorter) => sorter.into_rows(offset),
+            None => Ok(DerivedRows::empty(Charged::none(exec.memory))),
+        }
     }
+}
+
+/// Whether the first table is read by ranges of an index.
+fn reads_range(plan: &SelectPlan) -> bool {
+    plan.tables.first().is_some_and(|step| matches!(step.access, Access::Ranges { .. }))
 }

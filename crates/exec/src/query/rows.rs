@@ -71,6 +71,25 @@ impl PackedRows {
         push_value(lane.value(number), &mut self.bytes);
     }
 
+    /// Adds a row as the bytes that [`PackedRows::row_bytes`] gives.
+    pub fn push_packed(&mut self, row: &[u8]) {
+        self.starts.push(self.bytes.len());
+        self.bytes.extend_from_slice(row);
+    }
+
+    /// The bytes of the row of `width` values that begins there.
+    pub fn row_bytes(&self, start: usize, width: usize) -> &[u8] {
+        let mut rest = self.row_at(start);
+        (0..width).for_each(|_| rest.skip());
+        &self.bytes[start..self.bytes.len() - rest.bytes.len()]
+    }
+
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.starts.clear();
+    }
+
     /// Makes room for more bytes.
     pub fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve(bytes);
@@ -88,7 +107,7 @@ impl PackedRows {
     }
 
     #[inline]
-    fn start(&self, row: usize) -> usize {
+    pub fn start(&self, row: usize) -> usize {
         self.starts.get(row).copied().unwrap_or(self.bytes.len())
     }
 
@@ -113,11 +132,8 @@ impl PackedRows {
 
     /// Adds a row of other rows; returns where it begins.
     pub fn copy_from(&mut self, other: &Self, start: usize, width: usize) -> usize {
-        let mut rest = other.row_at(start);
-        (0..width).for_each(|_| rest.skip());
-        let end = other.bytes.len() - rest.bytes.len();
         let copy = self.end();
-        self.bytes.extend_from_slice(&other.bytes[start..end]);
+        self.bytes.extend_from_slice(other.row_bytes(start, width));
         copy
     }
 }
@@ -132,7 +148,8 @@ pub fn packed_bytes(row: &[ValueRef<'_>]) -> usize {
     size_of::<usize>() + row.iter().map(bytes).sum::<usize>()
 }
 
-fn push_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
+/// Appends a value as rows have it.
+pub fn push_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
     fn put<const N: usize>(tag: u8, bytes: [u8; N], out: &mut Vec<u8>) {
         out.push(tag);
         out.extend_from_slice(&bytes);
@@ -173,6 +190,11 @@ pub struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
+    /// The values of a row's bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
     #[inline]
     fn take<const N: usize>(&mut self) -> [u8; N] {
         match self.bytes.split_first_chunk::<N>() {

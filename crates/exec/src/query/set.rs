@@ -1,14 +1,50 @@
 //! UNION, EXCEPT, INTERSECT.
 
+use super::distinct::{Distinct, Seen};
 use super::keys::Keys;
-use super::output::Distinct;
 use super::sorter::Sorter;
-use super::{Limit, RowTarget, collect};
+use super::{Flow, Limit, RowTarget, collect, run_query};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::order;
-use plan::physical::{SetOperation, SetPlan};
+use plan::physical::{QueryPlan, SetOperation, SetPlan};
 use types::{ColumnType, Value, ValueRef};
+
+/// Takes the rows of the whole: sorts them, or lets those within LIMIT pass.
+struct Whole<'t, 't2> {
+    sorter: Option<Sorter>,
+    limit: Limit,
+    passed: u64,
+    target: &'t mut RowTarget<'t2>,
+}
+
+impl Whole<'_, '_> {
+    fn add(&mut self, eval: &expr::EvalContext, row: &[ValueRef<'_>]) -> Result<Flow, ExecError> {
+        if let Some(sorter) = &mut self.sorter {
+            return sorter.add(row).map(Flow::Continue);
+        }
+        self.passed += 1;
+        if self.passed > self.limit.offset && self.passed <= self.limit.needed() {
+            let flow = (self.target)(eval, row)?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        let full = self.passed >= self.limit.needed();
+        Ok(if full { Flow::Break(()) } else { Flow::Continue(()) })
+    }
+
+    fn finish(mut self, exec: &mut Exec<'_>) -> Result<(), ExecError> {
+        let Some(sorter) = &mut self.sorter else { return Ok(()) };
+        sorter.sort()?;
+        exec.spill.count_sort(sorter.added(), false);
+        let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
+        sorter.give(offset, |row| {
+            exec.tick()?;
+            Ok((self.target)(exec.eval, row)?.is_continue())
+        })
+    }
+}
 
 /// Runs a combination of queries; LIMIT of the whole is applied here.
 pub fn run_set(
@@ -19,35 +55,93 @@ pub fn run_set(
 ) -> Result<u64, ExecError> {
     let types: Vec<ColumnType> = plan.columns.iter().map(|c| c.result.column_type).collect();
     let limit = Limit::of(&plan.limit, exec.eval)?;
-    let mut rows = collect(exec, &plan.first, outer)?;
-    for (operation, query) in &plan.rest {
-        let right = collect(exec, query, outer)?;
-        rows = combine(exec, *operation, rows, right, &types)?;
+    if limit.count == 0 {
+        return Ok(0);
     }
-    let offset = usize::try_from(limit.offset).unwrap_or(usize::MAX);
-    let mut give = |exec: &mut Exec<'_>, row: &[ValueRef<'_>]| -> Result<bool, ExecError> {
-        exec.tick()?;
-        Ok(target(exec.eval, row)?.is_continue())
+    let sorter = (!plan.order_by.is_empty()).then(|| {
+        let type_of = |position: usize| types[position];
+        let (needed, memory) = (limit.needed(), exec.memory);
+        Sorter::new(&plan.order_by, type_of, types.len(), needed, memory, exec.spill)
+    });
+    let mut whole = Whole { sorter, limit, passed: 0, target };
+    let is_union = |(operation, _): &(SetOperation, QueryPlan)| {
+        matches!(operation, SetOperation::Union | SetOperation::UnionAll)
     };
-    if plan.order_by.is_empty() {
-        let count = usize::try_from(limit.count).unwrap_or(usize::MAX);
-        for row in rows.iter().skip(offset).take(count) {
+    if plan.rest.iter().all(is_union) {
+        unite(exec, plan, outer, types, &mut whole)?;
+    } else {
+        for row in combined(exec, plan, outer, &types)? {
+            exec.tick()?;
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-            if !give(exec, &values)? {
+            if whole.add(exec.eval, &values)?.is_break() {
                 break;
             }
         }
-        return Ok(0);
     }
-    let type_of = |position: usize| types[position];
-    let mut sorter = Sorter::new(&plan.order_by, type_of, types.len(), limit.needed(), exec.memory);
-    for row in rows {
-        let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-        sorter.add(&values)?;
-    }
-    sorter.sort();
-    sorter.give(offset, |row| give(exec, row))?;
+    whole.finish(exec)?;
     Ok(0)
+}
+
+/// UNION and UNION ALL: rows go on as they come. What stands before a UNION without ALL gives each
+/// row once.
+fn unite(
+    exec: &mut Exec<'_>,
+    plan: &SetPlan,
+    outer: &[Value],
+    types: Vec<ColumnType>,
+    whole: &mut Whole<'_, '_>,
+) -> Result<(), ExecError> {
+    let width = types.len();
+    let last = plan.rest.iter().rposition(|(operation, _)| *operation == SetOperation::Union);
+    let distinct_queries = last.map_or(0, |at| at + 2);
+    let mut distinct = last.map(|_| {
+        exec.spill.count_table();
+        Distinct::new(types, exec.memory, exec.spill)
+    });
+    let queries = std::iter::once(&plan.first).chain(plan.rest.iter().map(|(_, query)| query));
+    for (number, query) in queries.enumerate() {
+        let mut ended = false;
+        let mut add = |eval: &expr::EvalContext, row: &[ValueRef<'_>]| {
+            let flow = whole.add(eval, row)?;
+            ended |= flow.is_break();
+            Ok(flow)
+        };
+        if number == distinct_queries
+            && let Some(mut distinct) = distinct.take()
+        {
+            let _ = distinct.drain(width, |row| add(exec.eval, row))?;
+        }
+        match &mut distinct {
+            Some(distinct) => {
+                run_query(exec, query, outer, &mut |eval, row| match distinct.see(row)? {
+                    Seen::First => add(eval, row),
+                    Seen::Before | Seen::Later => Ok(Flow::Continue(())),
+                })?
+            }
+            None => run_query(exec, query, outer, &mut add)?,
+        };
+        if ended {
+            return Ok(());
+        }
+    }
+    if let Some(mut distinct) = distinct {
+        let _ = distinct.drain(width, |row| whole.add(exec.eval, row))?;
+    }
+    Ok(())
+}
+
+fn combined(
+    exec: &mut Exec<'_>,
+    plan: &SetPlan,
+    outer: &[Value],
+    types: &[ColumnType],
+) -> Result<Vec<Vec<Value>>, ExecError> {
+    let mut rows = collect(exec, &plan.first, outer)?;
+    for (operation, query) in &plan.rest {
+        let right = collect(exec, query, outer)?;
+        rows = combine(exec, *operation, rows, right, types)?;
+    }
+    Ok(rows)
 }
 
 fn identity(row: &[Value], types: &[ColumnType]) -> Vec<u8> {
@@ -78,16 +172,18 @@ fn combine(
             }
         }
     }
-    let mut distinct = Distinct::default();
+    let mut seen = Keys::default();
     let mut kept = Vec::new();
     for row in left {
+        exec.check_cancelled()?;
+        let key = identity(&row, types);
         let wanted = match operation {
-            SetOperation::Except => other.find(&identity(&row, types)).is_none(),
-            SetOperation::Intersect => other.find(&identity(&row, types)).is_some(),
+            SetOperation::Except => other.find(&key).is_none(),
+            SetOperation::Intersect => other.find(&key).is_some(),
             SetOperation::Union | SetOperation::UnionAll => true,
         };
-        let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-        if wanted && distinct.is_new(&values, types, exec.memory)? {
+        if wanted && seen.insert(&key).1 {
+            exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
             kept.push(row);
         }
     }

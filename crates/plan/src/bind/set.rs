@@ -194,6 +194,8 @@ pub(crate) fn empty_select(projection: Vec<Expr>, columns: Vec<ResultColumn>) ->
         projection,
         distinct: false,
         order_by: Vec::new(),
+        in_order: false,
+        equal_are_neighbours: false,
         limit: LimitPlan::default(),
         calculate_found_rows: false,
         lock: LockMode::None,

@@ -88,17 +88,28 @@ pub(crate) fn plan_block(
     };
     let chosen = join_order::choose(&problem)?;
     if chosen.ordered {
-        plan.order_by.clear();
-        match &mut plan.aggregate {
-            None => plan.projection.truncate(plan.columns.len()),
-            Some(aggregate) => aggregate.sorted = problem.order_covers(&aggregate.keys),
-        }
+        problem.use_order(&mut plan);
     }
     place(problem, chosen, &mut plan);
     Ok(plan)
 }
 
 impl Problem<'_> {
+    /// The block need not sort: its rows come in the wanted order.
+    fn use_order(&self, plan: &mut SelectPlan) {
+        match &mut plan.aggregate {
+            None => {
+                plan.projection.truncate(plan.columns.len());
+                plan.equal_are_neighbours = self.order_covers(&plan.projection);
+            }
+            // Groups whose rows do not come one behind the other are sorted.
+            Some(aggregate) if !self.order_covers(&aggregate.keys) => return,
+            Some(aggregate) => aggregate.sorted = true,
+        }
+        plan.order_by.clear();
+        plan.in_order = true;
+    }
+
     /// Whether rows in the wanted order have equal values of all `keys` side by side.
     fn order_covers(&self, keys: &[Expr]) -> bool {
         let Some(wanted) = &self.wanted else { return false };

@@ -1,9 +1,9 @@
 use super::*;
 use crate::order;
+use crate::spill::SpillReader;
 use base::Random;
 use runtime::sim::{SimConfig, Simulation};
 use std::cmp::Ordering;
-use std::convert::Infallible;
 use types::{CollationId, Date, DateTime, Decimal, Time, Timestamp, TypeKind, Value};
 
 const MEMORY_BYTES: u64 = 64 << 20;
@@ -107,8 +107,13 @@ fn one(seed: u64) {
     let memory = MemoryAccount::new(MEMORY_BYTES);
     let sort_keys: Vec<SortKey> =
         keys.iter().map(|&(position, descending, _)| SortKey { position, descending }).collect();
-    let mut sorter =
-        Sorter::new(&sort_keys, |position| types[position], types.len() + 1, needed, &memory);
+    let spill = spill();
+    let type_of = |position: usize| types[position];
+    let mut sorter = Sorter::new(&sort_keys, type_of, types.len() + 1, needed, &memory, &spill);
+    let spills = random.below(2) == 0;
+    if spills {
+        sorter.room = [500, 3_000, 20_000][random.below(3) as usize];
+    }
     if is_unique {
         sorter.set_unique();
     }
@@ -117,7 +122,7 @@ fn one(seed: u64) {
         sorter.add(&row).expect("within the limit");
     }
     rows.sort_by(|a, b| compare(&keys, a, b));
-    let kept = sorter.sort();
+    let kept = sorter.sort().expect("within the limit");
     if is_unique {
         rows.dedup_by(|later, earlier| compare(&keys, later, earlier).is_eq());
         assert_eq!(kept, rows.len(), "seed {seed}");
@@ -125,18 +130,71 @@ fn one(seed: u64) {
     rows.truncate(usize::try_from(needed).unwrap_or(usize::MAX));
     let expected: Vec<Vec<Value>> = rows.into_iter().skip(offset).collect();
     let mut given: Vec<Vec<Value>> = Vec::new();
-    let Ok(()) = sorter.give(offset, |row| {
+    let gave = sorter.give(offset, |row| {
         given.push(row.iter().map(|&value| value.to_owned()).collect());
-        Ok::<_, Infallible>(true)
+        Ok(true)
     });
+    gave.expect("within the limit");
     assert!(given == expected, "seed {seed} {keys:?}");
-    let packed = sorter.into_rows(offset);
-    assert_eq!(packed.len(), expected.len());
-    for (number, row) in expected.iter().enumerate() {
-        for (column, value) in row.iter().enumerate() {
-            assert_eq!(packed.value_at(number, column), value.as_ref(), "seed {seed}");
+    let has_runs = !sorter.runs.is_empty();
+    assert!(spills || !has_runs);
+    let mut given: Vec<Vec<Value>> = Vec::new();
+    match sorter.into_rows(offset).expect("within the limit") {
+        DerivedRows::Memory { rows, .. } => {
+            for number in 0..rows.len() {
+                let columns = 0..=types.len();
+                let value = |column| rows.value_at(number, column).to_owned();
+                given.push(columns.map(value).collect());
+            }
+        }
+        DerivedRows::Spilled { file, skip } => {
+            let mut reader = SpillReader::new(file, &memory).expect("within the limit");
+            while reader.advance().expect("it was just written") {
+                let mut values = Values::new(reader.record().unwrap_or(&[]));
+                given.push((0..=types.len()).map(|_| values.next_value().to_owned()).collect());
+            }
+            given.drain(..given.len().min(skip as usize));
+            given.truncate(expected.len());
         }
     }
+    assert!(given == expected, "seed {seed} {keys:?}");
+    assert_eq!(memory.used_bytes(), 0, "seed {seed}");
+}
+
+fn spill() -> Arc<Spill> {
+    Spill::new(Arc::from(std::path::Path::new("/data/tmp")), crate::Budgets::UNLIMITED)
+}
+
+#[test]
+fn what_does_not_fit_is_merged_from_files_within_the_budget() {
+    in_runtime(|| {
+        let memory = MemoryAccount::new(u64::MAX);
+        let budgets = crate::Budgets { sort: 1 << 20, ..crate::Budgets::UNLIMITED };
+        let spill = Spill::new(Arc::from(std::path::Path::new("/data/tmp")), budgets);
+        let keys = [SortKey { position: 0, descending: false }];
+        let mut sorter = Sorter::new(&keys, |_| text_type(45), 2, u64::MAX, &memory, &spill);
+        let rows = 100_000i64;
+        for number in 0..rows {
+            let text = format!("{:0100}", number * 7919 % rows);
+            let row = [ValueRef::Bytes(text.as_bytes()), ValueRef::Int(number)];
+            sorter.add(&row).expect("what does not fit goes to files");
+        }
+        sorter.sort().expect("runs are merged within the budget");
+        let mut next = 0;
+        let gave = sorter.give(0, |row| {
+            let text = format!("{next:0100}");
+            assert_eq!(row[0], ValueRef::Bytes(text.as_bytes()));
+            next += 1;
+            Ok(true)
+        });
+        gave.expect("runs are merged within the budget");
+        assert_eq!(next, rows);
+        assert!(memory.high_water_bytes() <= 1 << 20, "{}", memory.high_water_bytes());
+        let counts = spill.take_counts().expect("files were made");
+        assert!(counts.temporary_files > 10 && counts.sort_merge_passes > 0, "{counts:?}");
+        let left = runtime::fs::read_dir("/data/tmp").expect("the directory was made");
+        assert!(left.is_empty(), "files have no names: {left:?}");
+    });
 }
 
 /// Sorts yield, which they can do only inside a runtime.
@@ -155,7 +213,7 @@ fn the_best_rows_are_kept_in_the_order_in_which_equal_ones_came() {
         for descending in [false, true] {
             let memory = MemoryAccount::new(1 << 20);
             let keys = [SortKey { position: 0, descending }];
-            let mut sorter = Sorter::new(&keys, |_| text_type(45), 2, 300, &memory);
+            let mut sorter = Sorter::new(&keys, |_| text_type(45), 2, 300, &memory, &spill());
             for number in 0..5_000i64 {
                 let text = format!("same start of all {:03}", number * 7 % 100);
                 let row = [ValueRef::Bytes(text.as_bytes()), ValueRef::Int(number)];
@@ -166,12 +224,13 @@ fn the_best_rows_are_kept_in_the_order_in_which_equal_ones_came() {
             assert!(sorter.cutoff().is_some());
             let mut expected: Vec<_> = (0..5_000i64).map(|n| (n * 7 % 100, n)).collect();
             expected.sort_by_key(|(key, number)| (if descending { -key } else { *key }, *number));
-            sorter.sort();
+            sorter.sort().expect("within the limit");
             let mut given = Vec::new();
-            let Ok(()) = sorter.give(10, |row| {
+            let gave = sorter.give(10, |row| {
                 given.push(row[1].to_owned());
-                Ok::<_, Infallible>(true)
+                Ok(true)
             });
+            gave.expect("within the limit");
             let expected: Vec<_> = expected[10..300].iter().map(|(_, n)| Value::Int(*n)).collect();
             assert_eq!(given, expected);
             drop(sorter);
@@ -181,14 +240,15 @@ fn the_best_rows_are_kept_in_the_order_in_which_equal_ones_came() {
 }
 
 #[test]
-fn rows_beyond_the_limit_of_memory_are_refused() {
+fn rows_beyond_the_limit_of_memory_go_to_files() {
     in_runtime(|| {
-        let memory = MemoryAccount::new(100_000);
+        let memory = MemoryAccount::new(200_000);
         let keys = [SortKey { position: 0, descending: false }];
-        let mut sorter = Sorter::new(&keys, |_| text_type(45), 1, u64::MAX, &memory);
-        let refused =
-            (0..10_000).position(|_| sorter.add(&[ValueRef::Bytes(&[b'a'; 84])]).is_err());
-        assert!(refused.is_some_and(|row| (900..1_000).contains(&row)), "{refused:?}");
+        let mut sorter = Sorter::new(&keys, |_| text_type(45), 1, u64::MAX, &memory, &spill());
+        for _ in 0..10_000 {
+            sorter.add(&[ValueRef::Bytes(&[b'a'; 84])]).expect("it goes to a file");
+        }
+        assert!(sorter.runs.len() > 3);
         drop(sorter);
         assert_eq!(memory.used_bytes(), 0);
     });
@@ -199,18 +259,19 @@ fn a_unique_sorter_hands_over_what_it_has() {
     in_runtime(|| {
         let memory = MemoryAccount::new(1 << 20);
         let keys = [SortKey { position: 0, descending: false }];
-        let mut sorter = Sorter::new(&keys, |_| text_type(45), 1, u64::MAX, &memory);
+        let mut sorter = Sorter::new(&keys, |_| text_type(45), 1, u64::MAX, &memory, &spill());
         sorter.set_unique();
         for text in ["b", "B", "a", "b ", "c", "A"] {
             sorter.add(&[ValueRef::Bytes(text.as_bytes())]).expect("within the limit");
         }
         let mut given = Vec::new();
-        let Ok(()) = sorter.end_unique(|row| {
+        let gave = sorter.end_unique(|row| {
             given.push(row[0].to_owned());
-            Ok::<_, Infallible>(())
+            Ok::<_, ExecError>(())
         });
+        gave.expect("within the limit");
         assert_eq!(given, ["a", "b", "c"].map(|text| Value::Bytes(text.into())));
         sorter.add(&[ValueRef::Bytes(b"a")]).expect("within the limit");
-        assert_eq!(sorter.sort(), 4);
+        assert_eq!(sorter.sort().expect("within the limit"), 4);
     });
 }
