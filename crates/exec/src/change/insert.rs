@@ -4,7 +4,7 @@ use super::row::{RowMaker, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
-use crate::query::collect_packed;
+use crate::query::{Flow, collect_packed};
 use crate::{ExecError, Outcome};
 use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
 use expr::{Columns, Expr};
@@ -36,14 +36,20 @@ pub fn run(
         InsertRows::Query(query) => {
             // The rows are complete before the first is inserted: the query may read the table.
             let rows = collect_packed(exec, query)?;
-            for number in 0..rows.len() {
-                exec.tick()?;
-                exec.eval.row_number.set(number as u64 + 1);
-                let mut row = rows.row(number);
-                let values = insert.values_of_query(exec, || row.next_value(), query.columns())?;
-                insert.put(exec, values, sink)?;
-                exec.eval.reset_arena();
-            }
+            let mut before = 0;
+            let _ = rows.each_part(exec, |exec, rows| {
+                for number in 0..rows.len() {
+                    exec.tick()?;
+                    exec.eval.row_number.set(before + number as u64 + 1);
+                    let mut row = rows.row(number);
+                    let columns = query.columns();
+                    let values = insert.values_of_query(exec, || row.next_value(), columns)?;
+                    insert.put(exec, values, sink)?;
+                    exec.eval.reset_arena();
+                }
+                before += rows.len() as u64;
+                Ok(Flow::Continue(()))
+            })?;
         }
     }
     Ok(insert.outcome(exec))

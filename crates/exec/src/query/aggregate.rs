@@ -24,7 +24,7 @@ use expr::aggregate::Accumulator;
 use expr::vector::{Batch, Kernel};
 use expr::{Columns, Expr, ExprKind};
 use hashbrown::HashMap;
-use overflow::Overflow;
+use overflow::{Overflow, rows_here};
 use plan::physical::AggregatePlan;
 use types::row::{Lane, Numbers};
 use types::{Value, ValueRef};
@@ -470,17 +470,6 @@ impl Group {
         }
         Ok(())
     }
-}
-
-/// The rows whose group is in memory, if not all are: `places` keeps those groups.
-fn rows_here(places: &mut Vec<u32>, selected: &[u32]) -> Option<Vec<u32>> {
-    if !places.contains(&LATER) {
-        return None;
-    }
-    let rows = selected.iter().zip(places.iter()).filter(|(_, place)| **place != LATER);
-    let rows = rows.map(|(row, _)| *row).collect();
-    places.retain(|place| *place != LATER);
-    Some(rows)
 }
 
 impl ShortWay {

@@ -1,6 +1,6 @@
 //! Groups beyond the budget: see the head of `aggregate.rs`.
 
-use super::{GroupTarget, Groups};
+use super::{GroupTarget, Groups, LATER};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::query::rows::{Values, push_value};
@@ -11,6 +11,17 @@ use plan::physical::AggregatePlan;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use types::{Value, ValueRef};
+
+/// The rows whose group is in memory, if not all are: `places` keeps those groups.
+pub(super) fn rows_here(places: &mut Vec<u32>, selected: &[u32]) -> Option<Vec<u32>> {
+    if !places.contains(&LATER) {
+        return None;
+    }
+    let rows = selected.iter().zip(places.iter()).filter(|(_, place)| **place != LATER);
+    let rows = rows.map(|(row, _)| *row).collect();
+    places.retain(|place| *place != LATER);
+    Some(rows)
+}
 
 /// What has become of groups that do not fit.
 pub struct Overflow {
