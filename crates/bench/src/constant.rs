@@ -136,6 +136,7 @@ impl Connection for Constant {
     fn run(&mut self, stream: &mut Stream) -> Next {
         if !self.is_greeted {
             let greeting = Greeting {
+                capabilities: wire::capability::SERVER,
                 version: "5.5.5-10.11.0-constant",
                 connection_id: 1,
                 scramble: &[b'a'; handshake::SCRAMBLE_BYTES],

@@ -1,7 +1,8 @@
 //! Creating, changing and finding accounts.
 
 use crate::{
-    Account, Authentication, Catalog, CatalogError, Privilege, PrivilegeSet, Result, UserPrivileges,
+    Account, AccountAttributes, Authentication, Catalog, CatalogError, Privilege, PrivilegeSet,
+    Result, UserPrivileges,
 };
 use engine_api::Transaction;
 use std::collections::BTreeMap;
@@ -77,35 +78,42 @@ impl Catalog {
         users.get(account).cloned()
     }
 
-    /// The account that a client logging in as `user` gets: of those whose host matches one of
-    /// `hosts` (all names and addresses the client is known by), the most specific.
+    /// The account that a client logging in as `user` gets: of those with this name or none whose
+    /// host matches one of `hosts` (all names and addresses the client is known by), the one with
+    /// the most specific host; of those with the same, the one with a name.
     pub fn find_user(&self, user: &str, hosts: &[&str]) -> Option<Arc<UserPrivileges>> {
         let users = self.users.read();
-        let candidates = users.values().filter(|candidate| candidate.account.user == user);
+        let named = |name: &str| name == user || name.is_empty();
+        let candidates = users.values().filter(|candidate| named(&candidate.account.user));
         let matching = candidates.filter(|candidate| candidate.matches_host(hosts));
         matching.max_by_key(|candidate| candidate.specificity()).cloned()
     }
 
     /// CREATE USER. Fails with 1396 if it exists.
-    pub fn create_user(&self, account: Account, authentication: Authentication) -> Result<()> {
-        if self.user(&account).is_some() || account.user.is_empty() {
-            let accounts = account.to_string();
+    pub fn create_user(&self, user: UserPrivileges) -> Result<()> {
+        if self.user(&user.account).is_some() {
+            let accounts = user.account.to_string();
             return Err(CatalogError::CannotUser { operation: "CREATE USER", accounts });
         }
-        self.store_user(UserPrivileges::new(account, authentication))
+        self.store_user(user)
     }
 
-    /// ALTER USER, SET PASSWORD. Fails with 1396 if it does not exist.
-    pub fn set_authentication(
+    /// ALTER USER, SET PASSWORD: another way to log in, other attributes. Fails with 1396 if it
+    /// does not exist.
+    pub fn alter_user(
         &self,
         account: &Account,
-        authentication: Authentication,
+        authentication: Option<Authentication>,
+        edit: &dyn Fn(&mut AccountAttributes),
     ) -> Result<()> {
         let Some(user) = self.user(account) else {
             let accounts = account.to_string();
             return Err(CatalogError::CannotUser { operation: "ALTER USER", accounts });
         };
-        self.store_user(UserPrivileges { authentication, ..(*user).clone() })
+        let mut changed = (*user).clone();
+        changed.authentication = authentication.unwrap_or(changed.authentication);
+        edit(&mut changed.attributes);
+        self.store_user(changed)
     }
 
     /// DROP USER. Fails with 1396 if it does not exist.
@@ -124,7 +132,7 @@ impl Catalog {
 
     /// RENAME USER. Fails with 1396 if `from` does not exist or `to` does.
     pub fn rename_user(&self, from: &Account, to: Account) -> Result<()> {
-        let taken = self.user(&to).is_some() || to.user.is_empty();
+        let taken = self.user(&to).is_some();
         let (Some(user), false) = (self.user(from), taken) else {
             let accounts = from.to_string();
             return Err(CatalogError::CannotUser { operation: "RENAME USER", accounts });
@@ -156,7 +164,8 @@ impl Catalog {
     /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM account.
     pub fn revoke_all(&self, account: &Account) -> Result<()> {
         let user = self.existing(account)?;
-        self.store_user(UserPrivileges::new(account.clone(), user.authentication.clone()))
+        let bare = UserPrivileges::new(account.clone(), user.authentication.clone());
+        self.store_user(UserPrivileges { attributes: user.attributes, ..bare })
     }
 
     fn existing(&self, account: &Account) -> Result<Arc<UserPrivileges>> {

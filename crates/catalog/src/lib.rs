@@ -43,4 +43,7 @@ pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
 pub use sql_error::engine_error;
 pub use table_entry::{EstimateAge, TableEntry, TableLayouts, TableRef};
-pub use users::{Account, Authentication, HostPattern, UserPrivileges};
+pub use users::{
+    Account, AccountAttributes, AccountLimits, Authentication, HostPattern, TlsRequirement,
+    UserPrivileges,
+};

@@ -4,7 +4,8 @@ use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{Privilege, PrivilegeSet};
 use std::fmt;
 
-const USER_FORMAT: u8 = 1;
+/// Records of format 1 end before the attributes.
+const USER_FORMAT: u8 = 2;
 
 /// Host part of an account: an address or name, with `%` (anything) and `_` (one character).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,13 +14,25 @@ pub struct HostPattern(pub String);
 impl HostPattern {
     /// Matches one of the names a client is known by.
     pub fn matches(&self, host: &str) -> bool {
+        if let Some((network, mask)) = self.0.split_once('/') {
+            return in_network(network, mask, host);
+        }
         like(self.0.to_ascii_lowercase().as_bytes(), host.to_ascii_lowercase().as_bytes())
     }
 
-    /// Order in which accounts of one user name are tried: without wildcards first, then the
+    /// Order in which accounts are tried: without wildcards first, then the
     /// longer fixed beginning first.
     fn specificity(&self) -> usize {
         self.0.bytes().position(|b| b == b'%' || b == b'_').unwrap_or(usize::MAX)
+    }
+}
+
+/// `192.168.1.0/255.255.255.0`: the address without the bits that the mask leaves free.
+fn in_network(network: &str, mask: &str, host: &str) -> bool {
+    let address = |text: &str| text.parse::<std::net::Ipv4Addr>().ok().map(u32::from);
+    match (address(network), address(mask), address(host)) {
+        (Some(network), Some(mask), Some(host)) => host & mask == network,
+        _ => false,
     }
 }
 
@@ -85,8 +98,50 @@ pub enum Authentication {
     NoPassword,
     /// mysql_native_password: SHA1(SHA1(password)).
     NativePassword([u8; 20]),
-    /// Cannot log in (ACCOUNT LOCK, or a method this server has not).
+    /// Cannot log in; ACCOUNT LOCK of format 1, which forgot the password.
     Locked,
+    /// caching_sha2_password: `$A$005$`, salt and hash; empty without a password.
+    CachingSha2(String),
+    /// ed25519: the public key of the password.
+    Ed25519([u8; 32]),
+}
+
+/// What a client's connection must be like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsRequirement {
+    /// REQUIRE NONE.
+    #[default]
+    Nothing,
+    /// REQUIRE SSL.
+    Tls,
+    /// REQUIRE X509: a certificate of the client's that `ssl_ca` vouches for.
+    Certificate,
+}
+
+/// Limits of an account; 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountLimits {
+    /// MAX_QUERIES_PER_HOUR.
+    pub queries_per_hour: u32,
+    /// MAX_UPDATES_PER_HOUR.
+    pub updates_per_hour: u32,
+    /// MAX_CONNECTIONS_PER_HOUR.
+    pub connections_per_hour: u32,
+    /// MAX_USER_CONNECTIONS; a negative one permits none.
+    pub user_connections: i32,
+    /// MAX_STATEMENT_TIME, microseconds.
+    pub statement_micros: u64,
+}
+
+/// What an account has beside its way to log in and its privileges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountAttributes {
+    /// ACCOUNT LOCK.
+    pub locked: bool,
+    /// REQUIRE.
+    pub tls: TlsRequirement,
+    /// WITH.
+    pub limits: AccountLimits,
 }
 
 impl Authentication {
@@ -112,7 +167,8 @@ impl Authentication {
                 hash.iter().for_each(|byte| text.push_str(&format!("{byte:02X}")));
                 text
             }
-            Self::NoPassword | Self::Locked => String::new(),
+            Self::CachingSha2(hash) => hash.clone(),
+            Self::NoPassword | Self::Locked | Self::Ed25519(_) => String::new(),
         }
     }
 }
@@ -130,6 +186,8 @@ pub struct UserPrivileges {
     pub schemas: Vec<(String, PrivilegeSet)>,
     /// Granted ON `schema`.`table`.
     pub tables: Vec<(String, String, PrivilegeSet)>,
+    /// Lock, limits, TLS.
+    pub attributes: AccountAttributes,
 }
 
 impl UserPrivileges {
@@ -141,6 +199,7 @@ impl UserPrivileges {
             global: PrivilegeSet::NONE,
             schemas: Vec::new(),
             tables: Vec::new(),
+            attributes: AccountAttributes::default(),
         }
     }
 
@@ -187,8 +246,9 @@ impl UserPrivileges {
         hosts.iter().any(|host| self.account.host.matches(host))
     }
 
-    pub(crate) fn specificity(&self) -> usize {
-        self.account.host.specificity()
+    /// Order in which accounts are tried: by host, then those with a name before the anonymous.
+    pub(crate) fn specificity(&self) -> (usize, bool) {
+        (self.account.host.specificity(), !self.account.user.is_empty())
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -202,6 +262,14 @@ impl UserPrivileges {
                 out.bytes(hash);
             }
             Authentication::Locked => out.u8(2),
+            Authentication::CachingSha2(hash) => {
+                out.u8(3);
+                out.string(hash);
+            }
+            Authentication::Ed25519(key) => {
+                out.u8(4);
+                out.bytes(key);
+            }
         }
         out.u64(self.global.bits());
         out.length(self.schemas.len());
@@ -215,11 +283,25 @@ impl UserPrivileges {
             out.string(table);
             out.u64(set.bits());
         }
+        let AccountAttributes { locked, tls, limits } = &self.attributes;
+        out.u8(u8::from(*locked));
+        out.u8(match tls {
+            TlsRequirement::Nothing => 0,
+            TlsRequirement::Tls => 1,
+            TlsRequirement::Certificate => 2,
+        });
+        out.u32(limits.queries_per_hour);
+        out.u32(limits.updates_per_hour);
+        out.u32(limits.connections_per_hour);
+        out.u32(limits.user_connections as u32);
+        out.u64(limits.statement_micros);
         out.finish()
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> std::result::Result<Self, DecodeError> {
-        let mut input = Reader::new(bytes, USER_FORMAT)?;
+        let has_attributes = bytes.first() != Some(&1);
+        let format = if has_attributes { USER_FORMAT } else { 1 };
+        let mut input = Reader::new(bytes, format)?;
         let account = Account { user: input.string()?, host: HostPattern(input.string()?) };
         let authentication = match input.u8()? {
             0 => Authentication::NoPassword,
@@ -227,6 +309,10 @@ impl UserPrivileges {
                 input.bytes()?.try_into().map_err(|_| DecodeError::Value("a password hash"))?,
             ),
             2 => Authentication::Locked,
+            3 => Authentication::CachingSha2(input.string()?),
+            4 => Authentication::Ed25519(
+                input.bytes()?.try_into().map_err(|_| DecodeError::Value("a public key"))?,
+            ),
             _ => return Err(DecodeError::Value("an authentication method")),
         };
         let mut user = Self::new(account, authentication);
@@ -238,9 +324,33 @@ impl UserPrivileges {
             let (schema, table) = (input.string()?, input.string()?);
             user.tables.push((schema, table, PrivilegeSet::from_bits(input.u64()?)));
         }
+        if has_attributes {
+            user.attributes = decode_attributes(&mut input)?;
+        }
         input.finish()?;
         Ok(user)
     }
+}
+
+fn decode_attributes(
+    input: &mut Reader<'_>,
+) -> std::result::Result<AccountAttributes, DecodeError> {
+    Ok(AccountAttributes {
+        locked: input.u8()? != 0,
+        tls: match input.u8()? {
+            0 => TlsRequirement::Nothing,
+            1 => TlsRequirement::Tls,
+            2 => TlsRequirement::Certificate,
+            _ => return Err(DecodeError::Value("a requirement of TLS")),
+        },
+        limits: AccountLimits {
+            queries_per_hour: input.u32()?,
+            updates_per_hour: input.u32()?,
+            connections_per_hour: input.u32()?,
+            user_connections: input.u32()? as i32,
+            statement_micros: input.u64()?,
+        },
+    })
 }
 
 #[cfg(test)]
@@ -283,6 +393,29 @@ mod tests {
         assert!(!user.may(Privilege::Delete, "x", "u"));
         assert!(user.may(Privilege::Insert, "anywhere", "t"));
         assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user));
+    }
+
+    #[test]
+    fn records_of_both_formats_are_read() {
+        let mut user = UserPrivileges::new(Account::new("a", "%"), Authentication::NoPassword);
+        let mut old = user.encode();
+        old[0] = 1;
+        old.truncate(old.len() - 26);
+        assert_eq!(UserPrivileges::decode(&old), Ok(user.clone()));
+        user.authentication = Authentication::CachingSha2("$A$005$".to_owned());
+        user.attributes.locked = true;
+        user.attributes.tls = TlsRequirement::Certificate;
+        user.attributes.limits.user_connections = -1;
+        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user.clone()));
+        user.authentication = Authentication::Ed25519([7; 32]);
+        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user));
+    }
+
+    #[test]
+    fn hosts_may_be_networks() {
+        let pattern = HostPattern("192.168.1.0/255.255.255.0".to_owned());
+        assert!(pattern.matches("192.168.1.77"));
+        assert!(!pattern.matches("192.168.2.77") && !pattern.matches("localhost"));
     }
 
     #[test]

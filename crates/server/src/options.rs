@@ -31,6 +31,8 @@ pub struct ServeOptions {
     pub variables: Vec<(&'static str, VariableValue)>,
     /// `--skip-networking`: the socket only.
     pub skip_networking: bool,
+    /// `--skip-ssl`: no TLS is offered.
+    pub skip_tls: bool,
     /// `--port`.
     pub port: u16,
     /// `--bind-address`.
@@ -284,8 +286,6 @@ const FOREIGN: &[&str] = &[
     "server_audit",
     "skip_slave_start",
     "slave_",
-    "ssl",
-    "tls_version",
     "wsrep_",
 ];
 
@@ -357,6 +357,14 @@ impl ServeOptions {
             ("character_set_server", Some("utf8mb4")) => Ok(()),
             ("skip_networking", None) => {
                 self.skip_networking = true;
+                Ok(())
+            }
+            ("skip_ssl" | "disable_ssl", None) | ("ssl", Some("0" | "OFF" | "off")) => {
+                self.skip_tls = true;
+                Ok(())
+            }
+            ("ssl", _) => {
+                self.skip_tls = false;
                 Ok(())
             }
             ("log_bin", _) | ("skip_log_bin", _) => {

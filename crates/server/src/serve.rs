@@ -13,7 +13,9 @@ use runtime::net::{Address, Listener, ServeHandle};
 use runtime::sync::Event;
 use runtime::{WaitClass, fs};
 use session::variables::{GlobalVariables, VariableValue};
-use session::{ClientConnection, DESCRIPTORS_FOR_FILES, Door, ServerState};
+use session::{
+    ClientConnection, DESCRIPTORS_FOR_FILES, Door, ServerState, TlsError, TlsFiles, TlsServer,
+};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -29,6 +31,9 @@ pub enum ServeError {
     /// The dictionary.
     #[error("the dictionary cannot be read: {0}")]
     Catalog(#[from] CatalogError),
+    /// Certificate and key.
+    #[error("TLS cannot be offered: {0}")]
+    Tls(#[from] TlsError),
     /// An address that is none.
     #[error("'{0}' is not an address to listen on")]
     Address(String),
@@ -53,6 +58,10 @@ const STATEMENT_MEMORY_BYTES: u64 = 4 << 30;
 pub trait Surroundings {
     /// Changes the engine's options before it is opened.
     fn tune(&self, _options: &mut EngineOptions) {}
+    /// TLS is offered. A simulation does without: keys are random.
+    fn offers_tls(&self) -> bool {
+        false
+    }
     /// Clients may come; `created` says that the database is new.
     fn ready(&self, listeners: &[ServeHandle], created: bool);
 }
@@ -61,6 +70,10 @@ pub trait Surroundings {
 struct Process;
 
 impl Surroundings for Process {
+    fn offers_tls(&self) -> bool {
+        true
+    }
+
     fn ready(&self, listeners: &[ServeHandle], created: bool) {
         if created {
             print_first_login(listeners);
@@ -86,6 +99,9 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
     state.apply_admission();
     state.watch_clients();
+    if surroundings.offers_tls() && !options.skip_tls {
+        offer_tls(options, &state)?;
+    }
     let stop = Arc::new(Event::default());
     let event = stop.clone();
     state.set_on_shutdown(move || event.set());
@@ -124,6 +140,30 @@ fn globals(options: &ServeOptions) -> GlobalVariables {
         log::warning("thread_handling is always pool-of-threads");
     }
     globals
+}
+
+/// TLS with the certificate of `ssl_cert` and `ssl_key`, else with one in the data directory, made
+/// at the first start. Only files that somebody named are a reason not to start.
+fn offer_tls(options: &ServeOptions, state: &ServerState) -> Result<(), ServeError> {
+    let text = |name| state.globals.value(name).show();
+    let (certificate, key) = (text("ssl_cert"), text("ssl_key"));
+    let is_named = !certificate.is_empty() || !key.is_empty();
+    let files = match is_named {
+        true => Ok(TlsFiles { certificate, key, ..TlsFiles::default() }),
+        false => TlsServer::generate(&options.data_directory, &text("hostname")),
+    };
+    let offered = files.and_then(|files| {
+        let versions = text("tls_version");
+        let files = TlsFiles { authority: text("ssl_ca"), versions, ..files };
+        TlsServer::load(&files).map(|tls| state.offer_tls(tls, &files))
+    });
+    match offered {
+        Err(error) if !is_named => {
+            log::warning(&format!("TLS is not offered: {error}"));
+            Ok(())
+        }
+        offered => Ok(offered?),
+    }
 }
 
 /// Every connection needs a descriptor: the process takes as many as it may have, and says so if

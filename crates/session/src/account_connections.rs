@@ -3,17 +3,24 @@
 //! A session holds an [`AccountSlot`]; dropping it gives the slot back, however the session ends.
 
 use crate::ServerState;
-use catalog::{Privilege, UserPrivileges};
+use catalog::{Account, Privilege, UserPrivileges};
+use runtime::Instant;
 use runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 use types::{SqlError, codes};
+
+/// The hour of MAX_CONNECTIONS_PER_HOUR.
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// Connections by account.
 #[derive(Default)]
 pub(crate) struct AccountConnections {
     by_account: Mutex<HashMap<(String, String), Arc<AtomicI64>>>,
+    /// Of accounts with a limit per hour: when it began, and connections since.
+    hours: Mutex<HashMap<Account, (Instant, u32)>>,
 }
 
 /// One connection of an account.
@@ -29,7 +36,8 @@ impl Drop for AccountSlot {
 
 impl AccountConnections {
     /// Takes a slot for one more connection. Fails with 1203 when the account has as many as the
-    /// limit allows; 0 is no limit, a negative one allows none. Administrators are not limited.
+    /// server's limit allows (0 is none, a negative one allows no connection; administrators are
+    /// not limited), with 1226 when it has as many as its own limits allow.
     pub(crate) fn take(&self, user: &UserPrivileges, limit: i64) -> Result<AccountSlot, SqlError> {
         let account = (user.account.user.clone(), user.account.host.0.to_string());
         let count = self.by_account.lock().entry(account).or_default().clone();
@@ -37,12 +45,41 @@ impl AccountConnections {
         let connections = slot.count.fetch_add(1, Ordering::Relaxed) + 1;
         let is_exempt =
             user.global.has(Privilege::Super) || user.global.has(Privilege::ConnectionAdmin);
-        if limit != 0 && connections > limit && !is_exempt {
+        let own = user.attributes.limits;
+        if own.user_connections != 0 {
+            if connections > i64::from(own.user_connections) {
+                return Err(limit_reached(user, "max_user_connections", connections - 1));
+            }
+        } else if limit != 0 && connections > limit && !is_exempt {
             let name = &user.account.user;
             return Err(SqlError::new(&codes::TOO_MANY_USER_CONNECTIONS, &[name]));
         }
+        if own.connections_per_hour != 0 {
+            self.count_in_hour(user, own.connections_per_hour)?;
+        }
         Ok(slot)
     }
+
+    fn count_in_hour(&self, user: &UserPrivileges, limit: u32) -> Result<(), SqlError> {
+        let now = runtime::now();
+        let mut hours = self.hours.lock();
+        let (began, count) = hours.entry(user.account.clone()).or_insert((now, 0));
+        if now - *began >= HOUR {
+            (*began, *count) = (now, 0);
+        }
+        if *count >= limit {
+            let count = i64::from(*count);
+            return Err(limit_reached(user, "max_connections_per_hour", count));
+        }
+        *count += 1;
+        Ok(())
+    }
+}
+
+/// 1226.
+fn limit_reached(user: &UserPrivileges, limit: &str, count: i64) -> SqlError {
+    let arguments: [&dyn std::fmt::Display; 3] = [&user.account.user, &limit, &count];
+    SqlError::new(&codes::USER_LIMIT_REACHED, &arguments)
 }
 
 impl ServerState {

@@ -1,11 +1,13 @@
 //! Accounts and privileges: CREATE USER, GRANT, SHOW GRANTS.
 
-use crate::Session;
 use crate::access::denied;
+use crate::transport::ed25519;
+use crate::{Session, account_options};
 use catalog::information_schema::VirtualType;
 use catalog::show::ShowAnswer;
 use catalog::{
-    Account, Authentication, CatalogError, GrantLevel, Privilege, PrivilegeSet, UserPrivileges,
+    Account, AccountAttributes, Authentication, CatalogError, GrantLevel, Privilege, PrivilegeSet,
+    UserPrivileges,
 };
 use syntax::ast::{
     self, AccountName, AuthenticationClause, CreateUser, DropUser, Grant, Password, Revoke,
@@ -13,6 +15,7 @@ use syntax::ast::{
 };
 use types::error::ErrorCode;
 use types::{SqlError, Value, Warning, codes};
+use wire::caching_sha2;
 
 type Done = Result<(), SqlError>;
 
@@ -51,23 +54,26 @@ impl Session {
 
     fn create_users(&mut self, create: &CreateUser) -> Done {
         self.require_global(Privilege::CreateUser)?;
-        check_options(&create.options)?;
+        let mut attributes = AccountAttributes::default();
+        account_options::read(&create.options)?.apply(&mut attributes);
         let mut failed = Vec::new();
         for user in &create.users {
             let account = self.account(&user.account);
             let authentication = authentication(user.authentication.as_ref())?;
+            let new = UserPrivileges::new(account.clone(), authentication);
+            let new = UserPrivileges { attributes, ..new };
             let exists = self.server.catalog.user(&account).is_some();
             match (exists, create.or_replace, create.if_clause) {
                 (true, true, _) => {
                     self.server.catalog.drop_user(&account)?;
-                    self.server.catalog.create_user(account, authentication)?;
+                    self.server.catalog.create_user(new)?;
                 }
                 (true, false, true) => {
                     let text = format!("Can't create user {account}; it already exists");
                     self.user_note(1973, text);
                 }
                 (true, false, false) => failed.push(account.to_string()),
-                (false, ..) => self.server.catalog.create_user(account, authentication)?,
+                (false, ..) => self.server.catalog.create_user(new)?,
             }
         }
         cannot("CREATE USER", failed)
@@ -75,7 +81,7 @@ impl Session {
 
     fn alter_users(&mut self, alter: &CreateUser) -> Done {
         self.require_global(Privilege::CreateUser)?;
-        let locked = alter.options.iter().any(|o| o.to_uppercase().contains("ACCOUNT LOCK"));
+        let options = account_options::read(&alter.options)?;
         let mut failed = Vec::new();
         for user in &alter.users {
             let account = self.account(&user.account);
@@ -85,12 +91,9 @@ impl Session {
                 }
                 continue;
             }
-            if locked {
-                self.server.catalog.set_authentication(&account, Authentication::Locked)?;
-            } else if user.authentication.is_some() {
-                let new = authentication(user.authentication.as_ref())?;
-                self.server.catalog.set_authentication(&account, new)?;
-            }
+            let new = user.authentication.as_ref().map(|clause| authentication(Some(clause)));
+            let edit = |attributes: &mut AccountAttributes| options.apply(attributes);
+            self.server.catalog.alter_user(&account, new.transpose()?, &edit)?;
         }
         cannot("ALTER USER", failed)
     }
@@ -174,7 +177,7 @@ impl Session {
         let Some(level) = &grant.level else {
             return Err(unsupported("roles"));
         };
-        check_options(&grant.options)?;
+        let options = account_options::read(&grant.options)?;
         let level = self.grant_level(level)?;
         let mut set = privilege_set(&grant.privileges, level.bit())?;
         if grant.grant_option {
@@ -196,13 +199,18 @@ impl Session {
                 (Some(clause), false) => {
                     self.require_global(Privilege::CreateUser)?;
                     let authentication = authentication(Some(clause))?;
-                    self.server.catalog.create_user(account.clone(), authentication)?;
+                    let new = UserPrivileges::new(account.clone(), authentication);
+                    self.server.catalog.create_user(new)?;
                 }
                 (Some(clause), true) => {
                     self.require_global(Privilege::CreateUser)?;
-                    let authentication = authentication(Some(clause))?;
-                    self.server.catalog.set_authentication(&account, authentication)?;
+                    let new = Some(authentication(Some(clause))?);
+                    self.server.catalog.alter_user(&account, new, &|_| ())?;
                 }
+            }
+            if !grant.options.is_empty() {
+                let edit = |attributes: &mut AccountAttributes| options.apply(attributes);
+                self.server.catalog.alter_user(&account, None, &edit)?;
             }
             self.server.catalog.grant(&account, &level, set)?;
         }
@@ -239,11 +247,15 @@ impl Session {
         if account != own {
             self.require_global(Privilege::CreateUser)?;
         }
-        let authentication = match password {
-            Password::Clear(clear) => from_clear(clear),
-            Password::Hash(hash) => from_hash(hash)?,
+        let present = self.server.catalog.user(&account);
+        let authentication = match (password, present.as_ref().map(|user| &user.authentication)) {
+            (Password::Clear(clear), Some(Authentication::CachingSha2(_))) => caching_sha2(clear),
+            (Password::Clear(clear), Some(Authentication::Ed25519(_))) => ed25519_key(clear)?,
+            (Password::Clear(clear), _) => from_clear(clear),
+            (Password::Hash(hash), Some(Authentication::CachingSha2(_))) => caching_hash(hash)?,
+            (Password::Hash(hash), _) => from_hash(hash)?,
         };
-        Ok(self.server.catalog.set_authentication(&account, authentication)?)
+        Ok(self.server.catalog.alter_user(&account, Some(authentication), &|_| ())?)
     }
 
     fn shown_user(
@@ -263,21 +275,17 @@ impl Session {
     pub(crate) fn show_grants(&self, name: Option<&AccountName>) -> Result<ShowAnswer, SqlError> {
         let user = self.shown_user(name)?;
         let to = account_text(&user.account);
-        let identified = match &user.authentication {
-            Authentication::NativePassword(_) => {
-                format!(" IDENTIFIED BY PASSWORD '{}'", user.authentication.hash_text())
-            }
-            Authentication::NoPassword | Authentication::Locked => String::new(),
-        };
         let option = |set: PrivilegeSet| match set.has(Privilege::GrantOption) {
             true => " WITH GRANT OPTION",
             false => "",
         };
         let global = user.global;
+        let with = account_options::with_clause(&user.attributes, option(global));
         let mut lines = vec![format!(
-            "GRANT {} ON *.* TO {to}{identified}{}",
+            "GRANT {} ON *.* TO {to}{}{}{with}",
             privileges_text(global, 1),
-            option(global)
+            identified(&user.authentication),
+            account_options::require_clause(&user.attributes),
         )];
         for (schema, set) in &user.schemas {
             let quoted = catalog::describe::quote_name(schema);
@@ -303,14 +311,15 @@ impl Session {
         name: Option<&AccountName>,
     ) -> Result<ShowAnswer, SqlError> {
         let user = self.shown_user(name)?;
-        let tail = match &user.authentication {
-            Authentication::NativePassword(_) => {
-                format!(" IDENTIFIED BY PASSWORD '{}'", user.authentication.hash_text())
-            }
-            Authentication::Locked => " ACCOUNT LOCK".to_owned(),
-            Authentication::NoPassword => String::new(),
-        };
-        let text = format!("CREATE USER {}{tail}", account_text(&user.account));
+        let is_locked = user.attributes.locked || user.authentication == Authentication::Locked;
+        let text = format!(
+            "CREATE USER {}{}{}{}{}",
+            account_text(&user.account),
+            identified(&user.authentication),
+            account_options::require_clause(&user.attributes),
+            account_options::with_clause(&user.attributes, ""),
+            if is_locked { " ACCOUNT LOCK" } else { "" },
+        );
         let title = format!("CREATE USER for {}@{}", user.account.user, user.account.host.0);
         Ok(ShowAnswer {
             columns: vec![(title, VirtualType::Varchar(1024), false)],
@@ -344,17 +353,77 @@ fn cannot(operation: &'static str, failed: Vec<String>) -> Done {
     Err(CatalogError::CannotUser { operation, accounts: failed.join(",") }.into())
 }
 
-/// REQUIRE and limits are refused unless they demand nothing.
-fn check_options(options: &[String]) -> Done {
-    let harmless = |option: &String| {
-        let option = option.to_uppercase();
-        option.contains("REQUIRE NONE")
-            || option.contains("ACCOUNT UNLOCK")
-            || option.ends_with(" 0")
-    };
-    match options.iter().find(|option| !harmless(option)) {
-        Some(option) => Err(unsupported(option)),
-        None => Ok(()),
+/// IDENTIFIED ... of SHOW GRANTS and SHOW CREATE USER.
+fn identified(authentication: &Authentication) -> String {
+    match authentication {
+        Authentication::NativePassword(_) => {
+            format!(" IDENTIFIED BY PASSWORD '{}'", authentication.hash_text())
+        }
+        Authentication::CachingSha2(hash) => {
+            let quoted = hash.replace('\\', "\\\\").replace('\'', "''");
+            match hash.is_empty() {
+                true => " IDENTIFIED VIA caching_sha2_password".to_owned(),
+                false => format!(" IDENTIFIED VIA caching_sha2_password USING '{quoted}'"),
+            }
+        }
+        Authentication::Ed25519(key) => {
+            format!(" IDENTIFIED VIA ed25519 USING '{}'", ed25519::text(key))
+        }
+        Authentication::NoPassword | Authentication::Locked => String::new(),
+    }
+}
+
+/// An account of caching_sha2_password with a password in clear.
+fn caching_sha2(clear: &[u8]) -> Authentication {
+    if clear.is_empty() {
+        return Authentication::CachingSha2(String::new());
+    }
+    let mut random = [0; caching_sha2::SALT_BYTES];
+    runtime::random_bytes(&mut random);
+    let salt = wire::handshake::scramble_from_random(random);
+    let clear = clear.to_vec();
+    let hash = runtime::blocking(move || caching_sha2::make_hash(&clear, &salt));
+    Authentication::CachingSha2(hash)
+}
+
+fn wrong_hash() -> SqlError {
+    SqlError::with_message(
+        &codes::PASSWD_LENGTH,
+        "The password hash doesn't have the expected format",
+    )
+}
+
+fn caching_hash(hash: &[u8]) -> Result<Authentication, SqlError> {
+    let text = String::from_utf8_lossy(hash).into_owned();
+    match text.is_empty() || caching_sha2::is_hash(&text) {
+        true => Ok(Authentication::CachingSha2(text)),
+        false => Err(wrong_hash()),
+    }
+}
+
+fn ed25519_key(clear: &[u8]) -> Result<Authentication, SqlError> {
+    let key = ed25519::public_key(clear).ok_or_else(wrong_hash)?;
+    Ok(Authentication::Ed25519(key))
+}
+
+/// VIA a plugin by name.
+fn by_plugin(
+    name: &str,
+    hash: Option<&[u8]>,
+    password: Option<&[u8]>,
+) -> Result<Authentication, SqlError> {
+    match (name.to_ascii_lowercase().as_str(), hash, password) {
+        ("mysql_native_password", Some(hash), _) => from_hash(hash),
+        ("mysql_native_password", None, password) => Ok(from_clear(password.unwrap_or_default())),
+        ("caching_sha2_password", Some(hash), _) => caching_hash(hash),
+        ("caching_sha2_password", None, password) => Ok(caching_sha2(password.unwrap_or_default())),
+        ("ed25519", Some(hash), _) => {
+            let key = ed25519::from_text(&String::from_utf8_lossy(hash));
+            key.map(Authentication::Ed25519).ok_or_else(wrong_hash)
+        }
+        ("ed25519", None, Some(password)) => ed25519_key(password),
+        ("ed25519", None, None) => Err(wrong_hash()),
+        _ => Err(SqlError::new(&PLUGIN_IS_NOT_LOADED, &[&name])),
     }
 }
 
@@ -382,14 +451,7 @@ fn authentication(clause: Option<&AuthenticationClause>) -> Result<Authenticatio
         Some(AuthenticationClause::Password(clear)) => Ok(from_clear(clear)),
         Some(AuthenticationClause::PasswordHash(hash)) => from_hash(hash),
         Some(AuthenticationClause::Plugin { name, hash, password, .. }) => {
-            if !name.eq_ignore_ascii_case("mysql_native_password") {
-                return Err(SqlError::new(&PLUGIN_IS_NOT_LOADED, &[name]));
-            }
-            match (hash, password) {
-                (Some(hash), _) => from_hash(hash),
-                (None, Some(password)) => Ok(from_clear(password)),
-                (None, None) => Ok(Authentication::NoPassword),
-            }
+            by_plugin(name, hash.as_deref(), password.as_deref())
         }
     }
 }

@@ -111,9 +111,9 @@ impl Session {
         for item in &flush.items {
             match item.as_str() {
                 "STATUS" => self.status.reset(),
-                "PRIVILEGES" | "TABLES" | "TABLE" | "HOSTS" | "LOGS" | "ENGINE LOGS"
-                | "ERROR LOGS" | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE"
-                | "USER_RESOURCES" => {}
+                "PRIVILEGES" => self.server.passwords.forget(),
+                "TABLES" | "TABLE" | "HOSTS" | "LOGS" | "ENGINE LOGS" | "ERROR LOGS"
+                | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE" | "USER_RESOURCES" => {}
                 other => {
                     let feature = format!("FLUSH {other}");
                     return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));

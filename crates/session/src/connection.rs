@@ -1,6 +1,7 @@
 //! The connection object that the runtime drives: greeting, login, commands, farewell.
 //!
-//! States: [`State::New`] → greet → [`State::LoggingIn`] → [`State::Ready`]. Between two calls of
+//! States: [`State::New`] → greet → [`State::LoggingIn`] → [`State::Ready`], from which
+//! [`State::Changing`] leads back. Between two calls of
 //! `run` there is no stack; an idle connection holds its session and no buffers.
 //!
 //! Invariants:
@@ -10,17 +11,20 @@
 //! 3. However the connection ends, its transaction is rolled back and its locks are given back.
 
 use crate::answer::Outlet;
-use crate::login::{Login, Step};
+use crate::authenticate::Security;
+use crate::login::{Arrival, ChangingUser, Login, Step};
 use crate::process::{Door, Process};
 use crate::settings::Priority;
 use crate::status::{ABORTED_CLIENTS, ABORTED_CONNECTS, REFUSED_CONNECTIONS, StatusCounter};
+use crate::transport::{SecureOutlet, Transport};
 use crate::{Identity, ServerState, Session};
-use runtime::net::{Connection, Next, Peer, Stream, StreamHandle};
+use runtime::net::{Address, Connection, Next, Peer, Stream, StreamHandle};
 use runtime::{CancelReason, Instant, catch_panic, with_cancel};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use wire::capability::INTERACTIVE;
+use wire::capability::{COMPRESS, INTERACTIVE};
+use wire::handshake::is_tls_request;
 use wire::{InputBuffer, LOGIN_PACKET_BYTES_MAX, OutputBuffer, PacketError, response};
 
 /// Longest time from the connection to the end of the login.
@@ -29,7 +33,16 @@ const LOGIN_LIMIT: Duration = Duration::from_secs(10);
 enum State {
     New,
     LoggingIn(Login),
-    Ready { session: Box<Session>, login: Login },
+    Ready {
+        session: Box<Session>,
+        login: Login,
+    },
+    /// COM_CHANGE_USER took more than one packet: the next one belongs to it.
+    Changing {
+        session: Box<Session>,
+        login: Login,
+        changing: Box<ChangingUser>,
+    },
     Closed,
 }
 
@@ -47,6 +60,10 @@ pub struct ClientConnection {
     connected: Instant,
     /// There were too many connections when this one came.
     refused: bool,
+    /// It came through a UNIX socket.
+    is_socket: bool,
+    /// TLS and compression, if there are any.
+    transport: Option<Box<Transport>>,
 }
 
 impl Outlet for Stream {
@@ -72,6 +89,8 @@ impl ClientConnection {
             out: OutputBuffer::new(),
             connected: runtime::now(),
             refused,
+            is_socket: matches!(peer.address, Address::Unix(_)),
+            transport: None,
             process,
             server,
         }
@@ -98,8 +117,22 @@ impl ClientConnection {
                 self.out.clear();
                 self.wait()
             }
-            Err(_) => self.farewell(false),
+            Err(_) => self.farewell(stream, false),
         }
+    }
+
+    /// The client asked for TLS: what follows is its handshake.
+    fn begin_tls(&mut self, stream: &mut Stream) -> io::Result<()> {
+        let early = self.input.take_rest();
+        let refused = || io::Error::other("TLS is not offered");
+        let tls = self.server.tls().ok_or_else(refused)?;
+        let transport = self.transport.insert(Box::default());
+        transport.begin_tls(tls, &early, stream, &mut self.input)
+    }
+
+    fn security(&self) -> Security {
+        let tls = self.transport.as_ref().and_then(|transport| transport.tls_facts());
+        Security { tls: tls.map(Box::new), is_socket: self.is_socket }
     }
 
     /// Waits for more bytes, with the limit of the present state.
@@ -111,9 +144,24 @@ impl ClientConnection {
         Next::WaitReadable { timeout: Some(timeout) }
     }
 
-    fn farewell(&mut self, polite: bool) -> Next {
+    /// Sends bytes at once, through whatever lies between.
+    fn send(
+        transport: &mut Option<Box<Transport>>,
+        stream: &mut Stream,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        match transport {
+            None => stream.write_all(bytes),
+            Some(transport) => transport.send(stream, bytes),
+        }
+    }
+
+    fn farewell(&mut self, stream: &mut Stream, polite: bool) -> Next {
+        if let Some(mut transport) = self.transport.take() {
+            transport.close(stream);
+        }
         match std::mem::replace(&mut self.state, State::Closed) {
-            State::Ready { mut session, .. } => {
+            State::Ready { mut session, .. } | State::Changing { mut session, .. } => {
                 if !polite {
                     ABORTED_CLIENTS.add(1);
                 }
@@ -127,16 +175,27 @@ impl ClientConnection {
 
     fn log_in(&mut self, stream: &mut Stream) -> Next {
         loop {
+            let security = self.security();
             let State::LoggingIn(login) = &mut self.state else {
                 return self.serve(stream);
             };
+            // A later packet may look like a request by chance: proofs are random bytes.
+            let may_ask = self.transport.is_none() && login.is_new();
             let packet = self.input.next_packet(&mut self.sequence, LOGIN_PACKET_BYTES_MAX);
             let step = match packet {
                 Ok(None) => return self.wait(),
+                Ok(Some(payload)) if may_ask && is_tls_request(payload) => {
+                    match self.begin_tls(stream) {
+                        Ok(()) => continue,
+                        Err(_) => return self.farewell(stream, false),
+                    }
+                }
                 Ok(Some(payload)) => {
                     self.out.set_sequence(self.sequence);
                     let (server, process) = (&self.server, &self.process);
-                    login.step(server, process, &self.identity, payload, &mut self.out)
+                    let identity = &self.identity;
+                    let arrival = Arrival { server, process, identity, security };
+                    login.step(&arrival, payload, &mut self.out)
                 }
                 Err(error) => {
                     self.out.set_sequence(self.sequence);
@@ -145,33 +204,87 @@ impl ClientConnection {
                 }
             };
             self.sequence = self.out.sequence();
-            let (next, sent) = match step {
-                Step::Again => (None, stream.write_all(self.out.bytes())),
-                Step::Refused => (Some(false), stream.write_all(self.out.bytes())),
-                Step::Done(mut session) => {
-                    let sent = stream.write_all(session.out.bytes());
-                    session.out.clear();
-                    session.process.end();
-                    if let State::LoggingIn(login) =
-                        std::mem::replace(&mut self.state, State::Closed)
-                    {
-                        self.state = State::Ready { session, login };
-                    }
-                    (None, sent)
-                }
+            let (session, close) = match step {
+                Step::Again => (None, false),
+                Step::Refused => (None, true),
+                Step::Done(session) => (Some(session), false),
+            };
+            let sent = match session {
+                None => Self::send(&mut self.transport, stream, self.out.bytes()),
+                Some(session) => self.welcome(session, stream),
             };
             self.out.clear();
-            if sent.is_err() || next.is_some() {
-                return self.farewell(false);
+            if sent.is_err() || close {
+                return self.farewell(stream, false);
             }
         }
+    }
+
+    /// The login has succeeded.
+    fn welcome(&mut self, mut session: Box<Session>, stream: &mut Stream) -> io::Result<()> {
+        let sent = Self::send(&mut self.transport, stream, session.out.bytes());
+        session.out.clear();
+        session.process.end();
+        if session.capabilities & COMPRESS != 0 {
+            self.transport.get_or_insert_default().begin_compression();
+        }
+        if let State::LoggingIn(login) = std::mem::replace(&mut self.state, State::Closed) {
+            self.state = State::Ready { session, login };
+        }
+        sent
+    }
+
+    /// A further packet of COM_CHANGE_USER.
+    fn change_user(&mut self, stream: &mut Stream) -> Next {
+        let packet = self.input.next_packet(&mut self.sequence, LOGIN_PACKET_BYTES_MAX);
+        let payload = match packet {
+            Ok(None) => return self.wait(),
+            Ok(Some(payload)) => payload.to_vec(),
+            Err(_) => return self.farewell(stream, false),
+        };
+        let state = std::mem::replace(&mut self.state, State::Closed);
+        let State::Changing { mut session, login, changing } = state else {
+            return Next::Close;
+        };
+        session.out.set_sequence(self.sequence);
+        match session.continue_change_user(changing, &payload) {
+            Ok(true) => session.put_ok(&exec::Outcome::default()),
+            Ok(false) => {}
+            Err(error) => session.put_error(&error),
+        }
+        let closing = session.closing;
+        self.state = State::Ready { session, login };
+        match self.after_change_user(stream) {
+            Ok(()) if !closing => self.serve(stream),
+            _ => self.farewell(stream, false),
+        }
+    }
+
+    /// Sends what COM_CHANGE_USER wrote; if it goes on, the next packet belongs to it.
+    fn after_change_user(&mut self, stream: &mut Stream) -> io::Result<()> {
+        let State::Ready { session, .. } = &mut self.state else {
+            return Ok(());
+        };
+        let sent = Self::send(&mut self.transport, stream, session.out.bytes());
+        self.sequence = session.out.sequence();
+        session.out.clear();
+        if let Some(changing) = session.changing.take()
+            && let State::Ready { session, login } =
+                std::mem::replace(&mut self.state, State::Closed)
+        {
+            self.state = State::Changing { session, login, changing };
+        }
+        sent
     }
 
     /// Executes the commands that have arrived.
     fn serve(&mut self, stream: &mut Stream) -> Next {
         loop {
             let State::Ready { session, login } = &mut self.state else {
-                return Next::Close;
+                return match self.state {
+                    State::Changing { .. } => self.change_user(stream),
+                    _ => Next::Close,
+                };
             };
             let mut sequence = 0;
             let limit = session.settings.packet_bytes_max;
@@ -186,7 +299,15 @@ impl ClientConnection {
                     session.out.set_sequence(sequence);
                     session.status.add(StatusCounter::BytesReceived, payload.len() as u64 + 4);
                     let token = self.process.cancel_token().clone();
-                    let run = || session.command(payload, login.scramble(), stream);
+                    let mut secure;
+                    let outlet: &mut dyn Outlet = match &mut self.transport {
+                        None => stream,
+                        Some(transport) => {
+                            secure = SecureOutlet { transport, stream };
+                            &mut secure
+                        }
+                    };
+                    let run = || session.command(payload, login.scramble(), outlet);
                     match catch_panic(|| with_cancel(&token, run)) {
                         Ok(control) => control,
                         Err(panic) => {
@@ -204,13 +325,19 @@ impl ClientConnection {
             };
             let polite = session.closing;
             let killed = !self.process.cancel_token().rearm();
+            if closing && !killed && session.changing.is_some() {
+                if self.after_change_user(stream).is_err() {
+                    return self.farewell(stream, false);
+                }
+                continue;
+            }
             if closing || killed {
                 // Closed either way; the client may be gone.
-                let _sent = stream.write_all(session.out.bytes());
+                let _sent = Self::send(&mut self.transport, stream, session.out.bytes());
                 if session.asks_shutdown {
                     self.server.request_shutdown();
                 }
-                return self.farewell(polite);
+                return self.farewell(stream, polite);
             }
         }
     }
@@ -221,17 +348,18 @@ impl ClientConnection {
         };
         if !session.out.is_empty() {
             session.status.add(StatusCounter::BytesSent, session.out.len() as u64);
-            let sent = match session.asks_shutdown {
+            let sent = match (&mut self.transport, session.asks_shutdown) {
+                (None, false) => stream.send_when_done(session.out.bytes()),
                 // The server closes all connections soon: this answer goes before.
-                true => stream.write_all(session.out.bytes()),
-                false => stream.send_when_done(session.out.bytes()),
+                (None, true) => stream.write_all(session.out.bytes()),
+                (Some(transport), _) => transport.send(stream, session.out.bytes()),
             };
             session.out.clear();
             if std::mem::take(&mut session.asks_shutdown) {
                 self.server.request_shutdown();
             }
             if sent.is_err() {
-                return Err(self.farewell(false));
+                return Err(self.farewell(stream, false));
             }
         }
         session.trim();
@@ -245,9 +373,9 @@ impl ClientConnection {
             self.out.set_sequence(self.sequence);
             response::login_error(&mut self.out, 1159, "Got timeout reading communication packets");
             // Closed either way.
-            let _sent = stream.write_all(self.out.bytes());
+            let _sent = Self::send(&mut self.transport, stream, self.out.bytes());
         }
-        self.farewell(false)
+        self.farewell(stream, false)
     }
 }
 
@@ -267,11 +395,16 @@ impl Connection for ClientConnection {
             return self.timed_out(stream);
         }
         if self.process.cancel_token().reason() == Some(CancelReason::KillConnection) {
-            return self.farewell(false);
+            return self.farewell(stream, false);
         }
-        if !self.input.receive_whole(|buffer| stream.swap_received(buffer)) {
+        if let Some(transport) = &mut self.transport {
+            match transport.receive(stream, &mut self.input) {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return self.farewell(stream, false),
+            }
+        } else if !self.input.receive_whole(|buffer| stream.swap_received(buffer)) {
             match stream.read(self.input.room()) {
-                Ok(0) | Err(_) => return self.farewell(false),
+                Ok(0) | Err(_) => return self.farewell(stream, false),
                 Ok(count) => self.input.received(count),
             }
         }

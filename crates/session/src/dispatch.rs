@@ -86,9 +86,15 @@ impl Session {
                 self.put_statistics();
                 return self.closing;
             }
-            Command::ChangeUser(request) => {
-                self.change_user(&request, scramble).map(|()| self.put_ok(&Outcome::default()))
-            }
+            Command::ChangeUser(request) => match self.change_user(&request, scramble) {
+                Ok(true) => {
+                    self.put_ok(&Outcome::default());
+                    Ok(())
+                }
+                // The next packet is no command: the connection must look.
+                Ok(false) => return true,
+                Err(error) => Err(error),
+            },
             Command::SetOption(option) => self.set_option(option),
             other => self.plain_command(&other),
         };

@@ -15,9 +15,11 @@
 
 mod access;
 mod account_connections;
+mod account_options;
 mod accounts;
 mod admin;
 mod answer;
+mod authenticate;
 mod connection;
 mod dispatch;
 mod generalize;
@@ -37,6 +39,7 @@ mod statement;
 pub mod status;
 mod system_variables;
 mod transaction;
+mod transport;
 pub mod variables;
 
 pub use answer::{Outlet, Protocol};
@@ -44,6 +47,7 @@ pub use connection::ClientConnection;
 pub use process::{Door, Process, ProcessInfo, ProcessList};
 pub use server_state::{DESCRIPTORS_FOR_FILES, ServerState, version_text};
 pub use session::{Identity, Session};
+pub use transport::{TlsError, TlsFiles, TlsServer};
 
 pub(crate) use prepared::PreparedStatements;
 pub(crate) use session::Diagnostics;

@@ -3,31 +3,48 @@
 //! Invariants:
 //! 1. Nothing a client sends before it is known makes the server hold more than
 //!    `LOGIN_PACKET_BYTES_MAX`, or hold it longer than the login limit.
-//! 2. An unknown user and a wrong password are answered alike.
-//! 3. An account without a password is open to the loopback and the socket only.
+//! 2. Who a client is, `authenticate.rs` finds out.
 
+use crate::authenticate::{Exchange, Progress, Security};
 use crate::process::{Door, Process};
+use crate::variables::VariableValue;
 use crate::{Identity, ServerState, Session};
-use catalog::{Authentication, Privilege, UserPrivileges};
+use catalog::{Privilege, UserPrivileges};
 use runtime::net::{Address, Peer};
 use std::sync::Arc;
+use types::error::ErrorCode;
 use types::{SqlError, codes};
-use wire::handshake::{self, ChangeUser, Greeting, LoginRequest, NATIVE_PASSWORD, SCRAMBLE_BYTES};
+use wire::handshake::{self, ChangeUser, Greeting, LoginRequest, SCRAMBLE_BYTES};
 use wire::{MalformedPacket, OutputBuffer};
 
 /// What a login knows so far.
 pub(crate) struct Login {
     scramble: [u8; SCRAMBLE_BYTES],
-    /// The request, once the client was asked to prove itself again.
-    pending: Option<Pending>,
+    /// The request, while the client proves itself.
+    pending: Option<Box<Pending>>,
 }
 
 /// A login whose proof is awaited.
 struct Pending {
     capabilities: u64,
     collation: u16,
-    user: String,
     database: String,
+    exchange: Exchange,
+}
+
+/// COM_CHANGE_USER, while the client proves itself.
+pub(crate) struct ChangingUser {
+    collation: Option<u16>,
+    database: String,
+    exchange: Exchange,
+}
+
+/// A connection that logs in.
+pub(crate) struct Arrival<'a> {
+    pub(crate) server: &'a Arc<ServerState>,
+    pub(crate) process: &'a Arc<Process>,
+    pub(crate) identity: &'a Identity,
+    pub(crate) security: Security,
 }
 
 /// What becomes of a login after a packet.
@@ -80,10 +97,16 @@ impl Login {
             scramble: &scramble,
             collation: types::CollationId::UTF8MB4_GENERAL_CI.0 as u8,
             status: wire::capability::status::AUTOCOMMIT,
+            capabilities: server.capabilities(),
         };
         handshake::greeting(out.begin(), &greeting);
         out.end();
         Self { scramble, pending: None }
+    }
+
+    /// Nothing but the greeting has happened.
+    pub(crate) fn is_new(&self) -> bool {
+        self.pending.is_none()
     }
 
     /// The scramble of the greeting, for COM_CHANGE_USER.
@@ -94,16 +117,17 @@ impl Login {
     /// Takes the client's next packet and writes the answer.
     pub(crate) fn step(
         &mut self,
-        server: &Arc<ServerState>,
-        process: &Arc<Process>,
-        identity: &Identity,
+        arrival: &Arrival<'_>,
         payload: &[u8],
         out: &mut OutputBuffer,
     ) -> Step {
         let outcome = match self.pending.take() {
-            Some(pending) => self.finish(server, process, identity, pending, payload),
+            Some(mut pending) => {
+                let progress = pending.exchange.step(arrival.server, payload, out);
+                self.follow(arrival, pending, progress)
+            }
             None => match LoginRequest::parse(payload) {
-                Ok(request) => self.first(server, process, identity, &request, out),
+                Ok(request) => self.first(arrival, &request, out),
                 Err(MalformedPacket) => {
                     wire::response::login_error(out, 1043, "Bad handshake");
                     return Step::Refused;
@@ -127,46 +151,48 @@ impl Login {
 
     fn first(
         &mut self,
-        server: &Arc<ServerState>,
-        process: &Arc<Process>,
-        identity: &Identity,
+        arrival: &Arrival<'_>,
         request: &LoginRequest<'_>,
         out: &mut OutputBuffer,
     ) -> Result<Option<Box<Session>>, SqlError> {
-        let pending = Pending {
+        let Arrival { server, security, .. } = arrival;
+        if !security.is_private() && server.globals.value("require_secure_transport").is_on() {
+            return Err(SqlError::new(&SECURE_TRANSPORT_REQUIRED, &[]));
+        }
+        let user = String::from_utf8_lossy(request.user).into_owned();
+        let identity = Identity { user, ..arrival.identity.clone() };
+        let exchange = Exchange::begin(server, identity, &self.scramble, security.clone());
+        let mut pending = Box::new(Pending {
             capabilities: request.capabilities,
             collation: u16::from(request.collation),
-            user: String::from_utf8_lossy(request.user).into_owned(),
             database: String::from_utf8_lossy(request.database).into_owned(),
-        };
-        if !request.plugin.is_empty() && request.plugin != NATIVE_PASSWORD {
-            handshake::auth_switch(out.begin(), &self.scramble);
-            out.end();
-            self.pending = Some(pending);
-            return Ok(None);
-        }
-        self.finish(server, process, identity, pending, request.proof)
+            exchange,
+        });
+        let progress = pending.exchange.first(server, request.plugin, request.proof, out);
+        self.follow(arrival, pending, progress)
     }
 
-    fn finish(
+    /// The session, once it is clear who it is.
+    fn follow(
         &mut self,
-        server: &Arc<ServerState>,
-        process: &Arc<Process>,
-        identity: &Identity,
-        pending: Pending,
-        proof: &[u8],
+        arrival: &Arrival<'_>,
+        pending: Box<Pending>,
+        progress: Result<Progress, SqlError>,
     ) -> Result<Option<Box<Session>>, SqlError> {
-        // Some clients end the bare proof of an empty password with a zero byte.
-        let proof = if proof == [0] { &[][..] } else { proof };
-        let mut identity = identity.clone();
-        identity.user = pending.user;
-        let user = authenticate(server, &identity, &self.scramble, proof)?;
+        let Progress::Proved(user) = progress? else {
+            self.pending = Some(pending);
+            return Ok(None);
+        };
+        let Arrival { server, process, security, .. } = arrival;
         check_room(server, process, &user)?;
         let account_slot = server.take_account_slot(&user)?;
+        let identity = pending.exchange.identity().clone();
         process.set_user(&identity.user);
-        let mut session =
-            Session::new(server.clone(), process.clone(), identity, user, pending.capabilities);
+        let (server, process) = ((*server).clone(), (*process).clone());
+        let mut session = Session::new(server, process, identity, user, pending.capabilities);
         session.account_slot = Some(account_slot);
+        session.security = security.clone();
+        session.limit_statements();
         session.set_login_collation(pending.collation);
         if !pending.database.is_empty() {
             session.use_database(&pending.database)?;
@@ -176,35 +202,14 @@ impl Login {
     }
 }
 
-/// The account of a client that has proved itself; 1045 for any other.
-pub(crate) fn authenticate(
-    server: &ServerState,
-    identity: &Identity,
-    scramble: &[u8; SCRAMBLE_BYTES],
-    proof: &[u8],
-) -> Result<Arc<UserPrivileges>, SqlError> {
-    let hosts: Vec<&str> = identity.hosts.iter().map(String::as_str).collect();
-    let user = server.catalog.find_user(&identity.user, &hosts);
-    let proved = match user.as_ref().map(|user| &user.authentication) {
-        Some(Authentication::NoPassword) => proof.is_empty() && identity.is_local,
-        Some(Authentication::NativePassword(hash)) => {
-            handshake::check_native_password(scramble, hash, proof)
-        }
-        Some(Authentication::Locked) | None => {
-            // The same work as for a known user, so that time does not tell them apart.
-            handshake::check_native_password(scramble, &[0; 20], proof);
-            false
-        }
-    };
-    match user {
-        Some(user) if proved => Ok(user),
-        _ => {
-            let using = if proof.is_empty() { "NO" } else { "YES" };
-            let arguments: [&dyn std::fmt::Display; 3] = [&identity.user, &identity.host, &using];
-            Err(SqlError::new(&codes::ACCESS_DENIED_ERROR, &arguments))
-        }
-    }
-}
+/// 3159.
+static SECURE_TRANSPORT_REQUIRED: ErrorCode = ErrorCode {
+    number: 3159,
+    sqlstate: "08004",
+    name: "SECURE_TRANSPORT_REQUIRED",
+    template: "Connections using insecure transport are prohibited while \
+               --require_secure_transport=ON.",
+};
 
 /// The slot above `max_connections` is for administrators (1040).
 fn check_room(
@@ -226,32 +231,74 @@ fn check_room(
 }
 
 impl Session {
-    /// COM_CHANGE_USER: the same connection, another user. A failure closes the connection.
+    /// COM_CHANGE_USER: the same connection, another user. A failure closes the connection. True
+    /// if it is done; else the client's next packet goes to [`Session::continue_change_user`].
     pub(crate) fn change_user(
         &mut self,
         request: &ChangeUser<'_>,
         scramble: &[u8; SCRAMBLE_BYTES],
-    ) -> Result<(), SqlError> {
-        let mut identity = self.identity.clone();
-        identity.user = String::from_utf8_lossy(request.user).into_owned();
+    ) -> Result<bool, SqlError> {
+        let user = String::from_utf8_lossy(request.user).into_owned();
+        let identity = Identity { user, ..self.identity.clone() };
+        let exchange = Exchange::begin(&self.server, identity, scramble, self.security.clone());
+        let mut changing = Box::new(ChangingUser {
+            collation: request.collation,
+            database: String::from_utf8_lossy(request.database).into_owned(),
+            exchange,
+        });
         self.closing = true;
-        let user = authenticate(&self.server, &identity, scramble, request.proof)?;
+        let (server, out) = (&self.server, &mut self.out);
+        let progress = changing.exchange.first(server, request.plugin, request.proof, out)?;
+        self.become_user(changing, progress)
+    }
+
+    /// A further packet of a client that changes its user; true if it is done.
+    pub(crate) fn continue_change_user(
+        &mut self,
+        mut changing: Box<ChangingUser>,
+        payload: &[u8],
+    ) -> Result<bool, SqlError> {
+        self.closing = true;
+        let progress = changing.exchange.step(&self.server, payload, &mut self.out)?;
+        self.become_user(changing, progress)
+    }
+
+    fn become_user(
+        &mut self,
+        changing: Box<ChangingUser>,
+        progress: Progress,
+    ) -> Result<bool, SqlError> {
+        let Progress::Proved(user) = progress else {
+            self.changing = Some(changing);
+            self.closing = false;
+            return Ok(false);
+        };
         self.account_slot = None;
         self.account_slot = Some(self.server.take_account_slot(&user)?);
-        self.identity = identity;
+        self.identity = changing.exchange.identity().clone();
         self.user = user;
         self.reset()?;
+        self.limit_statements();
         self.process.set_user(&self.identity.user);
         self.set_database(None);
-        if let Some(collation) = request.collation {
+        if let Some(collation) = changing.collation {
             self.set_login_collation(collation);
         }
-        if !request.database.is_empty() {
-            let database = String::from_utf8_lossy(request.database).into_owned();
-            self.use_database(&database)?;
+        if !changing.database.is_empty() {
+            self.use_database(&changing.database)?;
         }
         self.changes.clear();
         self.closing = false;
-        Ok(())
+        Ok(true)
+    }
+
+    /// MAX_STATEMENT_TIME of the account.
+    fn limit_statements(&mut self) {
+        let micros = self.user.attributes.limits.statement_micros;
+        if micros != 0 {
+            let seconds = VariableValue::Double(micros as f64 / 1e6);
+            self.variables.set_known("max_statement_time", seconds);
+            self.apply_settings();
+        }
     }
 }

@@ -1,18 +1,21 @@
 //! What all sessions share.
 
 use crate::account_connections::AccountConnections;
+use crate::authenticate::PasswordCache;
 use crate::plan_cache::PlanCache;
 use crate::process::{Door, ProcessList};
 use crate::spare::SpareTransactions;
+use crate::transport::{TlsFiles, TlsServer};
 use crate::variables::{GlobalVariables, VariableValue};
 use base::MemoryAccount;
 use catalog::Catalog;
 use runtime::sync::Mutex;
 use runtime::{AdmissionSettings, Instant};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use wire::capability;
 
 /// The server as sessions see it.
 pub struct ServerState {
@@ -36,6 +39,8 @@ pub struct ServerState {
     pub(crate) spare_transactions: SpareTransactions,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
+    pub(crate) passwords: PasswordCache,
+    tls: OnceLock<TlsServer>,
     stopping: AtomicBool,
     on_shutdown: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -80,6 +85,8 @@ impl ServerState {
             account_connections: AccountConnections::default(),
             spare_transactions: SpareTransactions::new(),
             connections_possible,
+            passwords: PasswordCache::default(),
+            tls: OnceLock::new(),
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
         });
@@ -117,6 +124,28 @@ impl ServerState {
     /// Seconds since the start.
     pub fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
+    }
+
+    /// TLS is offered from now on, with this certificate; the variables tell of it.
+    pub fn offer_tls(&self, tls: TlsServer, files: &TlsFiles) {
+        let text = VariableValue::text;
+        self.globals.set_known("have_ssl", text("YES"));
+        self.globals.set_known("have_openssl", text("YES"));
+        self.globals.set_known("ssl_cert", text(&files.certificate));
+        self.globals.set_known("ssl_key", text(&files.key));
+        // The first one stays: nobody offers a second.
+        let _first = self.tls.set(tls);
+    }
+
+    /// What TLS connections begin with, if TLS is offered.
+    pub(crate) fn tls(&self) -> Option<&TlsServer> {
+        self.tls.get()
+    }
+
+    /// What the greeting offers.
+    pub(crate) fn capabilities(&self) -> u64 {
+        let tls = if self.tls.get().is_some() { capability::SSL } else { 0 };
+        capability::SERVER | tls
     }
 
     /// What SHUTDOWN calls.

@@ -1,6 +1,8 @@
 //! A session: what a connection is between and during its commands.
 
 use crate::account_connections::AccountSlot;
+use crate::authenticate::Security;
+use crate::login::ChangingUser;
 use crate::plan_cache::Lookup;
 use crate::process::Process;
 use crate::settings::Settings;
@@ -55,6 +57,10 @@ pub struct Session {
     pub(crate) capabilities: u64,
     /// Counts this connection as one of its account's.
     pub(crate) account_slot: Option<AccountSlot>,
+    /// How the connection is secured.
+    pub(crate) security: Security,
+    /// COM_CHANGE_USER, while the client proves itself.
+    pub(crate) changing: Option<Box<ChangingUser>>,
     /// Changes of state to be told in the next OK packet.
     pub(crate) changes: Vec<u8>,
     /// Another result of the same command follows.
@@ -137,6 +143,8 @@ impl Session {
             out: OutputBuffer::new(),
             capabilities,
             account_slot: None,
+            security: Security::default(),
+            changing: None,
             changes: Vec::new(),
             more_results: false,
             fixed_time: None,

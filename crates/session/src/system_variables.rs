@@ -1,6 +1,7 @@
 //! Reading system variables and status, for expressions, SHOW and information_schema.
 
 use crate::ServerState;
+use crate::authenticate::Security;
 use crate::process::ProcessInfo;
 use crate::status::{self, SessionStatus};
 use crate::variables::{Definition, Kind, Scope, SessionVariables, VariableValue, registry};
@@ -19,6 +20,8 @@ pub(crate) struct SessionView<'a> {
     pub(crate) variables: &'a SessionVariables,
     pub(crate) status: &'a SessionStatus,
     pub(crate) user: &'a UserPrivileges,
+    pub(crate) security: &'a Security,
+    pub(crate) compresses: bool,
     pub(crate) now: Timestamp,
     pub(crate) last_insert_id: u64,
     pub(crate) insert_id: u64,
@@ -37,6 +40,8 @@ macro_rules! session_view {
             variables: &$session.variables,
             status: &$session.status,
             user: &$session.user,
+            security: &$session.security,
+            compresses: $session.capabilities & wire::capability::COMPRESS != 0,
             now: $session.eval.now,
             last_insert_id: $session.eval.facts.last_insert_id,
             insert_id: $session.insert_id,
@@ -96,6 +101,13 @@ impl SessionTables for SessionView<'_> {
         for (name, value) in self.server.catalog.engine().status() {
             add(name, value);
         }
+        let tls = self.security.tls.as_ref().filter(|_| !global);
+        let (version, cipher) = tls.map_or(("", ""), |tls| (tls.version, tls.cipher.as_str()));
+        pairs.push(("Ssl_version".to_owned(), version.to_owned()));
+        pairs.push(("Ssl_cipher".to_owned(), cipher.to_owned()));
+        pairs.push(("Ssl_cipher_list".to_owned(), cipher.to_owned()));
+        let compression = if self.compresses && !global { "ON" } else { "OFF" };
+        pairs.push(("Compression".to_owned(), compression.to_owned()));
         let since = Timestamp(self.server.processes.most_since_micros());
         let since = types::TimeZone::default().to_local(since).to_string();
         pairs.push(("Max_used_connections_time".to_owned(), since));

@@ -230,11 +230,7 @@ pub fn read_parameters(
     let mut fields = Fields(payload);
     let nulls = fields.take(count.div_ceil(8))?;
     if fields.u8()? == 1 {
-        let bound = fields.take(count * 2)?.chunks_exact(2);
-        types.clear();
-        types.extend(
-            bound.map(|pair| ParameterType { code: pair[0], unsigned: pair[1] & 0x80 != 0 }),
-        );
+        read_types(&mut fields, count, types)?;
     }
     if types.len() != count {
         return Err(MalformedPacket);
@@ -253,7 +249,23 @@ pub fn read_parameters(
     Ok(())
 }
 
-fn read_value(fields: &mut Fields<'_>, bound: ParameterType) -> Result<Value, MalformedPacket> {
+/// Reads the types of `count` parameters in place of those known.
+pub(crate) fn read_types(
+    fields: &mut Fields<'_>,
+    count: usize,
+    types: &mut Vec<ParameterType>,
+) -> Result<(), MalformedPacket> {
+    let bound = fields.take(count * 2)?.chunks_exact(2);
+    types.clear();
+    types.extend(bound.map(|pair| ParameterType { code: pair[0], unsigned: pair[1] & 0x80 != 0 }));
+    Ok(())
+}
+
+/// Reads one value of a parameter.
+pub(crate) fn read_value(
+    fields: &mut Fields<'_>,
+    bound: ParameterType,
+) -> Result<Value, MalformedPacket> {
     let integer = |signed: i64, unsigned: u64| match bound.unsigned {
         true => Value::UInt(unsigned),
         false => Value::Int(signed),

@@ -4,6 +4,8 @@
 pub const FOUND_ROWS: u64 = 1 << 1;
 /// The login names a database.
 pub const CONNECT_WITH_DB: u64 = 1 << 3;
+/// Packets travel in compressed frames after the login.
+pub const COMPRESS: u64 = 1 << 5;
 /// Protocol 4.1; without it a client is refused.
 pub const PROTOCOL_41: u64 = 1 << 9;
 /// An interactive client: `interactive_timeout` instead of `wait_timeout`.
@@ -26,6 +28,8 @@ pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
 pub const SESSION_TRACK: u64 = 1 << 23;
 /// Results end with an OK packet, and no EOF follows the column definitions.
 pub const DEPRECATE_EOF: u64 = 1 << 24;
+/// MariaDB: one COM_STMT_BULK_EXECUTE carries the parameters of many executions.
+pub const STMT_BULK_OPERATIONS: u64 = 1 << 34;
 /// MariaDB: the client keeps column definitions of prepared statements.
 pub const CACHE_METADATA: u64 = 1 << 36;
 
@@ -33,12 +37,13 @@ pub const CACHE_METADATA: u64 = 1 << 36;
 /// client to read the upper 32 flags.
 const CLIENT_MYSQL: u64 = 1;
 
-/// What this server offers: everything of MariaDB 10.11 but compression, TLS, LOAD DATA LOCAL,
-/// progress reports and bulk execution.
+/// What this server offers: everything of MariaDB 10.11 but LOAD DATA LOCAL, progress reports and
+/// extended metadata. [`SSL`] is added where there is a certificate.
 pub const SERVER: u64 = FOUND_ROWS
     | 1 << 2 // LONG_FLAG
     | CONNECT_WITH_DB
     | 1 << 4 // NO_SCHEMA
+    | COMPRESS
     | 1 << 6 // ODBC
     | 1 << 8 // IGNORE_SPACE
     | PROTOCOL_41
@@ -56,6 +61,7 @@ pub const SERVER: u64 = FOUND_ROWS
     | 1 << 22 // CAN_HANDLE_EXPIRED_PASSWORDS
     | SESSION_TRACK
     | DEPRECATE_EOF
+    | STMT_BULK_OPERATIONS
     | CACHE_METADATA;
 
 /// The capabilities in force: what both sides have. The upper half counts only for clients
@@ -99,11 +105,11 @@ mod tests {
 
     #[test]
     fn flags_are_mariadbs() {
-        // MariaDB 10.11.19 sends f7fe 81ff 1d; ours lack LOCAL_FILES, REMEMBER_OPTIONS, and of
-        // the extended ones all but CACHE_METADATA.
-        assert_eq!(SERVER & 0xffff, 0xf7fe & !(1 << 5) & !(1 << 7));
+        // MariaDB 10.11.19 sends f7fe 81ff 1d; ours lack LOCAL_FILES, and of the extended
+        // ones progress reports and extended metadata.
+        assert_eq!(SERVER & 0xffff, 0xf7fe & !(1 << 7));
         assert_eq!(SERVER >> 16 & 0xffff, 0x01ff);
-        assert_eq!(SERVER >> 32, 0x10);
+        assert_eq!(SERVER >> 32, 0x14);
     }
 
     #[test]

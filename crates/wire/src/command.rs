@@ -44,6 +44,15 @@ pub enum Command<'a> {
     Prepare(&'a [u8]),
     /// Execute a prepared statement.
     Execute(Execute<'a>),
+    /// MariaDB: execute a prepared statement once for each of many sets of parameters.
+    BulkExecute {
+        /// Statement.
+        statement: u32,
+        /// Bits of [`crate::bulk`].
+        flags: u16,
+        /// Types, if the flags say so, then the sets.
+        parameters: &'a [u8],
+    },
     /// A piece of a parameter; not answered.
     SendLongData {
         /// Statement.
@@ -197,6 +206,11 @@ impl<'a> Command<'a> {
             0x1b => Self::SetOption(fields.u16()?),
             0x1c => Self::Fetch { statement: fields.u32()?, rows: fields.u32()? },
             0x1f => Self::ResetConnection,
+            0xfa => Self::BulkExecute {
+                statement: fields.u32()?,
+                flags: fields.u16()?,
+                parameters: fields.rest(),
+            },
             other => Self::Unknown(other),
         })
     }

@@ -2,10 +2,12 @@
 //!
 //! States of a login:
 //! 1. The server sends [`greeting`] with a scramble of 20 bytes.
-//! 2. The client answers with [`LoginRequest`]. If it prepared its proof for another
-//!    authentication plugin, the server sends [`auth_switch`] and the client answers with the
-//!    bare proof.
-//! 3. The server checks the proof with [`check_native_password`] and answers OK or 1045.
+//! 2. A client that wants TLS sends the beginning of its login ([`is_tls_request`]); what follows
+//!    is TLS, and within it the login.
+//! 3. The client answers with [`LoginRequest`]. If it prepared its proof for another plugin than
+//!    its account's, the server sends [`auth_switch`] and the client answers with the bare proof.
+//! 4. The server checks the proof ([`check_native_password`], [`crate::caching_sha2`]), which may
+//!    take further packets ([`auth_more`]), and answers OK or 1045.
 
 use crate::capability::{
     self, CONNECT_ATTRS, CONNECT_WITH_DB, PLUGIN_AUTH, PLUGIN_AUTH_LENENC, PROTOCOL_41,
@@ -14,7 +16,7 @@ use crate::capability::{
 use crate::command::{Fields, MalformedPacket};
 use sha1::{Digest, Sha1};
 
-/// The only authentication plugin.
+/// The plugin that the greeting names.
 pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
 /// Random bytes that the client mixes into its proof. None may be zero or `$`.
 pub const SCRAMBLE_BYTES: usize = 20;
@@ -31,11 +33,13 @@ pub struct Greeting<'a> {
     pub collation: u8,
     /// Status flags.
     pub status: u16,
+    /// What the server offers.
+    pub capabilities: u64,
 }
 
 /// Writes the greeting's payload.
 pub fn greeting(out: &mut Vec<u8>, greeting: &Greeting<'_>) {
-    let capabilities = capability::SERVER.to_le_bytes();
+    let capabilities = greeting.capabilities.to_le_bytes();
     out.push(10);
     out.extend_from_slice(greeting.version.as_bytes());
     out.push(0);
@@ -79,9 +83,17 @@ pub struct LoginRequest<'a> {
     pub attributes: &'a [u8],
 }
 
+/// Bytes of a login before the user's name.
+const LOGIN_HEAD_BYTES: usize = 32;
+
+/// Whether a first packet asks for TLS: the beginning of a login and nothing more.
+pub fn is_tls_request(payload: &[u8]) -> bool {
+    let flags = payload.first_chunk().map_or(0, |flags| u32::from_le_bytes(*flags));
+    payload.len() == LOGIN_HEAD_BYTES && u64::from(flags) & capability::SSL != 0
+}
+
 impl<'a> LoginRequest<'a> {
-    /// Reads the payload. Fails for clients older than protocol 4.1 and for TLS requests, which
-    /// were not offered.
+    /// Reads the payload. Fails for clients older than protocol 4.1.
     pub fn parse(payload: &'a [u8]) -> Result<Self, MalformedPacket> {
         let mut fields = Fields(payload);
         let low = fields.u32()?;
@@ -90,7 +102,7 @@ impl<'a> LoginRequest<'a> {
         fields.take(19)?;
         let high = fields.u32()?;
         let client = u64::from(low) | u64::from(high) << 32;
-        if client & PROTOCOL_41 == 0 || client & capability::SSL != 0 {
+        if client & PROTOCOL_41 == 0 {
             return Err(MalformedPacket);
         }
         let capabilities = capability::negotiate(client);
@@ -127,6 +139,8 @@ pub struct ChangeUser<'a> {
     pub collation: Option<u16>,
     /// Plugin for which the proof was made; empty if the client does not say.
     pub plugin: &'a [u8],
+    /// Attributes as sent: names and values with lengths.
+    pub attributes: &'a [u8],
 }
 
 impl<'a> ChangeUser<'a> {
@@ -143,17 +157,36 @@ impl<'a> ChangeUser<'a> {
         let database = fields.zero_or_end();
         let collation = if fields.0.is_empty() { None } else { Some(fields.u16()?) };
         let plugin = if capabilities & PLUGIN_AUTH != 0 { fields.zero_or_end() } else { b"" };
-        Ok(Self { user, proof, database, collation, plugin })
+        let attributes = match capabilities & CONNECT_ATTRS != 0 && !fields.0.is_empty() {
+            true => fields.bytes()?,
+            false => b"",
+        };
+        Ok(Self { user, proof, database, collation, plugin, attributes })
     }
 }
 
-/// Writes the request to prove oneself again, with mysql_native_password.
-pub fn auth_switch(out: &mut Vec<u8>, scramble: &[u8; SCRAMBLE_BYTES]) {
+/// Writes the request to prove oneself again, with another plugin and its random bytes.
+pub fn auth_switch(out: &mut Vec<u8>, plugin: &[u8], scramble: &[u8]) {
     out.push(0xfe);
-    out.extend_from_slice(NATIVE_PASSWORD);
+    out.extend_from_slice(plugin);
     out.push(0);
     out.extend_from_slice(scramble);
     out.push(0);
+}
+
+/// Writes what a plugin has to tell between two packets of the client.
+pub fn auth_more(out: &mut Vec<u8>, data: &[u8]) {
+    out.push(0x01);
+    out.extend_from_slice(data);
+}
+
+/// One connection attribute after the other: name and value. Ends at the first malformed one.
+pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut fields = Fields(bytes);
+    std::iter::from_fn(move || {
+        let name = fields.bytes().ok()?;
+        Some((name, fields.bytes().ok()?))
+    })
 }
 
 fn sha1(parts: &[&[u8]]) -> [u8; 20] {
@@ -201,12 +234,19 @@ mod tests {
         let version = "5.5.5-10.11.19-MariaDB-0+deb12u1";
         greeting(
             &mut out,
-            &Greeting { version, connection_id: 17, scramble, collation: 8, status: 2 },
+            &Greeting {
+                version,
+                connection_id: 17,
+                scramble,
+                collation: 8,
+                status: 2,
+                capabilities: capability::SERVER,
+            },
         );
         // As MariaDB 10.11.19 sent it, but for the capabilities.
         let expected = [
             &b"\n5.5.5-10.11.19-MariaDB-0+deb12u1\0\x11\0\0\0|n3Ou!>U\0"[..],
-            b"\x5e\xf7\x08\x02\0\xff\x01\x15\0\0\0\0\0\0\x10\0\0\0pT5L[gs/.6ez\0",
+            b"\x7e\xf7\x08\x02\0\xff\x01\x15\0\0\0\0\0\0\x14\0\0\0pT5L[gs/.6ez\0",
             b"mysql_native_password\0",
         ];
         assert_eq!(out, expected.concat());
@@ -236,6 +276,22 @@ mod tests {
         assert_eq!((request.user, request.proof), (&b"root"[..], &b"abc"[..]));
         assert_eq!((request.database, request.plugin), (&b"db"[..], NATIVE_PASSWORD));
         assert_eq!(request.collation, 45);
+    }
+
+    #[test]
+    fn a_request_for_tls_is_the_beginning_of_a_login() {
+        let payload = login(b"root\0\x00db\0mysql_native_password\0");
+        assert!(!is_tls_request(&payload) && !is_tls_request(&payload[..32]));
+        let mut request = payload[..32].to_vec();
+        request[1] |= 0x08;
+        assert!(is_tls_request(&request));
+        assert!(!is_tls_request(&request[..31]));
+    }
+
+    #[test]
+    fn attributes_are_read_as_far_as_they_are_whole() {
+        let found: Vec<_> = attributes(b"\x04_pid\x0212\x03_os\x05Linux\x09cut").collect();
+        assert_eq!(found, [(&b"_pid"[..], &b"12"[..]), (b"_os", b"Linux")]);
     }
 
     #[test]

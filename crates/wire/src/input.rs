@@ -24,6 +24,8 @@ pub struct InputBuffer {
     start: usize,
     /// End of the bytes received.
     end: usize,
+    /// Sequence numbers are those of frames around the packets.
+    unnumbered: bool,
 }
 
 /// Fresh room offered to the socket when the buffer is empty.
@@ -72,6 +74,33 @@ impl InputBuffer {
         true
     }
 
+    /// Appends bytes that came through another layer.
+    pub fn append(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = self.room();
+            let count = room.len().min(rest.len());
+            room[..count].copy_from_slice(&rest[..count]);
+            self.received(count);
+            rest = &rest[count..];
+        }
+    }
+
+    /// Appends bytes from within compressed frames, which have the sequence numbers that count:
+    /// from now on those of packets are not looked at.
+    pub fn append_unnumbered(&mut self, bytes: &[u8]) {
+        self.unnumbered = true;
+        self.append(bytes);
+    }
+
+    /// Takes out what was received and not yet consumed: it turned out to be something else than
+    /// packets.
+    pub fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.bytes[self.start..self.end].to_vec();
+        (self.start, self.end) = (0, 0);
+        rest
+    }
+
     /// Nothing is buffered.
     pub fn is_empty(&self) -> bool {
         self.start == self.end
@@ -80,7 +109,8 @@ impl InputBuffer {
     /// Gives memory back when nothing is buffered.
     pub fn shrink(&mut self) {
         if self.is_empty() {
-            *self = Self::default();
+            let unnumbered = self.unnumbered;
+            *self = Self { unnumbered, ..Self::default() };
         }
     }
 
@@ -108,7 +138,7 @@ impl InputBuffer {
                 return Ok(None);
             };
             let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
-            if header[3] != expected {
+            if header[3] != expected && !self.unnumbered {
                 return Err(PacketError::OutOfOrder);
             }
             total += length;

@@ -12,6 +12,8 @@
 //! answer, into which [`response`], [`row`], [`text`] and [`binary`] write.
 
 pub mod binary;
+pub mod bulk;
+pub mod caching_sha2;
 pub mod capability;
 mod command;
 pub mod handshake;

@@ -130,6 +130,13 @@ impl OutputBuffer {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
+    /// Takes what is to be sent out; no packet may be open.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.packet = 0;
+        self.clears += 1;
+        std::mem::take(&mut self.bytes)
+    }
+
     /// What is to be sent; no packet may be open.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
