@@ -59,6 +59,7 @@ pub struct Catalog {
     schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
     locks: Mutex<HashMap<(String, String), Arc<MetadataLock>>>,
     version: AtomicU64,
+    pub(crate) families: RwLock<crate::foreign::Families>,
     pub(crate) users: RwLock<crate::accounts::Accounts>,
 }
 
@@ -71,6 +72,7 @@ impl Catalog {
             schemas: RwLock::new(BTreeMap::new()),
             locks: Mutex::new(HashMap::new()),
             version: AtomicU64::new(1),
+            families: RwLock::default(),
             users: RwLock::default(),
         };
         let mut trx = catalog.begin();
@@ -133,6 +135,7 @@ impl Catalog {
             let schema = schemas.get_mut(&definition.schema);
             let schema = schema.ok_or_else(|| unreadable(DecodeError::Value("the database")))?;
             let name = definition.name.clone();
+            self.families.write().add(&definition);
             let lock = self.lock(&definition.schema, &name);
             let entry = TableEntry::new(definition, self.engine.clone(), lock);
             Arc::make_mut(schema).tables.insert(name, entry);
@@ -284,6 +287,9 @@ impl Catalog {
             entry.set_replaced();
         }
         self.schemas.write().remove(name);
+        for (table, entry) in &schema.tables {
+            self.note_family(Some(entry.definition()), None, (name, table));
+        }
         self.changed();
         Ok(schema.tables.len())
     }
@@ -378,13 +384,78 @@ impl Catalog {
         definition.schema = to.0.to_owned();
         definition.name = to.1.to_owned();
         definition.version += 1;
+        let children = self.renamed_parent(&mut definition, from, to);
         let mut trx = self.begin();
         self.engine.dictionary_delete(&mut *trx, &table_key(from.0, from.1))?;
         let record = encode_table(&definition);
         self.engine.dictionary_put(&mut *trx, &table_key(to.0, to.1), &record)?;
+        for child in &children {
+            let key = table_key(&child.schema, &child.name);
+            self.engine.dictionary_put(&mut *trx, &key, &encode_table(child))?;
+        }
         trx.commit()?;
         self.publish(from.0, from.1, None);
         self.publish(to.0, to.1, Some(self.entry(definition)));
+        for child in children {
+            let (schema, name) = (child.schema.clone(), child.name.clone());
+            self.publish(&schema, &name, Some(self.entry(child)));
+        }
+        Ok(())
+    }
+
+    /// Children whose parent gets another name, with that name; keys of the table to itself, and
+    /// the names that were made of its own, change in `definition`.
+    fn renamed_parent(
+        &self,
+        definition: &mut TableDefinition,
+        from: (&str, &str),
+        to: (&str, &str),
+    ) -> Vec<TableDefinition> {
+        let rename = |table: &mut TableDefinition| {
+            for key in &mut table.foreign_keys {
+                if key.parent_schema == from.0 && key.parent_table == from.1 {
+                    key.parent_schema = to.0.to_owned();
+                    key.parent_table = to.1.to_owned();
+                }
+            }
+        };
+        rename(definition);
+        for key in &mut definition.foreign_keys {
+            if let Some(number) = key.name.strip_prefix(&format!("{}_ibfk_", from.1)) {
+                key.name = format!("{}_ibfk_{number}", to.1);
+            }
+        }
+        let mut children = Vec::new();
+        for (schema, name) in self.children(from.0, from.1) {
+            if (schema.as_str(), name.as_str()) == from {
+                continue;
+            }
+            if let Some(entry) = self.find_base(&schema, &name) {
+                let mut child = (**entry.definition()).clone();
+                rename(&mut child);
+                child.version += 1;
+                children.push(child);
+            }
+        }
+        children
+    }
+
+    /// Stores changed definitions of tables whose exclusive locks are held, in one transaction:
+    /// children that follow a change of their parent's columns.
+    pub fn store_definitions(&self, definitions: Vec<TableDefinition>) -> Result<()> {
+        if definitions.is_empty() {
+            return Ok(());
+        }
+        let mut trx = self.begin();
+        for table in &definitions {
+            let key = table_key(&table.schema, &table.name);
+            self.engine.dictionary_put(&mut *trx, &key, &encode_table(table))?;
+        }
+        trx.commit()?;
+        for table in definitions {
+            let (schema, name) = (table.schema.clone(), table.name.clone());
+            self.publish(&schema, &name, Some(self.entry(table)));
+        }
         Ok(())
     }
 
@@ -435,21 +506,37 @@ impl Catalog {
         Ok(entry)
     }
 
-    fn entry(&self, definition: TableDefinition) -> Arc<TableEntry> {
+    pub(crate) fn entry(&self, definition: TableDefinition) -> Arc<TableEntry> {
         let lock = self.lock(&definition.schema, &definition.name);
         TableEntry::new(definition, self.engine.clone(), lock)
     }
 
     fn publish(&self, schema: &str, name: &str, entry: Option<Arc<TableEntry>>) {
+        let new = entry.as_ref().map(|entry| entry.definition().clone());
+        let old = self.put_entry(schema, name, entry);
+        let old = old.as_ref().map(|entry| &**entry.definition());
+        self.note_family(old, new.as_deref(), (schema, name));
+    }
+
+    /// Puts an entry into the cache or takes it out; returns the one that was there.
+    pub(crate) fn put_entry(
+        &self,
+        schema: &str,
+        name: &str,
+        entry: Option<Arc<TableEntry>>,
+    ) -> Option<Arc<TableEntry>> {
+        let mut replaced = None;
         self.edit_schema(schema, |schema| {
             let old = match entry {
                 Some(entry) => schema.tables.insert(name.to_owned(), entry),
                 None => schema.tables.remove(name),
             };
-            if let Some(old) = old {
+            if let Some(old) = &old {
                 old.set_replaced();
             }
+            replaced = old;
         });
+        replaced
     }
 
     fn edit_schema(&self, name: &str, edit: impl FnOnce(&mut Schema)) {

@@ -300,6 +300,8 @@ pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String
     // The primary key first, then the unique ones, each group in order of creation.
     indexes.sort_by_key(|index| (!index.primary, !index.unique));
     lines.extend(indexes.into_iter().map(|index| index_line(table, index)));
+    let keys = table.foreign_keys.iter();
+    lines.extend(keys.map(|key| format!("  {}", crate::constraint_text(table, key, false))));
     let name = quote_name(&table.name);
     let mut text = format!("CREATE TABLE {name} (\n{}\n) ENGINE=InnoDB", lines.join(",\n"));
     if next_auto_increment > 1 && table.auto_increment_column().is_some() {

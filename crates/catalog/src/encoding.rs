@@ -7,12 +7,13 @@
 
 use base::{IndexId, PageId, TableId, TreeId};
 use engine_api::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableOptions,
+    ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    ReferentialAction, TableDefinition, TableOptions,
 };
 use thiserror::Error;
 use types::{CollationId, ColumnType, Members, TypeKind};
 
-const TABLE_FORMAT: u8 = 1;
+const TABLE_FORMAT: u8 = 2;
 
 /// A dictionary record cannot be read.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -263,7 +264,7 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
 fn write_index(out: &mut Writer, index: &IndexDefinition) {
     out.u32(index.id.0);
     out.string(&index.name);
-    out.u8(u8::from(index.unique) | u8::from(index.primary) << 1);
+    out.u8(u8::from(index.unique) | u8::from(index.primary) << 1 | u8::from(index.generated) << 2);
     out.length(index.parts.len());
     for part in &index.parts {
         out.length(part.column);
@@ -300,12 +301,75 @@ fn read_index(input: &mut Reader<'_>, column_count: usize) -> Decoded<IndexDefin
         name,
         unique: flags & 1 != 0,
         primary: flags & 2 != 0,
+        generated: flags & 4 != 0,
         parts,
         comment: input.string()?,
         tree: TreeId(input.u32()?),
         root: PageId(input.u64()?),
         page_class: input.u8()?,
         collation_version: input.u16()?,
+    })
+}
+
+/// Numbers of the referential actions; never reused.
+const ACTIONS: [ReferentialAction; 4] = [
+    ReferentialAction::Restrict,
+    ReferentialAction::Cascade,
+    ReferentialAction::SetNull,
+    ReferentialAction::NoAction,
+];
+
+fn write_action(out: &mut Writer, action: ReferentialAction) {
+    let number = ACTIONS.iter().position(|known| *known == action);
+    out.u8(number.expect("every action has its number") as u8);
+}
+
+fn read_action(input: &mut Reader<'_>) -> Decoded<ReferentialAction> {
+    let number = usize::from(input.u8()?);
+    ACTIONS.get(number).copied().ok_or(DecodeError::Value("a referential action"))
+}
+
+fn write_foreign_key(out: &mut Writer, key: &ForeignKeyDefinition) {
+    out.string(&key.name);
+    out.length(key.columns.len());
+    key.columns.iter().for_each(|id| out.u32(*id));
+    out.string(&key.parent_schema);
+    out.string(&key.parent_table);
+    out.length(key.parent_columns.len());
+    key.parent_columns.iter().for_each(|name| out.string(name));
+    write_action(out, key.on_delete);
+    write_action(out, key.on_update);
+}
+
+fn read_foreign_key(
+    input: &mut Reader<'_>,
+    columns: &[ColumnDefinition],
+) -> Decoded<ForeignKeyDefinition> {
+    let name = input.string()?;
+    let mut ids = Vec::new();
+    for _ in 0..input.length()? {
+        let id = input.u32()?;
+        if !columns.iter().any(|column| column.id == id) {
+            return Err(DecodeError::Value("a column of a foreign key"));
+        }
+        ids.push(id);
+    }
+    let (parent_schema, parent_table) = (input.string()?, input.string()?);
+    let mut parent_columns = Vec::new();
+    for _ in 0..input.length()? {
+        parent_columns.push(input.string()?);
+    }
+    if ids.is_empty() || ids.len() != parent_columns.len() {
+        return Err(DecodeError::Value("the columns of a foreign key"));
+    }
+    Ok(ForeignKeyDefinition {
+        name,
+        columns: ids,
+        parent_schema,
+        parent_table,
+        parent_columns,
+        on_delete: read_action(input)?,
+        on_update: read_action(input)?,
     })
 }
 
@@ -330,6 +394,8 @@ pub(crate) fn encode_table(table: &TableDefinition) -> Vec<u8> {
     table.columns.iter().for_each(|column| write_column(&mut out, column));
     out.length(table.indexes.len());
     table.indexes.iter().for_each(|index| write_index(&mut out, index));
+    out.length(table.foreign_keys.len());
+    table.foreign_keys.iter().for_each(|key| write_foreign_key(&mut out, key));
     out.finish()
 }
 
@@ -356,6 +422,10 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Decoded<TableDefinition> {
     for _ in 0..input.length()? {
         indexes.push(read_index(&mut input, columns.len())?);
     }
+    let mut foreign_keys = Vec::new();
+    for _ in 0..input.length()? {
+        foreign_keys.push(read_foreign_key(&mut input, &columns)?);
+    }
     input.finish()?;
     if indexes.is_empty() || columns.is_empty() {
         return Err(DecodeError::Value("the list of columns or indexes"));
@@ -369,6 +439,7 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Decoded<TableDefinition> {
         indexes,
         hidden_row_id,
         collation,
+        foreign_keys,
         options,
         created_micros,
     })
@@ -411,6 +482,7 @@ pub(crate) mod tests {
             name: name.to_owned(),
             unique: primary,
             primary,
+            generated: !primary,
             parts: vec![IndexPart { column, prefix: (!primary).then_some(7), descending: false }],
             comment: String::new(),
             tree: TreeId(id + 10),
@@ -430,6 +502,15 @@ pub(crate) mod tests {
             indexes: vec![index(1, "PRIMARY", 0, true), index(2, "name", 1, false)],
             hidden_row_id: false,
             collation: CollationId::UTF8MB4_GENERAL_CI,
+            foreign_keys: vec![ForeignKeyDefinition {
+                name: "up".to_owned(),
+                columns: vec![2],
+                parent_schema: "other".to_owned(),
+                parent_table: "p".to_owned(),
+                parent_columns: vec!["x".to_owned()],
+                on_delete: ReferentialAction::SetNull,
+                on_update: ReferentialAction::NoAction,
+            }],
             options: TableOptions {
                 comment: "c".to_owned(),
                 codec: "zstd".to_owned(),

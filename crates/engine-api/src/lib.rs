@@ -27,7 +27,8 @@ pub use report::{
 };
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
-    ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, TableDefinition, TableOptions,
+    ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    ReferentialAction, TableDefinition, TableOptions,
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,

@@ -24,6 +24,8 @@ pub struct TableDefinition {
     pub hidden_row_id: bool,
     /// Default collation for new columns.
     pub collation: CollationId,
+    /// Foreign keys of which this is the child, in order of their names.
+    pub foreign_keys: Vec<ForeignKeyDefinition>,
     /// Options as given.
     pub options: TableOptions,
     /// Creation time, microseconds since 1970 UTC.
@@ -76,6 +78,8 @@ pub struct IndexDefinition {
     pub unique: bool,
     /// PRIMARY KEY.
     pub primary: bool,
+    /// Made because a foreign key needs it: gives way to a written index that serves as well.
+    pub generated: bool,
     /// Columns in key order.
     pub parts: Vec<IndexPart>,
     /// COMMENT.
@@ -101,6 +105,38 @@ pub struct IndexPart {
     pub descending: bool,
 }
 
+/// A foreign key, as its child knows it. The parent is a name: it need not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKeyDefinition {
+    /// Name of the constraint, unique within the database.
+    pub name: String,
+    /// [`ColumnDefinition::id`] of the child's columns.
+    pub columns: Vec<u32>,
+    /// Database of the parent.
+    pub parent_schema: String,
+    /// The parent.
+    pub parent_table: String,
+    /// Names of the parent's columns.
+    pub parent_columns: Vec<String>,
+    /// What becomes of child rows whose parent is deleted.
+    pub on_delete: ReferentialAction,
+    /// What becomes of child rows whose parent changes its key.
+    pub on_update: ReferentialAction,
+}
+
+/// What a foreign key does about the rows of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// The change of the parent is refused.
+    Restrict,
+    /// The child follows.
+    Cascade,
+    /// The child's columns become NULL.
+    SetNull,
+    /// As `Restrict`; only written differently.
+    NoAction,
+}
+
 /// Options of CREATE TABLE that are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
@@ -116,6 +152,28 @@ impl TableDefinition {
     /// Position of a column by name, compared without regard to case.
     pub fn column_position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Position of a column by its stable id.
+    pub fn column_of_id(&self, id: u32) -> Option<usize> {
+        self.columns.iter().position(|c| c.id == id)
+    }
+
+    /// Positions of a foreign key's own columns; fewer if the definition is damaged.
+    pub fn foreign_key_columns(&self, key: &ForeignKeyDefinition) -> Vec<usize> {
+        key.columns.iter().filter_map(|id| self.column_of_id(*id)).collect()
+    }
+
+    /// Position of the first index that begins with exactly these columns, whole, in this order.
+    pub fn index_over(&self, columns: &[usize]) -> Option<usize> {
+        self.indexes.iter().position(|index| {
+            index.parts.len() >= columns.len()
+                && index
+                    .parts
+                    .iter()
+                    .zip(columns)
+                    .all(|(part, column)| part.column == *column && part.prefix.is_none())
+        })
     }
 
     /// How the rows of this table are laid out: the one way for all rooms.

@@ -300,6 +300,9 @@ pub trait Transaction: Send {
     fn read_gate(&mut self) -> Arc<dyn ReadGate>;
     /// Changes the limit for later lock waits.
     fn set_lock_wait_timeout(&mut self, timeout: Duration);
+    /// While it is on, locking reads take the newest committed version whatever the snapshot is:
+    /// what a foreign key asks about is what is there now, so it conflicts with no commit.
+    fn read_present(&mut self, on: bool);
 }
 
 /// An open table.

@@ -179,6 +179,8 @@ impl Transaction for MemoryTransaction {
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.options.lock_wait_timeout = timeout;
     }
+
+    fn read_present(&mut self, _: bool) {}
 }
 
 impl Engine for MemoryEngine {

@@ -208,6 +208,7 @@ impl Decoder<'_> {
             name,
             unique: bits & 1 != 0,
             primary: bits & 2 != 0,
+            generated: false,
             parts,
             comment: String::new(),
             tree,
@@ -242,6 +243,7 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<TableDefinition> {
         indexes: indexes.filter(|indexes| !indexes.is_empty())?,
         hidden_row_id,
         collation: CollationId::BINARY,
+        foreign_keys: Vec::new(),
         options: TableOptions { codec, ..TableOptions::default() },
         created_micros: 0,
     })

@@ -105,6 +105,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) steps: Vec<TreeStep>,
     /// The last row lock was new to the transaction: `unlock_row` may give it back.
     pub(crate) last_lock_is_new: bool,
+    /// Locking reads are of what is there now (`read_present`).
+    present: bool,
     finished: bool,
     /// Undoing has begun and not come to its end (invariant 3).
     is_half_undone: bool,
@@ -130,6 +132,7 @@ impl EngineTransaction {
             gate: None,
             steps: Vec::new(),
             last_lock_is_new: false,
+            present: false,
             finished: false,
             is_half_undone: false,
             is_prepared: false,
@@ -199,8 +202,9 @@ impl EngineTransaction {
 
     /// The snapshot that rows about to be changed must not be newer than, if there is one.
     pub(crate) fn conflict_snapshot(&self) -> Option<Lsn> {
-        let checks =
-            self.options.snapshot_isolation && self.options.isolation == Isolation::RepeatableRead;
+        let checks = self.options.snapshot_isolation
+            && self.options.isolation == Isolation::RepeatableRead
+            && !self.present;
         self.trx.open_snapshot().filter(|_| checks)
     }
 
@@ -513,5 +517,9 @@ impl ApiTransaction for EngineTransaction {
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {
         self.options.lock_wait_timeout = timeout;
+    }
+
+    fn read_present(&mut self, on: bool) {
+        self.present = on;
     }
 }

@@ -78,6 +78,8 @@ pub struct Settings {
     pub group_concat_max_len: usize,
     /// max_allowed_packet, bytes: longest string a function may make.
     pub max_allowed_packet: usize,
+    /// foreign_key_checks.
+    pub foreign_key_checks: bool,
 }
 
 impl Default for Settings {
@@ -90,6 +92,7 @@ impl Default for Settings {
             default_week_format: 0,
             group_concat_max_len: 1 << 20,
             max_allowed_packet: 16 << 20,
+            foreign_key_checks: true,
         }
     }
 }

@@ -15,6 +15,7 @@
 mod bind;
 mod context;
 mod explain;
+mod foreign;
 mod optimize;
 pub mod physical;
 mod prepared;

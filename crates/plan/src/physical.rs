@@ -14,7 +14,7 @@
 
 use catalog::TableEntry;
 use catalog::information_schema::VirtualTable;
-use engine_api::{LockMode, LockWait, ScanDirection};
+use engine_api::{LockMode, LockWait, ReferentialAction, ScanDirection};
 use expr::aggregate::Aggregate;
 use expr::{CompareRule, Expr, ResultType};
 use std::sync::Arc;
@@ -361,6 +361,56 @@ pub struct AggregatePlan {
     pub carried: Vec<usize>,
 }
 
+/// Foreign keys that a statement must look at. The first table is the one that it changes; the
+/// others are its relatives as far as checks and cascades may reach.
+#[derive(Clone, Debug)]
+pub struct ForeignKeys {
+    /// Tables.
+    pub tables: Vec<ForeignTable>,
+}
+
+/// A table with what its rows refer to and what refers to them.
+#[derive(Clone, Debug)]
+pub struct ForeignTable {
+    /// The table.
+    pub entry: EntryHandle,
+    /// What a row that comes in must find.
+    pub parents: Vec<ParentLink>,
+    /// What a row that goes is asked for.
+    pub children: Vec<ChildLink>,
+}
+
+/// A foreign key seen from the child.
+#[derive(Clone, Debug)]
+pub struct ParentLink {
+    /// Position in `TableDefinition::foreign_keys` of the child.
+    pub key: usize,
+    /// The child's columns.
+    pub columns: Vec<usize>,
+    /// Position in [`ForeignKeys::tables`] and the index that begins with the parent's columns;
+    /// none if there is no such table or index, then no value has a parent.
+    pub parent: Option<(usize, usize)>,
+}
+
+/// A foreign key seen from the parent.
+#[derive(Clone, Debug)]
+pub struct ChildLink {
+    /// Position in [`ForeignKeys::tables`].
+    pub table: usize,
+    /// Position in `TableDefinition::foreign_keys` of the child.
+    pub key: usize,
+    /// The child's index that begins with its columns.
+    pub index: usize,
+    /// The child's columns.
+    pub columns: Vec<usize>,
+    /// The parent's columns.
+    pub parent_columns: Vec<usize>,
+    /// ON DELETE.
+    pub on_delete: ReferentialAction,
+    /// ON UPDATE.
+    pub on_update: ReferentialAction,
+}
+
 /// INSERT and REPLACE. The frame of its expressions is the new row: one position a column.
 #[derive(Clone, Debug)]
 pub struct InsertPlan {
@@ -381,6 +431,8 @@ pub struct InsertPlan {
     pub returning: Vec<Expr>,
     /// Columns of RETURNING.
     pub returning_columns: Vec<ResultColumn>,
+    /// Foreign keys to check; none costs nothing.
+    pub foreign_keys: Option<Box<ForeignKeys>>,
 }
 
 /// Where the rows of an INSERT come from.
@@ -418,6 +470,8 @@ pub struct UpdatePlan {
     /// The scan could meet its own changes (an assigned column is part of the index scanned, or
     /// of the clustered key): collect the rows before changing any.
     pub collect_first: bool,
+    /// Foreign keys to check; none costs nothing.
+    pub foreign_keys: Option<Box<ForeignKeys>>,
 }
 
 /// DELETE from one table.
@@ -433,6 +487,8 @@ pub struct DeletePlan {
     pub returning: Vec<Expr>,
     /// Columns of RETURNING.
     pub returning_columns: Vec<ResultColumn>,
+    /// Foreign keys to check; none costs nothing.
+    pub foreign_keys: Option<Box<ForeignKeys>>,
 }
 
 /// UPDATE or DELETE of the rows of a join.
@@ -459,6 +515,8 @@ pub struct JoinTarget {
     /// assignments and those of later tables see the values that were assigned before. Otherwise
     /// all values come from the rows as they were found.
     pub sees_assigned: bool,
-    /// Another target is the same table.
+    /// Rows may change by another target: it is the same table, or foreign keys lead there.
     pub shared: bool,
+    /// Foreign keys to check; none costs nothing.
+    pub foreign_keys: Option<Box<ForeignKeys>>,
 }

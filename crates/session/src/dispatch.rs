@@ -165,7 +165,11 @@ impl Session {
 
     /// Writes an ERR packet and remembers the error for SHOW WARNINGS.
     pub(crate) fn put_error(&mut self, error: &SqlError) {
-        self.eval.push_warning(Warning::from(error));
+        // Errors with a reason stand among the warnings already, in their place.
+        let warning = Warning::from(error);
+        if !self.eval.warnings().contains(&warning) {
+            self.eval.push_warning(warning);
+        }
         self.keep_diagnostics();
         self.more_results = false;
         response::error(&mut self.out, error.code, error.sqlstate_text(), &error.message);

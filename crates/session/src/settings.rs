@@ -146,6 +146,7 @@ impl Settings {
             default_week_format: number("default_week_format") as u32,
             group_concat_max_len: number("group_concat_max_len") as usize,
             max_allowed_packet: self.packet_bytes_max,
+            foreign_key_checks: variables.value("foreign_key_checks").is_on(),
         }
     }
 }

@@ -78,6 +78,7 @@ pub fn index(name: &str, column: usize, unique: bool) -> IndexDefinition {
         name: name.to_owned(),
         unique,
         primary: name == "PRIMARY",
+        generated: false,
         parts: vec![IndexPart { column, prefix: None, descending: false }],
         comment: String::new(),
         tree: TreeId::ZERO,
@@ -112,6 +113,7 @@ impl TableShape {
             indexes,
             hidden_row_id: false,
             collation: CollationId::BINARY,
+            foreign_keys: Vec::new(),
             options: TableOptions { codec: self.codec.to_owned(), ..TableOptions::default() },
             created_micros: 0,
         }

@@ -149,6 +149,21 @@ pub(super) const INNODB_TRX: &[VirtualColumn] = &[
     required("trx_autocommit_non_locking", Int(1)),
 ];
 
+pub(super) const INNODB_SYS_FOREIGN: &[VirtualColumn] = &[
+    required("ID", Varchar(193)),
+    required("FOR_NAME", Varchar(193)),
+    required("REF_NAME", Varchar(193)),
+    required("N_COLS", IntUnsigned(11)),
+    required("TYPE", IntUnsigned(11)),
+];
+
+pub(super) const INNODB_SYS_FOREIGN_COLS: &[VirtualColumn] = &[
+    required("ID", Varchar(193)),
+    required("FOR_COL_NAME", Varchar(64)),
+    required("REF_COL_NAME", Varchar(64)),
+    required("POS", IntUnsigned(11)),
+];
+
 pub(super) const KEY_COLUMN_USAGE: &[VirtualColumn] = &[
     required("CONSTRAINT_CATALOG", Varchar(512)),
     required("CONSTRAINT_SCHEMA", Varchar(64)),

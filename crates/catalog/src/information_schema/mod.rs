@@ -6,6 +6,7 @@
 //! all of them.
 
 mod columns;
+mod foreign_keys;
 mod innodb;
 mod rows;
 mod session_rows;
@@ -192,19 +193,21 @@ tables! {
     GLOBAL_VARIABLES => session_rows::global_variables;
     INNODB_LOCKS => innodb::locks;
     INNODB_LOCK_WAITS => innodb::lock_waits;
+    INNODB_SYS_FOREIGN => foreign_keys::innodb_sys_foreign;
+    INNODB_SYS_FOREIGN_COLS => foreign_keys::innodb_sys_foreign_columns;
     INNODB_TRX => innodb::transactions;
-    KEY_COLUMN_USAGE => rows::key_column_usage;
+    KEY_COLUMN_USAGE => foreign_keys::key_column_usage;
     PARTITIONS => rows::partitions;
     PLUGINS => nothing;
     PROCESSLIST => session_rows::process_list;
-    REFERENTIAL_CONSTRAINTS => nothing;
+    REFERENTIAL_CONSTRAINTS => foreign_keys::referential_constraints;
     ROUTINES => nothing;
     SCHEMATA => rows::schemata;
     SESSION_STATUS => session_rows::session_status;
     SESSION_VARIABLES => session_rows::session_variables;
     STATISTICS => rows::statistics;
     TABLES => rows::tables;
-    TABLE_CONSTRAINTS => rows::table_constraints;
+    TABLE_CONSTRAINTS => foreign_keys::table_constraints;
     THREAD_POOL_GROUPS => thread_pool::groups;
     THREAD_POOL_QUEUES => thread_pool::queues;
     THREAD_POOL_STATS => thread_pool::statistics;

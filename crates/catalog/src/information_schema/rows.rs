@@ -8,7 +8,7 @@ use std::sync::Arc;
 use types::collation;
 use types::{ColumnType, DateTime, TypeKind, Value};
 
-fn text(value: impl AsRef<[u8]>) -> Value {
+pub(super) fn text(value: impl AsRef<[u8]>) -> Value {
     Value::text(value)
 }
 
@@ -27,7 +27,7 @@ fn schemas(scope: &Scope<'_>) -> Vec<Arc<Schema>> {
 }
 
 /// Calls `each` for every table in scope that the reader may see.
-fn for_each_table(
+pub(super) fn for_each_table(
     scope: &Scope<'_>,
     mut each: impl FnMut(&Schema, &Arc<TableEntry>) -> Result<()>,
 ) -> Result<()> {
@@ -286,7 +286,7 @@ pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<Row>> {
 }
 
 /// Calls `each` for every index that SQL sees: not the hidden one of a table without a key.
-fn for_each_index(
+pub(super) fn for_each_index(
     scope: &Scope<'_>,
     mut each: impl FnMut(&Schema, &TableEntry, usize, &IndexDefinition),
 ) -> Result<()> {
@@ -328,45 +328,6 @@ pub(super) fn statistics(scope: &Scope<'_>) -> Result<Vec<Row>> {
                 text(&index.comment),
                 text("NO"),
             ]);
-        }
-    })?;
-    Ok(rows)
-}
-
-pub(super) fn table_constraints(scope: &Scope<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_index(scope, |schema, table, _, index| {
-        if index.unique {
-            rows.push(vec![
-                text("def"),
-                text(&schema.name),
-                text(&index.name),
-                text(&schema.name),
-                text(&table.definition().name),
-                text(if index.primary { "PRIMARY KEY" } else { "UNIQUE" }),
-            ]);
-        }
-    })?;
-    Ok(rows)
-}
-
-pub(super) fn key_column_usage(scope: &Scope<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for_each_index(scope, |schema, table, _, index| {
-        let definition = table.definition();
-        for (sequence, part) in index.parts.iter().enumerate().filter(|_| index.unique) {
-            let mut row = vec![
-                text("def"),
-                text(&schema.name),
-                text(&index.name),
-                text("def"),
-                text(&schema.name),
-                text(&definition.name),
-                text(&definition.columns[part.column].name),
-                Value::Int(sequence as i64 + 1),
-            ];
-            row.extend(std::iter::repeat_n(Value::Null, 4));
-            rows.push(row);
         }
     })?;
     Ok(rows)

@@ -28,6 +28,7 @@ fn definition() -> TableDefinition {
             name: "PRIMARY".into(),
             unique: true,
             primary: true,
+            generated: false,
             parts: Vec::new(),
             comment: String::new(),
             tree: TreeId::ZERO,
@@ -37,6 +38,7 @@ fn definition() -> TableDefinition {
         }],
         hidden_row_id: false,
         collation: CollationId::BINARY,
+        foreign_keys: Vec::new(),
         options: TableOptions::default(),
         created_micros: 0,
     }

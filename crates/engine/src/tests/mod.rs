@@ -87,6 +87,7 @@ pub(crate) fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinit
         name: name.into(),
         unique,
         primary: name == "PRIMARY",
+        generated: false,
         parts: columns.iter().map(part).collect(),
         comment: String::new(),
         tree: TreeId::ZERO,
@@ -114,6 +115,7 @@ pub(crate) fn definition() -> TableDefinition {
         ],
         hidden_row_id: false,
         collation: CollationId::BINARY,
+        foreign_keys: Vec::new(),
         options: TableOptions::default(),
         created_micros: 0,
     }

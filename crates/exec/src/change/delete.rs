@@ -1,5 +1,6 @@
 //! DELETE from one table, and rows that are found before the first is changed.
 
+use super::foreign::ForeignChecks;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
 use crate::order;
@@ -107,8 +108,18 @@ impl Deleter<'_> {
         sink: &mut dyn RowSink,
     ) -> Result<(), ExecError> {
         let entry = &self.plan.target.0;
-        let done = self.table.delete(exec.transaction, row);
-        done.map_err(|error| in_table(error, &entry.definition().name))?;
+        match &self.plan.foreign_keys {
+            None => {
+                let done = self.table.delete(exec.transaction, row);
+                done.map_err(|error| in_table(error, &entry.definition().name))?;
+            }
+            Some(keys) => {
+                let foreign = ForeignChecks::new(keys);
+                if !foreign.delete_unless_ignored(exec, row, self.plan.ignore)? {
+                    return Ok(());
+                }
+            }
+        }
         self.deleted += 1;
         if self.plan.returning.is_empty() {
             return Ok(());

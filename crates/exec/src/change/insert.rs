@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+use super::foreign::ForeignChecks;
 use super::row::{RowMaker, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
@@ -10,7 +11,7 @@ use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::{InsertPlan, InsertRows, InsertValue, ResultColumn};
 use types::row::RowView;
-use types::{Level, Value, ValueRef, Warning};
+use types::{Level, SqlError, Value, ValueRef, Warning};
 
 /// Runs an INSERT or REPLACE.
 pub fn run(
@@ -99,6 +100,7 @@ struct Inserter<'p> {
     plan: &'p InsertPlan,
     table: &'p dyn Table,
     maker: RowMaker<'p>,
+    foreign: Option<ForeignChecks<'p>>,
     row: RowBuffer,
     /// The values read other columns of their row: until they are set those have their defaults.
     reads_row: bool,
@@ -120,6 +122,7 @@ impl<'p> Inserter<'p> {
             plan,
             table: plan.target.0.handle()?.as_ref(),
             maker,
+            foreign: plan.foreign_keys.as_deref().map(ForeignChecks::new),
             row: RowBuffer::default(),
             reads_row: reads_row(plan),
             expected: 1,
@@ -187,8 +190,12 @@ impl<'p> Inserter<'p> {
     ) -> Result<(), ExecError> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
+        let mut missing = None;
         loop {
             self.maker.encode(&values, &mut self.row)?;
+            if let Some(foreign) = self.foreign {
+                missing = foreign.missing_parent(exec, None, &self.row)?;
+            }
             let name = &self.maker.definition().name;
             let inserted = self.table.insert(exec.transaction, &mut self.row);
             let duplicate = match inserted.map_err(|error| in_table(error, name))? {
@@ -209,6 +216,11 @@ impl<'p> Inserter<'p> {
                 return Ok(());
             }
         }
+        if let Some(missing) = missing
+            && !self.has_parents_now(exec)?
+        {
+            return self.refuse(exec, missing);
+        }
         self.inserted += 1;
         self.affected += 1;
         match given {
@@ -225,6 +237,25 @@ impl<'p> Inserter<'p> {
             }
         }
         self.return_row(exec, &values, sink)
+    }
+
+    /// Whether a row that had no parent has one now that it is there: itself.
+    fn has_parents_now(&self, exec: &mut Exec<'_>) -> Result<bool, ExecError> {
+        let Some(foreign) = self.foreign.filter(ForeignChecks::refers_to_itself) else {
+            return Ok(false);
+        };
+        Ok(foreign.missing_parent(exec, None, &self.row)?.is_none())
+    }
+
+    /// A row without a parent is an error, or (IGNORE) taken back with a warning.
+    fn refuse(&self, exec: &mut Exec<'_>, missing: SqlError) -> Result<(), ExecError> {
+        if !self.plan.ignore {
+            return Err(missing.into());
+        }
+        self.table.delete(exec.transaction, &self.row)?;
+        let warning = Warning { level: Level::Warning, ..Warning::from(&missing) };
+        exec.eval.push_warning(warning);
+        Ok(())
     }
 
     fn return_row(
@@ -295,7 +326,10 @@ impl<'p> Inserter<'p> {
     fn remove(&mut self, exec: &mut Exec<'_>, duplicate: &DuplicateKey) -> Result<(), ExecError> {
         let mut row = RowBuffer::default();
         if self.existing(exec, duplicate, &mut row)? {
-            self.table.delete(exec.transaction, &row)?;
+            match self.foreign {
+                None => self.table.delete(exec.transaction, &row)?,
+                Some(foreign) => foreign.delete(exec, &row)?,
+            }
             self.replaced += 1;
             self.affected += 1;
         }
@@ -324,7 +358,11 @@ impl<'p> Inserter<'p> {
         }
         let mut new = RowBuffer::default();
         self.maker.encode(&frame.first, &mut new)?;
-        if let Err(duplicate) = self.table.update(exec.transaction, &old, &new)? {
+        let updated = match self.foreign {
+            None => self.table.update(exec.transaction, &old, &new)?,
+            Some(foreign) => foreign.update(exec, &old, &new)?,
+        };
+        if let Err(duplicate) = updated {
             return Err(self.maker.duplicate(exec, &frame.first, &duplicate).into());
         }
         if let Some(position) = self.maker.definition().auto_increment_column() {

@@ -6,6 +6,7 @@
 //!    `JoinTarget::sees_assigned` names.
 
 use super::delete::by_order;
+use super::foreign::ForeignChecks;
 use super::row::{RowMaker, now};
 use super::update::info_text;
 use crate::context::Exec;
@@ -214,8 +215,20 @@ fn change_row(
     }
     let mut new = RowBuffer::default();
     target.maker.encode(&values, &mut new)?;
-    let updated = target.table.update(exec.transaction, &old, &new);
-    match updated.map_err(|error| in_table(error, &definition.name))? {
+    let updated = match &target.plan.foreign_keys {
+        None => {
+            let updated = target.table.update(exec.transaction, &old, &new);
+            updated.map_err(|error| in_table(error, &definition.name))?
+        }
+        Some(keys) => {
+            let foreign = ForeignChecks::new(keys);
+            match foreign.update_unless_ignored(exec, (&old, &new), ignore)? {
+                Some(updated) => updated,
+                None => return Ok(true),
+            }
+        }
+    };
+    match updated {
         Ok(()) => Ok(true),
         Err(duplicate) if !ignore => Err(target.maker.duplicate(exec, &values, &duplicate).into()),
         Err(_) => Ok(true),
@@ -300,11 +313,25 @@ pub fn delete(exec: &mut Exec<'_>, plan: &JoinChangePlan) -> Result<Outcome, Exe
     for (target, rows) in plan.targets.iter().zip(found) {
         let table = target.table.0.handle()?;
         let name = &target.table.0.definition().name;
-        for row in rows {
+        for mut row in rows {
             exec.tick()?;
-            let done = table.delete(exec.transaction, &row);
-            done.map_err(|error| in_table(error, name))?;
-            deleted += 1;
+            if target.shared {
+                let key = row.key.clone();
+                let (lock, wait) = (LockMode::Exclusive, LockWait::Wait);
+                if !table.get(exec.transaction, &key, lock, wait, &mut row)? {
+                    continue;
+                }
+            }
+            deleted += match &target.foreign_keys {
+                None => {
+                    let done = table.delete(exec.transaction, &row);
+                    done.map(|()| 1).map_err(|error| in_table(error, name))?
+                }
+                Some(keys) => {
+                    let foreign = ForeignChecks::new(keys);
+                    u64::from(foreign.delete_unless_ignored(exec, &row, plan.ignore)?)
+                }
+            };
         }
     }
     Ok(Outcome { affected_rows: deleted, ..Outcome::default() })

@@ -1,6 +1,7 @@
 //! Statements that change rows.
 
 pub mod delete;
+pub mod foreign;
 pub mod insert;
 pub mod join;
 mod row;

@@ -1,6 +1,7 @@
 //! UPDATE of one table, and what it shares with ON DUPLICATE KEY UPDATE.
 
 use super::delete::Found;
+use super::foreign::ForeignChecks;
 use super::insert::TwoRows;
 use super::row::{RowMaker, now};
 use crate::context::Exec;
@@ -187,8 +188,20 @@ impl Updater<'_> {
         value: impl Fn(usize) -> Value,
     ) -> Result<(), ExecError> {
         let definition = self.maker.definition();
-        let updated = self.table.update(exec.transaction, old, &self.new);
-        match updated.map_err(|error| in_table(error, &definition.name))? {
+        let updated = match &self.plan.foreign_keys {
+            None => {
+                let updated = self.table.update(exec.transaction, old, &self.new);
+                updated.map_err(|error| in_table(error, &definition.name))?
+            }
+            Some(keys) => {
+                let (foreign, rows) = (ForeignChecks::new(keys), (old, &self.new));
+                match foreign.update_unless_ignored(exec, rows, self.plan.ignore)? {
+                    Some(updated) => updated,
+                    None => return Ok(()),
+                }
+            }
+        };
+        match updated {
             Ok(()) => self.changed += 1,
             Err(duplicate) if !self.plan.ignore => {
                 let values: Vec<Value> = (0..definition.columns.len()).map(value).collect();

@@ -3,7 +3,7 @@
 
 use super::column::{self, column};
 use super::table::{check_auto_increment, forbid_null, options};
-use super::{DdlContext, index, lock_names, unsupported};
+use super::{DdlContext, foreign, index, lock_names, unsupported};
 use crate::store::store;
 use crate::{ExecError, Outcome};
 use catalog::CatalogError;
@@ -13,7 +13,9 @@ use engine_api::{
 };
 use expr::{EvalContext, ResultType};
 use std::sync::Arc;
-use syntax::ast::{AlterAction, AlterTable, ColumnPlace, ColumnSpecification, IndexSpecification};
+use syntax::ast::{
+    AlterAction, AlterTable, ColumnPlace, ColumnSpecification, ForeignKey, IndexSpecification,
+};
 use types::convert::ColumnPlace as StoredPlace;
 use types::row::RowView;
 use types::{SqlError, Value, ValueRef, codes};
@@ -28,6 +30,8 @@ struct Work {
     drop: Vec<String>,
     rename_indexes: Vec<(String, String)>,
     auto_increment: Option<u64>,
+    add_foreign: Vec<ForeignKey>,
+    drop_foreign: Vec<String>,
 }
 
 /// Runs an ALTER TABLE.
@@ -41,6 +45,8 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     });
     let names: Vec<_> = renamed.chain([&alter.table]).collect();
     lock_names(context, &names)?;
+    let parents = new_parents(&schema, alter);
+    context.catalog.lock_family(context.locks, &[(&schema, &name)], &parents)?;
     let entry = match context.catalog.find(&schema, &name) {
         Ok(found) => found.base()?,
         Err(error @ CatalogError::NoSuchTable(..)) if alter.if_exists => {
@@ -52,6 +58,7 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     let mut planned = (**entry.definition()).clone();
     let work = plan(context, alter, &mut planned)?;
     let mut copied = 0;
+    let mut followers = Vec::new();
     if changes_definition(alter) {
         let catalog = context.catalog.clone();
         let locks = std::mem::take(context.locks);
@@ -61,10 +68,25 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
             &schema,
             &name,
             &mut |transaction, table| {
+                let before = table.clone();
                 copied = apply(context, transaction, table, &planned, &work)?;
-                Ok::<(), ExecError>(())
+                let keys = &mut table.foreign_keys;
+                keys.retain(|key| !work.drop_foreign.contains(&key.name));
+                followers = foreign::check_altered(context, &before, table)?;
+                let own = |t: &TableDefinition| t.schema == schema && t.name == name;
+                if let Some(at) = followers.iter().position(own) {
+                    table.foreign_keys = followers.swap_remove(at).foreign_keys;
+                }
+                let checked =
+                    foreign::add_to_table(context, transaction, table, &work.add_foreign)?;
+                copied = copied.max(checked);
+                let engine = context.catalog.engine().clone();
+                foreign::drop_superseded(&engine, transaction, table)
             },
         );
+        if result.is_ok() {
+            context.catalog.store_definitions(followers)?;
+        }
         *context.locks = locks_of_session;
         result?;
     }
@@ -81,9 +103,27 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     }
     Ok(Outcome {
         affected_rows: copied,
-        info: format!("Records: {copied}  Duplicates: 0  Warnings: 0"),
+        info: match changes_definition(alter) {
+            true => {
+                let warnings = context.eval.warning_count();
+                format!("Records: {copied}  Duplicates: 0  Warnings: {warnings}")
+            }
+            false => String::new(),
+        },
         ..Outcome::default()
     })
+}
+
+/// Parents of the foreign keys that are added.
+fn new_parents(schema: &str, alter: &AlterTable) -> Vec<catalog::QualifiedName> {
+    let of_action = |action: &AlterAction| match action {
+        AlterAction::AddForeignKey(key) => Some(foreign::parent_of(schema, key)),
+        AlterAction::AddColumn { column, .. } => {
+            foreign::of_column(column).map(|key| foreign::parent_of(schema, &key))
+        }
+        _ => None,
+    };
+    alter.actions.iter().filter_map(of_action).collect()
 }
 
 /// Whether anything but a rename or the counter is asked for.
@@ -158,9 +198,38 @@ fn plan_action(
             work.auto_increment = read.auto_increment;
         }
         AlterAction::Force => work.copy = true,
+        AlterAction::AddForeignKey(written) => work.add_foreign.push((**written).clone()),
+        AlterAction::DropForeignKey { name, if_exists } => {
+            drop_foreign(context, table, work, (name, "FOREIGN KEY"), *if_exists)?;
+        }
+        AlterAction::DropConstraint { name, if_exists } => {
+            drop_foreign(context, table, work, (name, "CONSTRAINT"), *if_exists)?;
+        }
         AlterAction::Rename(_) | AlterAction::Keys(_) | AlterAction::Hint(..) => {}
         other => return Err(unsupported(&format!("ALTER TABLE {other:?}"))),
     }
+    Ok(())
+}
+
+fn drop_foreign(
+    context: &DdlContext<'_>,
+    table: &mut TableDefinition,
+    work: &mut Work,
+    (name, kind): (&str, &str),
+    if_exists: bool,
+) -> Result<(), ExecError> {
+    let known = table.foreign_keys.iter().position(|key| key.name.eq_ignore_ascii_case(name));
+    if let Some(at) = known {
+        let key = table.foreign_keys.remove(at);
+        work.drop_foreign.push(key.name);
+        return Ok(());
+    }
+    let error = SqlError::new(&codes::CANT_DROP_FIELD_OR_KEY, &[&kind, &name]);
+    if !if_exists {
+        return Err(error.into());
+    }
+    let note = types::Warning { level: types::Level::Note, ..types::Warning::from(&error) };
+    context.eval.push_warning(note);
     Ok(())
 }
 
@@ -182,6 +251,7 @@ fn add_column(
     let end = work.columns.len();
     let at = place_of(work, place, end)?;
     work.columns.insert(at, (made, None));
+    work.add_foreign.extend(foreign::of_column(written));
     work.add.extend(index::of_column(written));
     work.copy = true;
     Ok(())

@@ -1,7 +1,7 @@
 //! Indexes: as written, CREATE INDEX, DROP INDEX.
 
 use super::table::{forbid_null, is_primary};
-use super::{DdlContext, lock_names, unsupported};
+use super::{DdlContext, foreign, lock_names, unsupported};
 use crate::{ExecError, Outcome};
 use catalog::CatalogError;
 use engine_api::{DuplicateKey, Engine, IndexDefinition, IndexPart, TableDefinition, Transaction};
@@ -78,6 +78,7 @@ pub fn hidden() -> IndexDefinition {
         name: String::new(),
         unique: true,
         primary: false,
+        generated: false,
         parts: Vec::new(),
         comment: String::new(),
         tree: base::TreeId(0),
@@ -224,7 +225,8 @@ pub fn create(context: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Outc
     let catalog = context.catalog.clone();
     let zone = context.eval.settings.time_zone;
     catalog.change_table(context.locks, &schema, &name, &mut |transaction, table| {
-        build(&engine, transaction, table, &create.index, zone)
+        build(&engine, transaction, table, &create.index, zone)?;
+        foreign::drop_superseded(&engine, transaction, table)
     })?;
     Ok(done())
 }
@@ -293,9 +295,14 @@ pub fn drop(context: &mut DdlContext<'_>, drop: &DropIndex) -> Result<Outcome, E
     }
     let engine = context.catalog.engine().clone();
     let catalog = context.catalog.clone();
-    catalog.change_table(context.locks, &schema, &name, &mut |transaction, table| {
-        remove(&engine, transaction, table, &drop.name)
-    })?;
+    let mut locks = std::mem::take(context.locks);
+    let changed = catalog.change_table(&mut locks, &schema, &name, &mut |transaction, table| {
+        let before = table.clone();
+        remove(&engine, transaction, table, &drop.name)?;
+        foreign::check_altered(context, &before, table).map(|_| ())
+    });
+    *context.locks = locks;
+    changed?;
     Ok(done())
 }
 

@@ -5,12 +5,14 @@
 
 mod alter;
 mod column;
+mod foreign;
 mod index;
 mod table;
 
 use crate::{ExecError, Outcome};
 use base::memory::MemoryAccount;
 use catalog::{Catalog, CatalogError, MetadataLockSet, SchemaOptions};
+use engine_api::TableDefinition;
 use expr::EvalContext;
 use runtime::CancelToken;
 use std::sync::Arc;
@@ -74,6 +76,8 @@ pub fn execute(
         Statement::TruncateTable(name) => {
             let (schema, name) = context.resolve(name)?;
             let (schema, name) = (schema.to_string(), name.to_string());
+            context.catalog.lock_family(context.locks, &[(&schema, &name)], &[])?;
+            foreign::check_may_truncate(context, &schema, &name)?;
             context.catalog.truncate_table(context.locks, &schema, &name)?;
             Outcome::default()
         }
@@ -107,7 +111,7 @@ pub(crate) fn lock_names(
         let schema = schema.ok_or_else(|| SqlError::new(&codes::NO_DB_ERROR, &[]))?;
         resolved.push((schema, name.name.as_str()));
     }
-    Ok(context.catalog.lock_names(context.locks, &resolved)?)
+    Ok(context.catalog.lock_family(context.locks, &resolved, &[])?)
 }
 
 fn rename(context: &mut DdlContext<'_>, from: &TableName, to: &TableName) -> Result<(), ExecError> {
@@ -129,7 +133,11 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     let mut exists = context.catalog.find(&schema, &name).is_ok();
     if !(exists && create.if_not_exists) {
         // Only a name that is not there is waited for: those who use a table do not matter.
-        lock_names(context, &[&create.name])?;
+        let keys = create.foreign_keys.iter().map(|key| foreign::parent_of(&schema, key));
+        let inline = create.columns.iter().filter_map(foreign::of_column);
+        let inline = inline.map(|key| foreign::parent_of(&schema, &key));
+        let parents: Vec<_> = keys.chain(inline).collect();
+        context.catalog.lock_family(context.locks, &[(&schema, &name)], &parents)?;
         exists = context.catalog.find(&schema, &name).is_ok();
     }
     if exists && create.if_not_exists {
@@ -140,7 +148,8 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
         Some(other) => {
             let (other_schema, other) = context.resolve(other)?;
             let entry = context.catalog.find(other_schema, other)?.base()?;
-            ((**entry.definition()).clone(), None)
+            let definition = (**entry.definition()).clone();
+            (TableDefinition { foreign_keys: Vec::new(), ..definition }, None)
         }
         None => table::definition(context, create, &schema)?,
     };
@@ -148,6 +157,10 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     definition.name = name.clone();
     definition.id = base::TableId(0);
     definition.created_micros = runtime::wall_clock_micros();
+    if create.or_replace && exists {
+        foreign::check_may_drop(context, &schema, &name)?;
+    }
+    foreign::check_waiting_children(context, &definition)?;
     if create.or_replace && exists {
         context.catalog.drop_table(context.locks, &schema, &name)?;
     }
@@ -160,10 +173,14 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
 
 fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome, ExecError> {
     lock_names(context, &drop.names.iter().collect::<Vec<_>>())?;
-    let mut missing = Vec::new();
+    let (mut missing, mut refused) = (Vec::new(), None);
     for name in &drop.names {
         let (schema, name) = context.resolve(name)?;
         let (schema, name) = (schema.to_string(), name.to_string());
+        if let Err(error) = foreign::check_may_drop(context, &schema, &name) {
+            refused.get_or_insert(error);
+            continue;
+        }
         match context.catalog.drop_table(context.locks, &schema, &name) {
             Ok(()) => {}
             Err(CatalogError::UnknownTable(..) | CatalogError::UnknownDatabase(_)) => {
@@ -171,6 +188,9 @@ fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome
             }
             Err(error) => return Err(error.into()),
         }
+    }
+    if let Some(error) = refused {
+        return Err(error);
     }
     if drop.if_exists {
         for (schema, name) in missing {
@@ -250,6 +270,7 @@ fn alter_database(
 }
 
 fn drop_database(context: &mut DdlContext<'_>, drop: &DropDatabase) -> Result<Outcome, ExecError> {
+    foreign::check_may_drop_schema(context, &drop.name)?;
     match context.catalog.drop_schema(context.locks, &drop.name) {
         Ok(tables) => Ok(Outcome { affected_rows: tables as u64, ..Outcome::default() }),
         Err(error @ CatalogError::DatabaseMissing(_)) if drop.if_exists => {

@@ -1,6 +1,6 @@
 //! CREATE TABLE as written becomes a definition.
 
-use super::{DdlContext, collation_of, column, index, unsupported};
+use super::{DdlContext, collation_of, column, foreign, index, unsupported};
 use crate::ExecError;
 use engine_api::{ColumnDefault, TableDefinition, TableOptions};
 use syntax::ast::{CreateTable, IndexKind, IndexSpecification, OptionValue, TableOption};
@@ -74,9 +74,6 @@ pub fn definition(
     create: &CreateTable,
     schema: &str,
 ) -> Result<(TableDefinition, Option<u64>), ExecError> {
-    if !create.foreign_keys.is_empty() || create.columns.iter().any(|c| c.references.is_some()) {
-        return Err(unsupported("foreign keys"));
-    }
     if !create.checks.is_empty() {
         return Err(unsupported("CHECK constraints"));
     }
@@ -95,6 +92,7 @@ pub fn definition(
         indexes: Vec::new(),
         hidden_row_id: false,
         collation: options.collation,
+        foreign_keys: Vec::new(),
         options: options.kept,
         created_micros: 0,
     };
@@ -116,6 +114,20 @@ pub fn definition(
         create.columns.iter().flat_map(index::of_column).collect();
     indexes.extend(create.indexes.iter().cloned());
     index::add_all(&mut table, &indexes)?;
+    let inline = create.columns.iter().filter_map(foreign::of_column);
+    let keys: Vec<_> = inline.chain(create.foreign_keys.iter().cloned()).collect();
+    for key in &keys {
+        if let Some(wanted) = foreign::needed_index(&mut table, key)? {
+            let made = index::definition(&table, &wanted)?;
+            table.indexes.push(engine_api::IndexDefinition { generated: true, ..made });
+        }
+    }
+    while let Some(position) = foreign::superseded(&table) {
+        table.indexes.remove(position);
+    }
+    for key in &keys {
+        foreign::add_key(context, &mut table, key, foreign::Operation::Create)?;
+    }
     check_auto_increment(&table)?;
     Ok((table, options.auto_increment))
 }

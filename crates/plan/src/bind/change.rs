@@ -3,6 +3,7 @@
 use super::from::From;
 use super::set::empty_select;
 use super::*;
+use crate::foreign::Effect;
 use crate::physical::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, Plan, ResultColumn, SelectPlan, TableSource,
     UpdatePlan,
@@ -32,7 +33,11 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ok(items)
             })?
         };
+        let changes = insert.replace || !on_duplicate.is_empty();
+        let effect = if changes { Effect::Change } else { Effect::Insert };
+        let foreign_keys = self.foreign_keys(&target, effect, None)?;
         Ok(InsertPlan {
+            foreign_keys,
             target: EntryHandle(target),
             columns,
             source,
@@ -276,7 +281,11 @@ impl<'q> Binder<'_, '_, 'q> {
             })
             .collect();
         let collect_first = crate::optimize::meets_own_changes(&select, &assignments);
+        let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let assigned = changed_columns(target.definition(), &assigned);
+        let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
         Ok(Plan::Update(Box::new(UpdatePlan {
+            foreign_keys,
             target: EntryHandle(target),
             select,
             assignments,
@@ -352,12 +361,14 @@ impl<'q> Binder<'_, '_, 'q> {
         let block = self.pop_block();
         let (mut returning, returning_columns, conjuncts, plan) = drafted?;
         let select = self.finish_change(block, from, conjuncts, plan, &mut returning)?;
+        let foreign_keys = self.foreign_keys(&target, Effect::Delete, None)?;
         Ok(Plan::Delete(Box::new(DeletePlan {
             target: EntryHandle(target),
             select,
             ignore: delete.ignore,
             returning,
             returning_columns,
+            foreign_keys,
         })))
     }
 
@@ -379,4 +390,13 @@ impl<'q> Binder<'_, '_, 'q> {
             self.draft_change(&delete.filter, &delete.order_by, delete.limit.as_ref())?;
         Ok((returning, columns, conjuncts, plan))
     }
+}
+
+/// Columns that an update changes: those assigned, and those that follow every change.
+pub(super) fn changed_columns(
+    table: &engine_api::TableDefinition,
+    assigned: &[usize],
+) -> Vec<usize> {
+    let follows = table.columns.iter().enumerate().filter(|(_, column)| column.on_update_now);
+    assigned.iter().copied().chain(follows.map(|(position, _)| position)).collect()
 }

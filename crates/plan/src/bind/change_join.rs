@@ -2,6 +2,7 @@
 
 use super::from::From;
 use super::*;
+use crate::foreign::Effect;
 use crate::physical::{Access, JoinChangePlan, JoinTarget, SelectPlan, TableSource, TableStep};
 use catalog::Privilege;
 use engine_api::LockMode;
@@ -168,7 +169,14 @@ impl<'q> Binder<'_, '_, 'q> {
             let value = |_: &usize| if given.next() == Some(true) { values.next() } else { None };
             let columns: Vec<usize> = target.assignments.iter().map(|(c, _)| *c).collect();
             let assigned: Vec<Option<Expr>> = columns.iter().map(value).collect();
+            let effect = if columns.is_empty() { Effect::Delete } else { Effect::Change };
+            let assigned_columns =
+                super::change::changed_columns(target.entry.0.definition(), &columns);
+            let assigned_columns = (!columns.is_empty()).then_some(assigned_columns);
+            let foreign_keys =
+                self.foreign_keys(&target.entry.0, effect, assigned_columns.as_deref())?;
             made.push(JoinTarget {
+                foreign_keys,
                 table: target.entry.clone(),
                 step,
                 assignments: columns.into_iter().zip(assigned).collect(),
@@ -177,6 +185,9 @@ impl<'q> Binder<'_, '_, 'q> {
             });
         }
         mark_first(&select, &mut made);
+        if made.len() > 1 && made.iter().any(|target| target.foreign_keys.is_some()) {
+            made.iter_mut().for_each(|target| target.shared = true);
+        }
         Ok(JoinChangePlan { select, targets: made, ignore })
     }
 }

@@ -27,17 +27,20 @@ impl Binder<'_, '_, '_> {
             return Err(self.denied(privilege, &schema, &name.name));
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
-        if let TableRef::Base(entry) = &table
-            && self.depth > 1
-        {
-            self.inner_entries.push(EntryHandle(entry.clone()));
-        }
-        if let TableRef::Base(entry) = &table
-            && !self.entries.iter().any(|known| Arc::ptr_eq(&known.0, entry))
-        {
-            self.entries.push(EntryHandle(entry.clone()));
+        if let TableRef::Base(entry) = &table {
+            if self.depth > 1 {
+                self.inner_entries.push(EntryHandle(entry.clone()));
+            }
+            self.note_entry(entry);
         }
         Ok(table)
+    }
+
+    /// The plan depends on this table.
+    pub(crate) fn note_entry(&mut self, entry: &Arc<TableEntry>) {
+        if !self.entries.iter().any(|known| Arc::ptr_eq(&known.0, entry)) {
+            self.entries.push(EntryHandle(entry.clone()));
+        }
     }
 
     /// Error 1142.

@@ -64,6 +64,7 @@ impl Transaction for PaperTransaction {
         Arc::new(NoGate)
     }
     fn set_lock_wait_timeout(&mut self, _: Duration) {}
+    fn read_present(&mut self, _: bool) {}
 }
 
 impl Engine for PaperEngine {

@@ -301,4 +301,5 @@ error_codes! {
     INVALID_ON_UPDATE = 1294, "HY000", "Invalid ON UPDATE clause for '{}' column";
     UNSUPPORTED_PS = 1295, "HY000",
         "This command is not supported in the prepared statement protocol yet";
+    GET_ERRMSG = 1296, "HY000", "Got error {} '{}' from {}";
 }

@@ -168,6 +168,9 @@ error_codes! {
     NOT_VALID_PASSWORD = 1819, "HY000",
         "Your password does not satisfy the current policy requirements ({})";
     MUST_CHANGE_PASSWORD = 1820, "HY000", "You must SET PASSWORD before executing this statement";
+    FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO = 1761, "23000",
+        "Foreign key constraint for table '{}', record '{}' would lead to a duplicate entry in \
+         table '{}', key '{}'";
     FK_NO_INDEX_CHILD = 1821, "HY000",
         "Failed to add the foreign key constraint. Missing index for constraint '{}' in the \
          foreign table '{}'";
@@ -181,6 +184,10 @@ error_codes! {
     PASSWORD_FORMAT = 1827, "HY000",
         "The password hash doesn't have the expected format. Check if the correct password \
          algorithm is being used with the PASSWORD() function";
+    FK_COLUMN_CANNOT_DROP = 1828, "HY000",
+        "Cannot drop column '{}': needed in a foreign key constraint '{}'";
+    FK_COLUMN_CANNOT_DROP_CHILD = 1829, "HY000",
+        "Cannot drop column '{}': needed in a foreign key constraint '{}' of table {}";
     FK_COLUMN_NOT_NULL = 1830, "HY000",
         "Column '{}' cannot be NOT NULL: needed in a foreign key constraint '{}' SET NULL";
     DUP_INDEX = 1831, "HY000",
