@@ -10,6 +10,7 @@
 //! * [`client`], [`session`]: what a client does, and how engine and model hear of it.
 //! * [`knobs`]: what a seed chooses.
 //! * [`life`]: lives and crashes of one seed.
+//! * [`families`]: foreign keys under concurrency.
 //! * [`faults`]: disks that fail, are full, rot or lie.
 //! * [`large_answer`]: answers that leave in parts show only what is durable.
 //! * [`server_life`]: the same for the whole server, through [`wire_client`].
@@ -17,6 +18,7 @@
 pub mod campaign;
 pub mod client;
 pub mod command;
+pub mod families;
 pub mod faults;
 pub mod knobs;
 pub mod large_answer;

@@ -136,7 +136,8 @@ pub fn needed_index(
         }
         // The newer name counts, as if the former index gave way to a new one.
         let name = name.unwrap_or_default();
-        if table.indexes.iter().any(|other| other.name.eq_ignore_ascii_case(&name)) {
+        let mut others = table.indexes.iter().enumerate().filter(|(other, _)| *other != at);
+        if others.any(|(_, other)| other.name.eq_ignore_ascii_case(&name)) {
             return Err(SqlError::new(&codes::DUP_KEYNAME, &[&name]).into());
         }
         let mut renamed = table.indexes.remove(at);
