@@ -101,7 +101,11 @@ impl ResultShape {
 /// The client's view of a result column.
 pub(crate) fn describe(column: &ResultColumn, results: Option<CollationId>) -> ColumnDescription {
     let own = column.result.column_type.collation;
-    let metadata = column.result.metadata(results.unwrap_or(own));
+    let mut metadata = column.result.metadata(results.unwrap_or(own));
+    if results.is_none() && column.result.is_column && column.result.column_type.kind.is_large() {
+        // Text that is sent as it is stored has the length in bytes that its type allows.
+        metadata.length = column.result.column_type.length;
+    }
     let name = |text: &str| match results.map(CollationId::charset) {
         Some(charset @ (Charset::Latin1 | Charset::Ascii)) if !text.is_ascii() => {
             let mut converted = Vec::new();

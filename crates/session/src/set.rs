@@ -216,6 +216,7 @@ impl Session {
             self.set_text(name, charset.name());
         }
         self.variables.set_known("collation_connection", VariableValue::text(collation.name()));
+        self.variables.results_collation = Some(collation);
         self.apply_settings();
     }
 

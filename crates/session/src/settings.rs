@@ -108,7 +108,12 @@ impl Settings {
             sql_mode,
             parse: parse_options(sql_mode, client),
             client,
-            results: results.map(|charset| collation::default_of(charset).id),
+            results: results.map(|charset| {
+                let chosen = variables.results_collation;
+                chosen
+                    .filter(|collation| collation.charset() == charset)
+                    .unwrap_or_else(|| collation::default_of(charset).id)
+            }),
             connection: collation::by_name(&text("collation_connection"))
                 .map_or(CollationId::UTF8MB4_GENERAL_CI, |collation| collation.id),
             time_zone: TimeZone::parse(&text("time_zone")).unwrap_or_default(),

@@ -3,6 +3,7 @@
 mod arguments;
 mod bench;
 mod bigger_command;
+mod connectors_command;
 mod crash_command;
 mod flip_command;
 mod fuzz_command;
@@ -31,6 +32,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   sqltest [--bless] [--own] [NAME]
                             compare SQL answers and interleavings with MariaDB's; --bless asks a
                             live MariaDB, --own records interleavings that differ on purpose
+  connectors [NAME...]      small applications through real connectors (JDBC, Go, Node, Python,
+                            PHP), the same with MariaDB and with Gannet
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
   isolation [--level NAME] [--transactions N] [--crash] [--mariadb]
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map(String::as_str) {
         Some("test") => test_command::run(),
         Some("tidy") => tidy::run(&root()),
+        Some("connectors") => connectors_command::run(rest),
         Some("crash") => crash_command::run(rest),
         Some("isolation") => isolation::run(rest),
         Some("flip") => flip_command::run(rest),

@@ -419,7 +419,10 @@ fn item_name(expression: &ast::Expression, text: &str) -> String {
         ast::Expression::Column(column) => column.name.clone(),
         ast::Expression::Unary(ast::UnaryOperator::Plus, operand) => item_name(operand, text),
         ast::Expression::Literal(ast::Literal::String { bytes, .. }) => {
-            String::from_utf8_lossy(bytes).trim_start().to_string()
+            // What is not UTF-8 came from a latin1 client.
+            let name = std::str::from_utf8(bytes).map(String::from);
+            let name = name.unwrap_or_else(|_| bytes.iter().map(|b| char::from(*b)).collect());
+            name.trim_start().to_string()
         }
         ast::Expression::Literal(
             literal @ (ast::Literal::Integer(_)

@@ -396,7 +396,11 @@ impl GlobalVariables {
 
     /// The values a new session starts with.
     pub fn session(&self) -> SessionVariables {
-        SessionVariables { shared: self.values.read().clone(), own: Vec::new() }
+        SessionVariables {
+            shared: self.values.read().clone(),
+            own: Vec::new(),
+            results_collation: None,
+        }
     }
 }
 
@@ -407,6 +411,9 @@ pub struct SessionVariables {
     shared: Arc<Vec<VariableValue>>,
     /// Own values that differ from the shared ones, by position in the registry, in order.
     own: Vec<(u32, VariableValue)>,
+    /// Collation by which columns of results are described, where it is not the default one of
+    /// character_set_results: no variable shows it, the handshake and SET NAMES set it.
+    pub results_collation: Option<types::CollationId>,
 }
 
 impl SessionVariables {
