@@ -79,11 +79,13 @@ impl Catalog {
         let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;
         let tables = catalog.engine.dictionary_scan(&mut *trx, b"t")?;
         let accounts = catalog.engine.dictionary_scan(&mut *trx, b"u")?;
+        let left_behind = catalog.engine.dictionary_scan(&mut *trx, crate::temporary::PREFIX)?;
         trx.rollback()?;
         let empty = schemas.is_empty();
         catalog.load_schemas(schemas)?;
         catalog.load_tables(tables)?;
         catalog.load_accounts(accounts)?;
+        catalog.drop_left_behind(left_behind)?;
         if empty {
             catalog.initialise()?;
         }
@@ -328,23 +330,37 @@ impl Catalog {
     pub fn create_table(
         &self,
         locks: &mut MetadataLockSet,
-        mut definition: TableDefinition,
+        definition: TableDefinition,
     ) -> Result<Arc<TableEntry>> {
+        self.create_filled::<CatalogError>(locks, definition, &mut |_, _| Ok(()))
+    }
+
+    /// CREATE TABLE of a table that has rows when others first see it: `fill` puts them in, within
+    /// the transaction that makes the table. When it fails there is no table.
+    pub fn create_filled<E: From<CatalogError>>(
+        &self,
+        locks: &mut MetadataLockSet,
+        mut definition: TableDefinition,
+        fill: &mut dyn FnMut(&mut dyn Transaction, &Arc<TableEntry>) -> std::result::Result<(), E>,
+    ) -> std::result::Result<Arc<TableEntry>, E> {
         let (schema, name) = (definition.schema.clone(), definition.name.clone());
         if !is_valid_name(&name) {
-            return Err(CatalogError::WrongTableName(name));
+            return Err(CatalogError::WrongTableName(name).into());
         }
         self.lock_for_change(locks, &schema, &name)?;
         if self.find(&schema, &name).is_ok() {
-            return Err(CatalogError::TableExists(name));
+            return Err(CatalogError::TableExists(name).into());
         }
         definition.version = 1;
         let mut trx = self.begin();
-        self.engine.create_table(&mut *trx, &mut definition)?;
+        let engine = &self.engine;
+        engine.create_table(&mut *trx, &mut definition).map_err(CatalogError::from)?;
         let record = encode_table(&definition);
-        self.engine.dictionary_put(&mut *trx, &table_key(&schema, &name), &record)?;
-        trx.commit()?;
+        let key = table_key(&schema, &name);
+        engine.dictionary_put(&mut *trx, &key, &record).map_err(CatalogError::from)?;
         let entry = self.entry(definition);
+        fill(&mut *trx, &entry)?;
+        trx.commit().map_err(CatalogError::from)?;
         self.publish(&schema, &name, Some(entry.clone()));
         Ok(entry)
     }
@@ -459,22 +475,6 @@ impl Catalog {
         Ok(())
     }
 
-    /// TRUNCATE TABLE: new trees under the old definition.
-    pub fn truncate_table(
-        &self,
-        locks: &mut MetadataLockSet,
-        schema: &str,
-        name: &str,
-    ) -> Result<Arc<TableEntry>> {
-        let engine = self.engine.clone();
-        self.change_table(locks, schema, name, &mut |trx, definition| {
-            engine.drop_table(trx, definition)?;
-            definition.id = base::TableId(0);
-            engine.create_table(trx, definition)?;
-            Ok::<(), CatalogError>(())
-        })
-    }
-
     /// Any change of one table: takes the exclusive lock, calls `edit` with an engine
     /// transaction and a copy of the definition, stores the edited copy under a new version,
     /// commits and publishes it. When `edit` fails nothing has changed. `edit` may build and
@@ -554,7 +554,7 @@ pub(crate) fn is_virtual_schema(name: &str) -> bool {
     name.eq_ignore_ascii_case("information_schema")
 }
 
-fn is_valid_name(name: &str) -> bool {
+pub(crate) fn is_valid_name(name: &str) -> bool {
     !name.is_empty()
         && name.chars().count() <= NAME_CHARACTERS_MAX
         && !name.ends_with(' ')

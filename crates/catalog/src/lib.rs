@@ -34,6 +34,7 @@ mod privileges;
 pub mod show;
 mod sql_error;
 mod table_entry;
+mod temporary;
 mod users;
 
 pub use accounts::GrantLevel;
@@ -45,6 +46,7 @@ pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
 pub use sql_error::engine_error;
 pub use table_entry::{EstimateAge, TableEntry, TableLayouts, TableRef};
+pub use temporary::TemporaryTables;
 pub use users::{
     Account, AccountAttributes, AccountLimits, Authentication, HostPattern, TlsRequirement,
     UserPrivileges,

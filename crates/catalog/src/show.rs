@@ -113,7 +113,9 @@ pub fn table_status(scope: &Scope<'_>, like: Option<&[u8]>) -> Result<ShowAnswer
 
 /// SHOW [FULL] COLUMNS and DESCRIBE; `scope` names the table.
 pub fn columns(scope: &Scope<'_>, full: bool, like: Option<&[u8]>) -> Result<ShowAnswer> {
-    scope.catalog.find(scope.schema.unwrap_or_default(), scope.table.unwrap_or_default())?;
+    if scope.temporary.is_none() {
+        scope.catalog.find(scope.schema.unwrap_or_default(), scope.table.unwrap_or_default())?;
+    }
     let picks: Picks = if full {
         &[
             ("COLUMN_NAME", "Field"),
@@ -147,7 +149,11 @@ fn show_bare_defaults(scope: &Scope<'_>, answer: &mut ShowAnswer) -> Result<()> 
     let (Some(schema), Some(table), Some(default)) = (scope.schema, scope.table, default) else {
         return Ok(());
     };
-    if let TableRef::Base(entry) = scope.catalog.find(schema, table)? {
+    let found = match scope.temporary {
+        Some(temporary) => TableRef::Base(temporary.clone()),
+        None => scope.catalog.find(schema, table)?,
+    };
+    if let TableRef::Base(entry) = found {
         for (row, column) in answer.rows.iter_mut().zip(&entry.definition().columns) {
             let text = describe::default_text(column);
             row[default] = text.map_or(Value::Null, Value::text);
@@ -186,7 +192,10 @@ pub fn create_table(scope: &Scope<'_>) -> Result<ShowAnswer> {
         Some(_) => entry.handle()?.next_auto_increment(),
         None => 0,
     };
-    let text = describe::create_table(definition, next);
+    let mut text = describe::create_table(definition, next);
+    if entry.is_temporary() {
+        text = text.replacen("CREATE TABLE", "CREATE TEMPORARY TABLE", 1);
+    }
     Ok(ShowAnswer {
         columns: vec![
             ("Table".into(), Varchar(64), false),
@@ -300,6 +309,9 @@ fn existing_schema<'a>(scope: &Scope<'a>) -> Result<&'a str> {
 }
 
 fn existing_table(scope: &Scope<'_>) -> Result<Arc<TableEntry>> {
+    if let Some(temporary) = scope.temporary {
+        return Ok(temporary.clone());
+    }
     let (schema, table) = (scope.schema.unwrap_or_default(), scope.table.unwrap_or_default());
     scope.catalog.find(schema, table)?.base()
 }

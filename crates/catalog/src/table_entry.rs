@@ -38,6 +38,7 @@ pub struct TableEntry {
     /// How often ANALYZE was asked for.
     analyses: AtomicU64,
     lock: Arc<MetadataLock>,
+    is_temporary: bool,
 }
 
 impl TableEntry {
@@ -46,7 +47,25 @@ impl TableEntry {
         engine: Arc<dyn Engine>,
         lock: Arc<MetadataLock>,
     ) -> Arc<Self> {
-        Arc::new(Self {
+        Arc::new(Self::make(definition, engine, lock, false))
+    }
+
+    /// A temporary table.
+    pub(crate) fn new_temporary(
+        definition: TableDefinition,
+        engine: Arc<dyn Engine>,
+        lock: Arc<MetadataLock>,
+    ) -> Arc<Self> {
+        Arc::new(Self::make(definition, engine, lock, true))
+    }
+
+    fn make(
+        definition: TableDefinition,
+        engine: Arc<dyn Engine>,
+        lock: Arc<MetadataLock>,
+        is_temporary: bool,
+    ) -> Self {
+        Self {
             lock,
             definition: Arc::new(definition),
             engine,
@@ -54,7 +73,13 @@ impl TableEntry {
             opened: OnceLock::new(),
             replaced: AtomicBool::new(false),
             analyses: AtomicU64::new(0),
-        })
+            is_temporary,
+        }
+    }
+
+    /// Whether one session alone knows it.
+    pub fn is_temporary(&self) -> bool {
+        self.is_temporary
     }
 
     /// The metadata lock of its name.

@@ -1,6 +1,6 @@
 //! What planning needs from the session.
 
-use catalog::{Catalog, MetadataLockSet, UserPrivileges};
+use catalog::{Catalog, MetadataLockSet, TemporaryTables, UserPrivileges};
 use expr::{EvalContext, ResultType};
 use std::sync::Arc;
 use syntax::ast::SystemVariable;
@@ -20,6 +20,8 @@ pub struct PlanContext<'a> {
     pub locks: &'a mut MetadataLockSet,
     /// Who asks.
     pub user: &'a UserPrivileges,
+    /// The session's temporary tables.
+    pub temporary: Option<&'a TemporaryTables>,
     /// Default database.
     pub database: Option<&'a str>,
     /// Settings, and types of the user variables.

@@ -4,7 +4,10 @@
 
 mod support;
 
-use catalog::{Account, Authentication, Catalog, MetadataLockSet, PrivilegeSet, UserPrivileges};
+use catalog::{
+    Account, Authentication, Catalog, MetadataLockSet, PrivilegeSet, TemporaryTables,
+    UserPrivileges,
+};
 use expr::{EvalContext, ResultType};
 use plan::{PlanContext, SystemVariables};
 use std::path::PathBuf;
@@ -64,6 +67,7 @@ impl Desk {
         let Some(inner) = inner else { return self.define(statement) };
         let parameters = vec![ResultType::bigint(false, false); parameters as usize];
         let mut context = PlanContext {
+            temporary: None,
             catalog: &self.catalog,
             locks: &mut self.locks,
             user: &self.user,
@@ -101,6 +105,9 @@ impl Desk {
             schema: Some("test"),
             memory: &memory,
             cancel: &runtime::CancelToken::new(),
+            temporary: &mut TemporaryTables::default(),
+            transaction: None,
+            query: None,
         };
         match exec::ddl::execute(&mut context, statement) {
             Ok(Some(_)) => String::new(),
@@ -181,6 +188,7 @@ fn cost_of_planning() {
             let start = std::time::Instant::now();
             for _ in 0..count {
                 let mut context = PlanContext {
+                    temporary: None,
                     catalog: &desk.catalog,
                     locks: &mut desk.locks,
                     user: &desk.user,

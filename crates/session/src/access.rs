@@ -62,7 +62,8 @@ impl Session {
             Some(schema) => schema.clone(),
             None => self.current_database()?,
         };
-        if self.user.may(privilege, &schema, &name.name) {
+        let is_temporary = self.temporary_table(&schema, &name.name).is_some();
+        if is_temporary || self.user.may(privilege, &schema, &name.name) {
             return Ok(());
         }
         Err(denied(privilege.name(), &self.user, &self.identity.host, &schema, &name.name))
@@ -81,6 +82,14 @@ impl Session {
     pub(crate) fn check_definition_privileges(&self, statement: &Statement) -> Done {
         use Privilege::{Alter, Create, Drop, Index, Insert};
         match statement {
+            Statement::CreateTable(create) if create.temporary => {
+                let schema = match &create.name.schema {
+                    Some(schema) => schema.clone(),
+                    None => self.current_database()?,
+                };
+                self.require_on_schema(Privilege::CreateTemporaryTables, &schema)
+            }
+            Statement::DropTable(drop) if drop.temporary => Ok(()),
             Statement::CreateTable(create) => self.require(Create, &create.name),
             Statement::AlterTable(alter) => self.require(Alter, &alter.table),
             Statement::CreateIndex(create) => self.require(Index, &create.table),

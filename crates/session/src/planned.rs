@@ -24,6 +24,7 @@ macro_rules! plan_context {
             catalog: &$server.catalog,
             locks: &mut $session.locks,
             user: &$session.user,
+            temporary: $session.temporary.as_deref(),
             database: database.as_deref(),
             eval: &$session.eval,
             variables: &$view,
@@ -174,6 +175,11 @@ impl Session {
         for entry in tables {
             self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
         }
+        if let Some(temporary) = &self.temporary
+            && temporary.hides(tables)
+        {
+            return Ok(false);
+        }
         let allowed = Arc::ptr_eq(&plan.user, &self.user) || self.may_change_all_rows();
         Ok(allowed
             && plan.prepared.is_reusable()
@@ -278,13 +284,33 @@ impl Session {
         self.send_rows(&columns, rows, protocol, outlet)
     }
 
-    /// CREATE, ALTER, DROP, RENAME and TRUNCATE: the transaction before is committed.
+    /// CREATE, ALTER, DROP, RENAME and TRUNCATE: the transaction before is committed, but for
+    /// CREATE and DROP TEMPORARY TABLE.
     pub(crate) fn define(&mut self, statement: &Statement) -> Result<Answer, Failure> {
         self.check_may_write()?;
         self.check_definition_privileges(statement)?;
-        self.commit()?;
+        let is_temporary = match statement {
+            Statement::CreateTable(create) => create.temporary,
+            Statement::DropTable(drop) => drop.temporary,
+            _ => false,
+        };
+        if !is_temporary {
+            self.commit()?;
+        }
+        let query = self.plan_of_create(statement)?;
+        if is_temporary && query.is_some() {
+            self.ensure_transaction();
+        }
         let server = self.server.clone();
         let database = self.eval.facts.database.clone();
+        let mut temporary = self.temporary.take().unwrap_or_default();
+        let tables = session_view!(self, &server);
+        let query = query.as_deref().map(|plan| exec::ddl::CreateQuery {
+            plan: &plan.prepared,
+            spill: &self.spill,
+            user: &self.user,
+            session: &tables,
+        });
         let mut context = exec::ddl::DdlContext {
             catalog: &server.catalog,
             locks: &mut self.locks,
@@ -292,9 +318,17 @@ impl Session {
             schema: database.as_deref(),
             memory: &self.memory,
             cancel: self.process.cancel_token(),
+            temporary: &mut temporary,
+            transaction: self.transaction.engine(),
+            query,
         };
         let outcome = exec::ddl::execute(&mut context, statement);
-        self.locks.release_all();
+        if !temporary.is_unused() {
+            self.temporary = Some(temporary);
+        }
+        if !is_temporary {
+            self.locks.release_all();
+        }
         self.memory.release_all();
         let outcome = outcome?.unwrap_or_default();
         if let (Statement::DropDatabase(drop), Some(current)) = (statement, self.database())
@@ -303,6 +337,16 @@ impl Session {
             self.set_database(None);
         }
         Ok(Answer::Done(outcome))
+    }
+
+    /// The plan of the SELECT of CREATE TABLE.
+    fn plan_of_create(
+        &mut self,
+        statement: &Statement,
+    ) -> Result<Option<Arc<SessionPlan>>, SqlError> {
+        let Statement::CreateTable(create) = statement else { return Ok(None) };
+        let Some(written) = &create.query else { return Ok(None) };
+        self.plan(&Statement::Query(written.query.clone())).map(Some)
     }
 
     /// PREPARE, EXECUTE and EXECUTE IMMEDIATE of SQL.

@@ -11,7 +11,7 @@ use crate::transaction::TransactionState;
 use crate::variables::SessionVariables;
 use crate::{PreparedStatements, ServerState};
 use base::MemoryAccount;
-use catalog::{MetadataLockSet, UserPrivileges};
+use catalog::{MetadataLockSet, TableEntry, TemporaryTables, UserPrivileges};
 use expr::{EvalContext, Hooks};
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,6 +49,8 @@ pub struct Session {
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
     pub(crate) lookup: Lookup,
+    /// Temporary tables; most sessions have none.
+    pub(crate) temporary: Option<Box<TemporaryTables>>,
     pub(crate) status: SessionStatus,
     pub(crate) memory: Arc<MemoryAccount>,
     /// What its memory does not hold.
@@ -137,6 +139,7 @@ impl Session {
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
             lookup: Lookup::default(),
+            temporary: None,
             status: SessionStatus::default(),
             memory,
             spill,
@@ -267,6 +270,7 @@ impl Session {
     /// COM_RESET_CONNECTION, COM_CHANGE_USER: everything but the connection begins anew.
     pub(crate) fn reset(&mut self) -> Result<(), SqlError> {
         let result = self.rollback();
+        self.drop_temporary();
         self.prepared.close_all(&self.server);
         self.variables = self.server.globals.session();
         self.eval = EvalContext::new();
@@ -282,7 +286,22 @@ impl Session {
     pub fn close(&mut self) {
         // The client is gone: there is nobody to tell about a failure.
         let _outcome = self.rollback();
+        self.drop_temporary();
         self.prepared.close_all(&self.server);
+    }
+
+    /// The session's temporary table of that name.
+    pub(crate) fn temporary_table(&self, schema: &str, name: &str) -> Option<&Arc<TableEntry>> {
+        self.temporary.as_ref().and_then(|temporary| temporary.find(schema, name))
+    }
+
+    /// Drops all temporary tables. No transaction is open.
+    fn drop_temporary(&mut self) {
+        if let Some(mut temporary) = self.temporary.take() {
+            temporary.leave_all();
+            // What cannot be dropped now is dropped when the server starts again.
+            let _outcome = self.server.catalog.drop_left(&mut temporary);
+        }
     }
 
     /// Asks for the memory of what its parts point to before it executes a command; its own is in

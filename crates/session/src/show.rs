@@ -74,6 +74,10 @@ impl Session {
     /// What `catalog::show` answers.
     fn show_definitions(&mut self, kind: &ShowKind, like: Option<&[u8]>) -> Shown {
         let (schema, table) = self.show_target(kind)?;
+        let temporary = match (&schema, &table) {
+            (Some(schema), Some(table)) => self.temporary_table(schema, table),
+            _ => None,
+        };
         let server = self.server.clone();
         let view = session_view!(self, &server);
         let scope = Scope {
@@ -82,6 +86,7 @@ impl Session {
             session: &view,
             schema: schema.as_deref(),
             table: table.as_deref(),
+            temporary,
         };
         let answer = match kind {
             ShowKind::Databases => show::databases(&scope, like),
@@ -113,6 +118,9 @@ impl Session {
         };
         let of_table = |name: &TableName| {
             let database = schema(&name.schema)?;
+            if self.temporary_table(&database, &name.name).is_some() {
+                return Ok((Some(database), Some(name.name.clone())));
+            }
             self.check_sees_table(&database, &name.name)?;
             Ok((Some(database), Some(name.name.clone())))
         };

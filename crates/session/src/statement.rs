@@ -150,7 +150,12 @@ impl Session {
         if !self.note_what_follows(text, end) {
             return None;
         }
-        let learned = if is_new { self.learn(text, &parsed.statement) } else { None };
+        // Names may mean temporary tables: what is learned then is of no use to others.
+        let learned = if is_new && self.temporary.is_none() {
+            self.learn(text, &parsed.statement)
+        } else {
+            None
+        };
         match learned {
             Some(statement) => self.run_learned(statement, outlet),
             None => {

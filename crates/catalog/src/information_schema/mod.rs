@@ -12,8 +12,9 @@ mod rows;
 mod session_rows;
 mod thread_pool;
 
-use crate::{Catalog, Result, UserPrivileges};
+use crate::{Catalog, Result, TableEntry, UserPrivileges};
 use engine_api::Isolation;
+use std::sync::Arc;
 use types::{CollationId, ColumnType, TimeZone, TypeKind, Value};
 
 /// Type of a column of a virtual table.
@@ -135,6 +136,8 @@ pub struct Scope<'a> {
     pub schema: Option<&'a str>,
     /// Only rows of this table, if known.
     pub table: Option<&'a str>,
+    /// The session's temporary table that a SHOW is about.
+    pub temporary: Option<&'a Arc<TableEntry>>,
 }
 
 /// One row, as long as the table has columns.

@@ -31,6 +31,10 @@ pub(super) fn for_each_table(
     scope: &Scope<'_>,
     mut each: impl FnMut(&Schema, &Arc<TableEntry>) -> Result<()>,
 ) -> Result<()> {
+    if let Some(temporary) = scope.temporary {
+        let schema = scope.catalog.schema(&temporary.definition().schema);
+        return schema.map_or(Ok(()), |schema| each(&schema, temporary));
+    }
     for schema in schemas(scope) {
         for table in schema.tables() {
             let name = &table.definition().name;

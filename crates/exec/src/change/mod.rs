@@ -7,4 +7,4 @@ pub mod join;
 mod row;
 pub mod update;
 
-pub use row::{column_filler, duplicate_entry};
+pub use row::{column_filler, duplicate_entry, duplicate_in, zero_of};

@@ -67,7 +67,7 @@ impl<'t> RowMaker<'t> {
             Filler::Missing if column.auto_increment => Ok(Value::Null),
             Filler::Missing => {
                 exec.eval.warn(&codes::NO_DEFAULT_FOR_FIELD, &[&column.name])?;
-                Ok(zero(&column.column_type))
+                Ok(zero_of(&column.column_type))
             }
         }
     }
@@ -78,7 +78,7 @@ impl<'t> RowMaker<'t> {
         Ok(match self.filler(exec, position)? {
             Filler::Value(value) => value.clone(),
             Filler::Now => now(exec.eval, column_type),
-            Filler::Missing => zero(column_type),
+            Filler::Missing => zero_of(column_type),
         })
     }
 
@@ -124,7 +124,7 @@ impl<'t> RowMaker<'t> {
             return Err(SqlError::new(&codes::BAD_NULL_ERROR, &[&column.name]).into());
         }
         exec.eval.warn(&codes::BAD_NULL_ERROR, &[&column.name])?;
-        Ok(zero(&column.column_type))
+        Ok(zero_of(&column.column_type))
     }
 
     /// Encodes a row of the columns' values.
@@ -144,25 +144,33 @@ impl<'t> RowMaker<'t> {
 
     /// Error 1062 for the row that was refused.
     pub fn duplicate(&self, exec: &Exec<'_>, values: &[Value], key: &DuplicateKey) -> SqlError {
-        let definition = self.definition();
-        let index = &definition.indexes[key.index];
-        let mut text = Vec::new();
-        for (number, part) in index.parts.iter().enumerate() {
-            if number > 0 {
-                text.push(b'-');
-            }
-            let column_type = &definition.columns[part.column].column_type;
-            match values[part.column].as_ref() {
-                ValueRef::Null => text.extend_from_slice(b"NULL"),
-                value => {
-                    let zone = exec.eval.settings.time_zone;
-                    types::text::write_text(value, column_type, zone, &mut text);
-                }
+        duplicate_in(exec.eval, self.definition(), values, key)
+    }
+}
+
+/// Error 1062 for a row of a table.
+pub fn duplicate_in(
+    eval: &EvalContext,
+    definition: &TableDefinition,
+    values: &[Value],
+    key: &DuplicateKey,
+) -> SqlError {
+    let index = &definition.indexes[key.index];
+    let mut text = Vec::new();
+    for (number, part) in index.parts.iter().enumerate() {
+        if number > 0 {
+            text.push(b'-');
+        }
+        let column_type = &definition.columns[part.column].column_type;
+        match values[part.column].as_ref() {
+            ValueRef::Null => text.extend_from_slice(b"NULL"),
+            value => {
+                types::text::write_text(value, column_type, eval.settings.time_zone, &mut text);
             }
         }
-        let entry = String::from_utf8_lossy(&text).into_owned();
-        duplicate_entry(&entry, &index.name)
     }
+    let entry = String::from_utf8_lossy(&text).into_owned();
+    duplicate_entry(&entry, &index.name)
 }
 
 fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecError> {
@@ -196,7 +204,7 @@ pub fn column_filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Va
     Ok(match filler(eval, column)? {
         Filler::Value(value) => value,
         Filler::Now => now(eval, &column.column_type),
-        Filler::Missing => zero(&column.column_type),
+        Filler::Missing => zero_of(&column.column_type),
     })
 }
 
@@ -210,7 +218,7 @@ pub fn now(eval: &EvalContext, column_type: &ColumnType) -> Value {
 }
 
 /// The zero of a type: what non-strict mode puts where a value is missing.
-fn zero(column_type: &ColumnType) -> Value {
+pub fn zero_of(column_type: &ColumnType) -> Value {
     let kind = column_type.kind;
     match kind {
         _ if kind.is_integer() && !column_type.unsigned => Value::Int(0),

@@ -7,8 +7,8 @@ use catalog::CatalogError;
 use engine_api::{DuplicateKey, Engine, IndexDefinition, IndexPart, TableDefinition, Transaction};
 use std::sync::Arc;
 use syntax::ast::{
-    ColumnSpecification, CreateIndex, DropIndex, IndexKind, IndexPartSpecification,
-    IndexSpecification,
+    AlterAction, AlterTable, ColumnSpecification, CreateIndex, DropIndex, IndexKind,
+    IndexPartSpecification, IndexSpecification, TableName,
 };
 use types::row::RowView;
 use types::{SqlError, ValueRef, codes, collation};
@@ -201,8 +201,26 @@ fn index_name(table: &TableDefinition, written: &IndexSpecification) -> Result<S
     Ok(name)
 }
 
-fn done() -> Outcome {
-    Outcome { info: "Records: 0  Duplicates: 0  Warnings: 0".into(), ..Outcome::default() }
+fn done(context: &DdlContext<'_>) -> Outcome {
+    let info = format!("Records: 0  Duplicates: 0  Warnings: {}", context.eval.warning_count());
+    Outcome { info, ..Outcome::default() }
+}
+
+/// A change of a temporary table's indexes copies it, as ALTER TABLE does.
+fn alter(
+    context: &mut DdlContext<'_>,
+    table: &TableName,
+    action: AlterAction,
+) -> Result<Outcome, ExecError> {
+    let alter = AlterTable {
+        online: false,
+        ignore: false,
+        if_exists: false,
+        table: table.clone(),
+        wait_seconds: None,
+        actions: vec![action],
+    };
+    super::alter::run(context, &alter)
 }
 
 /// CREATE INDEX.
@@ -210,25 +228,34 @@ pub fn create(context: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Outc
     lock_names(context, &[&create.table])?;
     let (schema, name) = context.resolve(&create.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
+    if context.temporary.find(&schema, &name).is_some() {
+        let action = AlterAction::AddIndex(Box::new(create.index.clone()));
+        return alter(context, &create.table, action);
+    }
     if create.index.if_not_exists
         && let Some(index) = &create.index.name
     {
-        let table = context.catalog.find(&schema, &name)?.base()?;
+        let table = context.find(&schema, &name)?.base()?;
         if table.definition().indexes.iter().any(|i| i.name.eq_ignore_ascii_case(index)) {
             let error = SqlError::new(&codes::DUP_KEYNAME, &[index]);
             let warning = types::Warning::from(&error);
             context.eval.push_warning(types::Warning { level: types::Level::Note, ..warning });
-            return Ok(done());
+            return Ok(done(context));
         }
     }
     let engine = context.catalog.engine().clone();
-    let catalog = context.catalog.clone();
     let zone = context.eval.settings.time_zone;
-    catalog.change_table(context.locks, &schema, &name, &mut |transaction, table| {
+    context.change_table(&schema, &name, &mut |_, transaction, table| {
+        if create.or_replace
+            && let Some(index) = &create.index.name
+            && position(table, index).is_some()
+        {
+            remove(&engine, transaction, table, index)?;
+        }
         build(&engine, transaction, table, &create.index, zone)?;
         foreign::drop_superseded(&engine, transaction, table)
     })?;
-    Ok(done())
+    Ok(done(context))
 }
 
 /// Adds an index to a definition and builds it from the rows.
@@ -285,25 +312,25 @@ pub fn drop(context: &mut DdlContext<'_>, drop: &DropIndex) -> Result<Outcome, E
     lock_names(context, &[&drop.table])?;
     let (schema, name) = context.resolve(&drop.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
-    let table = context.catalog.find(&schema, &name)?.base()?;
+    if context.temporary.find(&schema, &name).is_some() {
+        let action = AlterAction::DropIndex { name: drop.name.clone(), if_exists: drop.if_exists };
+        return alter(context, &drop.table, action);
+    }
+    let table = context.find(&schema, &name)?.base()?;
     let exists = position(table.definition(), &drop.name).is_some();
     if !exists && drop.if_exists {
         let error = SqlError::new(&codes::CANT_DROP_FIELD_OR_KEY, &[&"INDEX", &drop.name]);
         let warning = types::Warning::from(&error);
         context.eval.push_warning(types::Warning { level: types::Level::Note, ..warning });
-        return Ok(done());
+        return Ok(done(context));
     }
     let engine = context.catalog.engine().clone();
-    let catalog = context.catalog.clone();
-    let mut locks = std::mem::take(context.locks);
-    let changed = catalog.change_table(&mut locks, &schema, &name, &mut |transaction, table| {
+    context.change_table(&schema, &name, &mut |context, transaction, table| {
         let before = table.clone();
         remove(&engine, transaction, table, &drop.name)?;
         foreign::check_altered(context, &before, table).map(|_| ())
-    });
-    *context.locks = locks;
-    changed?;
-    Ok(done())
+    })?;
+    Ok(done(context))
 }
 
 /// Position of a secondary index by name.

@@ -4,15 +4,23 @@
 //! makes the change durable in one transaction of its own. Nothing has changed when it fails.
 
 mod alter;
+mod alter_copy;
+mod alter_plan;
 mod column;
 mod foreign;
 mod index;
+mod select;
 mod table;
 
+use crate::spill::Spill;
 use crate::{ExecError, Outcome};
 use base::memory::MemoryAccount;
-use catalog::{Catalog, CatalogError, MetadataLockSet, SchemaOptions};
-use engine_api::TableDefinition;
+use catalog::information_schema::SessionTables;
+use catalog::{
+    Catalog, CatalogError, MetadataLockSet, SchemaOptions, TableEntry, TableRef, TemporaryTables,
+    UserPrivileges,
+};
+use engine_api::{TableDefinition, Transaction};
 use expr::EvalContext;
 use runtime::CancelToken;
 use std::sync::Arc;
@@ -36,6 +44,25 @@ pub struct DdlContext<'a> {
     pub memory: &'a Arc<MemoryAccount>,
     /// Tells that it was killed.
     pub cancel: &'a CancelToken,
+    /// The session's temporary tables.
+    pub temporary: &'a mut TemporaryTables,
+    /// The session's transaction, if one is open.
+    pub transaction: Option<&'a mut dyn Transaction>,
+    /// The SELECT of CREATE TABLE.
+    pub query: Option<CreateQuery<'a>>,
+}
+
+/// The SELECT of CREATE TABLE, and what running it needs besides.
+#[derive(Clone, Copy)]
+pub struct CreateQuery<'a> {
+    /// Its plan.
+    pub plan: &'a plan::Prepared,
+    /// Where what is too large for memory goes.
+    pub spill: &'a Arc<Spill>,
+    /// Who runs it.
+    pub user: &'a UserPrivileges,
+    /// What the sessions know, for information_schema.
+    pub session: &'a dyn SessionTables,
 }
 
 impl DdlContext<'_> {
@@ -46,9 +73,43 @@ impl DdlContext<'_> {
         Ok((schema, &name.name))
     }
 
-    fn note(&self, error: CatalogError) {
-        let warning = types::Warning::from(&SqlError::from(error));
-        self.eval.push_warning(types::Warning { level: types::Level::Note, ..warning });
+    /// What a table name means: a temporary table before one of the catalog.
+    fn find(&self, schema: &str, name: &str) -> Result<TableRef, CatalogError> {
+        match self.temporary.find(schema, name) {
+            Some(entry) => Ok(TableRef::Base(entry.clone())),
+            None => self.catalog.find(schema, name),
+        }
+    }
+
+    /// Changes a table as [`Catalog::change_table`] does, or a temporary one. `edit` gets this
+    /// context without the locks, or without the temporary tables.
+    fn change_table(
+        &mut self,
+        schema: &str,
+        name: &str,
+        edit: &mut dyn FnMut(
+            &mut Self,
+            &mut dyn Transaction,
+            &mut TableDefinition,
+        ) -> Result<(), ExecError>,
+    ) -> Result<Arc<TableEntry>, ExecError> {
+        let catalog = self.catalog.clone();
+        if self.temporary.find(schema, name).is_some() {
+            let mut temporary = std::mem::take(self.temporary);
+            let changed = catalog.change_temporary(
+                &mut temporary,
+                (schema, name),
+                &mut |transaction, table| edit(self, transaction, table),
+            );
+            *self.temporary = temporary;
+            return changed;
+        }
+        let mut locks = std::mem::take(self.locks);
+        let changed = catalog.change_table(&mut locks, schema, name, &mut |transaction, table| {
+            edit(self, transaction, table)
+        });
+        *self.locks = locks;
+        changed
     }
 
     fn tick(&self) -> Result<(), ExecError> {
@@ -57,6 +118,15 @@ impl DdlContext<'_> {
             return Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]).into());
         }
         Ok(())
+    }
+
+    fn note(&self, error: CatalogError) {
+        self.note_sql(&SqlError::from(error));
+    }
+
+    fn note_sql(&self, error: &SqlError) {
+        let warning = types::Warning::from(error);
+        self.eval.push_warning(types::Warning { level: types::Level::Note, ..warning });
     }
 }
 
@@ -76,17 +146,13 @@ pub fn execute(
         Statement::TruncateTable(name) => {
             let (schema, name) = context.resolve(name)?;
             let (schema, name) = (schema.to_string(), name.to_string());
-            context.catalog.lock_family(context.locks, &[(&schema, &name)], &[])?;
-            foreign::check_may_truncate(context, &schema, &name)?;
-            context.catalog.truncate_table(context.locks, &schema, &name)?;
+            truncate(context, &schema, &name)?;
             Outcome::default()
         }
         Statement::RenameTable(pairs) => {
             let names: Vec<&TableName> = pairs.iter().flat_map(|(from, to)| [from, to]).collect();
             lock_names(context, &names)?;
-            for (from, to) in pairs {
-                rename(context, from, to)?;
-            }
+            rename_all(context, pairs)?;
             Outcome::default()
         }
         Statement::CreateIndex(create) => index::create(context, create)?,
@@ -109,29 +175,63 @@ pub(crate) fn lock_names(
     for name in names {
         let schema = name.schema.as_deref().or(context.schema);
         let schema = schema.ok_or_else(|| SqlError::new(&codes::NO_DB_ERROR, &[]))?;
-        resolved.push((schema, name.name.as_str()));
+        if context.temporary.find(schema, &name.name).is_none() {
+            resolved.push((schema, name.name.as_str()));
+        }
     }
     Ok(context.catalog.lock_family(context.locks, &resolved, &[])?)
+}
+
+/// RENAME TABLE: when one of them cannot be renamed, those before it get their names back.
+fn rename_all(
+    context: &mut DdlContext<'_>,
+    pairs: &[(TableName, TableName)],
+) -> Result<(), ExecError> {
+    for (done, (from, to)) in pairs.iter().enumerate() {
+        if let Err(error) = rename(context, from, to) {
+            for (from, to) in pairs[..done].iter().rev() {
+                rename(context, to, from)?;
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
 }
 
 fn rename(context: &mut DdlContext<'_>, from: &TableName, to: &TableName) -> Result<(), ExecError> {
     let owned = |(schema, name): (&str, &str)| (schema.to_string(), name.to_string());
     let (from, to) = (owned(context.resolve(from)?), owned(context.resolve(to)?));
     let (from, to) = ((from.0.as_str(), from.1.as_str()), (to.0.as_str(), to.1.as_str()));
+    if context.temporary.find(from.0, from.1).is_some() {
+        return Ok(context.catalog.rename_temporary(context.temporary, from, to)?);
+    }
     Ok(context.catalog.rename_table(context.locks, from, to)?)
 }
 
+/// TRUNCATE: new trees under the old definition.
+fn truncate(context: &mut DdlContext<'_>, schema: &str, name: &str) -> Result<(), ExecError> {
+    if context.temporary.find(schema, name).is_none() {
+        context.catalog.lock_family(context.locks, &[(schema, name)], &[])?;
+        foreign::check_may_truncate(context, schema, name)?;
+    }
+    let engine = context.catalog.engine().clone();
+    context.change_table(schema, name, &mut |_, trx, definition| {
+        engine.drop_table(trx, definition)?;
+        definition.id = base::TableId(0);
+        Ok(engine.create_table(trx, definition)?)
+    })?;
+    Ok(())
+}
+
 fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Outcome, ExecError> {
-    if create.temporary {
-        return Err(unsupported("CREATE TEMPORARY TABLE"));
-    }
-    if create.query.is_some() {
-        return Err(unsupported("CREATE TABLE ... SELECT"));
-    }
     let (schema, name) = context.resolve(&create.name)?;
     let (schema, name) = (schema.to_string(), name.to_string());
-    let mut exists = context.catalog.find(&schema, &name).is_ok();
-    if !(exists && create.if_not_exists) {
+    check_like(context, create, (&schema, &name))?;
+    let mut exists = match create.temporary {
+        true => context.temporary.find(&schema, &name).is_some(),
+        false => context.catalog.find(&schema, &name).is_ok(),
+    };
+    if !create.temporary && !(exists && create.if_not_exists) {
         // Only a name that is not there is waited for: those who use a table do not matter.
         let keys = create.foreign_keys.iter().map(|key| foreign::parent_of(&schema, key));
         let inline = create.columns.iter().filter_map(foreign::of_column);
@@ -140,14 +240,20 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
         context.catalog.lock_family(context.locks, &[(&schema, &name)], &parents)?;
         exists = context.catalog.find(&schema, &name).is_ok();
     }
-    if exists && create.if_not_exists {
+    if exists && !create.or_replace {
+        if !create.if_not_exists {
+            return Err(CatalogError::TableExists(name).into());
+        }
         context.note(CatalogError::TableExists(name));
         return Ok(Outcome::default());
+    }
+    if let Some(query) = context.query {
+        select::check_not_used(create, &schema, query.plan)?;
     }
     let (mut definition, counter) = match &create.like {
         Some(other) => {
             let (other_schema, other) = context.resolve(other)?;
-            let entry = context.catalog.find(other_schema, other)?.base()?;
+            let entry = context.find(other_schema, other)?.base()?;
             let definition = (**entry.definition()).clone();
             (TableDefinition { foreign_keys: Vec::new(), ..definition }, None)
         }
@@ -157,26 +263,104 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     definition.name = name.clone();
     definition.id = base::TableId(0);
     definition.created_micros = runtime::wall_clock_micros();
+    check_foreign_keys(context, create, &definition)?;
     if create.or_replace && exists {
-        foreign::check_may_drop(context, &schema, &name)?;
+        if !create.temporary {
+            foreign::check_may_drop(context, &schema, &name)?;
+        }
     }
-    foreign::check_waiting_children(context, &definition)?;
+    if !create.temporary {
+        foreign::check_waiting_children(context, &definition)?;
+    }
     if create.or_replace && exists {
-        context.catalog.drop_table(context.locks, &schema, &name)?;
+        match create.temporary {
+            true => _ = context.temporary.leave(&schema, &name),
+            false => context.catalog.drop_table(context.locks, &schema, &name)?,
+        }
     }
-    let entry = context.catalog.create_table(context.locks, definition)?;
+    let (entry, outcome) = match context.query {
+        Some(query) => select::create_filled(context, create, definition, query)?,
+        None => (create_empty(context, create.temporary, definition)?, Outcome::default()),
+    };
     if let Some(counter) = counter {
-        entry.handle()?.set_auto_increment(counter)?;
+        let handle = entry.handle()?;
+        handle.set_auto_increment(counter.max(handle.next_auto_increment()))?;
     }
-    Ok(Outcome::default())
+    drop_left(context)?;
+    Ok(outcome)
+}
+
+/// Fails with 1066 if a table is to be like itself.
+fn check_like(
+    context: &DdlContext<'_>,
+    create: &CreateTable,
+    own: (&str, &str),
+) -> Result<(), ExecError> {
+    match &create.like {
+        Some(other) if !create.temporary && context.resolve(other)? == own => {
+            Err(SqlError::new(&codes::NONUNIQ_TABLE, &[&own.1]).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Temporary tables have no foreign keys, and rows of a SELECT are not checked.
+fn check_foreign_keys(
+    context: &DdlContext<'_>,
+    create: &CreateTable,
+    table: &TableDefinition,
+) -> Result<(), ExecError> {
+    if table.foreign_keys.is_empty() {
+        return Ok(());
+    }
+    if create.temporary {
+        let text = format!(
+            "Can't create table `{}`.`{}` (errno: 150 \"Foreign key constraint is incorrectly \
+             formed\")",
+            table.schema, table.name
+        );
+        return Err(SqlError::with_message(&codes::CANT_CREATE_TABLE, text).into());
+    }
+    match context.query {
+        Some(_) => Err(unsupported("foreign keys in CREATE TABLE ... SELECT")),
+        None => Ok(()),
+    }
+}
+
+fn create_empty(
+    context: &mut DdlContext<'_>,
+    temporary: bool,
+    definition: TableDefinition,
+) -> Result<Arc<TableEntry>, ExecError> {
+    Ok(match temporary {
+        true => context.catalog.create_temporary(context.temporary, definition)?,
+        false => context.catalog.create_table(context.locks, definition)?,
+    })
+}
+
+/// Drops temporary tables whose names are gone, unless a rollback may still need them.
+fn drop_left(context: &mut DdlContext<'_>) -> Result<(), ExecError> {
+    if context.transaction.is_none() {
+        context.catalog.drop_left(context.temporary)?;
+    }
+    Ok(())
 }
 
 fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome, ExecError> {
-    lock_names(context, &drop.names.iter().collect::<Vec<_>>())?;
+    if !drop.temporary {
+        lock_names(context, &drop.names.iter().collect::<Vec<_>>())?;
+    }
     let (mut missing, mut refused) = (Vec::new(), None);
     for name in &drop.names {
         let (schema, name) = context.resolve(name)?;
         let (schema, name) = (schema.to_string(), name.to_string());
+        if context.temporary.leave(&schema, &name) {
+            continue;
+        }
+        if drop.temporary {
+            missing.push((schema, name));
+            continue;
+        }
         if let Err(error) = foreign::check_may_drop(context, &schema, &name) {
             refused.get_or_insert(error);
             continue;
@@ -189,6 +373,7 @@ fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome
             Err(error) => return Err(error.into()),
         }
     }
+    drop_left(context)?;
     if let Some(error) = refused {
         return Err(error);
     }

@@ -60,6 +60,7 @@ pub fn options(
             "AUTO_INCREMENT" => options.auto_increment = value.parse().ok(),
             name if KEPT.contains(&name) => {
                 options.kept.other.retain(|(kept, _)| kept != name);
+                let value = if name == "ROW_FORMAT" { value.to_uppercase() } else { value };
                 options.kept.other.push((name.to_string(), value));
             }
             _ => {}
@@ -96,7 +97,7 @@ pub fn definition(
         options: options.kept,
         created_micros: 0,
     };
-    if create.columns.is_empty() {
+    if create.columns.is_empty() && context.query.is_none() {
         return Err(SqlError::new(&codes::TABLE_MUST_HAVE_COLUMNS, &[]).into());
     }
     if create.columns.len() > COLUMNS_MAX {
@@ -109,6 +110,9 @@ pub fn definition(
         let mut column = column::column(context.eval, written, options.collation)?;
         column.id = table.columns.len() as u32 + 1;
         table.columns.push(column);
+    }
+    if let Some(query) = context.query {
+        super::select::add_columns(&mut table, query.plan)?;
     }
     let mut indexes: Vec<IndexSpecification> =
         create.columns.iter().flat_map(index::of_column).collect();

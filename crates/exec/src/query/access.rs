@@ -127,6 +127,7 @@ fn virtual_rows(
         session: exec.session,
         schema: schema.as_deref(),
         table: name.as_deref(),
+        temporary: None,
     };
     Ok(table.rows(&scope)?)
 }

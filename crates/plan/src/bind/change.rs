@@ -59,7 +59,8 @@ impl<'q> Binder<'_, '_, 'q> {
             return Ok(());
         }
         let schema = self.schema_of(name)?;
-        if self.context.user.may(privilege, &schema, &name.name) {
+        let temporary = self.context.temporary.and_then(|known| known.find(&schema, &name.name));
+        if temporary.is_some() || self.context.user.may(privilege, &schema, &name.name) {
             return Ok(());
         }
         Err(self.denied(privilege, &schema, &name.name))

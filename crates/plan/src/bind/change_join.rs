@@ -100,7 +100,9 @@ impl<'q> Binder<'_, '_, 'q> {
         };
         let entry = entry.clone();
         let definition = entry.0.definition();
-        if !self.context.user.may(privilege, &definition.schema, &definition.name) {
+        let allowed = entry.0.is_temporary()
+            || self.context.user.may(privilege, &definition.schema, &definition.name);
+        if !allowed {
             return Err(self.denied(privilege, &definition.schema, &definition.name));
         }
         Ok(Target { table, first, entry, assignments: Vec::new() })

@@ -44,7 +44,9 @@ impl<'q> Binder<'_, '_, 'q> {
             let all = std::iter::once(&first).chain(rest.iter().map(|(_, query)| query));
             let types: Vec<ResultType> = all.map(|q| q.columns()[position].result).collect();
             if types.len() > 1 {
-                column.result = self.common_type(&types)?;
+                let common = self.common_type(&types)?;
+                let nullable = types.iter().any(|result| result.nullable);
+                column.result = common.with_nullable(nullable);
                 column.org_name.clear();
                 column.table.clear();
                 column.org_table.clear();

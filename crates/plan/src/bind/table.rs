@@ -22,15 +22,19 @@ impl Binder<'_, '_, '_> {
     /// Opens a table for `privilege`, with a shared metadata lock.
     pub(super) fn open(&mut self, name: &ast::TableName, privilege: Privilege) -> Result<TableRef> {
         let schema = self.schema_of(name)?;
+        let temporary = self.context.temporary.and_then(|known| known.find(&schema, &name.name));
+        if let Some(entry) = temporary {
+            let entry = entry.clone();
+            self.reusable = false;
+            self.note_entry(&entry);
+            return Ok(TableRef::Base(entry));
+        }
         let virtual_schema = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
         if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
             return Err(self.denied(privilege, &schema, &name.name));
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table {
-            if self.depth > 1 {
-                self.inner_entries.push(EntryHandle(entry.clone()));
-            }
             self.note_entry(entry);
         }
         Ok(table)
@@ -38,6 +42,9 @@ impl Binder<'_, '_, '_> {
 
     /// The plan depends on this table.
     pub(crate) fn note_entry(&mut self, entry: &Arc<TableEntry>) {
+        if self.depth > 1 {
+            self.inner_entries.push(EntryHandle(entry.clone()));
+        }
         if !self.entries.iter().any(|known| Arc::ptr_eq(&known.0, entry)) {
             self.entries.push(EntryHandle(entry.clone()));
         }

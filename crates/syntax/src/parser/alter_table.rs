@@ -136,8 +136,9 @@ impl Parser<'_> {
         let token = self.token;
         let value = self.word()?;
         if !allowed.contains(&value.as_str()) {
-            let message = format!("Unknown {name} '{}'", self.to_utf8_lossy(self.bytes(token)));
-            let code = if name == "LOCK" { 1801 } else { 1800 };
+            let (code, kind) =
+                if name == "LOCK" { (1801, "LOCK type") } else { (1800, "ALGORITHM") };
+            let message = format!("Unknown {kind} '{}'", self.to_utf8_lossy(self.bytes(token)));
             return Err(ParseError::other(code, "HY000", message));
         }
         Ok((name, value))
