@@ -12,21 +12,25 @@
 
 use crate::analysis::Analysis;
 use crate::core::Core;
+use crate::error::from_txn;
 use crate::losers::{LogRange, Window};
 use crate::recovery::OpenError;
 use crate::rollback::UndoStep;
 use crate::transaction::EngineTransaction;
 use base::{Lsn, TrxId};
-use engine_api::{FlushPolicy, Isolation, PreparedTransaction, TransactionOptions};
+use engine_api::{
+    EngineError, FlushPolicy, Isolation, PreparedTransaction, Result, TransactionOptions,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use txn::RecoveredChange;
+use txn::{RecoveredChange, Transaction};
+use wal::RecordKind;
 
 const VERSION: u8 = 1;
 
 /// The logical part of a prepare record.
-pub(crate) fn encode_name(name: &[u8]) -> Vec<u8> {
+fn encode_name(name: &[u8]) -> Vec<u8> {
     [&[VERSION], name].concat()
 }
 
@@ -35,12 +39,45 @@ pub(crate) fn name_of(logical: &[u8]) -> Option<&[u8]> {
     logical.split_first().filter(|(version, _)| **version == VERSION).map(|(_, name)| name)
 }
 
+impl EngineTransaction {
+    /// A transaction that was prepared when the server stopped.
+    pub(crate) fn continued(
+        core: Arc<Core>,
+        trx: Transaction,
+        options: TransactionOptions,
+    ) -> Self {
+        let mut this = Self::new(core, options);
+        this.trx = trx;
+        this.is_prepared = true;
+        this
+    }
+
+    /// See [`engine_api::Transaction::prepare`].
+    pub(crate) fn prepare_now(&mut self, name: &[u8]) -> Result<()> {
+        self.refuse_when_half_undone()?;
+        if !self.steps.is_empty() {
+            return Err(EngineError::Unsupported("XA PREPARE of changed definitions"));
+        }
+        self.trx.close_snapshot();
+        if self.trx.header() == 0 {
+            return self.trx.wait_met_durable().map_err(|error| from_txn(&error));
+        }
+        let record = &mut self.buffers.record;
+        record.reset(RecordKind::Prepare, TrxId::ZERO);
+        record.logical(&encode_name(name));
+        let end = self.trx.prepare(record).map_err(|error| from_txn(&error))?;
+        self.is_prepared = true;
+        let waited = self.core.wal.wait_durable(end);
+        waited.map_err(|error| EngineError::Failed(error.to_string()))
+    }
+}
+
 /// Takes the prepared transactions out of the losers and continues them.
 pub(crate) fn continue_all(
     core: &Arc<Core>,
     log: &LogRange<'_>,
     analysis: &mut Analysis,
-) -> Result<Vec<PreparedTransaction>, OpenError> {
+) -> std::result::Result<Vec<PreparedTransaction>, OpenError> {
     let names = std::mem::take(&mut analysis.prepared);
     let Some(&begin) = analysis.marks.first().filter(|_| !names.is_empty()) else {
         return Ok(Vec::new());
@@ -79,7 +116,11 @@ fn options() -> TransactionOptions {
 }
 
 /// The changes that were not undone, oldest first.
-fn changes_of(window: &Window, trx: TrxId, newest: Lsn) -> Result<Vec<RecoveredChange>, OpenError> {
+fn changes_of(
+    window: &Window,
+    trx: TrxId,
+    newest: Lsn,
+) -> std::result::Result<Vec<RecoveredChange>, OpenError> {
     let (mut changes, mut step, mut at) = (Vec::new(), UndoStep::default(), newest);
     while at != Lsn::ZERO {
         window.step(trx, at, &mut step)?;

@@ -111,7 +111,7 @@ pub(crate) struct EngineTransaction {
     /// Undoing has begun and not come to its end (invariant 3).
     is_half_undone: bool,
     /// Nobody but its commit or rollback ends it (invariant 4).
-    is_prepared: bool,
+    pub(crate) is_prepared: bool,
 }
 
 /// The engine's own type behind the border's trait object.
@@ -137,36 +137,6 @@ impl EngineTransaction {
             is_half_undone: false,
             is_prepared: false,
         }
-    }
-
-    /// A transaction that was prepared when the server stopped.
-    pub(crate) fn continued(
-        core: Arc<Core>,
-        trx: Transaction,
-        options: TransactionOptions,
-    ) -> Self {
-        let mut this = Self::new(core, options);
-        this.trx = trx;
-        this.is_prepared = true;
-        this
-    }
-
-    fn prepare_now(&mut self, name: &[u8]) -> Result<()> {
-        self.refuse_when_half_undone()?;
-        if !self.steps.is_empty() {
-            return Err(EngineError::Unsupported("XA PREPARE of changed definitions"));
-        }
-        self.trx.close_snapshot();
-        if self.trx.header() == 0 {
-            return self.trx.wait_met_durable().map_err(|error| from_txn(&error));
-        }
-        let record = &mut self.buffers.record;
-        record.reset(RecordKind::Prepare, TrxId::ZERO);
-        record.logical(&crate::prepared::encode_name(name));
-        let end = self.trx.prepare(record).map_err(|error| from_txn(&error))?;
-        self.is_prepared = true;
-        let waited = self.core.wal.wait_durable(end);
-        waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
     /// How plain reads read at this isolation level.
@@ -248,7 +218,7 @@ impl EngineTransaction {
         }
     }
 
-    fn refuse_when_half_undone(&self) -> Result<()> {
+    pub(crate) fn refuse_when_half_undone(&self) -> Result<()> {
         if self.is_half_undone {
             let detail = "a part of the transaction could not be undone; ROLLBACK ends it";
             return Err(EngineError::Failed(detail.to_owned()));
@@ -318,6 +288,8 @@ impl EngineTransaction {
                 self.finish_steps();
                 Ok(())
             }
+            // Prepared it stays, and may be tried again.
+            Err(error) if self.is_prepared => Err(from_txn(&error)),
             Err(error) => {
                 self.roll_back_all()?;
                 Err(from_txn(&error))

@@ -190,7 +190,7 @@ impl Session {
         protocol: Protocol,
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
-        self.commit()?;
+        self.commit_implicitly()?;
         if maintenance.operation == MaintenanceOperation::Checksum {
             return self.checksum(maintenance, protocol, outlet);
         }

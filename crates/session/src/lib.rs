@@ -41,6 +41,8 @@ mod system_variables;
 mod transaction;
 mod transport;
 pub mod variables;
+mod xa;
+mod xa_name;
 
 pub use answer::{Outlet, Protocol};
 pub use connection::ClientConnection;

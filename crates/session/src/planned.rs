@@ -295,11 +295,11 @@ impl Session {
             _ => false,
         };
         if !is_temporary {
-            self.commit()?;
+            self.commit_implicitly()?;
         }
         let query = self.plan_of_create(statement)?;
         if is_temporary && query.is_some() {
-            self.ensure_transaction();
+            self.ensure_transaction()?;
         }
         let server = self.server.clone();
         let database = self.eval.facts.database.clone();

@@ -7,6 +7,7 @@ use crate::process::{Door, ProcessList};
 use crate::spare::SpareTransactions;
 use crate::transport::{TlsFiles, TlsServer};
 use crate::variables::{GlobalVariables, VariableValue};
+use crate::xa::Branches;
 use base::MemoryAccount;
 use catalog::Catalog;
 use runtime::sync::Mutex;
@@ -37,6 +38,7 @@ pub struct ServerState {
     pub(crate) plan_cache: PlanCache,
     pub(crate) account_connections: AccountConnections,
     pub(crate) spare_transactions: SpareTransactions,
+    pub(crate) branches: Branches,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
     pub(crate) passwords: PasswordCache,
@@ -84,12 +86,14 @@ impl ServerState {
             plan_cache: PlanCache::default(),
             account_connections: AccountConnections::default(),
             spare_transactions: SpareTransactions::new(),
+            branches: Branches::default(),
             connections_possible,
             passwords: PasswordCache::default(),
             tls: OnceLock::new(),
             stopping: AtomicBool::new(false),
             on_shutdown: Mutex::new(None),
         });
+        server.branches.take_up(&server, server.catalog.engine().take_prepared());
         let known = Arc::downgrade(&server);
         server.catalog.engine().set_statement_source(Arc::new(move |connection| {
             let server = known.upgrade();
@@ -197,5 +201,6 @@ impl ServerState {
     /// Gives back what is kept for sessions, once they have ended.
     pub fn forget_spares(&self) {
         self.spare_transactions.clear();
+        self.branches.clear();
     }
 }

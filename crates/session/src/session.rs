@@ -269,6 +269,7 @@ impl Session {
 
     /// COM_RESET_CONNECTION, COM_CHANGE_USER: everything but the connection begins anew.
     pub(crate) fn reset(&mut self) -> Result<(), SqlError> {
+        self.leave_branch();
         let result = self.rollback();
         self.drop_temporary();
         self.prepared.close_all(&self.server);
@@ -285,6 +286,7 @@ impl Session {
     /// The connection ends: what is open is rolled back, locks and statements are given up.
     pub fn close(&mut self) {
         // The client is gone: there is nobody to tell about a failure.
+        self.leave_branch();
         let _outcome = self.rollback();
         self.drop_temporary();
         self.prepared.close_all(&self.server);

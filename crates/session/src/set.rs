@@ -226,7 +226,9 @@ impl Session {
         value: VariableValue,
     ) -> Result<(), SqlError> {
         match definition.name {
-            "autocommit" if value.is_on() && !self.settings.autocommit => self.commit()?,
+            "autocommit" if value.is_on() && !self.settings.autocommit => {
+                self.commit_implicitly()?
+            }
             "timestamp" => {
                 let micros = match value {
                     VariableValue::Double(seconds) => (seconds * 1e6).round() as i64,

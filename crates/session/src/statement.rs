@@ -311,6 +311,7 @@ impl Session {
                 self.named_statement(statement, outlet)
             }
             Statement::Deallocate(name) => self.deallocate(name),
+            Statement::Xa(xa) => self.xa(xa, run.protocol, outlet),
             Statement::TableMaintenance(maintenance) => {
                 self.maintain(maintenance, run.protocol, outlet)
             }
@@ -330,7 +331,7 @@ impl Session {
             Statement::Begin(begin) => self.begin(begin)?,
             Statement::Commit(completion) => self.complete_statement(true, *completion)?,
             Statement::Rollback(completion) => self.complete_statement(false, *completion)?,
-            Statement::Savepoint(name) => self.savepoint(name),
+            Statement::Savepoint(name) => self.savepoint(name)?,
             Statement::RollbackTo(name) => self.rollback_to(name)?,
             Statement::ReleaseSavepoint(name) => self.release_savepoint(name)?,
             Statement::UnlockTables => {}
@@ -343,7 +344,7 @@ impl Session {
             | Statement::RenameUser(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
-                self.commit()?;
+                self.commit_implicitly()?;
                 self.change_accounts(statement)?;
             }
             other => {
@@ -394,7 +395,7 @@ impl Session {
         let mut passing: Option<Box<dyn Transaction>> = None;
         match without_tables {
             true => passing = Some(self.passing_transaction()),
-            false => self.ensure_transaction(),
+            false => self.ensure_transaction()?,
         }
         let server = self.server.clone();
         let tables = session_view!(self, &server);

@@ -9,8 +9,10 @@
 //! Metadata locks are given back when the engine transaction ends, never before.
 
 use crate::Session;
+use crate::process::Process;
 use crate::settings::CompletionType;
 use crate::status::StatusCounter;
+use crate::xa::Branch;
 use catalog::engine_error;
 use engine_api::{Isolation, Savepoint, Transaction, TransactionOptions};
 use syntax::ast::{Begin, Completion};
@@ -25,6 +27,8 @@ pub(crate) struct TransactionState {
     is_announced: bool,
     read_only: bool,
     savepoints: Vec<NamedSavepoint>,
+    /// XA.
+    pub(crate) branch: Option<Box<Branch>>,
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
 }
@@ -51,6 +55,27 @@ impl TransactionState {
         self.read_only && self.is_open()
     }
 
+    /// XA END: the engine transaction is handed out; nothing else changes.
+    pub(crate) fn park(&mut self) -> Option<Box<dyn Transaction>> {
+        self.open.take()
+    }
+
+    /// XA START RESUME: what [`TransactionState::park`] has handed out comes back.
+    pub(crate) fn resume(&mut self, parked: Option<Box<dyn Transaction>>) {
+        self.open = parked;
+    }
+
+    /// Back to the idle state; the engine transaction is handed out.
+    pub(crate) fn finish(&mut self, process: &Process) -> Option<Box<dyn Transaction>> {
+        if std::mem::take(&mut self.is_announced) {
+            process.set_transaction(None);
+        }
+        self.explicit = false;
+        self.read_only = false;
+        self.savepoints.clear();
+        self.open.take()
+    }
+
     /// The engine transaction, if one has begun.
     pub(crate) fn engine(&mut self) -> Option<&mut dyn Transaction> {
         self.open.as_deref_mut().map(|open| open as &mut dyn Transaction)
@@ -58,11 +83,12 @@ impl TransactionState {
 }
 
 impl Session {
-    /// Makes sure that there is an engine transaction.
-    pub(crate) fn ensure_transaction(&mut self) {
+    /// Makes sure that there is an engine transaction. Fails with 1399 where XA has none.
+    pub(crate) fn ensure_transaction(&mut self) -> Result<(), SqlError> {
         if self.transaction.open.is_some() {
-            return;
+            return Ok(());
         }
+        self.refuse_in_branch()?;
         let isolation = self.transaction.next_isolation.take();
         let read_only = match self.transaction.explicit {
             true => self.transaction.read_only,
@@ -82,6 +108,7 @@ impl Session {
             self.transaction.is_announced = true;
         }
         self.transaction.open = Some(self.begin_engine(options));
+        Ok(())
     }
 
     /// An engine transaction, a spare one if there is one.
@@ -110,17 +137,23 @@ impl Session {
 
     /// BEGIN, START TRANSACTION: commits what is open.
     pub(crate) fn begin(&mut self, begin: &Begin) -> Result<(), SqlError> {
-        self.commit()?;
+        self.commit_implicitly()?;
         let default = self.transaction.next_read_only.take().unwrap_or(self.settings.read_only);
         self.transaction.explicit = true;
         self.transaction.read_only = begin.read_only.unwrap_or(default);
         if begin.consistent_snapshot {
-            self.ensure_transaction();
+            self.ensure_transaction()?;
             if let Some(open) = self.transaction.engine() {
                 open.open_snapshot();
             }
         }
         Ok(())
+    }
+
+    /// As [`Session::commit`], before a statement that ends a transaction unasked: refused in XA.
+    pub(crate) fn commit_implicitly(&mut self) -> Result<(), SqlError> {
+        self.refuse_in_any_branch()?;
+        self.commit()
     }
 
     /// Commits what is open and gives the metadata locks back. On an error the engine has
@@ -154,19 +187,15 @@ impl Session {
         result.map_err(|error| engine_error(&error, ""))
     }
 
-    /// Back to the idle state; the engine transaction is handed out.
     fn finish_transaction(&mut self) -> Option<Box<dyn Transaction>> {
-        if std::mem::take(&mut self.transaction.is_announced) {
-            self.process.set_transaction(None);
-        }
-        self.transaction.explicit = false;
-        self.transaction.read_only = false;
-        self.transaction.savepoints.clear();
-        self.transaction.open.take()
+        self.transaction.finish(&self.process)
     }
 
     /// The engine has rolled back the whole transaction (1213).
     pub(crate) fn transaction_ended(&mut self) {
+        if self.branch_rolled_back() {
+            return;
+        }
         // The engine's part is over; rolling back what is left of it cannot fail in a new way.
         let _outcome = self.rollback();
     }
@@ -200,6 +229,7 @@ impl Session {
         commit: bool,
         completion: Completion,
     ) -> Result<bool, SqlError> {
+        self.refuse_in_any_branch()?;
         let read_only = self.transaction.read_only;
         let default = self.settings.completion;
         let chain = completion.chain.unwrap_or(default == CompletionType::Chain);
@@ -230,11 +260,11 @@ impl Session {
     }
 
     /// SAVEPOINT name; one of the same name is replaced.
-    pub(crate) fn savepoint(&mut self, name: &str) {
+    pub(crate) fn savepoint(&mut self, name: &str) -> Result<(), SqlError> {
         if !self.transaction.explicit && self.settings.autocommit {
-            return;
+            return Ok(());
         }
-        self.ensure_transaction();
+        self.ensure_transaction()?;
         self.transaction.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
         let locks = self.locks.len();
         if let Some(open) = self.transaction.open.as_mut() {
@@ -243,6 +273,7 @@ impl Session {
             self.transaction.savepoints.push(NamedSavepoint { name, savepoint, locks });
         }
         self.status.add(StatusCounter::HandlerSavepoint, 1);
+        Ok(())
     }
 
     fn find_savepoint(&self, name: &str) -> Result<usize, SqlError> {

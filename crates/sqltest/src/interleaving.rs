@@ -14,7 +14,8 @@
 //! A `levels` line before the first case is for all cases that have none. Without it a case runs
 //! at all four levels. `repeatable-read` is two runs, with `innodb_snapshot_isolation` on and off;
 //! `serializable` has it on; `-on` and `-off` behind a name choose. `(answer)` is a step that
-//! waits for the answer of a statement that waits, such as its timeout.
+//! waits for the answer of a statement that waits, such as its timeout; `(disconnect)` ends the
+//! connection.
 //!
 //! 1. A step is over when its statement is answered, or the server says that it waits.
 //! 2. After a step all that it set free is answered before the next step begins; answers of
@@ -320,6 +321,9 @@ impl<'a> Stage<'a> {
             let player = Player::open(&self.options, &self.settings)?;
             self.players.insert(name.to_string(), player);
         }
+        if sql == "(disconnect)" {
+            return self.disconnect(name);
+        }
         let answer = match sql {
             "(answer)" => self.answer_of(name)?,
             sql => self.send(name, sql)?,
@@ -344,6 +348,25 @@ impl<'a> Stage<'a> {
         player.statements.send(sql.to_string()).map_err(io::Error::other)?;
         player.is_waiting = true;
         self.settle(name)
+    }
+
+    /// Ends a connection that does not wait; over when the server knows it no more.
+    fn disconnect(&mut self, name: &str) -> io::Result<()> {
+        let Some(player) = self.players.remove(name) else {
+            return Err(io::Error::other(format!("{name}: nobody")));
+        };
+        drop(player.statements);
+        player.thread.join().map_err(|_| io::Error::other("a player has panicked"))?;
+        let question =
+            format!("SELECT 1 FROM information_schema.processlist WHERE id = {}", player.id);
+        let begin = Instant::now();
+        while !self.monitor.connection.execute(&question)?.is_empty() {
+            if begin.elapsed() > PATIENCE {
+                return Err(io::Error::other(format!("{name} does not go")));
+            }
+            std::thread::sleep(ASK_EVERY);
+        }
+        Ok(())
     }
 
     /// What a statement is answered that waits; nothing if it has been answered.

@@ -24,6 +24,8 @@ pub enum VirtualType {
     Varchar(u32),
     /// LONGTEXT.
     LongText,
+    /// VARBINARY of so many bytes.
+    VarBinary(u32),
     /// BLOB.
     Blob,
     /// BIGINT with a display width.
@@ -49,6 +51,7 @@ impl VirtualType {
         let (kind, unsigned, length, precision, scale) = match self {
             Self::Varchar(length) => (TypeKind::VarChar, false, length, 0, 0),
             Self::LongText => (TypeKind::LongText, false, u32::MAX, 0, 0),
+            Self::VarBinary(length) => (TypeKind::VarBinary, false, length, 0, 0),
             Self::Blob => (TypeKind::Blob, false, 65_535, 0, 0),
             Self::BigInt(width) => (TypeKind::BigInt, false, width, 0, 0),
             Self::BigIntUnsigned(width) => (TypeKind::BigInt, true, width, 0, 0),

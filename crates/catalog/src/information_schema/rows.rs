@@ -93,7 +93,7 @@ pub(super) fn engines(scope: &Scope<'_>) -> Result<Vec<Row>> {
         text("DEFAULT"),
         text("Gannet's flash engine: transactions, row-level locking, compressed pages"),
         yes_no(transactions),
-        yes_no(false),
+        yes_no(transactions),
         yes_no(transactions),
     ]])
 }

@@ -8,6 +8,7 @@ mod definition;
 mod display;
 mod expression;
 mod query;
+mod xa;
 
 pub use administration::*;
 pub use alter::*;
@@ -15,6 +16,7 @@ pub use data::*;
 pub use definition::*;
 pub use expression::*;
 pub use query::*;
+pub use xa::*;
 
 /// One statement.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,8 +94,8 @@ pub enum Statement {
     LockTables(LockTables),
     /// UNLOCK TABLES.
     UnlockTables,
-    /// XA ... (kept as text).
-    Xa(OtherStatement),
+    /// XA ...
+    Xa(Xa),
 
     /// KILL.
     Kill(Kill),
@@ -193,9 +195,8 @@ impl Statement {
             Self::RenameUser(_) => "RENAME USER",
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
-            Self::Handler(other) | Self::Xa(other) | Self::Reset(other) | Self::Other(other) => {
-                &other.feature
-            }
+            Self::Xa(xa) => xa.feature(),
+            Self::Handler(other) | Self::Reset(other) | Self::Other(other) => &other.feature,
         }
     }
 }

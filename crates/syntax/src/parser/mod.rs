@@ -27,6 +27,7 @@ mod table;
 mod table_option;
 mod type_name;
 mod variable;
+mod xa;
 
 use crate::ast::*;
 use crate::keyword::Keyword;

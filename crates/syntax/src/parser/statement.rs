@@ -116,10 +116,7 @@ impl Parser<'_> {
                 }
                 Ok(Statement::UnlockTables)
             }
-            _ => {
-                self.advance();
-                self.other_statement(start).map(Statement::Xa)
-            }
+            _ => self.xa_statement(),
         }
     }
 

@@ -35,6 +35,8 @@ error_codes! {
     PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     KEY_PART_0 = 1391, "HY000", "Key part '{}' length cannot be 0";
     CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
+    XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
+    XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
     XAER_RMFAIL = 1399, "XAE07",
         "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {} \
          state";
@@ -58,6 +60,7 @@ error_codes! {
         "Thread stack overrun:  {} bytes used of a {} byte stack, and {} bytes needed. \
          Consider increasing the thread_stack system variable.";
     TOO_BIG_DISPLAYWIDTH = 1439, "42000", "Display width out of range for '{}' (max = {})";
+    XAER_DUPID = 1440, "XAE08", "XAER_DUPID: The XID already exists";
     DATETIME_FUNCTION_OVERFLOW = 1441, "22008", "Datetime function: {} field overflow";
     NO_SUCH_USER = 1449, "HY000", "The user specified as a definer ('{}'@'{}') does not exist";
     ROW_IS_REFERENCED_2 = 1451, "23000",
@@ -110,6 +113,8 @@ error_codes! {
         "Unsafe statement written to the binary log using statement format since \
          BINLOG_FORMAT = STATEMENT. {}";
     TRG_CANT_OPEN_TABLE = 1606, "HY000", "Cannot open table for trigger {Q}.{Q}";
+    XA_RBDEADLOCK = 1614, "XA102",
+        "XA_RBDEADLOCK: Transaction branch was rolled back: deadlock was detected";
     NEED_REPREPARE = 1615, "HY000", "Prepared statement needs to be re-prepared";
     WARN_OPTION_IGNORED = 1618, "HY000", "<{}> option ignored";
     VARIABLE_IS_READONLY = 1621, "HY000",
@@ -158,6 +163,7 @@ error_codes! {
     GTID_NEXT_IS_NOT_IN_GTID_NEXT_LIST = 1767, "HY000",
         "The system variable @@SESSION.GTID_NEXT has the value {}, which is not listed in \
          @@SESSION.GTID_NEXT_LIST";
+    UNKNOWN_XA_RECOVER_FORMAT = 1791, "HY000", "Unknown XA RECOVER format name: '{}'";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006",
         "Cannot execute statement in a READ ONLY transaction";
     INNODB_ONLINE_LOG_TOO_BIG = 1799, "HY000",
