@@ -124,6 +124,22 @@ pub trait Hooks: std::fmt::Debug + Send {
     fn now(&self) -> Timestamp;
     /// Waits; false if it was interrupted, an error if the statement was killed.
     fn sleep(&self, duration: Duration) -> Result<bool, SqlError>;
+    /// Takes a named lock for the session; false if the time was over before it was free.
+    fn get_lock(&self, _name: &str, _timeout: Duration) -> Result<bool, SqlError> {
+        Ok(true)
+    }
+    /// Gives a named lock back: whether it was the session's, `None` if nobody has it.
+    fn release_lock(&self, _name: &str) -> Option<bool> {
+        None
+    }
+    /// The connection that has a named lock.
+    fn lock_owner(&self, _name: &str) -> Option<u64> {
+        None
+    }
+    /// Gives all named locks of the session back; how many there were.
+    fn release_all_locks(&self) -> u64 {
+        0
+    }
     /// A long computation lets others run; an error if the statement was killed.
     fn breathe(&self) -> Result<(), SqlError> {
         Ok(())
@@ -187,6 +203,8 @@ pub struct EvalContext {
     /// Values of converted parameters in this statement, by address.
     converted: RefCell<HashMap<usize, Value>>,
     warnings: RefCell<Warnings>,
+    /// Patterns of REGEXP, compiled.
+    pub(crate) patterns: RefCell<Vec<crate::functions::Pattern>>,
 }
 
 impl Default for EvalContext {
@@ -206,6 +224,7 @@ impl Default for EvalContext {
             warned: RefCell::default(),
             converted: RefCell::default(),
             warnings: RefCell::default(),
+            patterns: RefCell::default(),
         }
     }
 }

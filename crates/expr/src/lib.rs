@@ -24,6 +24,7 @@ mod eval;
 mod expression;
 mod fold;
 mod functions;
+mod json;
 mod operator;
 mod print;
 mod result_type;

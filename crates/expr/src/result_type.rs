@@ -34,6 +34,8 @@ pub struct ResultType {
     pub ascii: bool,
     /// A column of a table itself: flagged as the table declares it.
     pub is_column: bool,
+    /// Text that is JSON by its making: JSON functions take it as a value, not as a string.
+    pub is_json: bool,
 }
 
 /// What the column definition packet says.
@@ -82,6 +84,7 @@ impl ResultType {
             coercibility: Coercibility::Numeric,
             ascii: true,
             is_column: false,
+            is_json: false,
         }
     }
 
@@ -89,7 +92,7 @@ impl ResultType {
     pub fn column(column_type: ColumnType, nullable: bool) -> Self {
         let string = column_type.kind.is_string();
         let coercibility = if string { Coercibility::Implicit } else { Coercibility::Numeric };
-        Self { column_type, nullable, coercibility, ascii: !string, is_column: true }
+        Self { column_type, nullable, coercibility, ascii: !string, is_column: true, is_json: false }
     }
 
     /// NULL.
@@ -100,6 +103,7 @@ impl ResultType {
             coercibility: Coercibility::Ignorable,
             ascii: true,
             is_column: false,
+            is_json: false,
         }
     }
 
@@ -172,7 +176,7 @@ impl ResultType {
         let length = characters.min(u64::from(u32::MAX)) as u32;
         let mut column_type = ColumnType::text(kind, length, collation);
         column_type.scale = STRING_DECIMALS;
-        Self { column_type, nullable, coercibility, ascii, is_column: false }
+        Self { column_type, nullable, coercibility, ascii, is_column: false, is_json: false }
     }
 
     /// Whether values are strings.

@@ -24,6 +24,7 @@ mod connection;
 mod dispatch;
 mod generalize;
 mod login;
+mod named_locks;
 mod plan_cache;
 mod planned;
 mod prepared;

@@ -39,6 +39,7 @@ pub struct ServerState {
     pub(crate) account_connections: AccountConnections,
     pub(crate) spare_transactions: SpareTransactions,
     pub(crate) branches: Branches,
+    pub(crate) named_locks: crate::named_locks::NamedLocks,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
     pub(crate) passwords: PasswordCache,
@@ -87,6 +88,7 @@ impl ServerState {
             account_connections: AccountConnections::default(),
             spare_transactions: SpareTransactions::new(),
             branches: Branches::default(),
+            named_locks: Default::default(),
             connections_possible,
             passwords: PasswordCache::default(),
             tls: OnceLock::new(),

@@ -80,9 +80,23 @@ pub struct Session {
 /// Parameters for which an idle session keeps room.
 const KEPT_PARAMETERS: usize = 32;
 
-/// Time as functions see it.
-#[derive(Debug)]
-struct WorldHooks;
+/// Time and named locks as functions see them.
+struct WorldHooks {
+    server: Arc<ServerState>,
+    connection: u64,
+}
+
+impl std::fmt::Debug for WorldHooks {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("WorldHooks")
+    }
+}
+
+impl Drop for WorldHooks {
+    fn drop(&mut self) {
+        self.server.named_locks.release_all(self.connection);
+    }
+}
 
 impl Hooks for WorldHooks {
     fn now(&self) -> Timestamp {
@@ -94,6 +108,22 @@ impl Hooks for WorldHooks {
             runtime::Wake::Cancelled => Err(SqlError::new(&types::codes::QUERY_INTERRUPTED, &[])),
             runtime::Wake::TimedOut | runtime::Wake::Unparked => Ok(true),
         }
+    }
+
+    fn get_lock(&self, name: &str, timeout: Duration) -> Result<bool, SqlError> {
+        self.server.named_locks.take(name, self.connection, timeout)
+    }
+
+    fn release_lock(&self, name: &str) -> Option<bool> {
+        self.server.named_locks.release(name, self.connection)
+    }
+
+    fn lock_owner(&self, name: &str) -> Option<u64> {
+        self.server.named_locks.owner(name)
+    }
+
+    fn release_all_locks(&self) -> u64 {
+        self.server.named_locks.release_all(self.connection)
     }
 
     fn breathe(&self) -> Result<(), SqlError> {
@@ -161,7 +191,8 @@ impl Session {
     }
 
     fn init_facts(&mut self) {
-        self.eval.hooks = Box::new(WorldHooks);
+        let connection = u64::from(self.process.id());
+        self.eval.hooks = Box::new(WorldHooks { server: self.server.clone(), connection });
         let facts = &mut self.eval.facts;
         facts.connection_id = u64::from(self.process.id());
         facts.version = self.server.version.clone();

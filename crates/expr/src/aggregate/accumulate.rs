@@ -104,7 +104,9 @@ impl Aggregate {
             F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance => {
                 State::Deviation { count: 0, mean: 0.0, squares: 0.0 }
             }
-            F::GroupConcat => State::Concat { items: Vec::new(), bytes: 0 },
+            F::GroupConcat | F::JsonArray | F::JsonObject => {
+                State::Concat { items: Vec::new(), bytes: 0 }
+            }
             F::AnyValue => State::First(None),
         };
         Accumulator { state, seen: self.distinct.then(HashSet::new) }
@@ -133,6 +135,17 @@ impl Accumulator {
         };
         if let State::First(first) = &mut self.state {
             first.get_or_insert_with(|| value.to_owned());
+            return Ok(());
+        }
+        let takes_null = match aggregate.function {
+            AggregateFunction::JsonArray => self.is_new(aggregate, value, context, row)?,
+            AggregateFunction::JsonObject => !value.is_null(),
+            _ => false,
+        };
+        if let (true, State::Concat { items, bytes }) = (takes_null, &mut self.state) {
+            let item = json_item(aggregate, context, row)?;
+            *bytes += item.text.len();
+            items.push(item);
             return Ok(());
         }
         if value.is_null() || !self.is_new(aggregate, value, context, row)? {
@@ -291,6 +304,12 @@ impl Accumulator {
                 }
             }
             State::First(first) => first.clone().unwrap_or_default(),
+            State::Concat { items, .. } if aggregate.function == F::JsonArray => {
+                json_value(items, aggregate, [b'[', b']'], b",")
+            }
+            State::Concat { items, .. } if aggregate.function == F::JsonObject => {
+                json_value(items, aggregate, [b'{', b'}'], b", ")
+            }
             State::Concat { items, bytes } => concat_value(aggregate, items, *bytes, context),
         })
     }
@@ -336,6 +355,52 @@ fn concat_item(
         }
     }
     Ok(Some(Item { key, text }))
+}
+
+/// An element of JSON_ARRAYAGG, a member of JSON_OBJECTAGG.
+fn json_item(
+    aggregate: &Aggregate,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Item, SqlError> {
+    let mut text = Vec::new();
+    let mut value = &aggregate.arguments[0];
+    if let [name, of_name] = &aggregate.arguments[..] {
+        crate::json::quote(&name.eval_text(context, row)?.unwrap_or_default(), &mut text);
+        text.push(b':');
+        value = of_name;
+    }
+    crate::functions::json_make::push_value(context, row, value, &mut text)?;
+    let mut key = Vec::new();
+    for (expr, descending) in &aggregate.concat.order_by {
+        let value = expr.eval_result(context, row)?;
+        push_order_key(&expr.result, *descending, value, &mut key);
+    }
+    Ok(Item { key, text })
+}
+
+fn json_value(
+    items: &[Item],
+    aggregate: &Aggregate,
+    [open, close]: [u8; 2],
+    comma: &[u8],
+) -> Value {
+    if items.is_empty() {
+        return Value::Null;
+    }
+    let mut ordered: Vec<&Item> = items.iter().collect();
+    ordered.sort_by(|a, b| a.key.cmp(&b.key));
+    let (skip, take) = aggregate.concat.limit.unwrap_or((0, u64::MAX));
+    let take = usize::try_from(take).unwrap_or(usize::MAX);
+    let mut text = vec![open];
+    for (number, item) in ordered.iter().skip(skip as usize).take(take).enumerate() {
+        if number > 0 {
+            text.extend_from_slice(comma);
+        }
+        text.extend_from_slice(&item.text);
+    }
+    text.push(close);
+    Value::Bytes(text)
 }
 
 fn concat_value(

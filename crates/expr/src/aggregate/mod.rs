@@ -29,6 +29,10 @@ pub enum AggregateFunction {
     Maximum,
     /// GROUP_CONCAT.
     GroupConcat,
+    /// JSON_ARRAYAGG.
+    JsonArray,
+    /// JSON_OBJECTAGG.
+    JsonObject,
     /// BIT_AND.
     BitAnd,
     /// BIT_OR.

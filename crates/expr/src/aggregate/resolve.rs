@@ -26,6 +26,7 @@ impl Builder<'_> {
         let count_fits = match function {
             AggregateFunction::CountRows => arguments.is_empty(),
             _ if several => !arguments.is_empty(),
+            AggregateFunction::JsonObject => arguments.len() == 2,
             _ => arguments.len() == 1,
         };
         if !count_fits {
@@ -94,6 +95,11 @@ impl Builder<'_> {
                 self.deviation_result(&argument)
             }
             F::GroupConcat => return self.concat_result(arguments),
+            F::JsonArray | F::JsonObject => {
+                let mut result = self.concat_result(arguments)?;
+                result.is_json = true;
+                result
+            }
         })
     }
 

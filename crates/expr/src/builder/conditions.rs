@@ -85,12 +85,27 @@ impl Builder<'_> {
         left: &mut Expr,
         right: &mut Expr,
     ) -> Result<CompareRule, SqlError> {
+        self.unquote_json(left, right)?;
+        self.unquote_json(right, left)?;
         let rule = CompareRule::of_pair(left, right);
         let mut pair = [take(left), take(right)];
         let decided = self.decide(operation, rule, &mut pair);
         let [first, second] = pair;
         (*left, *right) = (first, second);
         decided
+    }
+
+    /// A string that JSON_EXTRACT gives is compared without its quotes.
+    fn unquote_json(&self, side: &mut Expr, other: &Expr) -> Result<(), SqlError> {
+        let is_extract = |kind: &ExprKind| match kind {
+            ExprKind::Call { function, .. } => function.name() == "json_extract",
+            _ => false,
+        };
+        let other = &other.result;
+        if side.result.is_json && is_extract(&side.kind) && !other.is_json && other.is_string() {
+            *side = self.call("json_unquote", vec![take(side)])?;
+        }
+        Ok(())
     }
 
     /// Fills in the collation of a text rule and converts constants to what they are

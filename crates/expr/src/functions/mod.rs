@@ -8,8 +8,15 @@ pub(crate) mod control;
 mod frame;
 mod hash;
 mod information;
+mod json_change;
+pub(crate) mod json_make;
+mod json_read;
+mod locks;
+mod crypto;
 mod math;
+mod network;
 mod random;
+mod regexp;
 mod rounding;
 mod sleep;
 mod temporal_make;
@@ -28,6 +35,7 @@ pub(crate) use bits::{
 };
 pub(crate) use frame::Frame;
 pub use random::RandomGenerator;
+pub(crate) use regexp::Pattern;
 
 use crate::builder::Builder;
 use crate::expression::Expr;
@@ -122,6 +130,13 @@ static FAMILIES: &[&[Function]] = &[
     temporal_make::FUNCTIONS,
     temporal_text::FUNCTIONS,
     sleep::FUNCTIONS,
+    regexp::FUNCTIONS,
+    json_read::FUNCTIONS,
+    json_make::FUNCTIONS,
+    json_change::FUNCTIONS,
+    locks::FUNCTIONS,
+    crypto::FUNCTIONS,
+    network::FUNCTIONS,
 ];
 
 /// A function by name, compared without regard to case.

@@ -73,7 +73,7 @@ fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunct
         A::BitAnd => F::BitAnd,
         A::BitOr => F::BitOr,
         A::BitXor => F::BitXor,
-        A::JsonArray => return Err(unsupported("JSON_ARRAYAGG")),
-        A::JsonObject => return Err(unsupported("JSON_OBJECTAGG")),
+        A::JsonArray => F::JsonArray,
+        A::JsonObject => F::JsonObject,
     })
 }

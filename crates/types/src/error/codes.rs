@@ -269,6 +269,9 @@ error_codes! {
     ZLIB_Z_BUF_ERROR = 1258, "HY000",
         "ZLIB: Not enough room in the output buffer (probably, length of uncompressed data \
          was corrupted)";
+    TOO_BIG_FOR_UNCOMPRESS = 1256, "HY000",
+        "Uncompressed data size too large; the maximum size is {} (probably, length of \
+         uncompressed data was corrupted)";
     ZLIB_Z_DATA_ERROR = 1259, "HY000", "ZLIB: Input data corrupted";
     CUT_VALUE_GROUP_CONCAT = 1260, "HY000", "Row {} was cut by {})";
     WARN_TOO_FEW_RECORDS = 1261, "01000", "Row {} doesn't contain data for all columns";

@@ -298,13 +298,31 @@ error_codes! {
         "Default/ignore value is not supported for such parameter usage";
     BINLOG_NON_SUPPORTED_BULK = 4033, "HY000",
         "Only row based replication supported for bulk operations";
+    JSON_BAD_CHR = 4035, "HY000",
+        "Broken JSON string in argument {} to function '{}' at position {}";
+    JSON_NOT_JSON_CHR = 4036, "HY000",
+        "Character disallowed in JSON in argument {} to function '{}' at position {}";
+    JSON_EOS = 4037, "HY000", "Unexpected end of JSON text in argument {} to function '{}'";
+    JSON_SYNTAX = 4038, "HY000",
+        "Syntax error in JSON text in argument {} to function '{}' at position {}";
     JSON_ESCAPING = 4039, "HY000",
         "Incorrect escaping in JSON text in argument {} to function '{}' at position {}";
+    JSON_DEPTH = 4040, "HY000",
+        "Limit of {} on JSON nested structures depth is reached in argument {} to function '{}' \
+         at position {}";
+    JSON_PATH_EOS = 4041, "HY000",
+        "Unexpected end of JSON path in argument {} to function '{}'";
+    JSON_PATH_SYNTAX = 4042, "HY000",
+        "Syntax error in JSON path in argument {} to function '{}' at position {}";
     JSON_PATH_DEPTH = 4043, "HY000",
         "Limit of {} on JSON path depth is reached in argument {} to function '{}' at \
          position {}";
     JSON_PATH_NO_WILDCARD = 4044, "HY000",
         "Wildcards or range in JSON path not allowed in argument {} to function '{}'";
+    JSON_ONE_OR_ALL = 4046, "HY000",
+        "Argument 2 to function '{}' must be \"one\" or \"all\".";
+    JSON_PATH_EMPTY = 4051, "HY000",
+        "Path expression '$' is not allowed in argument {} to function '{}'.";
     ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION = 4078, "HY000",
         "Illegal parameter data types {} and {} for operation '{}'";
     ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION = 4079, "HY000",

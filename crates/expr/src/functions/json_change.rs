@@ -1,0 +1,257 @@
+//! JSON functions that change documents.
+
+use super::json_make::{
+    Resolved, document, loose, plain_path, resolve_make, value_node, warn,
+};
+use super::{Frame, Function, MANY};
+use crate::builder::Builder;
+use crate::expression::Expr;
+use crate::json::{Kind, Node, Path, Step, place, same_key};
+use types::{SqlError, ValueRef, codes};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("json_set", 3, MANY, resolve_pairs, json_set),
+    Function::new("json_insert", 3, MANY, resolve_pairs, json_insert),
+    Function::new("json_replace", 3, MANY, resolve_pairs, json_replace),
+    Function::new("json_remove", 2, MANY, resolve_make, json_remove),
+    Function::new("json_array_append", 3, MANY, resolve_pairs, json_array_append),
+    Function::new("json_array_insert", 3, MANY, resolve_pairs, json_array_insert),
+    Function::new("json_merge", 2, MANY, resolve_make, json_merge),
+    Function::new("json_merge_preserve", 2, MANY, resolve_make, json_merge),
+    Function::new("json_merge_patch", 2, MANY, resolve_make, json_merge_patch),
+];
+
+/// A document followed by paths and values.
+fn resolve_pairs(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    if arguments.len().is_multiple_of(2) {
+        let name = function.name();
+        return Err(SqlError::new(&codes::WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
+    }
+    resolve_make(builder, function, arguments)
+}
+
+/// The part that steps without wildcards name.
+fn find<'n, 'a>(node: &'n mut Node<'a>, steps: &[Step]) -> Option<&'n mut Node<'a>> {
+    let Some((step, rest)) = steps.split_first() else { return Some(node) };
+    if let Step::Index(0 | -1) = step
+        && !matches!(node.kind, Kind::Array(_))
+    {
+        return find(node, rest);
+    }
+    match (step, &mut node.kind) {
+        (Step::Key(Some(key)), Kind::Object(list)) => {
+            let (_, member) = list.iter_mut().find(|(own, _)| same_key(own, key))?;
+            find(member, rest)
+        }
+        (Step::Index(index), Kind::Array(list)) => {
+            let at = place(*index, list.len())?;
+            find(list.get_mut(at)?, rest)
+        }
+        _ => None,
+    }
+}
+
+/// What SET, INSERT and REPLACE do where something is, and where nothing is.
+#[derive(Clone, Copy)]
+struct Ways {
+    replaces: bool,
+    inserts: bool,
+}
+
+fn put<'a>(root: &mut Node<'a>, path: &Path, value: Node<'a>, key: &'a [u8], ways: Ways) {
+    let Some((last, parents)) = path.steps.split_last() else {
+        if ways.replaces {
+            *root = value;
+        }
+        return;
+    };
+    let Some(parent) = find(root, parents) else { return };
+    match (last, &mut parent.kind) {
+        (Step::Key(Some(wanted)), Kind::Object(list)) => {
+            match list.iter_mut().find(|(own, _)| same_key(own, wanted)) {
+                Some((_, present)) if ways.replaces => *present = value,
+                Some(_) => {}
+                None if ways.inserts => list.push((key, value)),
+                None => {}
+            }
+        }
+        (Step::Index(index), Kind::Array(list)) => {
+            let present = place(*index, list.len()).and_then(|at| list.get_mut(at));
+            match present {
+                Some(present) if ways.replaces => *present = value,
+                Some(_) => {}
+                None if ways.inserts && *index >= 0 => list.push(value),
+                None => {}
+            }
+        }
+        (Step::Index(0 | -1), _) if ways.replaces => *parent = value,
+        (Step::Index(1..), _) if ways.inserts => {
+            let list = vec![parent.clone(), value];
+            parent.kind = Kind::Array(list);
+        }
+        _ => {}
+    }
+}
+
+fn change(frame: Frame<'_>, ways: Ways) -> Result<ValueRef<'_>, SqlError> {
+    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    for argument in (1..frame.count()).step_by(2) {
+        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let value = value_node(&frame, argument + 1)?;
+        let key = match path.steps.last() {
+            Some(Step::Key(Some(key))) => frame.context.keep(key),
+            _ => &[],
+        };
+        put(&mut node, &path, value, key, ways);
+    }
+    loose(&frame, &node)
+}
+
+fn json_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    change(frame, Ways { replaces: true, inserts: true })
+}
+
+fn json_insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    change(frame, Ways { replaces: false, inserts: true })
+}
+
+fn json_replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    change(frame, Ways { replaces: true, inserts: false })
+}
+
+fn json_remove(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    for argument in 1..frame.count() {
+        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some((last, parents)) = path.steps.split_last() else {
+            warn(&frame, &codes::JSON_PATH_EMPTY, argument);
+            return Ok(ValueRef::Null);
+        };
+        let Some(parent) = find(&mut node, parents) else { continue };
+        match (last, &mut parent.kind) {
+            (Step::Key(Some(key)), Kind::Object(list)) => {
+                list.retain(|(own, _)| !same_key(own, key));
+            }
+            (Step::Index(index), Kind::Array(list)) => {
+                if let Some(at) = place(*index, list.len()).filter(|at| *at < list.len()) {
+                    list.remove(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    loose(&frame, &node)
+}
+
+fn json_array_append(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    for argument in (1..frame.count()).step_by(2) {
+        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let value = value_node(&frame, argument + 1)?;
+        let Some(target) = find(&mut node, &path.steps) else { return Ok(ValueRef::Null) };
+        match &mut target.kind {
+            Kind::Array(list) => list.push(value),
+            _ => target.kind = Kind::Array(vec![target.clone(), value]),
+        }
+    }
+    loose(&frame, &node)
+}
+
+fn json_array_insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    for argument in (1..frame.count()).step_by(2) {
+        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some((Step::Index(index), parents)) = path.steps.split_last() else {
+            return Ok(ValueRef::Null);
+        };
+        let value = value_node(&frame, argument + 1)?;
+        if let Some(Node { kind: Kind::Array(list), .. }) = find(&mut node, parents) {
+            let at = place(*index, list.len()).unwrap_or(0).min(list.len());
+            list.insert(at, value);
+        }
+    }
+    loose(&frame, &node)
+}
+
+/// One value of two: members of both objects, elements of both arrays.
+fn merged<'a>(a: Node<'a>, b: Node<'a>) -> Node<'a> {
+    let kind = match (a.kind, b.kind) {
+        (Kind::Object(mut own), Kind::Object(more)) => {
+            for (key, value) in more {
+                match own.iter_mut().find(|(present, _)| same_key(present, key)) {
+                    Some((_, present)) => *present = merged(present.clone(), value),
+                    None => own.push((key, value)),
+                }
+            }
+            Kind::Object(own)
+        }
+        (a_kind, b_kind) => {
+            let list = |raw, kind| match kind {
+                Kind::Array(list) => list,
+                kind => vec![Node { raw, kind }],
+            };
+            let mut joined = list(a.raw, a_kind);
+            joined.extend(list(b.raw, b_kind));
+            Kind::Array(joined)
+        }
+    };
+    Node { raw: a.raw, kind }
+}
+
+fn json_merge(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    for argument in 1..frame.count() {
+        let Some(more) = document(&frame, argument)? else { return Ok(ValueRef::Null) };
+        node = merged(node, more);
+    }
+    loose(&frame, &node)
+}
+
+/// RFC 7396.
+fn patched<'a>(target: Option<Node<'a>>, patch: Node<'a>) -> Node<'a> {
+    let Node { raw, kind: Kind::Object(changes) } = patch else { return patch };
+    let mut own = match target {
+        Some(Node { kind: Kind::Object(own), .. }) => own,
+        _ => Vec::new(),
+    };
+    for (key, change) in changes {
+        let at = own.iter().position(|(present, _)| same_key(present, key));
+        match (at, &change.kind) {
+            (Some(at), Kind::Null) => {
+                own.remove(at);
+            }
+            (None, Kind::Null) => {}
+            (Some(at), _) => own[at].1 = patched(Some(own[at].1.clone()), change),
+            (None, _) => own.push((key, patched(None, change))),
+        }
+    }
+    Node { raw, kind: Kind::Object(own) }
+}
+
+fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let mut node = None;
+    let mut unknown = false;
+    for argument in 0..frame.count() {
+        let warnings = frame.context.warning_count();
+        match document(&frame, argument)? {
+            Some(patch) if argument == 0 => node = Some(patch),
+            Some(patch) => {
+                // What an object is merged into is unknown where NULL came before.
+                if !matches!(patch.kind, Kind::Object(_)) {
+                    unknown = false;
+                }
+                node = Some(patched(node, patch));
+            }
+            None if frame.context.warning_count() > warnings => return Ok(ValueRef::Null),
+            None => unknown = true,
+        }
+    }
+    match node {
+        Some(node) if !unknown => loose(&frame, &node),
+        _ => Ok(ValueRef::Null),
+    }
+}

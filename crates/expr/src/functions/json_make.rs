@@ -1,0 +1,232 @@
+//! JSON made of values, and what the JSON functions share.
+
+use super::typing::{connection_text, joined_text};
+use super::{Frame, Function, MANY};
+use crate::builder::Builder;
+use crate::coerce;
+use crate::context::{Columns, EvalContext};
+use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
+use crate::json::{self, Fault, Kind, Node, Path};
+use crate::result_type::ResultType;
+use types::error::ErrorCode;
+use types::{SqlError, ValueRef, Warning, codes};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("json_array", 0, MANY, resolve_make, json_array),
+    Function::new("json_object", 0, MANY, resolve_object, json_object),
+    Function::new("json_quote", 1, 1, resolve_quote, json_quote),
+];
+
+pub(super) type Resolved = Result<ResultType, SqlError>;
+
+/// A result that is JSON.
+pub(super) fn as_json(mut result: ResultType) -> ResultType {
+    result.is_json = true;
+    result.nullable = true;
+    result
+}
+
+fn characters(arguments: &[Expr]) -> u64 {
+    let longest = |argument: &Expr| argument.result.characters().saturating_mul(6) + 4;
+    arguments.iter().map(longest).fold(2, u64::saturating_add)
+}
+
+/// JSON of all arguments in one character set.
+pub(super) fn resolve_make(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    if arguments.is_empty() {
+        return Ok(as_json(connection_text(builder, 2)));
+    }
+    let characters = characters(arguments);
+    Ok(as_json(joined_text(builder, function, arguments, characters)?))
+}
+
+fn resolve_object(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    if !arguments.len().is_multiple_of(2) {
+        let name = function.name();
+        return Err(SqlError::new(&codes::WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
+    }
+    resolve_make(builder, function, arguments)
+}
+
+fn resolve_quote(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let characters = arguments[0].result.characters() * 6 + 2;
+    Ok(joined_text(builder, function, arguments, characters)?)
+}
+
+/// Whether an expression is true or false by its making.
+fn is_truth(expr: &Expr) -> bool {
+    matches!(
+        expr.kind,
+        ExprKind::Literal(Literal { form: LiteralForm::Boolean, .. })
+            | ExprKind::Not(_)
+            | ExprKind::And(_)
+            | ExprKind::Or(_)
+            | ExprKind::Xor(..)
+            | ExprKind::Is { .. }
+            | ExprKind::Compare { .. }
+            | ExprKind::CompareRows { .. }
+            | ExprKind::Between { .. }
+            | ExprKind::In { .. }
+            | ExprKind::Like { .. }
+    )
+}
+
+/// Appends a value as JSON.
+pub(crate) fn push_value(
+    context: &EvalContext,
+    row: &dyn Columns,
+    expr: &Expr,
+    out: &mut Vec<u8>,
+) -> Result<(), SqlError> {
+    let value = expr.eval(context, row)?;
+    let result = &expr.result;
+    let is_text = result.column_type.kind.is_string() || result.column_type.kind.is_temporal();
+    match value {
+        ValueRef::Null => out.extend_from_slice(b"null"),
+        ValueRef::Int(number) if is_truth(expr) => {
+            out.extend_from_slice(if number != 0 { b"true" } else { b"false" });
+        }
+        ValueRef::Bytes(text) if result.is_json => out.extend_from_slice(text),
+        value if is_text => json::quote(coerce::to_text(context, value, result), out),
+        value => coerce::write_text(context, value, result, out),
+    }
+    Ok(())
+}
+
+fn json_array(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let mut out = vec![b'['];
+    for (number, argument) in frame.arguments.iter().enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        push_value(frame.context, frame.row, argument, &mut out)?;
+    }
+    out.push(b']');
+    frame.keep_limited(&out)
+}
+
+fn json_object(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let mut out = vec![b'{'];
+    for number in (0..frame.count()).step_by(2) {
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        json::quote(frame.text(number)?.unwrap_or_default(), &mut out);
+        out.extend_from_slice(b": ");
+        push_value(frame.context, frame.row, &frame.arguments[number + 1], &mut out)?;
+    }
+    out.push(b'}');
+    frame.keep_limited(&out)
+}
+
+fn json_quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    match frame.value(0)? {
+        ValueRef::Bytes(text) => {
+            let mut out = Vec::with_capacity(text.len() + 2);
+            json::quote(text, &mut out);
+            Ok(frame.keep(&out))
+        }
+        _ => Ok(ValueRef::Null),
+    }
+}
+
+fn name(frame: &Frame<'_>) -> &'static str {
+    match &frame.expr.kind {
+        ExprKind::Call { function, .. } => function.name(),
+        _ => "",
+    }
+}
+
+/// A warning about an argument; never an error.
+pub(super) fn warn(frame: &Frame<'_>, code: &ErrorCode, argument: usize) {
+    let arguments: [&dyn std::fmt::Display; 2] = [&(argument + 1), &name(frame)];
+    frame.context.push_warning(Warning::new(code, &arguments));
+}
+
+/// The warning of a path function that must be told "one" or "all".
+pub(super) fn warn_one_or_all(frame: &Frame<'_>) {
+    frame.context.push_warning(Warning::new(&codes::JSON_ONE_OR_ALL, &[&name(frame)]));
+}
+
+/// The warning about an argument that is no JSON or no path.
+pub(super) fn told(frame: &Frame<'_>, argument: usize, fault: Fault, in_path: bool) -> Warning {
+    let (argument, name) = (argument + 1, name(frame));
+    let at = |code: &ErrorCode, position: usize| Warning::new(code, &[&argument, &name, &position]);
+    match (fault, in_path) {
+        (Fault::End, true) => Warning::new(&codes::JSON_PATH_EOS, &[&argument, &name]),
+        (Fault::End, false) => Warning::new(&codes::JSON_EOS, &[&argument, &name]),
+        (Fault::Syntax(position), true) => at(&codes::JSON_PATH_SYNTAX, position),
+        (Fault::Syntax(position), false) => at(&codes::JSON_SYNTAX, position),
+        (Fault::Character(position), _) => at(&codes::JSON_NOT_JSON_CHR, position),
+        (Fault::Escape(position), _) => at(&codes::JSON_ESCAPING, position),
+        (Fault::Depth(position), _) => {
+            let most = json::DEPTH_MAX;
+            Warning::new(&codes::JSON_DEPTH, &[&most, &argument, &name, &position])
+        }
+    }
+}
+
+/// An argument as JSON; none for NULL, and with a warning for what is no JSON.
+pub(super) fn document<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+) -> Result<Option<Node<'a>>, SqlError> {
+    let Some(text) = frame.text(argument)? else { return Ok(None) };
+    match json::parse(text) {
+        Ok(node) => Ok(Some(node)),
+        Err(fault) => {
+            frame.context.push_warning(told(frame, argument, fault, false));
+            Ok(None)
+        }
+    }
+}
+
+/// An argument as a path; none for NULL, and with a warning for what is no path.
+pub(super) fn path(frame: &Frame<'_>, argument: usize) -> Result<Option<Path>, SqlError> {
+    let Some(text) = frame.text(argument)? else { return Ok(None) };
+    match Path::parse(text) {
+        Ok(path) => Ok(Some(path)),
+        Err(fault) => {
+            frame.context.push_warning(told(frame, argument, fault, true));
+            Ok(None)
+        }
+    }
+}
+
+/// A path to one place.
+pub(super) fn plain_path(frame: &Frame<'_>, argument: usize) -> Result<Option<Path>, SqlError> {
+    let found = path(frame, argument)?;
+    if found.as_ref().is_some_and(Path::is_wild) {
+        warn(frame, &codes::JSON_PATH_NO_WILDCARD, argument);
+        return Ok(None);
+    }
+    Ok(found)
+}
+
+/// An argument as a value within JSON.
+pub(super) fn value_node<'a>(frame: &Frame<'a>, argument: usize) -> Result<Node<'a>, SqlError> {
+    let mut text = Vec::new();
+    push_value(frame.context, frame.row, &frame.arguments[argument], &mut text)?;
+    let text = frame.context.keep(&text);
+    // Numbers such as 1e400 and text that only claims to be JSON stay as they are.
+    Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number }))
+}
+
+/// Keeps a document as text.
+pub(super) fn loose<'a>(frame: &Frame<'a>, node: &Node<'_>) -> Result<ValueRef<'a>, SqlError> {
+    let mut out = Vec::new();
+    json::push_loose(node, &mut out);
+    frame.keep_limited(&out)
+}

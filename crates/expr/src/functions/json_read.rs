@@ -1,0 +1,382 @@
+//! JSON functions that look at documents.
+
+use super::json_make::{
+    Resolved, as_json, document, loose, path, plain_path, told, warn_one_or_all,
+};
+use super::typing::{int, text_like};
+use super::{Frame, Function, MANY, any_nullable};
+use crate::builder::Builder;
+use crate::expression::Expr;
+use crate::json::{self, Kind, Node, Path};
+use std::borrow::Cow;
+use types::{Level, SqlError, ValueRef, Warning, collation};
+
+pub(crate) static FUNCTIONS: &[Function] = &[
+    Function::new("json_valid", 1, 1, resolve_flag, json_valid),
+    Function::new("json_exists", 2, 2, resolve_flag, json_exists),
+    Function::new("json_type", 1, 1, resolve_type, json_type),
+    Function::new("json_depth", 1, 1, resolve_count, json_depth),
+    Function::new("json_length", 1, 2, resolve_count, json_length),
+    Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
+    Function::new("json_value", 2, 2, resolve_text, json_value),
+    Function::new("json_query", 2, 2, resolve_document, json_query),
+    Function::new("json_unquote", 1, 1, resolve_text, json_unquote),
+    Function::new("json_keys", 1, 2, resolve_document, json_keys),
+    Function::new("json_contains", 2, 3, resolve_flag, json_contains),
+    Function::new("json_contains_path", 3, MANY, resolve_flag, json_contains_path),
+    Function::new("json_overlaps", 2, 2, resolve_flag, json_overlaps),
+    Function::new("json_equals", 2, 2, resolve_flag, json_equals),
+    Function::new("json_search", 3, MANY, resolve_document, json_search),
+    Function::new("json_compact", 1, 1, resolve_document, json_compact),
+    Function::new("json_loose", 1, 1, resolve_document, json_loose),
+    Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed),
+    Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed),
+    Function::new("json_normalize", 1, 1, resolve_document, json_normalize),
+];
+
+fn resolve_flag(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    Ok(int(1, any_nullable(arguments)))
+}
+
+fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+    Ok(int(10, true))
+}
+
+fn resolve_type(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+    Ok(super::typing::connection_text(builder, 12))
+}
+
+fn resolve_text(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    let characters = arguments[0].result.characters();
+    Ok(text_like(builder, &arguments[0], characters))
+}
+
+fn resolve_document(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let characters = arguments[0].result.characters().saturating_mul(2);
+    Ok(as_json(text_like(builder, &arguments[0], characters)))
+}
+
+fn resolve_detailed(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    Ok(as_json(text_like(builder, &arguments[0], super::typing::UNKNOWN_CHARACTERS)))
+}
+
+fn resolve_extract(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let paths = arguments.len() as u64 - 1;
+    let characters = arguments[0].result.characters().saturating_mul(paths);
+    Ok(as_json(text_like(builder, &arguments[0], characters)))
+}
+
+fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {
+    Ok(ValueRef::Int(value.into()))
+}
+
+fn json_valid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    match frame.text(0)? {
+        None => Ok(ValueRef::Null),
+        Some(text) => match json::parse(text) {
+            Ok(_) => flag(true),
+            Err(fault) => {
+                let note = Warning { level: Level::Note, ..told(&frame, 0, fault, false) };
+                frame.context.push_warning(note);
+                flag(false)
+            }
+        },
+    }
+}
+
+/// The document and path of the first two arguments.
+fn with_path<'a>(frame: &Frame<'a>) -> Result<Option<(Node<'a>, Path)>, SqlError> {
+    let Some(node) = document(frame, 0)? else { return Ok(None) };
+    Ok(path(frame, 1)?.map(|path| (node, path)))
+}
+
+fn json_exists(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    match with_path(&frame)? {
+        None => Ok(ValueRef::Null),
+        Some((node, path)) => flag(path.first(&node).is_some()),
+    }
+}
+
+fn json_type(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Bytes(match node.kind {
+        Kind::Null => b"NULL",
+        Kind::Boolean(_) => b"BOOLEAN",
+        Kind::Number if node.raw.contains(&b'.') => b"DOUBLE",
+        Kind::Number => b"INTEGER",
+        Kind::String => b"STRING",
+        Kind::Array(_) => b"ARRAY",
+        Kind::Object(_) => b"OBJECT",
+    }))
+}
+
+fn json_depth(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let node = document(&frame, 0)?;
+    Ok(node.map_or(ValueRef::Null, |node| ValueRef::Int(node.depth() as i64)))
+}
+
+/// The document of the first argument, or the part of it that a path in argument `at` names.
+fn part<'a>(frame: &Frame<'a>, at: usize) -> Result<Option<Node<'a>>, SqlError> {
+    let Some(node) = document(frame, 0)? else { return Ok(None) };
+    if frame.count() <= at {
+        return Ok(Some(node));
+    }
+    let Some(path) = plain_path(frame, at)? else { return Ok(None) };
+    Ok(path.first(&node).cloned())
+}
+
+fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = part(&frame, 1)? else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Int(match node.kind {
+        Kind::Array(list) => list.len() as i64,
+        Kind::Object(list) => list.len() as i64,
+        _ => 1,
+    }))
+}
+
+fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let mut found: Vec<&Node<'_>> = Vec::new();
+    let mut is_list = frame.count() > 2;
+    let mut paths = Vec::with_capacity(frame.count() - 1);
+    for argument in 1..frame.count() {
+        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        is_list |= path.is_wild();
+        paths.push(path);
+    }
+    for path in &paths {
+        found.extend(path.select(&node));
+    }
+    if paths.len() > 1 {
+        found.sort_by_key(|it| (it.raw.as_ptr() as usize, usize::MAX - it.raw.len()));
+        found.dedup_by_key(|it| (it.raw.as_ptr() as usize, it.raw.len()));
+    }
+    match (&found[..], is_list) {
+        ([], _) => Ok(ValueRef::Null),
+        ([only], false) => loose(&frame, only),
+        _ => {
+            let list = found.into_iter().cloned().collect();
+            loose(&frame, &Node { raw: b"", kind: Kind::Array(list) })
+        }
+    }
+}
+
+fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some((node, path)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let found = path.select(&node).into_iter().find(|it| it.is_scalar());
+    Ok(match found {
+        None => ValueRef::Null,
+        Some(it) => match it.kind {
+            Kind::Null => ValueRef::Null,
+            Kind::Boolean(true) => ValueRef::Bytes(b"1"),
+            Kind::Boolean(false) => ValueRef::Bytes(b"0"),
+            _ => match it.string_body() {
+                Some(body) => frame.keep(&json::unescape(body)),
+                None => ValueRef::Bytes(it.raw),
+            },
+        },
+    })
+}
+
+fn json_query(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some((node, path)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let found = path.select(&node).into_iter().find(|it| !it.is_scalar());
+    Ok(found.map_or(ValueRef::Null, |it| ValueRef::Bytes(it.raw)))
+}
+
+fn json_unquote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let body = json::parse(text).ok().and_then(|node| node.string_body());
+    Ok(match body.map(json::unescape) {
+        None => ValueRef::Bytes(text),
+        Some(Cow::Borrowed(body)) => ValueRef::Bytes(body),
+        Some(Cow::Owned(body)) => frame.keep(&body),
+    })
+}
+
+fn json_keys(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(Node { kind: Kind::Object(list), .. }) = part(&frame, 1)? else {
+        return Ok(ValueRef::Null);
+    };
+    let mut out = vec![b'['];
+    for (number, (key, _)) in list.iter().enumerate() {
+        if list[..number].iter().any(|(other, _)| json::same_key(other, key)) {
+            continue;
+        }
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        out.push(b'"');
+        out.extend_from_slice(key);
+        out.push(b'"');
+    }
+    out.push(b']');
+    Ok(frame.keep(&out))
+}
+
+fn json_contains(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = part(&frame, 2)? else { return Ok(ValueRef::Null) };
+    match document(&frame, 1)? {
+        None => Ok(ValueRef::Null),
+        Some(wanted) => flag(node.contains(&wanted)),
+    }
+}
+
+/// Whether argument 2 says "one" (true) or "all"; none with a warning for something else.
+fn is_one(frame: &Frame<'_>) -> Result<Option<bool>, SqlError> {
+    let word = frame.text(1)?.map(<[u8]>::to_ascii_lowercase);
+    Ok(match word.as_deref() {
+        Some(b"one") => Some(true),
+        Some(b"all") => Some(false),
+        None => None,
+        Some(_) => {
+            warn_one_or_all(frame);
+            None
+        }
+    })
+}
+
+fn json_contains_path(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(one) = is_one(&frame)? else { return Ok(ValueRef::Null) };
+    let mut found = 0;
+    for argument in 2..frame.count() {
+        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        found += usize::from(path.first(&node).is_some());
+    }
+    flag(if one { found > 0 } else { found == frame.count() - 2 })
+}
+
+fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    match (document(&frame, 0)?, document(&frame, 1)?) {
+        (Some(a), Some(b)) => flag(a.overlaps(&b)),
+        _ => Ok(ValueRef::Null),
+    }
+}
+
+fn json_equals(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    match (document(&frame, 0)?, document(&frame, 1)?) {
+        (Some(a), Some(b)) => flag(a.equals(&b)),
+        _ => Ok(ValueRef::Null),
+    }
+}
+
+/// Appends the paths of all strings that are like a pattern.
+fn search(
+    node: &Node<'_>,
+    place: &mut Vec<u8>,
+    is_like: &dyn Fn(&[u8]) -> bool,
+    wanted: &dyn Fn(&Node<'_>) -> bool,
+    found: &mut Vec<Vec<u8>>,
+) {
+    let length = place.len();
+    match &node.kind {
+        Kind::String => {
+            let body = node.string_body().unwrap_or_default();
+            if wanted(node) && is_like(&json::unescape(body)) {
+                found.push(place.clone());
+            }
+        }
+        Kind::Array(list) => {
+            for (number, member) in list.iter().enumerate() {
+                place.extend_from_slice(format!("[{number}]").as_bytes());
+                search(member, place, is_like, wanted, found);
+                place.truncate(length);
+            }
+        }
+        Kind::Object(list) => {
+            for (key, member) in list {
+                place.push(b'.');
+                place.extend_from_slice(key);
+                search(member, place, is_like, wanted, found);
+                place.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(one) = is_one(&frame)? else { return Ok(ValueRef::Null) };
+    let Some(pattern) = frame.text(2)? else { return Ok(ValueRef::Null) };
+    let mut escape = Some(u32::from('\\'));
+    if frame.count() > 3
+        && let Some(text) = frame.text(3)?
+    {
+        let own = std::str::from_utf8(text).ok().and_then(|text| text.chars().next());
+        escape = own.map(u32::from).or(escape);
+    }
+    let mut paths = Vec::new();
+    for argument in 4..frame.count() {
+        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        paths.push(path);
+    }
+    // A value counts if it lies within the text that one of the paths names.
+    let roots: Vec<&Node<'_>> = paths.iter().flat_map(|path| path.select(&node)).collect();
+    let within = |it: &Node<'_>| {
+        let inside = |root: &&Node<'_>| root.raw.as_ptr_range().contains(&it.raw.as_ptr());
+        paths.is_empty() || roots.iter().any(inside)
+    };
+    let rules = frame.result(0).collation().info();
+    let is_like = |text: &[u8]| collation::like(rules, text, pattern, escape);
+    let mut found = Vec::new();
+    search(&node, &mut b"$".to_vec(), &is_like, &within, &mut found);
+    if one {
+        found.truncate(1);
+    }
+    let quoted = |place: &Vec<u8>| [b"\"", place.as_slice(), b"\""].concat();
+    Ok(match &found[..] {
+        [] => ValueRef::Null,
+        [only] => frame.keep(&quoted(only)),
+        _ => {
+            let list: Vec<_> = found.iter().map(quoted).collect();
+            frame.keep(&[b"[", list.join(&b", "[..]).as_slice(), b"]"].concat())
+        }
+    })
+}
+
+fn printed<'a>(
+    frame: &Frame<'a>,
+    print: impl Fn(&Node<'_>, &mut Vec<u8>),
+) -> Result<ValueRef<'a>, SqlError> {
+    let Some(node) = document(frame, 0)? else { return Ok(ValueRef::Null) };
+    let mut out = Vec::new();
+    print(&node, &mut out);
+    frame.keep_limited(&out)
+}
+
+fn json_compact(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    printed(&frame, json::push_compact)
+}
+
+fn json_loose(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    printed(&frame, json::push_loose)
+}
+
+fn json_normalize(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    printed(&frame, json::normalized)
+}
+
+/// Most blanks for a level.
+const TAB_MAX: i64 = 16;
+
+fn json_detailed(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let mut tab = 4;
+    if frame.count() > 1 {
+        tab = frame.integer(1)?.unwrap_or(4).clamp(0, TAB_MAX);
+    }
+    printed(&frame, |node, out| json::push_detailed(node, 0, tab as usize, out))
+}
