@@ -92,7 +92,14 @@ impl ResultType {
     pub fn column(column_type: ColumnType, nullable: bool) -> Self {
         let string = column_type.kind.is_string();
         let coercibility = if string { Coercibility::Implicit } else { Coercibility::Numeric };
-        Self { column_type, nullable, coercibility, ascii: !string, is_column: true, is_json: false }
+        Self {
+            column_type,
+            nullable,
+            coercibility,
+            ascii: !string,
+            is_column: true,
+            is_json: false,
+        }
     }
 
     /// NULL.

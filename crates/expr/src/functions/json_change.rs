@@ -1,8 +1,6 @@
 //! JSON functions that change documents.
 
-use super::json_make::{
-    Resolved, document, loose, plain_path, resolve_make, value_node, warn,
-};
+use super::json_make::{Resolved, document, loose, plain_path, resolve_make, value_node, warn};
 use super::{Frame, Function, MANY};
 use crate::builder::Builder;
 use crate::expression::Expr;

@@ -5,6 +5,7 @@
 pub(crate) mod bits;
 pub(crate) mod cast;
 pub(crate) mod control;
+mod crypto;
 mod frame;
 mod hash;
 mod information;
@@ -12,7 +13,6 @@ mod json_change;
 pub(crate) mod json_make;
 mod json_read;
 mod locks;
-mod crypto;
 mod math;
 mod network;
 mod random;

@@ -196,11 +196,7 @@ fn load_file(_: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Null)
 }
 
-fn resolve_nvl2(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut [Expr],
-) -> Resolved {
+fn resolve_nvl2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     control::common_result(builder, "nvl2", &mut arguments[1..])
 }
 
@@ -254,4 +250,3 @@ fn sys_guid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let text = format!("{:08x}{:08x}{:08x}{:08x}", part(), part(), part(), part());
     Ok(frame.keep(text.as_bytes()))
 }
-

@@ -131,9 +131,7 @@ impl<'a> Node<'a> {
     /// JSON_OVERLAPS.
     pub fn overlaps(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Array(a), Kind::Array(b)) => {
-                a.iter().any(|a| b.iter().any(|b| a.equals(b)))
-            }
+            (Kind::Array(a), Kind::Array(b)) => a.iter().any(|a| b.iter().any(|b| a.equals(b))),
             (Kind::Array(list), _) => list.iter().any(|own| own.equals(other)),
             (_, Kind::Array(list)) => list.iter().any(|own| own.equals(self)),
             (Kind::Object(a), Kind::Object(_)) => {

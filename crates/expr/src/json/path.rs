@@ -76,7 +76,11 @@ impl Reader<'_> {
                 while self.peek().is_some_and(|byte| !ends(byte)) {
                     self.at += 1;
                 }
-                if self.at == start { Err(self.fault()) } else { Ok(Some(self.text[start..self.at].to_vec())) }
+                if self.at == start {
+                    Err(self.fault())
+                } else {
+                    Ok(Some(self.text[start..self.at].to_vec()))
+                }
             }
         }
     }
@@ -154,7 +158,8 @@ impl Path {
         let mut found = Vec::new();
         walk(root, &self.steps, &mut found);
         if self.steps.contains(&Step::Deep) {
-            let place = |node: &&Node<'_>| (node.raw.as_ptr() as usize, usize::MAX - node.raw.len());
+            let place =
+                |node: &&Node<'_>| (node.raw.as_ptr() as usize, usize::MAX - node.raw.len());
             found.sort_by_key(place);
             found.dedup_by_key(|node| place(node));
         }
