@@ -19,6 +19,7 @@ mod servers;
 mod sqltest_command;
 mod test_command;
 mod tidy;
+mod tpcc;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             kill -9 under bank transfers, then check every promise
   isolation [--level NAME] [--transactions N] [--crash] [--mariadb]
                             what concurrent clients see at each level, judged
+  tpcc [--seconds N] [--crash] [--mariadb]
+                            TPC-C's five transactions, its twelve conditions, also after kill -9
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Some("crash") => crash_command::run(rest),
         Some("isolation") => isolation::run(rest),
         Some("flip") => flip_command::run(rest),
+        Some("tpcc") => tpcc::run(rest),
         Some("fuzz") => fuzz_command::run(rest),
         Some("bigger") => bigger_command::run(rest),
         Some("model") => model_command::run(rest),
