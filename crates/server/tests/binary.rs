@@ -261,3 +261,75 @@ fn drivers() {
         std::fs::remove_dir_all(directory).unwrap();
     }
 }
+
+/// Prepared XA transactions outlive their connections, `kill -9` and orderly stops, with their
+/// rows locked, until somebody commits or rolls them back; what was not prepared is gone.
+#[test]
+fn prepared_transactions_survive_the_server() {
+    if !has("mariadb", &["--version"]) {
+        return;
+    }
+    let rows = "SELECT GROUP_CONCAT(CONCAT(id, ':', a) ORDER BY id) FROM test.t";
+    let prepared = "XA RECOVER FORMAT='SQL'";
+    let server = Server::start(directory("xa"), &[]);
+    server.answer(
+        "CREATE TABLE test.t (id INT PRIMARY KEY, a VARCHAR(20), KEY (a));
+         INSERT INTO test.t VALUES (1, 'one'), (2, 'two'), (3, 'three')",
+    );
+    server.answer(
+        "XA START 'first'; UPDATE test.t SET a = 'eins' WHERE id = 1;
+         DELETE FROM test.t WHERE id = 2; INSERT INTO test.t VALUES (4, 'four');
+         XA END 'first'; XA PREPARE 'first'",
+    );
+    server.answer(
+        "XA START 'second', 'part', 7; INSERT INTO test.t VALUES (5, 'five');
+         UPDATE test.t SET a = 'drei' WHERE id = 3;
+         XA END 'second', 'part', 7; XA PREPARE 'second', 'part', 7",
+    );
+    server.answer("XA START 'never'; INSERT INTO test.t VALUES (6, 'six'); XA END 'never'");
+    server.signal("-KILL");
+    let (_, _, directory) = server.wait();
+
+    let server = Server::start(directory, &[]);
+    let both = "1\t5\t0\t'first'\n7\t6\t4\t'second','part',7\n";
+    assert_eq!(server.answer(prepared), both);
+    assert_eq!(server.answer(rows), "1:one,2:two,3:three\n");
+    for statement in [
+        "SELECT * FROM test.t WHERE id = 1 FOR UPDATE NOWAIT",
+        "SELECT * FROM test.t WHERE id = 2 FOR UPDATE NOWAIT",
+        "SET lock_wait_timeout = 0; DROP TABLE test.t",
+    ] {
+        let refused = server.client(statement);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("ERROR 1205 (HY000)"), "{statement}: {said}");
+    }
+    server.answer("INSERT INTO test.t VALUES (6, 'six')");
+    server.answer("XA COMMIT 'first'");
+    server.signal("-TERM");
+    let (code, said, directory) = server.wait();
+    assert_eq!(code, Some(0), "{said}");
+
+    let server = Server::start(directory, &[]);
+    assert_eq!(server.answer(prepared), "7\t6\t4\t'second','part',7\n");
+    assert_eq!(server.answer(rows), "1:eins,3:three,4:four,6:six\n");
+    server.signal("-KILL");
+    let (_, _, directory) = server.wait();
+
+    let server = Server::start(directory, &[]);
+    server.answer("XA ROLLBACK 'second', 'part', 7");
+    server.signal("-KILL");
+    let (_, _, directory) = server.wait();
+
+    let server = Server::start(directory, &[]);
+    assert_eq!(server.answer(prepared), "");
+    assert_eq!(server.answer(rows), "1:eins,3:three,4:four,6:six\n");
+    assert_eq!(server.answer("SELECT id FROM test.t WHERE a IN ('drei', 'five', 'two')"), "");
+    assert!(server.answer("CHECK TABLE test.t").contains("OK"));
+    server.answer("DROP TABLE test.t");
+    server.signal("-TERM");
+    let (code, said, directory) = server.wait();
+    assert_eq!(code, Some(0), "{said}");
+    let (code, found) = check(&directory);
+    assert_eq!(code, Some(0), "{found}");
+    std::fs::remove_dir_all(directory).unwrap();
+}

@@ -95,15 +95,21 @@ impl Session {
             false => self.transaction.next_read_only.take().unwrap_or(self.settings.read_only),
         };
         self.transaction.read_only = read_only;
+        let lasts = self.transaction.explicit || !self.settings.autocommit;
+        let isolation = match isolation.unwrap_or(self.settings.isolation) {
+            // As in InnoDB: the reads of one statement need no locks to be serializable.
+            Isolation::Serializable if !lasts => Isolation::RepeatableRead,
+            level => level,
+        };
         let options = TransactionOptions {
-            isolation: isolation.unwrap_or(self.settings.isolation),
+            isolation,
             snapshot_isolation: self.settings.snapshot_isolation,
             read_only,
             lock_wait_timeout: self.settings.row_lock_timeout,
             flush_policy: self.server.globals.flush_policy(),
             connection: self.process.id(),
         };
-        if self.transaction.explicit || !self.settings.autocommit {
+        if lasts {
             self.process.set_transaction(Some(options.isolation));
             self.transaction.is_announced = true;
         }
