@@ -137,6 +137,13 @@ pub enum ReferentialAction {
     NoAction,
 }
 
+/// Name in [`TableOptions::other`] of what PARTITION BY says, as it is shown.
+pub const PARTITION_BY: &str = "PARTITION BY";
+/// Name in [`TableOptions::other`] of the number of partitions.
+pub const PARTITION_COUNT: &str = "PARTITIONS";
+/// Name in [`TableOptions::other`] of the names of partitions, with NUL between them.
+pub const PARTITION_NAMES: &str = "PARTITION NAMES";
+
 /// Options of CREATE TABLE that are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {

@@ -149,7 +149,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             Value::Null,
             text(definition.collation.name()),
             Value::Null,
-            text(""),
+            text(describe::Partitions::of(definition).map_or("", |_| "partitioned")),
             text(&definition.options.comment),
             Value::UInt(0),
             text("N"),
@@ -184,22 +184,50 @@ pub(super) fn partitions(scope: &Scope<'_>) -> Result<Vec<Row>> {
     for_each_table(scope, |schema, table| {
         let definition = table.definition();
         let statistics = table_statistics(table).0.unwrap_or_default();
-        let mut row = vec![text("def"), text(&schema.name), text(&definition.name)];
-        row.extend(std::iter::repeat_n(Value::Null, 9));
-        row.extend([
-            Value::UInt(statistics.rows),
-            Value::UInt(statistics.data_bytes / statistics.rows.max(1)),
-            Value::UInt(statistics.data_bytes),
-            Value::UInt(0),
-            Value::UInt(statistics.index_bytes),
-            Value::UInt(0),
-        ]);
-        row.extend(std::iter::repeat_n(Value::Null, 4));
-        row.extend([text(""), text(""), Value::Null]);
-        rows.push(row);
+        let created = DateTime::from_epoch_micros(definition.created_micros);
+        let start = vec![text("def"), text(&schema.name), text(&definition.name)];
+        let Some(partitions) = describe::Partitions::of(definition) else {
+            let mut row = start;
+            row.extend(std::iter::repeat_n(Value::Null, 9));
+            row.extend(partition_figures(&statistics, 1, created));
+            row.extend([text(""), text(""), Value::Null]);
+            rows.push(row);
+            return Ok(());
+        };
+        let names = partitions.names();
+        let (method, expression) = partitions.method();
+        let expression = match expression {
+            "" => Value::Null,
+            expression => text(expression),
+        };
+        for (number, name) in names.iter().enumerate() {
+            let mut row = start.clone();
+            let number = Value::UInt(number as u64 + 1);
+            row.extend([text(name), Value::Null, number, Value::Null, text(method), Value::Null]);
+            row.extend([expression.clone(), Value::Null, Value::Null]);
+            row.extend(partition_figures(&statistics, names.len() as u64, created));
+            row.extend([text(""), text("default"), Value::Null]);
+            rows.push(row);
+        }
         Ok(())
     })?;
     Ok(rows)
+}
+
+/// Rows and bytes of one of so many partitions: they share one tree.
+fn partition_figures(statistics: &Statistics, parts: u64, created: Option<DateTime>) -> Vec<Value> {
+    let rows = statistics.rows / parts;
+    let mut row = vec![
+        Value::UInt(rows),
+        Value::UInt(statistics.data_bytes / statistics.rows.max(1)),
+        Value::UInt(statistics.data_bytes / parts),
+        Value::UInt(0),
+        Value::UInt(statistics.index_bytes / parts),
+        Value::UInt(0),
+    ];
+    row.push(created.map_or(Value::Null, |at| Value::DateTime(at.truncated(0))));
+    row.extend(std::iter::repeat_n(Value::Null, 3));
+    row
 }
 
 /// Precision and scale of a number, as COLUMNS has them.

@@ -183,6 +183,7 @@ fn apply(
         index::build(engine, transaction, table, written, eval.settings.time_zone)?;
     }
     check_auto_increment(table)?;
+    super::partition::check_indexes(table)?;
     Ok((0, 0))
 }
 

@@ -66,6 +66,7 @@ fn copied_definition(
         forbid_null(&mut new, part.column);
     }
     check_auto_increment(&new)?;
+    super::partition::check_indexes(&new)?;
     Ok(new)
 }
 

@@ -2,7 +2,7 @@
 
 use super::column::{self, column};
 use super::table::options;
-use super::{DdlContext, collation_of, foreign, index, unsupported};
+use super::{DdlContext, collation_of, foreign, index, partition, unsupported};
 use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
 use syntax::ast::{
@@ -102,6 +102,14 @@ fn plan_action(
         }
         AlterAction::DropConstraint { name, if_exists } => {
             drop_foreign(context, table, work, (name, "CONSTRAINT"), *if_exists)?;
+        }
+        AlterAction::PartitionBy(written) => {
+            partition::apply(table, written)?;
+            (work.copy, work.reports) = (true, true);
+        }
+        AlterAction::Other(text) if text.eq_ignore_ascii_case("REMOVE PARTITIONING") => {
+            partition::remove(table)?;
+            (work.copy, work.reports) = (true, true);
         }
         AlterAction::Rename(_) | AlterAction::Hint(..) => {}
         other => return Err(unsupported(&format!("ALTER TABLE {other:?}"))),

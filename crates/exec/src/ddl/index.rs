@@ -268,6 +268,7 @@ pub fn build(
 ) -> Result<(), ExecError> {
     let index = definition(table, written)?;
     table.indexes.push(index);
+    super::partition::check_indexes(table)?;
     let position = table.indexes.len() - 1;
     if let Err(duplicate) = engine.build_index(transaction, table, position)? {
         return Err(duplicate_in_build(engine, transaction, table, &duplicate, zone)?.into());

@@ -9,6 +9,7 @@ mod alter_plan;
 mod column;
 mod foreign;
 mod index;
+mod partition;
 mod select;
 mod table;
 

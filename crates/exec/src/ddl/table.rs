@@ -78,9 +78,6 @@ pub fn definition(
     if !create.checks.is_empty() {
         return Err(unsupported("CHECK constraints"));
     }
-    if create.partition_by.is_some() {
-        return Err(unsupported("PARTITION BY"));
-    }
     let of_schema = context.catalog.schema(schema).map(|schema| schema.options.collation);
     let default = of_schema.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
     let options = options(&create.options, default, TableOptions::default())?;
@@ -133,6 +130,9 @@ pub fn definition(
         foreign::add_key(context, &mut table, key, foreign::Operation::Create)?;
     }
     check_auto_increment(&table)?;
+    if let Some(partition) = &create.partition_by {
+        super::partition::apply(&mut table, partition)?;
+    }
     Ok((table, options.auto_increment))
 }
 

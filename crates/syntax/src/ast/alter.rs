@@ -1,7 +1,8 @@
 //! ALTER TABLE.
 
 use super::{
-    Check, ColumnSpecification, Expression, ForeignKey, IndexSpecification, TableName, TableOption,
+    Check, ColumnSpecification, Expression, ForeignKey, IndexSpecification, PartitionBy, TableName,
+    TableOption,
 };
 
 /// ALTER TABLE.
@@ -134,6 +135,8 @@ pub enum AlterAction {
     OrderBy(Vec<String>),
     /// DISABLE KEYS (false), ENABLE KEYS (true).
     Keys(bool),
+    /// PARTITION BY.
+    PartitionBy(Box<PartitionBy>),
     /// FORCE.
     Force,
     /// ALGORITHM = word, LOCK = word: name and value in capitals.

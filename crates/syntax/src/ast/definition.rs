@@ -266,10 +266,39 @@ pub struct CreateTable {
     pub periods: Vec<String>,
     /// Options.
     pub options: Vec<TableOption>,
-    /// PARTITION BY, as written.
-    pub partition_by: Option<String>,
+    /// PARTITION BY.
+    pub partition_by: Option<PartitionBy>,
     /// AS SELECT.
     pub query: Option<CreateTableQuery>,
+}
+
+/// PARTITION BY.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionBy {
+    /// LINEAR.
+    pub linear: bool,
+    /// How rows are given to partitions.
+    pub kind: PartitionKind,
+    /// PARTITIONS n.
+    pub count: Option<u64>,
+    /// Names of partitions that were written out.
+    pub names: Vec<String>,
+}
+
+/// How rows are given to partitions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionKind {
+    /// HASH (expression).
+    Hash(Expression),
+    /// KEY (columns).
+    Key {
+        /// ALGORITHM = n.
+        algorithm: Option<u64>,
+        /// Columns; empty for those of the primary key.
+        columns: Vec<String>,
+    },
+    /// RANGE, LIST and others, and subpartitions, as written.
+    Other(String),
 }
 
 /// The SELECT of CREATE TABLE.

@@ -19,10 +19,12 @@ impl Parser<'_> {
             return Ok(alter);
         }
         loop {
-            self.alter_action(&mut alter.actions)?;
+            if !self.at(K::PARTITION) {
+                self.alter_action(&mut alter.actions)?;
+            }
             if self.at(K::PARTITION) {
-                let text = self.partition_text()?;
-                alter.actions.push(AlterAction::Other(text));
+                let partition = Box::new(self.partition_by()?);
+                alter.actions.push(AlterAction::PartitionBy(partition));
             }
             if !self.eat(Symbol::Comma) {
                 return Ok(alter);

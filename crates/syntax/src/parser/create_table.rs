@@ -46,7 +46,7 @@ impl Parser<'_> {
         }
         table.options = self.table_options(false)?;
         if self.at(K::PARTITION) {
-            table.partition_by = Some(self.partition_text()?);
+            table.partition_by = Some(self.partition_by()?);
         }
         self.create_table_query(&mut table)?;
         if table.columns.is_empty() && table.query.is_none() {

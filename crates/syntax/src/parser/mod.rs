@@ -19,6 +19,7 @@ mod file_format;
 mod function;
 mod index;
 mod literal;
+mod partition;
 mod query;
 mod set;
 mod show;

@@ -82,6 +82,17 @@ error_codes! {
     WRONG_EXPR_IN_PARTITION_FUNC_ERROR = 1486, "HY000",
         "Constant, random or timezone-dependent expressions in (sub)partitioning function are \
          not allowed";
+    FIELD_NOT_FOUND_PART_ERROR = 1488, "HY000",
+        "Field in list of fields for partition function not found in table";
+    TOO_MANY_PARTITIONS_ERROR = 1499, "HY000",
+        "Too many partitions (including subpartitions) were defined";
+    BLOB_FIELD_IN_PART_FUNC_ERROR = 1502, "HY000",
+        "A BLOB field is not allowed in partition function";
+    UNIQUE_KEY_NEED_ALL_FIELDS_IN_PF = 1503, "HY000",
+        "A {} must include all columns in the table's partitioning function";
+    NO_PARTS_ERROR = 1504, "HY000", "Number of {} = 0 is not an allowed value";
+    PARTITION_MGMT_ON_NONPARTITIONED = 1505, "HY000",
+        "Partition management on a not partitioned table is not possible";
     WRONG_VALUE = 1525, "HY000", "Incorrect {} value: '{T128}'";
     NO_PARTITION_FOR_GIVEN_VALUE = 1526, "HY000", "Table has no partition for value {}";
     CREATE_FILEGROUP_FAILED = 1528, "HY000", "Failed to create {}";
