@@ -78,12 +78,14 @@ impl Catalog {
         let mut trx = catalog.begin();
         let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;
         let tables = catalog.engine.dictionary_scan(&mut *trx, b"t")?;
+        let views = catalog.engine.dictionary_scan(&mut *trx, b"v")?;
         let accounts = catalog.engine.dictionary_scan(&mut *trx, b"u")?;
         let left_behind = catalog.engine.dictionary_scan(&mut *trx, crate::temporary::PREFIX)?;
         trx.rollback()?;
         let empty = schemas.is_empty();
         catalog.load_schemas(schemas)?;
         catalog.load_tables(tables)?;
+        catalog.load_views(views)?;
         catalog.load_accounts(accounts)?;
         catalog.drop_left_behind(left_behind)?;
         if empty {
@@ -180,7 +182,8 @@ impl Catalog {
         }
         let found = self.schema(schema).and_then(|found| found.table(table).cloned());
         let missing = || CatalogError::NoSuchTable(schema.to_owned(), table.to_owned());
-        found.map(TableRef::Base).ok_or_else(missing)
+        let entry = found.ok_or_else(missing)?;
+        Ok(if entry.view().is_some() { TableRef::View(entry) } else { TableRef::Base(entry) })
     }
 
     /// What a table name means, with a shared metadata lock in `locks`: it stays so until the
@@ -280,6 +283,11 @@ impl Catalog {
         let schema = self.schema(name).ok_or_else(missing)?;
         let mut trx = self.begin();
         for (table, entry) in &schema.tables {
+            if entry.view().is_some() {
+                let key = crate::view::view_key(name, table);
+                self.engine.dictionary_delete(&mut *trx, &key)?;
+                continue;
+            }
             self.engine.drop_table(&mut *trx, entry.definition())?;
             self.engine.dictionary_delete(&mut *trx, &table_key(name, table))?;
         }
@@ -368,8 +376,12 @@ impl Catalog {
     /// DROP TABLE. Fails with 1051.
     pub fn drop_table(&self, locks: &mut MetadataLockSet, schema: &str, name: &str) -> Result<()> {
         self.lock_for_change(locks, schema, name)?;
-        let Ok(TableRef::Base(entry)) = self.find(schema, name) else {
-            return Err(CatalogError::UnknownTable(schema.to_owned(), name.to_owned()));
+        let entry = match self.find(schema, name) {
+            Ok(TableRef::Base(entry)) => entry,
+            Ok(TableRef::View(_)) => {
+                return Err(CatalogError::IsView(schema.to_owned(), name.to_owned()));
+            }
+            _ => return Err(CatalogError::UnknownTable(schema.to_owned(), name.to_owned())),
         };
         let mut trx = self.begin();
         self.engine.drop_table(&mut *trx, entry.definition())?;
@@ -392,10 +404,14 @@ impl Catalog {
         self.lock_names(locks, &[from, to])?;
         self.lock_for_change(locks, from.0, from.1)?;
         self.lock_for_change(locks, to.0, to.1)?;
-        let entry = self.find(from.0, from.1)?.base()?;
+        let found = self.find(from.0, from.1)?;
         if self.find(to.0, to.1).is_ok() {
             return Err(CatalogError::TableExists(to.1.to_owned()));
         }
+        if let TableRef::View(view) = &found {
+            return self.rename_view(view, from, to);
+        }
+        let entry = found.base()?;
         let mut definition = (**entry.definition()).clone();
         definition.schema = to.0.to_owned();
         definition.name = to.1.to_owned();

@@ -28,6 +28,18 @@ pub enum CatalogError {
     /// 1051: a table that DROP names.
     #[error("Unknown table '{0}.{1}'")]
     UnknownTable(String, String),
+    /// 1347: a view where a table is wanted.
+    #[error("'{0}.{1}' is not of type 'BASE TABLE'")]
+    NotBaseTable(String, String),
+    /// 1347: a table where a view is wanted.
+    #[error("'{0}.{1}' is not of type 'VIEW'")]
+    NotView(String, String),
+    /// 1965: a view that DROP TABLE names.
+    #[error("'{0}.{1}' is a view")]
+    IsView(String, String),
+    /// 4092: DROP VIEW of something else, or nothing.
+    #[error("Unknown VIEW: '{0}.{1}'")]
+    UnknownView(String, String),
     /// 1109: not a table of information_schema.
     #[error("Unknown table '{0}' in information_schema")]
     UnknownVirtualTable(String),

@@ -36,6 +36,7 @@ mod sql_error;
 mod table_entry;
 mod temporary;
 mod users;
+mod view;
 
 pub use accounts::GrantLevel;
 pub use catalog::{Catalog, Schema, SchemaOptions};
@@ -51,3 +52,4 @@ pub use users::{
     Account, AccountAttributes, AccountLimits, Authentication, HostPattern, TlsRequirement,
     UserPrivileges,
 };
+pub use view::{CheckOption, ViewAlgorithm, ViewDefinition};

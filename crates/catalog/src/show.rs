@@ -153,7 +153,7 @@ fn show_bare_defaults(scope: &Scope<'_>, answer: &mut ShowAnswer) -> Result<()> 
         Some(temporary) => TableRef::Base(temporary.clone()),
         None => scope.catalog.find(schema, table)?,
     };
-    if let TableRef::Base(entry) = found {
+    if let TableRef::Base(entry) | TableRef::View(entry) = found {
         for (row, column) in answer.rows.iter_mut().zip(&entry.definition().columns) {
             let text = describe::default_text(column);
             row[default] = text.map_or(Value::Null, Value::text);

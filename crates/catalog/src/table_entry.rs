@@ -1,7 +1,7 @@
 //! A table in the cache.
 
 use crate::information_schema::{self, VirtualTable};
-use crate::{CatalogError, MetadataLock, Result};
+use crate::{CatalogError, MetadataLock, Result, ViewDefinition};
 use engine_api::{Engine, Table, TableDefinition};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -30,6 +30,8 @@ const CHANGES_FREE: u64 = 1000;
 /// A table as the cache holds it: one version of its definition and, once somebody needed it,
 /// the engine's handle.
 pub struct TableEntry {
+    /// Its query, if it is a view.
+    view: Option<Box<ViewDefinition>>,
     definition: Arc<TableDefinition>,
     engine: Arc<dyn Engine>,
     layouts: OnceLock<TableLayouts>,
@@ -67,6 +69,7 @@ impl TableEntry {
     ) -> Self {
         Self {
             lock,
+            view: None,
             definition: Arc::new(definition),
             engine,
             layouts: OnceLock::new(),
@@ -80,6 +83,25 @@ impl TableEntry {
     /// Whether one session alone knows it.
     pub fn is_temporary(&self) -> bool {
         self.is_temporary
+    }
+
+    /// A view; its definition describes its columns.
+    pub(crate) fn new_view(
+        definition: TableDefinition,
+        view: ViewDefinition,
+        engine: Arc<dyn Engine>,
+        lock: Arc<MetadataLock>,
+    ) -> Arc<Self> {
+        let mut entry = Self::new(definition, engine, lock);
+        if let Some(entry) = Arc::get_mut(&mut entry) {
+            entry.view = Some(Box::new(view));
+        }
+        entry
+    }
+
+    /// What it is if it is a view.
+    pub fn view(&self) -> Option<&ViewDefinition> {
+        self.view.as_deref()
     }
 
     /// The metadata lock of its name.
@@ -102,8 +124,13 @@ impl TableEntry {
         })
     }
 
-    /// The engine's table; opened at the first call. Fails if its trees are damaged.
+    /// The engine's table; opened at the first call. Fails if its trees are damaged, or it is a
+    /// view.
     pub fn handle(&self) -> Result<&Arc<dyn Table>> {
+        if self.view.is_some() {
+            let (schema, name) = (&self.definition.schema, &self.definition.name);
+            return Err(CatalogError::NotBaseTable(schema.clone(), name.clone()));
+        }
         if let Some(table) = self.opened.get() {
             return Ok(table);
         }
@@ -151,6 +178,8 @@ pub enum TableRef {
     Base(Arc<TableEntry>),
     /// A table of information_schema.
     Virtual(&'static VirtualTable),
+    /// A view.
+    View(Arc<TableEntry>),
 }
 
 impl TableRef {
@@ -158,6 +187,10 @@ impl TableRef {
     pub fn base(self) -> Result<Arc<TableEntry>> {
         match self {
             Self::Base(entry) => Ok(entry),
+            Self::View(view) => {
+                let (schema, name) = (&view.definition().schema, &view.definition().name);
+                Err(CatalogError::NotBaseTable(schema.clone(), name.clone()))
+            }
             Self::Virtual(_) => {
                 Err(CatalogError::SystemDatabase(information_schema::SCHEMA_NAME.to_string()))
             }

@@ -53,6 +53,41 @@ pub struct ColumnDefinition {
     pub comment: String,
 }
 
+impl ColumnDefinition {
+    /// A column of a name and type, and nothing else.
+    pub fn plain(id: u32, name: &str, column_type: ColumnType) -> Self {
+        Self {
+            id,
+            name: name.to_owned(),
+            column_type,
+            nullable: true,
+            default: ColumnDefault::Null,
+            on_update_now: false,
+            auto_increment: false,
+            comment: String::new(),
+        }
+    }
+}
+
+impl IndexDefinition {
+    /// The clustered index of a table without a primary key.
+    pub fn hidden() -> Self {
+        Self {
+            id: IndexId(0),
+            name: String::new(),
+            unique: true,
+            primary: false,
+            generated: false,
+            parts: Vec::new(),
+            comment: String::new(),
+            tree: TreeId(0),
+            root: PageId(0),
+            page_class: 0,
+            collation_version: types::collation::COLLATION_VERSION,
+        }
+    }
+}
+
 /// The default of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnDefault {

@@ -20,8 +20,10 @@ mod optimize;
 pub mod physical;
 mod prepared;
 pub mod text;
+mod view;
 mod walk;
 
 pub use context::{PlanContext, SystemVariables};
 pub use explain::explain;
 pub use prepared::{Prepared, constant, filter, prepare, select_values};
+pub use view::{DefinedView, define_view, shown_query};

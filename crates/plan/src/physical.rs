@@ -411,6 +411,17 @@ pub struct ChildLink {
     pub on_update: ReferentialAction,
 }
 
+/// WITH CHECK OPTION: conditions over the table's columns.
+#[derive(Clone, Debug)]
+pub struct ViewCheck {
+    /// All must be true.
+    pub conditions: Vec<Expr>,
+    /// The view's database.
+    pub schema: String,
+    /// The view.
+    pub name: String,
+}
+
 /// INSERT and REPLACE. The frame of its expressions is the new row: one position a column.
 #[derive(Clone, Debug)]
 pub struct InsertPlan {
@@ -433,6 +444,8 @@ pub struct InsertPlan {
     pub returning_columns: Vec<ResultColumn>,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
+    /// What rows must fulfil that come in through a view.
+    pub check: Option<Box<ViewCheck>>,
 }
 
 /// Where the rows of an INSERT come from.
@@ -472,6 +485,8 @@ pub struct UpdatePlan {
     pub collect_first: bool,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
+    /// What rows must fulfil that come in through a view.
+    pub check: Option<Box<ViewCheck>>,
 }
 
 /// DELETE from one table.

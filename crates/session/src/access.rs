@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// Fails with 1142 unless the user holds the privilege on the table.
-    fn require(&self, privilege: Privilege, name: &TableName) -> Done {
+    pub(crate) fn require(&self, privilege: Privilege, name: &TableName) -> Done {
         let schema = match &name.schema {
             Some(schema) => schema.clone(),
             None => self.current_database()?,

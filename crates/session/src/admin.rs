@@ -164,7 +164,7 @@ impl Session {
             flags: 0,
         };
         Ok(match self.server.catalog.find(schema, table)? {
-            TableRef::Base(entry) => {
+            TableRef::Base(entry) | TableRef::View(entry) => {
                 let columns = entry.definition().columns.iter().map(|column| {
                     let result = ResultType::column(column.column_type, column.nullable);
                     let default = catalog::describe::default_text(column);

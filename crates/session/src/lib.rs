@@ -42,6 +42,7 @@ mod system_variables;
 mod transaction;
 mod transport;
 pub mod variables;
+mod views;
 mod xa;
 mod xa_name;
 

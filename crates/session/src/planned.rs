@@ -149,6 +149,18 @@ impl Session {
         }))
     }
 
+    /// Plans the query of a view that is being defined.
+    pub(crate) fn define_view(
+        &mut self,
+        create: &ast::CreateView,
+        name: (&str, &str),
+        how: (catalog::ViewAlgorithm, catalog::CheckOption),
+    ) -> Result<plan::DefinedView, SqlError> {
+        let server = self.server.clone();
+        plan_context!(self, &server, view, context, &[]);
+        plan::define_view(create, name, how, &mut context)
+    }
+
     /// Whether the settings are those that a plan was made for.
     fn fulfills(&self, conditions: &PlanConditions) -> bool {
         conditions.expressions == self.eval.settings && conditions.results == self.settings.results

@@ -79,6 +79,19 @@ impl Session {
             _ => None,
         };
         let server = self.server.clone();
+        if let ShowKind::CreateTable(_) | ShowKind::CreateView(_) = kind {
+            let (schema, table) = (schema.as_deref(), table.as_deref());
+            let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
+            let found = server.catalog.find(schema, table)?;
+            match (found, kind) {
+                (catalog::TableRef::View(entry), _) => return self.show_create_view(&entry),
+                (_, ShowKind::CreateView(_)) => {
+                    let error = catalog::CatalogError::NotView(schema.into(), table.into());
+                    return Err(error.into());
+                }
+                _ => {}
+            }
+        }
         let view = session_view!(self, &server);
         let scope = Scope {
             catalog: &server.catalog,
@@ -137,7 +150,7 @@ impl Session {
             | ShowKind::Events { schema } => of_schema(schema),
             ShowKind::CreateDatabase { name, .. } => of_schema(&Some(name.clone())),
             ShowKind::Columns { table, .. } | ShowKind::Indexes { table } => of_table(table),
-            ShowKind::CreateTable(table) => of_table(table),
+            ShowKind::CreateTable(table) | ShowKind::CreateView(table) => of_table(table),
             _ => Ok((None, None)),
         }
     }

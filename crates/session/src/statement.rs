@@ -304,6 +304,8 @@ impl Session {
             | Statement::CreateDatabase(_)
             | Statement::AlterDatabase(_)
             | Statement::DropDatabase(_) => self.define(statement),
+            Statement::CreateView(create) => self.create_view(create),
+            Statement::DropView(drop) => self.drop_views(drop),
             Statement::Show(show) => self.show(show, run.protocol, outlet),
             Statement::Describe(describe) => self.describe_table(describe, run.protocol, outlet),
             Statement::Explain(explain) => self.explain(explain, run.protocol, outlet),

@@ -15,6 +15,7 @@
 //! gives them the connection's collation. Identifiers are UTF-8.
 
 pub mod ast;
+pub mod canonical;
 mod error;
 mod fingerprint;
 mod keyword;

@@ -220,7 +220,7 @@ tables! {
     THREAD_POOL_WAITS => thread_pool::waits;
     TRIGGERS => nothing;
     USER_PRIVILEGES => session_rows::user_privileges;
-    VIEWS => nothing;
+    VIEWS => rows::views;
 }
 
 pub use innodb::deadlock_text;

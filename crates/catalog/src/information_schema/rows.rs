@@ -31,6 +31,17 @@ pub(super) fn for_each_table(
     scope: &Scope<'_>,
     mut each: impl FnMut(&Schema, &Arc<TableEntry>) -> Result<()>,
 ) -> Result<()> {
+    for_each_entry(scope, |schema, entry| match entry.view() {
+        None => each(schema, entry),
+        Some(_) => Ok(()),
+    })
+}
+
+/// The same for tables and views.
+pub(super) fn for_each_entry(
+    scope: &Scope<'_>,
+    mut each: impl FnMut(&Schema, &Arc<TableEntry>) -> Result<()>,
+) -> Result<()> {
     if let Some(temporary) = scope.temporary {
         let schema = scope.catalog.schema(&temporary.definition().schema);
         return schema.map_or(Ok(()), |schema| each(&schema, temporary));
@@ -123,8 +134,17 @@ fn table_statistics(table: &TableEntry) -> (Option<Statistics>, Option<u64>) {
 
 pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
     let mut rows = virtual_tables(scope);
-    for_each_table(scope, |schema, table| {
+    for_each_entry(scope, |schema, table| {
         let definition = table.definition();
+        if table.view().is_some() {
+            let mut row = vec![text("def"), text(&schema.name), text(&definition.name)];
+            row.push(text("VIEW"));
+            row.extend(std::iter::repeat_n(Value::Null, 16));
+            row.push(text("VIEW"));
+            row.extend([Value::Null, Value::Null]);
+            rows.push(row);
+            return Ok(());
+        }
         let (statistics, next) = table_statistics(table);
         let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
         let of = |field: fn(&Statistics) -> u64| number(statistics.as_ref().map(field));
@@ -307,7 +327,7 @@ fn column_row(table: &TableDefinition, position: usize, column: &ColumnDefinitio
 
 pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for_each_table(scope, |_, table| {
+    for_each_entry(scope, |_, table| {
         let definition = table.definition();
         for (position, column) in definition.columns.iter().enumerate() {
             rows.push(column_row(definition, position, column));
@@ -361,6 +381,28 @@ pub(super) fn statistics(scope: &Scope<'_>) -> Result<Vec<Row>> {
                 text("NO"),
             ]);
         }
+    })?;
+    Ok(rows)
+}
+
+pub(super) fn views(scope: &Scope<'_>) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for_each_entry(scope, |schema, entry| {
+        let Some(view) = entry.view() else { return Ok(()) };
+        rows.push(vec![
+            text("def"),
+            text(&schema.name),
+            text(&entry.definition().name),
+            text(&view.query),
+            text(view.check_option.word()),
+            yes_no(view.is_updatable),
+            text(format!("{}@{}", view.definer.0, view.definer.1)),
+            text(if view.invoker { "INVOKER" } else { "DEFINER" }),
+            text(&view.charset_client),
+            text(&view.collation_connection),
+            text(view.algorithm.word()),
+        ]);
+        Ok(())
     })?;
     Ok(rows)
 }

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 
 use super::foreign::ForeignChecks;
-use super::row::{RowMaker, zero_generates};
+use super::row::{RowMaker, passes_check, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
@@ -191,6 +191,11 @@ impl<'p> Inserter<'p> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
         let mut missing = None;
+        if let Some(check) = &self.plan.check
+            && !passes_check(exec, check, &values, self.plan.ignore)?
+        {
+            return Ok(());
+        }
         loop {
             self.maker.encode(&values, &mut self.row)?;
             if let Some(foreign) = self.foreign {
@@ -357,6 +362,11 @@ impl<'p> Inserter<'p> {
             return self.return_row(exec, &frame.first, sink);
         }
         let mut new = RowBuffer::default();
+        if let Some(check) = &self.plan.check
+            && !passes_check(exec, check, &frame.first, self.plan.ignore)?
+        {
+            return Ok(());
+        }
         self.maker.encode(&frame.first, &mut new)?;
         let updated = match self.foreign {
             None => self.table.update(exec.transaction, &old, &new)?,

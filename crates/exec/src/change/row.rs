@@ -6,6 +6,7 @@ use crate::store::store;
 use catalog::TableEntry;
 use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
 use expr::{Coercibility, EvalContext, ResultType};
+use plan::physical::ViewCheck;
 use std::cell::OnceCell;
 use types::convert::ColumnPlace;
 use types::{
@@ -191,6 +192,29 @@ fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecE
             Filler::Value(store(value, &from, &column.column_type, &place, eval)?)
         }
     })
+}
+
+/// Whether a row passes what WITH CHECK OPTION asks; a failure is error 1369, or with IGNORE a
+/// warning.
+pub fn passes_check(
+    exec: &Exec<'_>,
+    check: &ViewCheck,
+    values: &Vec<Value>,
+    ignore: bool,
+) -> Result<bool, ExecError> {
+    for condition in &check.conditions {
+        if condition.eval_bool(exec.eval, values)? == Some(true) {
+            continue;
+        }
+        let error = SqlError::new(&codes::VIEW_CHECK_FAILED, &[&check.schema, &check.name]);
+        if !ignore {
+            return Err(error.into());
+        }
+        let warning = types::Warning::from(&error);
+        exec.eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
+        return Ok(false);
+    }
+    Ok(true)
 }
 
 /// Error 1062 with the text that names the index.

@@ -3,7 +3,7 @@
 use super::delete::Found;
 use super::foreign::ForeignChecks;
 use super::insert::TwoRows;
-use super::row::{RowMaker, now};
+use super::row::{RowMaker, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
@@ -122,6 +122,11 @@ impl Updater<'_> {
         let assignments: Vec<_> =
             self.plan.assignments.iter().map(|(at, expr)| (*at, expr.as_ref())).collect();
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
+            return Ok(());
+        }
+        if let Some(check) = &self.plan.check
+            && !passes_check(exec, check, &frame.row, self.plan.ignore)?
+        {
             return Ok(());
         }
         self.maker.encode(&frame.row, &mut self.new)?;
@@ -256,7 +261,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
             updater.change(exec, &row, frame)?;
             exec.eval.reset_arena();
         }
-    } else if are_independent(&plan.assignments) {
+    } else if plan.check.is_none() && are_independent(&plan.assignments) {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change_directly(exec, row, &run.frame)?;

@@ -11,7 +11,7 @@ use syntax::ast::{
     IndexPartSpecification, IndexSpecification, TableName,
 };
 use types::row::RowView;
-use types::{SqlError, ValueRef, codes, collation};
+use types::{SqlError, ValueRef, codes};
 
 /// Longest part and longest index, in bytes.
 const KEY_BYTES_MAX: u64 = 3072;
@@ -73,19 +73,7 @@ pub fn add_all(
 
 /// The clustered index of a table without a primary key.
 pub fn hidden() -> IndexDefinition {
-    IndexDefinition {
-        id: base::IndexId(0),
-        name: String::new(),
-        unique: true,
-        primary: false,
-        generated: false,
-        parts: Vec::new(),
-        comment: String::new(),
-        tree: base::TreeId(0),
-        root: base::PageId(0),
-        page_class: 0,
-        collation_version: collation::COLLATION_VERSION,
-    }
+    IndexDefinition::hidden()
 }
 
 /// An index of `table` as written, checked.

@@ -2,11 +2,12 @@
 
 use super::from::From;
 use super::set::empty_select;
+use super::view::MappedColumns;
 use super::*;
 use crate::foreign::Effect;
 use crate::physical::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, Plan, ResultColumn, SelectPlan, TableSource,
-    UpdatePlan,
+    UpdatePlan, ViewCheck,
 };
 use catalog::{Privilege, TableEntry};
 use engine_api::LockMode;
@@ -17,7 +18,10 @@ impl<'q> Binder<'_, '_, 'q> {
         if !insert.table.partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
-        let name = target.definition().name.clone();
+        let name = match &self.target_view {
+            None => target.definition().name.clone(),
+            Some(view) => view.name.clone(),
+        };
         self.require(insert.replace, Privilege::Delete, &insert.table.name)?;
         self.require(!insert.on_duplicate.is_empty(), Privilege::Update, &insert.table.name)?;
         let columns = self.insert_columns(insert, &target, &name)?;
@@ -36,7 +40,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let changes = insert.replace || !on_duplicate.is_empty();
         let effect = if changes { Effect::Change } else { Effect::Insert };
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
+        let check = self.view_check(&target, &name)?;
         Ok(InsertPlan {
+            check,
             foreign_keys,
             target: EntryHandle(target),
             columns,
@@ -80,13 +86,31 @@ impl<'q> Binder<'_, '_, 'q> {
         bound
     }
 
+    /// What WITH CHECK OPTION asks of the rows that come in through a view.
+    fn view_check(
+        &mut self,
+        target: &Arc<TableEntry>,
+        alias: &str,
+    ) -> Result<Option<Box<ViewCheck>>> {
+        let Some(view) = self.target_view.clone() else { return Ok(None) };
+        let bound =
+            self.in_target_block(target, alias, |binder| binder.check_condition(&view, 0))?;
+        let (schema, name) = (view.schema.clone(), view.name.clone());
+        Ok(bound.map(|conditions| Box::new(ViewCheck { conditions, schema, name })))
+    }
+
     fn add_target(&mut self, target: &Arc<TableEntry>, alias: &str) -> From {
         let definition = target.definition();
         let mut from = From::default();
         let handle = EntryHandle(target.clone());
-        let columns = ColumnList::Base(handle.clone());
+        let (columns, schema) = match &self.target_view {
+            None => (ColumnList::Base(handle.clone()), definition.schema.clone()),
+            Some(view) => {
+                let (entry, columns) = (view.base.clone(), view.columns.clone());
+                (ColumnList::Mapped(MappedColumns { entry, columns }), view.schema.clone())
+            }
+        };
         let source = TableSource::Base(handle);
-        let schema = definition.schema.clone();
         self.add_source(source, alias.to_string(), schema, columns, Vec::new(), &mut from);
         from
     }
@@ -108,6 +132,14 @@ impl<'q> Binder<'_, '_, 'q> {
         clause: Clause,
     ) -> Result<usize> {
         let definition = target.definition();
+        if let Some(view) = &self.target_view {
+            let own_table = name.table.as_ref().is_none_or(|table| table == alias);
+            let columns = view.columns.iter().filter(|_| own_table);
+            let mut found = columns.filter(|(known, _)| known.eq_ignore_ascii_case(&name.name));
+            let (_, at) =
+                found.next().ok_or_else(|| super::table::unqualified_error(name, clause))?;
+            return Ok(*at);
+        }
         let own_table = name.table.as_ref().is_none_or(|table| table == alias);
         let own_schema = name.schema.as_ref().is_none_or(|schema| *schema == definition.schema);
         let found = definition.column_position(&name.name).filter(|_| own_table && own_schema);
@@ -121,6 +153,9 @@ impl<'q> Binder<'_, '_, 'q> {
         alias: &str,
     ) -> Result<Vec<usize>> {
         let Some(names) = &insert.columns else {
+            if let Some(view) = &self.target_view {
+                return Ok(view.columns.iter().map(|(_, at)| *at).collect());
+            }
             let all = target.definition().columns.len();
             let empty_row = matches!(&insert.source, ast::InsertSource::Values(rows)
                 if rows.iter().all(Vec::is_empty));
@@ -285,7 +320,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let assigned = changed_columns(target.definition(), &assigned);
         let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
+        let check = self.view_check(&target, &alias)?;
         Ok(Plan::Update(Box::new(UpdatePlan {
+            check,
             foreign_keys,
             target: EntryHandle(target),
             select,
@@ -332,6 +369,10 @@ impl<'q> Binder<'_, '_, 'q> {
             Some(filter) => self.bind_conjuncts(filter, Clause::Where)?,
             None => Vec::new(),
         };
+        let mut conjuncts = conjuncts;
+        if let Some(view) = self.target_view.clone() {
+            conjuncts.extend(self.view_conditions(&view, 0, |_| true)?);
+        }
         let mut plan = empty_select(Vec::new(), Vec::new());
         plan.lock = LockMode::Exclusive;
         self.bind_change_order(order_by, &mut plan)?;

@@ -98,6 +98,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 let handle = EntryHandle(entry);
                 (schema, ColumnList::Base(handle.clone()), TableSource::Base(handle))
             }
+            TableRef::View(entry) => return self.bind_view(&entry, &alias, from),
             TableRef::Virtual(table) => {
                 let source = TableSource::Virtual { table, schema: None, name: None };
                 let schema = catalog::information_schema::SCHEMA_NAME.to_string();
@@ -122,7 +123,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let block = self.block();
         let first = block.columns;
         let named = NamedTable::new(alias.clone(), schema, first, columns);
-        let width = named.width();
+        let width = named.source_width();
         block.columns += width;
         block.tables.push(named);
         from.sources.push(Source {
@@ -136,7 +137,7 @@ impl<'q> Binder<'_, '_, 'q> {
         });
     }
 
-    fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
+    pub(super) fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
         let columns = plan
             .columns()
             .iter()
@@ -235,7 +236,7 @@ impl<'q> Binder<'_, '_, 'q> {
         inner: std::ops::Range<usize>,
         conjunct: usize,
         table: usize,
-        on: Vec<Expr>,
+        mut on: Vec<Expr>,
         from: &mut From,
     ) -> Result<()> {
         let inner_columns = from.sources[inner.clone()].iter().map(|s| s.width).sum::<usize>();
@@ -251,10 +252,10 @@ impl<'q> Binder<'_, '_, 'q> {
             let source = self.join_as_derived(sources, conjuncts)?;
             from.sources.insert(inner.start, source);
         } else {
+            // The conditions of a view that became its table.
             let own = from.conjuncts.split_off(conjunct);
-            debug_assert!(own.is_empty(), "a single source brings no conjuncts");
+            on.extend(own);
         }
-        let mut on = on;
         on.iter_mut().for_each(|condition| make_nullable(condition, first, inner_columns));
         from.sources[inner.start].left_join = Some(on);
         Ok(())

@@ -43,8 +43,8 @@ impl Binder<'_, '_, '_> {
             self.block().merged.push(kept);
             let (table, position, _) = if right_outer { left_column } else { right_column };
             let table = &mut self.block().tables[table];
-            let offset = position - table.first;
-            table.hidden.push(offset);
+            let offset = table.offset_of(position);
+            table.hidden.extend(offset);
         }
         Ok(conjuncts)
     }
@@ -67,7 +67,7 @@ impl Binder<'_, '_, '_> {
                     let clause = Clause::From.name();
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
-                found = Some((number, table.first + offset, table.column(offset)));
+                found = Some((number, table.position(offset), table.column(offset)));
             }
         }
         found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &Clause::From.name()]))
@@ -122,6 +122,17 @@ impl Binder<'_, '_, '_> {
             if !(first..first + width).contains(&table.first) {
                 continue;
             }
+            // Of a view that became its table all of the table's columns have their places.
+            let whole;
+            let table = match &table.columns {
+                ColumnList::Mapped(mapped) => {
+                    let columns = ColumnList::Base(mapped.entry.clone());
+                    let (alias, schema) = (table.alias.clone(), table.schema.clone());
+                    whole = NamedTable::new(alias, schema, table.first, columns);
+                    &whole
+                }
+                _ => table,
+            };
             for offset in 0..table.width() {
                 let column = table.column(offset);
                 let position = table.first + offset - first;

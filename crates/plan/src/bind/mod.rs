@@ -25,6 +25,8 @@ mod semijoin;
 pub(crate) mod set;
 mod subquery;
 pub(crate) mod table;
+pub(crate) mod view;
+pub(crate) mod view_text;
 
 use crate::context::PlanContext;
 use crate::physical::{Apply, EntryHandle};
@@ -113,6 +115,8 @@ pub(crate) enum ColumnList {
     Base(EntryHandle),
     /// A table of information_schema.
     Virtual(&'static catalog::information_schema::VirtualTable),
+    /// Columns of a table under the names of a view.
+    Mapped(view::MappedColumns),
     /// Columns as they are.
     Listed(Vec<NamedColumn>),
 }
@@ -218,6 +222,12 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     pub(crate) reusable: bool,
     /// Deepest number of nested blocks is bounded.
     depth: usize,
+    /// Views that are being looked at, the outermost first.
+    views: Vec<(String, String)>,
+    /// The first of them is being defined.
+    defines_view: bool,
+    /// The view through which rows are changed.
+    target_view: Option<Box<view::SimpleView>>,
 }
 
 /// Most query blocks inside each other.
@@ -233,7 +243,16 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             inner_entries: Vec::new(),
             reusable: true,
             depth: 0,
+            views: Vec::new(),
+            defines_view: false,
+            target_view: None,
         }
+    }
+
+    /// The statement defines a view of this name: it is not yet known.
+    pub(crate) fn define_view(&mut self, schema: &str, name: &str) {
+        self.views.push((schema.to_string(), name.to_string()));
+        self.defines_view = true;
     }
 
     /// Builds expressions under the session's settings.

@@ -33,10 +33,9 @@ impl Block {
 
     /// The description of a column by its virtual position.
     pub(crate) fn column_at(&self, position: usize) -> Option<(&NamedTable, NamedColumn)> {
-        let holds =
-            |table: &&NamedTable| (table.first..table.first + table.width()).contains(&position);
-        let table = self.tables.iter().find(holds)?;
-        Some((table, table.column(position - table.first)))
+        let found = |table: &'_ NamedTable| table.offset_of(position);
+        let table = self.tables.iter().find(|table| found(table).is_some())?;
+        Some((table, table.column(found(table)?)))
     }
 }
 
@@ -69,7 +68,7 @@ impl Binder<'_, '_, '_> {
         }
         for level in (0..self.blocks.len()).rev() {
             if let Some((table, offset)) = self.blocks[level].find_column(name)? {
-                let (position, result) = (table.first + offset, table.result(offset));
+                let (position, result) = (table.position(offset), table.result(offset));
                 let printed = table.printed(offset);
                 let position = self.pass_inward(level, position);
                 return Ok(self.builder().column(position, result, printed));

@@ -171,7 +171,7 @@ impl<'q> Binder<'_, '_, 'q> {
         for table in 0..self.block().tables.len() {
             for offset in 0..self.block().tables[table].width() {
                 let table = &self.block().tables[table];
-                let position = table.first + offset;
+                let position = table.position(offset);
                 if !table.hidden.contains(&offset) && !merged.contains(&position) {
                     self.push_column(position, values, columns);
                 }
@@ -198,8 +198,8 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
         };
         let table = &self.block().tables[table];
-        let (first, count) = (table.first, table.width());
-        for position in first..first + count {
+        let positions: Vec<usize> = (0..table.width()).map(|at| table.position(at)).collect();
+        for position in positions {
             self.push_column(position, values, columns);
         }
         Ok(())

@@ -50,6 +50,29 @@ impl Binder<'_, '_, '_> {
         }
     }
 
+    /// The table that rows are changed in through a view (1288, 1471).
+    fn open_view_for_change(
+        &mut self,
+        entry: &Arc<TableEntry>,
+        privilege: Privilege,
+    ) -> Result<Arc<TableEntry>> {
+        self.note_entry(entry);
+        let Some(view) = self.simple_view(entry)? else {
+            let (name, word) = (&entry.definition().name, privilege.name());
+            let word = word.to_ascii_uppercase();
+            let arguments: [&dyn std::fmt::Display; 2] = [name, &word];
+            let updatable = entry.view().is_some_and(|view| view.is_updatable);
+            return Err(match privilege {
+                Privilege::Insert => SqlError::new(&codes::NON_INSERTABLE_TABLE, &arguments),
+                _ if updatable => unsupported("a change through a view that is not simple"),
+                _ => SqlError::new(&codes::NON_UPDATABLE_TABLE, &arguments),
+            });
+        };
+        let base = view.base.0.clone();
+        self.target_view = Some(Box::new(view));
+        Ok(base)
+    }
+
     /// Error 1142.
     pub(super) fn denied(&self, privilege: Privilege, schema: &str, table: &str) -> SqlError {
         let account = &self.context.user.account;
@@ -67,6 +90,7 @@ impl Binder<'_, '_, '_> {
     ) -> Result<Arc<TableEntry>> {
         match self.open(name, privilege)? {
             TableRef::Base(entry) => Ok(entry),
+            TableRef::View(entry) => self.open_view_for_change(&entry, privilege),
             TableRef::Virtual(_) => {
                 let account = &self.context.user.account;
                 Err(SqlError::new(
@@ -89,7 +113,33 @@ impl NamedTable {
         match &self.columns {
             ColumnList::Base(entry) => entry.0.definition().columns.len(),
             ColumnList::Virtual(table) => table.columns.len(),
+            ColumnList::Mapped(mapped) => mapped.columns.len(),
             ColumnList::Listed(columns) => columns.len(),
+        }
+    }
+
+    /// Number of positions that its source has.
+    pub(crate) fn source_width(&self) -> usize {
+        match &self.columns {
+            ColumnList::Mapped(mapped) => mapped.entry.0.definition().columns.len(),
+            _ => self.width(),
+        }
+    }
+
+    /// Virtual position of a column.
+    pub(crate) fn position(&self, offset: usize) -> usize {
+        match &self.columns {
+            ColumnList::Mapped(mapped) => self.first + mapped.columns[offset].1,
+            _ => self.first + offset,
+        }
+    }
+
+    /// Which of its columns has a virtual position.
+    pub(crate) fn offset_of(&self, position: usize) -> Option<usize> {
+        let offset = position.checked_sub(self.first)?;
+        match &self.columns {
+            ColumnList::Mapped(mapped) => mapped.columns.iter().position(|(_, at)| *at == offset),
+            _ => (offset < self.width()).then_some(offset),
         }
     }
 
@@ -98,6 +148,7 @@ impl NamedTable {
         match &self.columns {
             ColumnList::Base(entry) => &entry.0.definition().columns[offset].name,
             ColumnList::Virtual(table) => table.columns[offset].name,
+            ColumnList::Mapped(mapped) => &mapped.columns[offset].0,
             ColumnList::Listed(columns) => &columns[offset].name,
         }
     }
@@ -117,6 +168,10 @@ impl NamedTable {
             ColumnList::Virtual(table) => {
                 let column = &table.columns[offset];
                 ResultType::column(column.kind.column_type(), column.nullable)
+            }
+            ColumnList::Mapped(mapped) => {
+                let column = &mapped.entry.0.definition().columns[mapped.columns[offset].1];
+                ResultType::column(column.column_type, column.nullable)
             }
             ColumnList::Listed(columns) => columns[offset].result,
         };
@@ -143,6 +198,11 @@ impl NamedTable {
                 let definition = entry.0.definition();
                 let flags = column_flags(definition, offset, &definition.columns[offset]);
                 (definition.name.clone(), flags)
+            }
+            ColumnList::Mapped(mapped) => {
+                let (definition, at) = (mapped.entry.0.definition(), mapped.columns[offset].1);
+                let flags = column_flags(definition, at, &definition.columns[at]);
+                (self.alias.clone(), flags)
             }
             ColumnList::Virtual(table) => (table.name.to_string(), 0),
         };
@@ -208,4 +268,9 @@ pub(crate) struct Source {
     pub straight: bool,
     /// Index hints.
     pub hints: Vec<ast::IndexHint>,
+}
+
+/// Error 1054.
+pub(super) fn unqualified_error(name: &ast::ColumnName, clause: Clause) -> SqlError {
+    SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &clause.name()])
 }

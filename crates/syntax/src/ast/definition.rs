@@ -391,9 +391,11 @@ pub struct DropDatabase {
     pub name: String,
 }
 
-/// CREATE VIEW.
+/// CREATE VIEW, ALTER VIEW.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateView {
+    /// ALTER: the view exists.
+    pub alter: bool,
     /// OR REPLACE.
     pub or_replace: bool,
     /// ALGORITHM, DEFINER, SQL SECURITY and IF NOT EXISTS as written, in capitals.

@@ -82,6 +82,21 @@ impl Parser<'_> {
         self.other(start)
     }
 
+    fn alter_view(&mut self) -> Result<Statement> {
+        self.create_view(false).map(Self::altered_view)
+    }
+
+    /// ALTER VIEW has the form of CREATE VIEW.
+    fn altered_view(statement: Statement) -> Statement {
+        match statement {
+            Statement::CreateView(mut view) => {
+                view.alter = true;
+                Statement::CreateView(view)
+            }
+            other => other,
+        }
+    }
+
     fn create_view(&mut self, or_replace: bool) -> Result<Statement> {
         let mut attributes = Vec::new();
         loop {
@@ -123,7 +138,8 @@ impl Parser<'_> {
             self.expect(K::OPTION)?;
             check_option = Some(word.to_string());
         }
-        let view = CreateView { or_replace, attributes, name, columns, query, check_option };
+        let alter = false;
+        let view = CreateView { alter, or_replace, attributes, name, columns, query, check_option };
         Ok(Statement::CreateView(Box::new(view)))
     }
 
@@ -227,15 +243,13 @@ impl Parser<'_> {
             }
             K::DATABASE | K::SCHEMA => self.alter_database(),
             K::USER => self.alter_user(),
-            K::VIEW
-            | K::PROCEDURE
+            K::VIEW | K::ALGORITHM | K::SQL => self.alter_view(),
+            K::DEFINER => self.create_with_definer(false, start).map(Self::altered_view),
+            K::PROCEDURE
             | K::FUNCTION
             | K::EVENT
             | K::SEQUENCE
             | K::SERVER
-            | K::ALGORITHM
-            | K::DEFINER
-            | K::SQL
             | K::TABLESPACE
             | K::LOGFILE
             | K::PACKAGE => self.other(start),

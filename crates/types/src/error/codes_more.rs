@@ -21,6 +21,9 @@ error_codes! {
     WRONG_OBJECT = 1347, "HY000", "'{}.{}' is not of type '{}'";
     NONUPDATEABLE_COLUMN = 1348, "HY000", "Column '{}' is not updatable";
     VIEW_SELECT_DERIVED = 1349, "HY000", "View's SELECT contains a subquery in the FROM clause";
+    VIEW_SELECT_VARIABLE = 1351, "HY000", "View's SELECT contains a variable or parameter";
+    VIEW_WRONG_LIST = 1353, "HY000",
+        "View's SELECT and view's field list have different column counts";
     VIEW_INVALID = 1356, "HY000",
         "View '{}.{}' references invalid table(s) or column(s) or function(s) or \
          definer/invoker of view lack rights to use them";
@@ -29,6 +32,8 @@ error_codes! {
     TRUNCATED_WRONG_VALUE_FOR_FIELD = 1366, "22007",
         "Incorrect {} value: '{T128}' for column `{}`.`{}`.`{}` at row {}";
     ILLEGAL_VALUE_FOR_TYPE = 1367, "22007", "Illegal {} '{T192}' value found during parsing";
+    VIEW_NONUPD_CHECK = 1368, "HY000", "CHECK OPTION on non-updatable view {Q}.{Q}";
+    VIEW_CHECK_FAILED = 1369, "44000", "CHECK OPTION failed {Q}.{Q}";
     PASSWD_LENGTH = 1372, "HY000", "Password hash should be a {}-digit hexadecimal number";
     RESERVED_SYNTAX = 1382, "HY000",
         "The '{}' syntax is reserved for purposes internal to the MariaDB server";
@@ -52,6 +57,8 @@ error_codes! {
     BINLOG_CREATE_ROUTINE_NEED_SUPER = 1419, "HY000",
         "You do not have the SUPER privilege and binary logging is enabled (you *might* want \
          to use the less safe log_bin_trust_function_creators variable)";
+    NO_DEFAULT_FOR_VIEW_FIELD = 1423, "HY000",
+        "Field of view '{}.{}' underlying table doesn't have a default value";
     TOO_BIG_SCALE = 1425, "42000", "Too big scale specified for '{}'. Maximum is {}";
     TOO_BIG_PRECISION = 1426, "42000", "Too big precision specified for '{}'. Maximum is {}";
     M_BIGGER_THAN_D = 1427, "42000",
@@ -70,6 +77,7 @@ error_codes! {
     SP_WRONG_NAME = 1458, "42000", "Incorrect routine name '{}'";
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, "42000",
         "Can't create more than max_prepared_stmt_count statements (current value: {})";
+    VIEW_RECURSIVE = 1462, "HY000", "`{}`.`{}` contains view recursion";
     NON_GROUPING_FIELD_USED = 1463, "42000", "Non-grouping field '{}' is used in {} clause";
     WRONG_STRING_LENGTH = 1470, "HY000",
         "String '{T70}' is too long for {} (should be no longer than {})";
