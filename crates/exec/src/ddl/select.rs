@@ -200,6 +200,7 @@ fn fill(
     let columns = query.columns().iter();
     let columns = columns.filter_map(|column| definition.column_position(&column.name)).collect();
     let plan = InsertPlan {
+        check: None,
         target: EntryHandle(entry.clone()),
         columns,
         source: InsertRows::Query(query.clone()),
