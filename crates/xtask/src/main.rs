@@ -5,6 +5,8 @@ mod bench;
 mod bigger_command;
 mod connectors_command;
 mod crash_command;
+mod dump_command;
+mod dump_command;
 mod flip_command;
 mod fuzz_command;
 mod instructions;
@@ -41,6 +43,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             what concurrent clients see at each level, judged
   tpcc [--seconds N] [--crash] [--mariadb]
                             TPC-C's five transactions, its twelve conditions, also after kill -9
+  dump [--release]          MariaDB to Gannet and back by mariadb-dump, compared
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Some("miri") => miri_command::run(),
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
+        Some("dump") => dump_command::run(&root(), rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),
     };
