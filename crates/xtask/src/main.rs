@@ -6,7 +6,6 @@ mod bigger_command;
 mod connectors_command;
 mod crash_command;
 mod dump_command;
-mod dump_command;
 mod flip_command;
 mod fuzz_command;
 mod instructions;
