@@ -48,12 +48,17 @@ pub enum Seen {
 
 impl UndoSpace {
     /// Tells who wrote `word`.
-    #[inline]
+    #[inline(always)]
     pub fn word_state(&self, word: u64, own_header: u64) -> WordState {
-        // What earlier runs wrote is the commonest, and told by the word alone.
+        // What earlier runs wrote is the commonest, and told by the word alone: this much is asked
+        // for every row of a scan and has to be without a call.
         if word == 0 || self.is_of_earlier_run(word) {
             return WordState::Frozen;
         }
+        self.state_of_this_run(word, own_header)
+    }
+
+    fn state_of_this_run(&self, word: u64, own_header: u64) -> WordState {
         let state = self.read(word, |record| {
             let header = record.header();
             if record.is_dead() {
