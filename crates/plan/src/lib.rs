@@ -23,6 +23,7 @@ pub mod text;
 mod view;
 mod walk;
 
+pub use bind::table::column_flags;
 pub use context::{PlanContext, SystemVariables};
 pub use explain::explain;
 pub use prepared::{Prepared, constant, filter, prepare, select_values};

@@ -165,10 +165,14 @@ impl Session {
         };
         Ok(match self.server.catalog.find(schema, table)? {
             TableRef::Base(entry) | TableRef::View(entry) => {
-                let columns = entry.definition().columns.iter().map(|column| {
+                let definition = entry.definition();
+                let columns = definition.columns.iter().enumerate().map(|(position, column)| {
                     let result = ResultType::column(column.column_type, column.nullable);
                     let default = catalog::describe::default_text(column);
-                    (describe(&column.name, result), default.map(String::into_bytes))
+                    let default = default.or_else(|| implicit_default(column).map(str::to_owned));
+                    let flags = plan::column_flags(definition, position, column);
+                    let described = ResultColumn { flags, ..describe(&column.name, result) };
+                    (described, default.map(String::into_bytes))
                 });
                 columns.collect()
             }
@@ -326,6 +330,22 @@ impl Session {
         }
         Ok(sum)
     }
+}
+
+/// What a column without a default has in a row that says nothing of it, outside strict mode.
+fn implicit_default(column: &engine_api::ColumnDefinition) -> Option<&'static str> {
+    use types::TypeKind;
+    if column.nullable {
+        return None;
+    }
+    Some(match column.column_type.kind {
+        TypeKind::Date => "0000-00-00",
+        TypeKind::DateTime | TypeKind::Timestamp => "0000-00-00 00:00:00",
+        TypeKind::Time => "00:00:00",
+        TypeKind::Year => "0000",
+        kind if kind.is_number() => "0",
+        _ => "",
+    })
 }
 
 fn maintain_table(

@@ -22,14 +22,6 @@ pub(crate) static MALFORMED_PACKET: ErrorCode = ErrorCode {
     template: "Malformed communication packet",
 };
 
-/// 1421.
-static NO_OPEN_CURSOR: ErrorCode = ErrorCode {
-    number: 1421,
-    sqlstate: "HY000",
-    name: "STMT_HAS_NO_OPEN_CURSOR",
-    template: "The statement ({}) has no open cursor",
-};
-
 impl From<MalformedPacket> for crate::Failure {
     fn from(_: MalformedPacket) -> Self {
         SqlError::new(&MALFORMED_PACKET, &[]).into()
@@ -81,11 +73,6 @@ impl Session {
                 self.prepared.remove(&self.server.clone(), id);
                 return self.closing;
             }
-            Command::FieldList { table, pattern } => self.field_list(table, pattern),
-            Command::Statistics => {
-                self.put_statistics();
-                return self.closing;
-            }
             Command::ChangeUser(request) => match self.change_user(&request, scramble) {
                 Ok(true) => {
                     self.put_ok(&Outcome::default());
@@ -95,13 +82,42 @@ impl Session {
                 Ok(false) => return true,
                 Err(error) => Err(error),
             },
-            Command::SetOption(option) => self.set_option(option),
-            other => self.plain_command(&other),
+            other => self.rare_command(&other, outlet),
         };
         if let Err(error) = result {
             self.put_error(&error);
         }
         self.closing
+    }
+
+    /// Commands that few clients send and that write answers of their own.
+    fn rare_command(
+        &mut self,
+        command: &Command<'_>,
+        outlet: &mut dyn Outlet,
+    ) -> Result<(), SqlError> {
+        match *command {
+            Command::BulkExecute { statement, flags, parameters } => {
+                self.bulk_command(statement, flags, parameters, outlet);
+                Ok(())
+            }
+            Command::ProcessInfo => {
+                let text = b"SHOW PROCESSLIST";
+                self.running("Query", text, |session| session.query(text, outlet));
+                Ok(())
+            }
+            Command::Fetch { statement, rows } => {
+                self.status.add(StatusCounter::ComStmtFetch, 1);
+                self.fetch(statement, rows, outlet)
+            }
+            Command::FieldList { table, pattern } => self.field_list(table, pattern),
+            Command::Statistics => {
+                self.put_statistics();
+                Ok(())
+            }
+            Command::SetOption(option) => self.set_option(option),
+            _ => self.plain_command(command),
+        }
     }
 
     /// Commands that are answered with OK or an error.
@@ -116,19 +132,20 @@ impl Session {
             Command::ResetStatement(id) => {
                 self.status.add(StatusCounter::ComStmtReset, 1);
                 let found = self.prepared.get(*id);
-                found.ok_or_else(|| unknown_handler(*id, "mysqld_stmt_reset"))?.reset();
-            }
-            Command::Fetch { statement, .. } => {
-                self.status.add(StatusCounter::ComStmtFetch, 1);
-                if self.prepared.get(*statement).is_none() {
-                    return Err(unknown_handler(*statement, "mysqld_stmt_fetch"));
-                }
-                return Err(SqlError::new(&NO_OPEN_CURSOR, &[statement]));
+                let found = found.ok_or_else(|| unknown_handler(*id, "mysqld_stmt_reset"))?;
+                found.reset();
+                found.cursor = None;
             }
             Command::ResetConnection => self.reset()?,
             Command::ProcessKill(id) => self.kill(u64::from(*id), false)?,
             Command::Refresh(_) => self.require_global(catalog::Privilege::Reload)?,
             Command::Shutdown => self.shutdown()?,
+            Command::Debug => {
+                self.require_global(catalog::Privilege::Super)?;
+                let status = self.status_flags();
+                response::end_of_rows(&mut self.out, 0, status, self.capabilities);
+                return Ok(());
+            }
             _ => return Err(SqlError::new(&codes::UNKNOWN_COM_ERROR, &[])),
         }
         self.put_ok(&Outcome::default());
@@ -219,7 +236,7 @@ impl Session {
             _ => return Err(SqlError::new(&codes::UNKNOWN_COM_ERROR, &[])),
         }
         let status = self.status_flags();
-        response::eof(&mut self.out, 0, status);
+        response::end_of_rows(&mut self.out, 0, status, self.capabilities);
         Ok(())
     }
 
@@ -238,7 +255,7 @@ impl Session {
             }
         }
         let status = self.status_flags();
-        response::eof(&mut self.out, 0, status);
+        response::end_of_rows(&mut self.out, 0, status, self.capabilities);
         Ok(())
     }
 
@@ -279,6 +296,7 @@ impl Session {
             long_data: Vec::new(),
             long_data_too_large: false,
             definitions_sent: true,
+            cursor: None,
         })
     }
 
@@ -307,14 +325,14 @@ impl Session {
             let error = unknown_handler(execute.statement, "mysqld_stmt_execute");
             return self.put_error(&error);
         };
-        self.execute_prepared(&mut prepared, execute.parameters, outlet);
+        self.execute_prepared(&mut prepared, execute, outlet);
         self.prepared.put_back(execute.statement, prepared);
     }
 
     fn execute_prepared(
         &mut self,
         prepared: &mut PreparedStatement,
-        parameters: &[u8],
+        execute: &Execute<'_>,
         outlet: &mut dyn Outlet,
     ) {
         if prepared.long_data_too_large {
@@ -326,9 +344,16 @@ impl Session {
             );
             return self.put_error(&error);
         }
-        let read = prepared.read_parameters(parameters, &mut self.eval.parameters);
+        let read = prepared.read_parameters(execute.parameters, &mut self.eval.parameters);
         if let Err(MalformedPacket) = read {
             return self.put_error(&SqlError::new(&MALFORMED_PACKET, &[]));
+        }
+        if execute.cursor != 0 || prepared.cursor.is_some() {
+            prepared.cursor = None;
+            if execute.cursor != 0 && matches!(*prepared.statement, Statement::Query(_)) {
+                self.open_cursor(prepared);
+                return self.eval.parameters.clear();
+            }
         }
         let mut made = None;
         self.running("Execute", &prepared.text, |session| {

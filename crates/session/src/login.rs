@@ -196,8 +196,8 @@ impl Login {
         session.set_login_collation(pending.collation);
         if !pending.database.is_empty() {
             session.use_database(&pending.database)?;
-            session.changes.clear();
         }
+        session.changes.clear();
         Ok(Some(Box::new(session)))
     }
 }

@@ -374,6 +374,7 @@ impl Session {
                 self.prepared.remove_named(&server, &prepare.name);
                 let prepared = self.prepare_statement(&text)?;
                 self.prepared.insert_named(&server, &prepare.name, prepared)?;
+                self.tell_state();
                 let info = "Statement prepared".to_owned();
                 Ok(Answer::Done(exec::Outcome { info, ..exec::Outcome::default() }))
             }

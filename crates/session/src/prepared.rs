@@ -1,6 +1,7 @@
 //! Prepared statements: of the protocol by number, of SQL by name.
 
 use crate::ServerState;
+use crate::cursor::Cursor;
 use crate::planned::SessionPlan;
 use crate::shared_prepared::SharedStatement;
 use std::collections::HashMap;
@@ -31,6 +32,8 @@ pub(crate) struct PreparedStatement {
     pub(crate) long_data_too_large: bool,
     /// The client has the definitions of this plan's columns.
     pub(crate) definitions_sent: bool,
+    /// Rows that wait for COM_STMT_FETCH.
+    pub(crate) cursor: Option<Box<Cursor>>,
 }
 
 /// All statements of a session.
@@ -67,7 +70,7 @@ impl PreparedStatement {
         read
     }
 
-    /// COM_STMT_RESET.
+    /// Forgets long data: COM_STMT_RESET, and after an execution.
     pub(crate) fn reset(&mut self) {
         self.long_data.clear();
         self.long_data_too_large = false;

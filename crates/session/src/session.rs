@@ -246,6 +246,14 @@ impl Session {
         if self.settings.track_schema {
             self.tell(SessionChange::Schema(name.unwrap_or_default()));
         }
+        self.tell_state();
+    }
+
+    /// Tells a client that wants to know that the session is not as it was after the login.
+    pub(crate) fn tell_state(&mut self) {
+        if self.settings.track_state {
+            self.tell(SessionChange::State);
+        }
     }
 
     /// A change of state to be told in the next OK packet, if the client listens.
@@ -298,19 +306,22 @@ impl Session {
         database.ok_or_else(|| SqlError::new(&types::codes::NO_DB_ERROR, &[]))
     }
 
-    /// COM_RESET_CONNECTION, COM_CHANGE_USER: everything but the connection begins anew.
+    /// COM_RESET_CONNECTION, COM_CHANGE_USER: everything but the connection and the default
+    /// database begins anew.
     pub(crate) fn reset(&mut self) -> Result<(), SqlError> {
         self.leave_branch();
         let result = self.rollback();
         self.drop_temporary();
+        let database = self.eval.facts.database.take();
         self.prepared.close_all(&self.server);
         self.variables = self.server.globals.session();
         self.eval = EvalContext::new();
         self.diagnostics = Diagnostics::default();
         self.fixed_time = None;
         self.insert_id = 0;
-        self.changes.clear();
         self.init_facts();
+        self.set_database(database.as_deref());
+        self.changes.clear();
         result
     }
 

@@ -43,6 +43,7 @@ impl Session {
             self.assign(assignment)?;
         }
         self.apply_settings();
+        self.tell_state();
         Ok(())
     }
 
@@ -146,6 +147,9 @@ impl Session {
         let mut warnings = Vec::new();
         let value = definition.check(&input, &present, &mut warnings)?;
         let value = check_special(definition, value, &input)?;
+        if definition.name == "session_track_transaction_info" && value.show() != "OFF" {
+            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&definition.name]));
+        }
         warnings.into_iter().for_each(|warning: Warning| self.eval.push_warning(warning));
         Ok(match global {
             true => Assignment::Global(definition, value),
@@ -299,6 +303,7 @@ impl Session {
                     self.tell_variable("tx_read_only");
                 }
                 self.apply_settings();
+                self.tell_state();
                 Ok(())
             }
             VariableScope::Global => {
@@ -383,6 +388,14 @@ fn check_special(
             let zone = TimeZone::parse(&shown);
             let unknown = || SqlError::new(&codes::UNKNOWN_TIME_ZONE, &[&shown]);
             zone.map(|zone| VariableValue::text(&zone.to_string())).ok_or_else(unknown)
+        }
+        "session_track_system_variables" => {
+            let shown = value.show();
+            let mut names = shown.split(',').map(str::trim);
+            match names.find(|name| !matches!(*name, "" | "*") && registry().find(name).is_none()) {
+                Some(name) => Err(SqlError::new(&codes::UNKNOWN_SYSTEM_VARIABLE, &[&name])),
+                None => Ok(value),
+            }
         }
         "default_storage_engine" | "storage_engine" | "default_tmp_storage_engine" => {
             let shown = value.show();

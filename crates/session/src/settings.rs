@@ -46,6 +46,8 @@ pub struct Settings {
     pub auto_increment_offset: u64,
     /// session_track_schema.
     pub track_schema: bool,
+    /// session_track_state_change.
+    pub track_state: bool,
     /// thread_pool_priority.
     pub priority: Priority,
     /// completion_type: what follows COMMIT and ROLLBACK.
@@ -123,6 +125,7 @@ impl Settings {
             auto_increment_increment: number("auto_increment_increment").max(1),
             auto_increment_offset: number("auto_increment_offset").max(1),
             track_schema: on("session_track_schema"),
+            track_state: on("session_track_state_change"),
             priority: match text("thread_pool_priority").as_str() {
                 "high" => Priority::High,
                 "low" => Priority::Low,

@@ -8,6 +8,8 @@
 //! * `a: \prepare text`, `a: \execute hex` (null bitmap, types and values), `a: \close`.
 //! * `a: \raw hex` sends a payload as a packet and prints the answer; `a: \bytes hex` sends
 //!   bytes as they are; `a: \fields hex` and `a: \text hex` read answers of other shapes.
+//! * `a: \packets count hex` sends a payload in which the word `S` is the number of the statement
+//!   prepared last, and prints that many packets of the answer byte by byte.
 //! * `a: \start SQL` sends without waiting, `a: \finish` reads the answer.
 //! * `a: \vanish` closes the socket without a word, `a: \leave` after COM_QUIT; neither reads.
 //! * `a: \sleep ms`, `a: \quit`, `a: \capabilities hex` (for the next `\connect`).
@@ -149,6 +151,12 @@ impl World {
                 client.send_command(&hex(rest));
                 client.read_text() + "\n"
             }
+            "\\packets" => {
+                let (count, payload) = rest.split_once(' ').unwrap();
+                let id = client.statement.to_le_bytes().map(|byte| format!("{byte:02x}")).concat();
+                client.send_command(&hex(&payload.replace(" S ", &format!(" {id} "))));
+                client.read_packets(count.parse().unwrap())
+            }
             "\\start" => {
                 client.send_command(&[&[0x03], rest.as_bytes()].concat());
                 String::new()
@@ -204,6 +212,21 @@ fn check(name: &str) {
         assert_eq!(found, expected, "{name}, line {}", number + 1);
     }
     assert_eq!(seen.lines().count(), script.lines().count(), "{name}: number of lines");
+}
+
+#[test]
+fn cursors() {
+    check("cursors");
+}
+
+#[test]
+fn bulk() {
+    check("bulk");
+}
+
+#[test]
+fn tracking() {
+    check("tracking");
 }
 
 #[test]

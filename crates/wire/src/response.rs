@@ -28,6 +28,8 @@ pub enum SessionChange<'a> {
     Variable(&'a str, &'a str),
     /// The default database is another.
     Schema(&'a str),
+    /// Something that a new connection would not have.
+    State,
 }
 
 impl SessionChange<'_> {
@@ -43,6 +45,10 @@ impl SessionChange<'_> {
             Self::Schema(name) => {
                 put_bytes(&mut body, name.as_bytes());
                 1
+            }
+            Self::State => {
+                body.push(b'1');
+                2
             }
         };
         out.push(kind);

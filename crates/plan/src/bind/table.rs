@@ -219,7 +219,11 @@ impl NamedTable {
 }
 
 /// Flags that MariaDB sends of a column beside those of its type.
-fn column_flags(definition: &TableDefinition, position: usize, column: &ColumnDefinition) -> u16 {
+pub fn column_flags(
+    definition: &TableDefinition,
+    position: usize,
+    column: &ColumnDefinition,
+) -> u16 {
     let mut bits = 0;
     for index in &definition.indexes {
         let Some(part) = index.parts.iter().position(|part| part.column == position) else {

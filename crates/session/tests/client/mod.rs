@@ -243,6 +243,15 @@ impl Client {
         self.packet().map_or("closed\n".to_owned(), |p| String::from_utf8_lossy(&p).into_owned())
     }
 
+    /// Reads packets and prints their bytes.
+    pub fn read_packets(&mut self, count: usize) -> String {
+        let packet = |_| match self.packet() {
+            Some(payload) => format!("{}\n", payload.escape_ascii()),
+            None => "closed\n".to_owned(),
+        };
+        (0..count).map(packet).collect()
+    }
+
     fn render_ok(&self, payload: &[u8], text: &mut String) -> u16 {
         let mut fields = Fields(&payload[1..]);
         let (affected, id) = (fields.length().unwrap(), fields.length().unwrap());
