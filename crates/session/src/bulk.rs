@@ -157,7 +157,7 @@ impl Session {
         if passing {
             self.begin(&Begin { consistent_snapshot: false, read_only: None })?;
         }
-        self.ensure_transaction();
+        self.ensure_transaction()?;
         let savepoint = self.transaction.engine().map(|open| open.savepoint());
         let mut total = Total::default();
         let mut defaults = None;
