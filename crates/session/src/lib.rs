@@ -25,6 +25,7 @@ mod connection;
 mod cursor;
 mod dispatch;
 mod generalize;
+mod into;
 mod login;
 mod named_locks;
 mod plan_cache;

@@ -208,6 +208,7 @@ impl Session {
         known: Option<Arc<SessionPlan>>,
     ) -> Result<Option<Arc<SessionPlan>>, SqlError> {
         let result = match statement {
+            statement if crate::into::into_of(statement).is_some() => Ok(None),
             Statement::Query(_)
             | Statement::Insert(_)
             | Statement::Update(_)

@@ -6,6 +6,7 @@
 
 use crate::Session;
 use crate::answer::{AnswerSink, Outlet, Protocol, ResultFormat};
+use crate::into::into_of;
 use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
 use crate::status::{StatusCounter, statement_counter};
@@ -151,11 +152,8 @@ impl Session {
             return None;
         }
         // Names may mean temporary tables: what is learned then is of no use to others.
-        let learned = if is_new && self.temporary.is_none() {
-            self.learn(text, &parsed.statement)
-        } else {
-            None
-        };
+        let learns = is_new && self.temporary.is_none();
+        let learned = if learns { self.learn(text, &parsed.statement) } else { None };
         match learned {
             Some(statement) => self.run_learned(statement, outlet),
             None => {
@@ -242,7 +240,8 @@ impl Session {
             Answer::Rows(outcome) => (outcome, true),
         };
         let facts = &mut self.eval.facts;
-        facts.row_count = if rows { -1 } else { outcome.affected_rows as i64 };
+        let is_query = rows || matches!(statement, Statement::Query(_));
+        facts.row_count = if is_query { -1 } else { outcome.affected_rows as i64 };
         if let Some(id) = outcome.last_insert_id.or(self.eval.assigned_insert_id.get()) {
             facts.last_insert_id = id;
         }
@@ -376,6 +375,9 @@ impl Session {
         {
             let format = self.result_format(run.protocol, run.definitions_known);
             return self.execute_plan(plan, format, outlet);
+        }
+        if let (Statement::Query(query), Some(into)) = (statement, into_of(statement)) {
+            return self.select_into(query, into);
         }
         let plan = self.plan(statement)?;
         if plan.prepared.is_reusable() {

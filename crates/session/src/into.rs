@@ -1,0 +1,146 @@
+//! SELECT ... INTO: the one row of a query goes into user variables.
+
+use crate::Session;
+use crate::statement::{Answer, Failure};
+use crate::system_variables::session_view;
+use engine_api::{ReadGate, Transaction};
+use exec::{Outcome, RowSink};
+use std::sync::Arc;
+use syntax::ast::{Into, IntoVariable, Query, QueryBody, Statement};
+use types::{Level, SqlError, Value, ValueRef, Warning, codes};
+
+/// The INTO of a query, wherever it stands.
+pub(crate) fn into_of(statement: &Statement) -> Option<&Into> {
+    let Statement::Query(query) = statement else { return None };
+    match &query.body {
+        QueryBody::Select(select) => query.into.as_ref().or(select.into.as_ref()),
+        _ => query.into.as_ref(),
+    }
+}
+
+/// The query without its INTO.
+fn without_into(query: &Query) -> Query {
+    let mut query = query.clone();
+    query.into = None;
+    if let QueryBody::Select(select) = &mut query.body {
+        select.into = None;
+    }
+    query
+}
+
+/// Keeps one row; a second one is an error.
+#[derive(Default)]
+struct OneRow {
+    row: Option<Vec<Value>>,
+}
+
+impl RowSink for OneRow {
+    fn begin(&mut self, _: Option<Arc<dyn ReadGate>>) -> Result<(), SqlError> {
+        Ok(())
+    }
+
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        if self.row.is_some() {
+            return Err(SqlError::new(&codes::TOO_MANY_ROWS, &[]));
+        }
+        self.row = Some(values.iter().map(|&value| ValueRef::to_owned(value)).collect());
+        Ok(())
+    }
+}
+
+/// Error 1327: there are no programs, so no local variables either.
+fn undeclared(name: &str) -> SqlError {
+    let text = format!("Undeclared variable: {name}");
+    SqlError { code: 1327, sqlstate: *b"42000", message: text }
+}
+
+impl Session {
+    /// Runs a query whose result goes elsewhere. Fails with 1172, 1222, 1290 and 1327.
+    pub(crate) fn select_into(&mut self, query: &Query, into: &Into) -> Result<Answer, Failure> {
+        if query.into.is_some() {
+            let written = "<select expression> INTO <destination>;";
+            let better = "'SELECT <select list> INTO <destination> FROM...'";
+            let arguments: [&dyn std::fmt::Display; 2] = [&written, &better];
+            let warning = SqlError::new(&codes::WARN_DEPRECATED_SYNTAX, &arguments);
+            self.eval.push_warning(Warning { level: Level::Warning, ..Warning::from(&warning) });
+        }
+        let Into::Variables(variables) = into else {
+            let option = "--secure-file-priv";
+            return Err(SqlError::new(&codes::OPTION_PREVENTS_STATEMENT, &[&option]).into());
+        };
+        let mut names = Vec::with_capacity(variables.len());
+        for variable in variables {
+            match variable {
+                IntoVariable::User(name) => names.push(name.to_lowercase()),
+                IntoVariable::Local(name) => {
+                    return Err(undeclared(name).into());
+                }
+            }
+        }
+        let statement = Statement::Query(Box::new(without_into(query)));
+        let plan = self.plan(&statement)?;
+        if plan.prepared.columns().len() != names.len() {
+            return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]).into());
+        }
+        let mut sink = OneRow::default();
+        let outcome = self.execute_for(&plan.prepared, &mut sink);
+        if let Some(row) = sink.row {
+            let variables = self.eval.variables.get_mut();
+            for ((name, value), column) in names.into_iter().zip(row).zip(plan.prepared.columns()) {
+                variables.insert(name, expr::UserVariable { value, result: column.result });
+            }
+        } else if outcome.is_ok() {
+            self.eval.warn(&codes::SP_FETCH_NO_DATA, &[])?;
+        }
+        let outcome = outcome?;
+        Ok(Answer::Done(Outcome { has_rows: false, ..outcome }))
+    }
+
+    /// Executes a plan whose rows stay in the server.
+    fn execute_for(
+        &mut self,
+        prepared: &plan::Prepared,
+        sink: &mut dyn RowSink,
+    ) -> Result<Outcome, Failure> {
+        let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
+        let mut passing: Option<Box<dyn Transaction>> = None;
+        match prepared.uses_no_table() {
+            true => passing = Some(self.passing_transaction()),
+            false => self.ensure_transaction()?,
+        }
+        let server = self.server.clone();
+        let tables = session_view!(self, &server);
+        let transaction: &mut dyn Transaction = match &mut passing {
+            Some(passing) => passing.as_mut(),
+            None => {
+                let own = self.transaction.engine();
+                own.ok_or_else(|| SqlError::new(&codes::UNKNOWN_ERROR, &[]))?
+            }
+        };
+        let mut exec = exec::Exec {
+            eval: &mut self.eval,
+            transaction,
+            catalog: &server.catalog,
+            user: &self.user,
+            session: &tables,
+            memory: &self.memory,
+            spill: &self.spill,
+            cancel: self.process.cancel_token(),
+            count_matched: false,
+            auto_increment_increment: self.settings.auto_increment_increment,
+            auto_increment_offset: self.settings.auto_increment_offset,
+            select_limit: self.settings.select_limit,
+            is_autocommit,
+        };
+        let outcome = exec::execute(&mut exec, prepared.plan(), sink);
+        self.memory.release_all();
+        if let Some(counts) = self.spill.take_counts() {
+            self.status.add_work(&counts);
+        }
+        let outcome = outcome?;
+        if let Some(passing) = passing {
+            self.end_engine(passing).map_err(|error| catalog::engine_error(&error, ""))?;
+        }
+        Ok(outcome)
+    }
+}
