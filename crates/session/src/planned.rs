@@ -300,7 +300,6 @@ impl Session {
     /// CREATE, ALTER, DROP, RENAME and TRUNCATE: the transaction before is committed, but for
     /// CREATE and DROP TEMPORARY TABLE.
     pub(crate) fn define(&mut self, statement: &Statement) -> Result<Answer, Failure> {
-        self.check_may_write()?;
         self.check_definition_privileges(statement)?;
         let is_temporary = match statement {
             Statement::CreateTable(create) => create.temporary,
@@ -308,7 +307,9 @@ impl Session {
             _ => false,
         };
         if !is_temporary {
+            // It ends a read only transaction, so only the session's own choice refuses it.
             self.commit_implicitly()?;
+            self.check_may_write()?;
         }
         let query = self.plan_of_create(statement)?;
         if is_temporary && query.is_some() {

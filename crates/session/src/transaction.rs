@@ -29,13 +29,16 @@ pub(crate) struct TransactionState {
     savepoints: Vec<NamedSavepoint>,
     /// XA.
     pub(crate) branch: Option<Box<Branch>>,
+    /// Level of a transaction that BEGIN has begun: settled then, whatever is set afterwards.
+    begun_isolation: Option<Isolation>,
     next_isolation: Option<Isolation>,
     next_read_only: Option<bool>,
 }
 
 struct NamedSavepoint {
     name: String,
-    savepoint: Savepoint,
+    /// None if the engine had no transaction then: rolling back to it ends the engine's.
+    savepoint: Option<Savepoint>,
     locks: usize,
 }
 
@@ -71,6 +74,7 @@ impl TransactionState {
             process.set_transaction(None);
         }
         self.explicit = false;
+        self.begun_isolation = None;
         self.read_only = false;
         self.savepoints.clear();
         self.open.take()
@@ -89,7 +93,10 @@ impl Session {
             return Ok(());
         }
         self.refuse_in_branch()?;
-        let isolation = self.transaction.next_isolation.take();
+        let isolation = match self.transaction.begun_isolation {
+            None => self.transaction.next_isolation.take(),
+            settled => settled,
+        };
         let read_only = match self.transaction.explicit {
             true => self.transaction.read_only,
             false => self.transaction.next_read_only.take().unwrap_or(self.settings.read_only),
@@ -146,6 +153,8 @@ impl Session {
         self.commit_implicitly()?;
         let default = self.transaction.next_read_only.take().unwrap_or(self.settings.read_only);
         self.transaction.explicit = true;
+        let isolation = self.transaction.next_isolation.take();
+        self.transaction.begun_isolation = Some(isolation.unwrap_or(self.settings.isolation));
         self.transaction.read_only = begin.read_only.unwrap_or(default);
         if begin.consistent_snapshot {
             self.ensure_transaction()?;
@@ -236,7 +245,7 @@ impl Session {
         completion: Completion,
     ) -> Result<bool, SqlError> {
         self.refuse_in_any_branch()?;
-        let read_only = self.transaction.read_only;
+        let (read_only, isolation) = (self.transaction.read_only, self.transaction.begun_isolation);
         let default = self.settings.completion;
         let chain = completion.chain.unwrap_or(default == CompletionType::Chain);
         let release = completion.release.unwrap_or(default == CompletionType::Release);
@@ -247,6 +256,8 @@ impl Session {
         }
         if chain {
             self.begin(&Begin { consistent_snapshot: false, read_only: Some(read_only) })?;
+            // The same characteristics go on.
+            self.transaction.begun_isolation = isolation.or(self.transaction.begun_isolation);
         }
         Ok(release)
     }
@@ -270,14 +281,12 @@ impl Session {
         if !self.transaction.explicit && self.settings.autocommit {
             return Ok(());
         }
-        self.ensure_transaction()?;
+        self.refuse_in_branch()?;
         self.transaction.savepoints.retain(|s| !s.name.eq_ignore_ascii_case(name));
         let locks = self.locks.len();
-        if let Some(open) = self.transaction.open.as_mut() {
-            let savepoint = open.savepoint();
-            let name = name.to_owned();
-            self.transaction.savepoints.push(NamedSavepoint { name, savepoint, locks });
-        }
+        let savepoint = self.transaction.open.as_mut().map(|open| open.savepoint());
+        let name = name.to_owned();
+        self.transaction.savepoints.push(NamedSavepoint { name, savepoint, locks });
         self.status.add(StatusCounter::HandlerSavepoint, 1);
         Ok(())
     }
@@ -293,8 +302,14 @@ impl Session {
         let position = self.find_savepoint(name)?;
         self.transaction.savepoints.truncate(position + 1);
         let NamedSavepoint { savepoint, locks, .. } = self.transaction.savepoints[position];
-        let result = match self.transaction.open.as_mut() {
-            Some(open) => {
+        let result = match (self.transaction.open.as_mut(), savepoint) {
+            (Some(_), None) => {
+                let open = self.transaction.open.take();
+                let result = open.map_or(Ok(()), Transaction::rollback);
+                self.locks.release_after(locks);
+                result
+            }
+            (Some(open), Some(savepoint)) => {
                 let written = open.has_written();
                 let result = open.rollback_to(savepoint);
                 if !written {
@@ -303,7 +318,7 @@ impl Session {
                 }
                 result
             }
-            None => Ok(()),
+            (None, _) => Ok(()),
         };
         self.status.add(StatusCounter::HandlerSavepointRollback, 1);
         result.map_err(|error| engine_error(&error, ""))

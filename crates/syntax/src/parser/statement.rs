@@ -171,6 +171,10 @@ impl Parser<'_> {
             self.expect(K::RELEASE)?;
             completion.release = Some(false);
         } else if self.at(K::RELEASE) {
+            // A connection that ends has no next transaction.
+            if completion.chain == Some(true) {
+                return Err(self.unexpected());
+            }
             self.advance();
             completion.release = Some(true);
         }
