@@ -309,8 +309,8 @@ impl Session {
         if !is_temporary {
             // It ends a read only transaction, so only the session's own choice refuses it.
             self.commit_implicitly()?;
-            self.check_may_write()?;
         }
+        self.check_may_write()?;
         let query = self.plan_of_create(statement)?;
         if is_temporary && query.is_some() {
             self.ensure_transaction()?;
