@@ -38,4 +38,4 @@ pub use expression::{
     LiteralForm, Test,
 };
 pub use functions::{Function, RandomGenerator, find as find_function};
-pub use result_type::{Coercibility, Metadata, ResultType, flags};
+pub use result_type::{Coercibility, Metadata, ResultType, STRING_DECIMALS, flags};

@@ -136,7 +136,7 @@ impl Session {
                 found.reset();
                 found.cursor = None;
             }
-            Command::ResetConnection => self.reset()?,
+            Command::ResetConnection => self.reset_connection()?,
             Command::ProcessKill(id) => self.kill(u64::from(*id), false)?,
             Command::Refresh(_) => self.require_global(catalog::Privilege::Reload)?,
             Command::Shutdown => self.shutdown()?,

@@ -65,6 +65,8 @@ pub struct Session {
     pub(crate) changing: Option<Box<ChangingUser>>,
     /// Changes of state to be told in the next OK packet.
     pub(crate) changes: Vec<u8>,
+    /// Collation of the handshake; 0 before it.
+    login_collation: u16,
     /// Another result of the same command follows.
     pub(crate) more_results: bool,
     /// `timestamp` was set: NOW() stands still.
@@ -179,6 +181,7 @@ impl Session {
             security: Security::default(),
             changing: None,
             changes: Vec::new(),
+            login_collation: 0,
             more_results: false,
             fixed_time: None,
             insert_id: 0,
@@ -220,6 +223,7 @@ impl Session {
 
     /// The collation that a client asked for at login.
     pub(crate) fn set_login_collation(&mut self, collation: u16) {
+        self.login_collation = collation;
         let id = types::CollationId(collation);
         if id.is_known() && id != types::CollationId::BINARY {
             let info = id.info();
@@ -321,6 +325,16 @@ impl Session {
         self.insert_id = 0;
         self.init_facts();
         self.set_database(database.as_deref());
+        self.changes.clear();
+        result
+    }
+
+    /// COM_RESET_CONNECTION: as after the login, in the same database.
+    pub(crate) fn reset_connection(&mut self) -> Result<(), SqlError> {
+        let database = self.database().map(str::to_owned);
+        let result = self.reset();
+        self.set_database(database.as_deref());
+        self.set_login_collation(self.login_collation);
         self.changes.clear();
         result
     }

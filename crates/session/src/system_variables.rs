@@ -4,7 +4,7 @@ use crate::ServerState;
 use crate::authenticate::Security;
 use crate::process::ProcessInfo;
 use crate::status::{self, SessionStatus};
-use crate::variables::{Definition, Kind, Scope, SessionVariables, VariableValue, registry};
+use crate::variables::{Definition, Scope, SessionVariables, VariableValue, registry};
 use catalog::information_schema::{Process, SessionTables};
 use catalog::{Privilege, UserPrivileges};
 use expr::ResultType;
@@ -205,7 +205,11 @@ impl SystemVariables for SessionView<'_> {
             (VariableScope::Global, _) | (_, Scope::Global) => self.server.globals.get(definition),
             _ => self.session_value(definition),
         };
-        let nullable = definition.kind == Kind::Text;
-        Ok((value.to_value(), ResultType::column(value.column_type(), nullable)))
+        let mut column_type = value.column_type();
+        let is_text = column_type.kind.is_string();
+        if is_text {
+            column_type.scale = expr::STRING_DECIMALS;
+        }
+        Ok((value.to_value(), ResultType::column(column_type, is_text)))
     }
 }

@@ -161,7 +161,10 @@ pub fn packets(answer: &Answer, sorted: bool) -> String {
                 let _ = write!(out, ", {}", done.info);
             }
             out.push('\n');
-            for change in &done.changes {
+            // MariaDB tells them in no certain order.
+            let mut changes = done.changes.clone();
+            changes.sort();
+            for change in &changes {
                 let _ = writeln!(out, "changed: {change}");
             }
         }

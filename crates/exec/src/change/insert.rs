@@ -210,8 +210,10 @@ impl<'p> Inserter<'p> {
             if self.plan.replace {
                 self.remove(exec, &duplicate)?;
             } else if !self.plan.on_duplicate.is_empty() {
+                self.give_back(&given);
                 return self.update_existing(exec, &values, &duplicate, sink);
             } else {
+                self.give_back(&given);
                 let error = self.maker.duplicate(exec, &values, &duplicate);
                 if !self.plan.ignore {
                     return Err(error.into());
@@ -314,6 +316,14 @@ impl<'p> Inserter<'p> {
         state.next = value.saturating_add(increment);
         state.left -= 1;
         Ok(value)
+    }
+
+    /// A generated value that no row took is that of the next row of this statement.
+    fn give_back(&mut self, given: &Given) {
+        if let Given::Generated(value) = given {
+            self.generated.next = *value;
+            self.generated.left += 1;
+        }
     }
 
     /// Reads the row that stands in the way, locked.

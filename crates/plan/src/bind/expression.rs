@@ -30,7 +30,9 @@ impl<'q> Binder<'_, '_, 'q> {
             E::SystemVariable(variable) => {
                 self.reusable = false;
                 let (value, result) = self.context.variables.read(variable)?;
-                Ok(self.builder().computed(value, result))
+                let mut read = self.builder().computed(value, result);
+                read.result = read.result.with_nullable(result.nullable);
+                Ok(read)
             }
             E::Unary(operator, operand) => self.bind_unary(*operator, operand),
             E::Binary(..) => self.bind_chain(expression),
