@@ -203,6 +203,10 @@ pub fn default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
         ColumnDefault::None | ColumnDefault::Null => None,
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
+        // Defaults of TEXT and BLOB types count as expressions.
+        ColumnDefault::Constant(_) if column.column_type.kind.is_large() => {
+            default_expression(column)
+        }
         ColumnDefault::Constant(bytes) if column.column_type.kind == TypeKind::Bit => {
             Some(bit_literal(bytes))
         }
@@ -262,6 +266,9 @@ fn column_line(table: &TableDefinition, column: &ColumnDefinition) -> String {
     if !column.comment.is_empty() {
         let _ = write!(line, " COMMENT {}", quote_text(&column.comment));
     }
+    if !column.check.is_empty() {
+        let _ = write!(line, " CHECK ({})", column.check);
+    }
     line
 }
 
@@ -302,6 +309,12 @@ pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String
     lines.extend(indexes.into_iter().map(|index| index_line(table, index)));
     let keys = table.foreign_keys.iter();
     lines.extend(keys.map(|key| format!("  {}", crate::constraint_text(table, key, false))));
+    let checks = table.options.checks.iter();
+    lines.extend(
+        checks.map(|(name, condition)| {
+            format!("  CONSTRAINT {} CHECK ({condition})", quote_name(name))
+        }),
+    );
     let name = quote_name(&table.name);
     let mut text = format!("CREATE TABLE {name} (\n{}\n) ENGINE=InnoDB", lines.join(",\n"));
     if next_auto_increment > 1 && table.auto_increment_column().is_some() {

@@ -13,7 +13,7 @@ use engine_api::{
 use thiserror::Error;
 use types::{CollationId, ColumnType, Members, TypeKind};
 
-const TABLE_FORMAT: u8 = 2;
+const TABLE_FORMAT: u8 = 3;
 
 /// A dictionary record cannot be read.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -235,6 +235,7 @@ fn write_column(out: &mut Writer, column: &ColumnDefinition) {
         ColumnDefault::CurrentTimestamp => out.u8(3),
     }
     out.string(&column.comment);
+    out.string(&column.check);
 }
 
 fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
@@ -258,6 +259,7 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
         on_update_now: flags & 2 != 0,
         auto_increment: flags & 4 != 0,
         comment: input.string()?,
+        check: input.string()?,
     })
 }
 
@@ -390,6 +392,11 @@ pub(crate) fn encode_table(table: &TableDefinition) -> Vec<u8> {
         out.string(name);
         out.string(value);
     }
+    out.length(table.options.checks.len());
+    for (name, condition) in &table.options.checks {
+        out.string(name);
+        out.string(condition);
+    }
     out.length(table.columns.len());
     table.columns.iter().for_each(|column| write_column(&mut out, column));
     out.length(table.indexes.len());
@@ -410,9 +417,12 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Decoded<TableDefinition> {
     let collation = CollationId(input.u16()?);
     let created_micros = input.u64()? as i64;
     let mut options =
-        TableOptions { comment: input.string()?, codec: input.string()?, other: Vec::new() };
+        TableOptions { comment: input.string()?, codec: input.string()?, ..Default::default() };
     for _ in 0..input.length()? {
         options.other.push((input.string()?, input.string()?));
+    }
+    for _ in 0..input.length()? {
+        options.checks.push((input.string()?, input.string()?));
     }
     let mut columns = Vec::new();
     for _ in 0..input.length()? {
@@ -476,6 +486,7 @@ pub(crate) mod tests {
             on_update_now: false,
             auto_increment: id == 1,
             comment: "ä".to_owned(),
+            check: "`id` > 0".to_owned(),
         };
         let index = |id, name: &str, column, primary| IndexDefinition {
             id: IndexId(id),
@@ -515,6 +526,7 @@ pub(crate) mod tests {
                 comment: "c".to_owned(),
                 codec: "zstd".to_owned(),
                 other: vec![("k".to_owned(), "v".to_owned())],
+                checks: vec![("c".to_owned(), "`id` < 9".to_owned())],
             },
             created_micros: -5,
         }

@@ -51,6 +51,8 @@ pub struct ColumnDefinition {
     pub auto_increment: bool,
     /// COMMENT.
     pub comment: String,
+    /// CHECK of the column as SHOW CREATE TABLE has it; empty without.
+    pub check: String,
 }
 
 impl ColumnDefinition {
@@ -188,9 +190,25 @@ pub struct TableOptions {
     pub codec: String,
     /// Other accepted options as written, for SHOW CREATE TABLE.
     pub other: Vec<(String, String)>,
+    /// CHECK constraints of the table: names and conditions as SHOW CREATE TABLE has them.
+    pub checks: Vec<(String, String)>,
 }
 
 impl TableDefinition {
+    /// Names and conditions of all CHECK constraints; those of columns are named `table.column`.
+    pub fn checks(&self) -> Vec<(String, &str)> {
+        let of_column = |column: &ColumnDefinition| format!("{}.{}", self.name, column.name);
+        let columns = self.columns.iter().filter(|column| !column.check.is_empty());
+        let columns = columns.map(|column| (of_column(column), column.check.as_str()));
+        let own = self.options.checks.iter();
+        columns.chain(own.map(|(name, text)| (name.clone(), text.as_str()))).collect()
+    }
+
+    /// Whether there are CHECK constraints.
+    pub fn has_checks(&self) -> bool {
+        !self.options.checks.is_empty() || self.columns.iter().any(|it| !it.check.is_empty())
+    }
+
     /// Position of a column by name, compared without regard to case.
     pub fn column_position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name.eq_ignore_ascii_case(name))

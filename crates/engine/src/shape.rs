@@ -182,6 +182,7 @@ impl Decoder<'_> {
             on_update_now: false,
             auto_increment: false,
             comment: String::new(),
+            check: String::new(),
         })
     }
 

@@ -13,6 +13,7 @@
 //! statistics.
 
 mod bind;
+mod check;
 mod context;
 mod explain;
 mod foreign;
@@ -24,6 +25,7 @@ mod view;
 mod walk;
 
 pub use bind::table::column_flags;
+pub use check::check_text;
 pub use context::{PlanContext, SystemVariables};
 pub use explain::explain;
 pub use prepared::{Prepared, constant, filter, prepare, select_values};

@@ -446,6 +446,8 @@ pub struct InsertPlan {
     pub foreign_keys: Option<Box<ForeignKeys>>,
     /// What rows must fulfil that come in through a view.
     pub check: Option<Box<ViewCheck>>,
+    /// CHECK constraints over the row that is written.
+    pub checks: Vec<(String, Expr)>,
 }
 
 /// Where the rows of an INSERT come from.
@@ -487,6 +489,8 @@ pub struct UpdatePlan {
     pub foreign_keys: Option<Box<ForeignKeys>>,
     /// What rows must fulfil that come in through a view.
     pub check: Option<Box<ViewCheck>>,
+    /// CHECK constraints over the row that is written.
+    pub checks: Vec<(String, Expr)>,
 }
 
 /// DELETE from one table.

@@ -68,6 +68,7 @@ fn column(id: u32, name: &str, kind: TypeKind, nullable: bool, length: u32) -> C
         on_update_now: false,
         auto_increment: false,
         comment: String::new(),
+        check: String::new(),
     }
 }
 

@@ -77,6 +77,7 @@ fn integer(id: u32, name: &str, nullable: bool) -> ColumnDefinition {
         on_update_now: false,
         auto_increment: false,
         comment: String::new(),
+        check: String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE.
 
 use super::foreign::ForeignChecks;
-use super::row::{RowMaker, passes_check, zero_generates};
+use super::row::{RowMaker, breaks_check, passes_check, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
@@ -190,6 +190,11 @@ impl<'p> Inserter<'p> {
     ) -> Result<(), ExecError> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
+        let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        if breaks_check(exec, checks, &values, definition, self.plan.ignore)? {
+            self.records -= 1;
+            return Ok(());
+        }
         let mut missing = None;
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &values, self.plan.ignore)?
@@ -370,6 +375,10 @@ impl<'p> Inserter<'p> {
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink);
+        }
+        let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        if breaks_check(exec, checks, &frame.first, definition, self.plan.ignore)? {
+            return Ok(());
         }
         let mut new = RowBuffer::default();
         if let Some(check) = &self.plan.check

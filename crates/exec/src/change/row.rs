@@ -5,7 +5,7 @@ use crate::context::Exec;
 use crate::store::store;
 use catalog::TableEntry;
 use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
-use expr::{Coercibility, EvalContext, ResultType};
+use expr::{Coercibility, Columns, EvalContext, Expr, ResultType};
 use plan::physical::ViewCheck;
 use std::cell::OnceCell;
 use types::convert::ColumnPlace;
@@ -215,6 +215,29 @@ pub fn passes_check(
         return Ok(false);
     }
     Ok(true)
+}
+
+/// 4025 if a row breaks a constraint: true with a warning where that only leaves the row out.
+pub fn breaks_check(
+    exec: &Exec<'_>,
+    checks: &[(String, Expr)],
+    row: &dyn Columns,
+    table: &TableDefinition,
+    ignore: bool,
+) -> Result<bool, ExecError> {
+    for (name, condition) in checks {
+        if condition.eval_bool(exec.eval, row)? == Some(false) {
+            let error =
+                SqlError::new(&codes::CONSTRAINT_FAILED, &[name, &table.schema, &table.name]);
+            if !ignore {
+                return Err(error.into());
+            }
+            let warning = types::Warning::from(&error);
+            exec.eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Error 1062 with the text that names the index.

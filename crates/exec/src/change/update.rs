@@ -3,7 +3,7 @@
 use super::delete::Found;
 use super::foreign::ForeignChecks;
 use super::insert::TwoRows;
-use super::row::{RowMaker, now, passes_check};
+use super::row::{RowMaker, breaks_check, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
@@ -127,6 +127,11 @@ impl Updater<'_> {
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &frame.row, self.plan.ignore)?
         {
+            return Ok(());
+        }
+        let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        if breaks_check(exec, checks, &frame, definition, self.plan.ignore)? {
+            self.matched -= 1;
             return Ok(());
         }
         self.maker.encode(&frame.row, &mut self.new)?;
@@ -261,7 +266,10 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
             updater.change(exec, &row, frame)?;
             exec.eval.reset_arena();
         }
-    } else if plan.check.is_none() && are_independent(&plan.assignments) {
+    } else if plan.check.is_none()
+        && plan.checks.is_empty()
+        && are_independent(&plan.assignments)
+    {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change_directly(exec, row, &run.frame)?;

@@ -168,6 +168,13 @@ fn converted(
             None if column.auto_increment => next_value(counter),
             None => crate::change::column_filler(eval, column)?,
         };
+        if let (Value::Bytes(text), true) = (&value, column.check.starts_with("json_valid("))
+            && !expr::is_json(text)
+        {
+            let name = format!("{}.{}", table.name, column.name);
+            let arguments: [&dyn std::fmt::Display; 3] = [&name, &table.schema, &table.name];
+            return Err(SqlError::new(&codes::CONSTRAINT_FAILED, &arguments).into());
+        }
         values.push(value);
     }
     Ok(values)

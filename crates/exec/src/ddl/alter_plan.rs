@@ -71,7 +71,10 @@ fn plan_action(
         }
         AlterAction::RenameColumn { name, to } => {
             let Some(at) = find(work, name) else { return Err(unknown(name, table)) };
-            work.columns[at].0.name.clone_from(to);
+            let column = &mut work.columns[at].0;
+            let quoted = catalog::describe::quote_name;
+            column.check = column.check.replace(&quoted(&column.name), &quoted(to));
+            column.name.clone_from(to);
             work.copy = true;
         }
         AlterAction::AlterDefault { name, default } => {
@@ -99,6 +102,11 @@ fn plan_action(
         AlterAction::AddForeignKey(written) => work.add_foreign.push((**written).clone()),
         AlterAction::DropForeignKey { name, if_exists } => {
             drop_foreign(context, table, work, (name, "FOREIGN KEY"), *if_exists)?;
+        }
+        AlterAction::DropConstraint { name, .. }
+            if table.options.checks.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) =>
+        {
+            table.options.checks.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         }
         AlterAction::DropConstraint { name, if_exists } => {
             drop_foreign(context, table, work, (name, "CONSTRAINT"), *if_exists)?;
@@ -233,6 +241,9 @@ fn add_column(
         }
         return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&written.name]).into());
     }
+    if !written.checks.is_empty() {
+        return Err(unsupported("CHECK constraints in ALTER TABLE"));
+    }
     let mut made = column(context.eval, written, table.collation)?;
     made.id = next_id(work);
     let end = work.columns.len();
@@ -260,6 +271,9 @@ fn change_column(
         }
         return Err(error);
     };
+    if !written.checks.is_empty() {
+        return Err(unsupported("CHECK constraints in ALTER TABLE"));
+    }
     let mut made = column(context.eval, written, table.collation)?;
     made.id = work.columns[at].0.id;
     work.reports |= needs_copy(&work.columns[at].0, &made);

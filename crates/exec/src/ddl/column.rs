@@ -247,9 +247,6 @@ pub fn column(
     if written.generated.is_some() {
         return Err(unsupported("generated columns"));
     }
-    if !written.checks.is_empty() {
-        return Err(unsupported("CHECK constraints"));
-    }
     let name = &written.name;
     if name.is_empty() || name.ends_with(' ') {
         return Err(SqlError::new(&codes::WRONG_COLUMN_NAME, &[name]).into());
@@ -278,6 +275,13 @@ pub fn column(
         on_update_now: written.on_update.is_some(),
         auto_increment: written.auto_increment,
         comment: String::from_utf8_lossy(comment).into_owned(),
+        check: match written.type_name.kind {
+            // The type is text that must be JSON, unless the column says something else.
+            TypeNameKind::Json if written.checks.is_empty() => {
+                format!("json_valid({})", catalog::describe::quote_name(name))
+            }
+            _ => String::new(),
+        },
     })
 }
 

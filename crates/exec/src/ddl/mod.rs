@@ -6,6 +6,7 @@
 mod alter;
 mod alter_copy;
 mod alter_plan;
+mod check;
 mod column;
 mod foreign;
 mod index;

@@ -77,6 +77,7 @@ fn column_of(column: &ResultColumn, query: &Prepared) -> ColumnDefinition {
         on_update_now: false,
         auto_increment: false,
         comment: String::new(),
+        check: String::new(),
     };
     if let Some(original) = original {
         made.column_type = original.column_type;
@@ -210,6 +211,7 @@ fn fill(
         returning: Vec::new(),
         returning_columns: Vec::new(),
         foreign_keys: None,
+        checks: Vec::new(),
     };
     let mut exec = Exec {
         eval: &mut *context.eval,

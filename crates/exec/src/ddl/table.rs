@@ -75,9 +75,6 @@ pub fn definition(
     create: &CreateTable,
     schema: &str,
 ) -> Result<(TableDefinition, Option<u64>), ExecError> {
-    if !create.checks.is_empty() {
-        return Err(unsupported("CHECK constraints"));
-    }
     let of_schema = context.catalog.schema(schema).map(|schema| schema.options.collation);
     let default = of_schema.unwrap_or(CollationId::UTF8MB4_GENERAL_CI);
     let options = options(&create.options, default, TableOptions::default())?;
@@ -111,6 +108,7 @@ pub fn definition(
     if let Some(query) = context.query {
         super::select::add_columns(&mut table, query.plan)?;
     }
+    super::check::put(context, create, &mut table)?;
     let mut indexes: Vec<IndexSpecification> =
         create.columns.iter().flat_map(index::of_column).collect();
     indexes.extend(create.indexes.iter().cloned());

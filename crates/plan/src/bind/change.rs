@@ -41,9 +41,11 @@ impl<'q> Binder<'_, '_, 'q> {
         let effect = if changes { Effect::Change } else { Effect::Insert };
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
         let check = self.view_check(&target, &name)?;
+        let checks = crate::check::checks(self.context, target.definition())?;
         Ok(InsertPlan {
             check,
             foreign_keys,
+            checks,
             target: EntryHandle(target),
             columns,
             source,
@@ -321,9 +323,11 @@ impl<'q> Binder<'_, '_, 'q> {
         let assigned = changed_columns(target.definition(), &assigned);
         let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
         let check = self.view_check(&target, &alias)?;
+        let checks = crate::check::checks(self.context, target.definition())?;
         Ok(Plan::Update(Box::new(UpdatePlan {
             check,
             foreign_keys,
+            checks,
             target: EntryHandle(target),
             select,
             assignments,

@@ -28,7 +28,11 @@ impl<'q> Binder<'_, '_, 'q> {
         self.push_block()?;
         let drafted = self.draft_update_join(update);
         let block = self.pop_block();
-        self.finish_join(block, drafted?, update.ignore)
+        let draft = drafted?;
+        if draft.targets.iter().any(|target| target.entry.0.definition().has_checks()) {
+            return Err(unsupported("UPDATE of several tables with CHECK constraints"));
+        }
+        self.finish_join(block, draft, update.ignore)
     }
 
     pub(super) fn bind_delete_join(&mut self, delete: &'q ast::Delete) -> Result<JoinChangePlan> {
