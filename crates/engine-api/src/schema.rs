@@ -67,6 +67,7 @@ impl ColumnDefinition {
             on_update_now: false,
             auto_increment: false,
             comment: String::new(),
+            check: String::new(),
         }
     }
 }

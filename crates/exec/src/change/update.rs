@@ -266,10 +266,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
             updater.change(exec, &row, frame)?;
             exec.eval.reset_arena();
         }
-    } else if plan.check.is_none()
-        && plan.checks.is_empty()
-        && are_independent(&plan.assignments)
-    {
+    } else if plan.check.is_none() && plan.checks.is_empty() && are_independent(&plan.assignments) {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change_directly(exec, row, &run.frame)?;

@@ -1,6 +1,6 @@
 //! CREATE TABLE as written becomes a definition.
 
-use super::{DdlContext, collation_of, column, foreign, index, unsupported};
+use super::{DdlContext, collation_of, column, foreign, index};
 use crate::ExecError;
 use engine_api::{ColumnDefault, TableDefinition, TableOptions};
 use syntax::ast::{CreateTable, IndexKind, IndexSpecification, OptionValue, TableOption};
