@@ -16,6 +16,7 @@
 
 mod client;
 mod spilling;
+mod temporary;
 
 use catalog::Catalog;
 use client::{CAPABILITIES, Client};
