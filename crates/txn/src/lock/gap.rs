@@ -332,6 +332,12 @@ mod tests {
 
     #[test]
     fn an_insert_is_counted_or_kept_out() {
+        let config = runtime::sim::SimConfig::new(1);
+        let ended = runtime::sim::Simulation::new(config).run(insert_is_counted_or_kept_out);
+        ended.expect("the simulation ends well");
+    }
+
+    fn insert_is_counted_or_kept_out() {
         let table = GapTable::new();
         let owner = |number| Owner::new(number, crate::owner::Label::default());
         let (one, two) = (owner(1), owner(2));
