@@ -261,6 +261,7 @@ impl Session {
 
     fn prepare_command(&mut self, text: &[u8]) {
         self.status.add(StatusCounter::ComStmtPrepare, 1);
+        self.prepared.begin_prepare();
         self.eval.begin_statement(self.statement_time());
         let result = self.prepare_statement(text).and_then(|statement| {
             let columns = statement.plan.as_ref().map_or(Vec::new(), |plan| {

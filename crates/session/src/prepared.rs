@@ -45,7 +45,13 @@ pub(crate) struct PreparedStatements {
     last_run: usize,
     by_name: HashMap<String, PreparedStatement>,
     last_id: u32,
+    /// The one of the last COM_STMT_PREPARE, if that succeeded.
+    last_prepared: Option<u32>,
 }
+
+/// By this number a client that does not wait for the answer to COM_STMT_PREPARE means the
+/// statement that it prepared last (MariaDB Connector/J 3 and C do).
+const LAST_PREPARED: u32 = u32::MAX;
 
 /// The error for a number that is not a statement's.
 pub(crate) fn unknown_handler(id: u32, command: &str) -> SqlError {
@@ -97,7 +103,13 @@ impl PreparedStatements {
     fn position(&self, id: u32) -> Result<usize, usize> {
         match self.by_id.get(self.last_run) {
             Some((last, _)) if *last == id => Ok(self.last_run),
-            _ => self.by_id.binary_search_by_key(&id, |(id, _)| *id),
+            _ => {
+                let id = match id {
+                    LAST_PREPARED => self.last_prepared.unwrap_or(LAST_PREPARED),
+                    id => id,
+                };
+                self.by_id.binary_search_by_key(&id, |(id, _)| *id)
+            }
         }
     }
 
@@ -138,6 +150,7 @@ impl PreparedStatements {
             }
         };
         self.by_id.insert(position, (self.last_id, Some(Box::new(statement))));
+        self.last_prepared = Some(self.last_id);
         Ok(self.last_id)
     }
 
@@ -152,6 +165,11 @@ impl PreparedStatements {
         Self::count_in(server)?;
         self.by_name.insert(name.to_lowercase(), statement);
         Ok(())
+    }
+
+    /// COM_STMT_PREPARE begins: none is the last one until it succeeds.
+    pub(crate) fn begin_prepare(&mut self) {
+        self.last_prepared = None;
     }
 
     /// A statement by number.

@@ -20,7 +20,8 @@
 //! or steps of their own, without a statement:
 //!
 //! * `-- execute NAME [VALUE]...` and `-- cursor NAME [VALUE]...`: execute what was prepared,
-//!   the second with a cursor; `-- fetch NAME ROWS` reads it;
+//!   the second with a cursor; `-- fetch NAME ROWS` reads it; the name `LAST` means what was
+//!   prepared last, as drivers do that do not wait for its number;
 //! * `-- long NAME POSITION TEXT`: send a parameter beforehand (its value is `long-data:`);
 //! * `-- reset NAME`, `-- close NAME`: of a prepared statement;
 //! * `-- ping`, `-- reset-connection`, `-- database NAME`, `-- set-option NUMBER`: commands;
@@ -214,6 +215,10 @@ impl Client {
     }
 
     fn statement(&self, name: &str) -> io::Result<Prepared> {
+        if name == "LAST" {
+            let (parameters, columns) = (Vec::new(), Vec::new());
+            return Ok(Prepared { id: u32::MAX, parameter_count: 0, parameters, columns });
+        }
         let unknown = || io::Error::other(format!("'{name}' is not prepared"));
         self.statements.get(name).cloned().ok_or_else(unknown)
     }

@@ -164,8 +164,8 @@ fn load_district(
 ) -> Outcome {
     let mut districts = Batch::new("district");
     districts.rows.push(format!(
-        "({district},{warehouse},'D{district}','one','two','city','st','123411111',0.0{district:02},\
-         {},{})",
+        "({district},{warehouse},'D{district}','one','two','city','st','123411111',\
+         0.0{district:02},{},{})",
         10 * CUSTOMERS,
         CUSTOMERS + 1
     ));
