@@ -173,6 +173,11 @@ impl MetadataLockSet {
         Self { held: Vec::new(), timeout }
     }
 
+    /// The limit of waits.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// Changes the limit of later waits.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = timeout;

@@ -48,6 +48,7 @@ mod status;
 mod storage;
 mod table;
 mod transaction;
+mod unique;
 mod write;
 
 #[cfg(test)]

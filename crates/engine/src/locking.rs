@@ -1,12 +1,13 @@
 //! Reads that keep what they have read from changing and from growing: REPEATABLE READ's and
 //! SERIALIZABLE's locking reads, with InnoDB's rules of which gaps and entries are locked.
 //!
-//! 1. An entry that a scan passes is locked with the gap before it (next-key). Of a unique value
-//!    asked for as a whole the entry alone is locked; so is the first entry of a clustered scan
-//!    that begins with exactly its key.
+//! 1. An entry that a scan passes is locked with the gap before it (next-key). Of a whole clustered
+//!    key the entry alone is locked; so is the first entry of a clustered scan that begins with
+//!    exactly its key. Nothing is locked behind the only entry that a unique value can have.
 //! 2. Where one value was asked for, the first entry behind it is not locked, only the gap before
 //!    it. Behind a range the entry is locked too; under snapshot isolation, where that could only
-//!    be a conflict over a row that is not read, it is not.
+//!    be a conflict over a row that is not read, it is not. Its row is not locked in an index that
+//!    is not the clustered one.
 //! 3. A scan backward locks the gap behind its first entry as well.
 //! 4. What is not there is locked as the gap where it would be.
 //! 5. A gap is locked before the entry is waited for, and only while nothing was inserted since the
@@ -16,7 +17,7 @@
 
 use crate::error::from_tree;
 use crate::lock_entry::{EntryLock, behind};
-use crate::range::Interval;
+use crate::range::{Interval, after_prefix};
 use crate::read::sees_live;
 use crate::table::{ROWS_READ, TableParts};
 use crate::transaction::{EngineTransaction, own};
@@ -96,10 +97,7 @@ impl LockingCursor {
             mode,
             wait: options.lock_wait,
             forward,
-            exact: matches!(
-                (&range.lower, &range.upper),
-                (Bound::Included(low), Bound::Included(high)) if low == high
-            ),
+            exact: !interval.low.is_empty() && after_prefix(&interval.low) == interval.high,
             starts_at_low: matches!(range.lower, Bound::Included(_)),
             cursor,
             batch: trx.core.take_batch(),
@@ -186,7 +184,7 @@ impl LockingCursor {
     }
 
     /// How the entry `key` is locked, and whether it is behind the range.
-    fn extent(&self, trx: &EngineTransaction, key: &[u8], dead: bool) -> Result<(Extent, bool)> {
+    fn extent(&self, trx: &EngineTransaction, key: &[u8], dead: bool) -> (Extent, bool) {
         let low = &self.interval.low;
         let beyond = match self.forward {
             true => !self.interval.before_end(key),
@@ -194,20 +192,26 @@ impl LockingCursor {
         };
         if beyond {
             let gap = self.exact && self.forward || trx.options.snapshot_isolation;
-            return Ok((if gap { Extent::Gap } else { Extent::NextKey }, true));
+            return (if gap { Extent::Gap } else { Extent::NextKey }, true);
         }
-        let alone = if dead {
-            false
-        } else if self.position == 0 {
-            let whole = key == low.as_slice();
-            whole && (self.exact || self.forward && self.starts_at_low)
-        } else if self.exact && self.table.definition.indexes[self.position].unique {
-            let split = self.table.keys.split(self.position, key)?;
-            split.own_bytes == low.len() && !split.has_null
-        } else {
-            false
-        };
-        Ok((if alone { Extent::Entry } else { Extent::NextKey }, false))
+        let alone = !dead
+            && self.position == 0
+            && key == low.as_slice()
+            && (self.exact || self.forward && self.starts_at_low);
+        (if alone { Extent::Entry } else { Extent::NextKey }, false)
+    }
+
+    /// Whether the entry is the only one that can have the value asked for.
+    fn is_only(&self, key: &[u8]) -> Result<bool> {
+        let low = &self.interval.low;
+        if !self.exact || self.position == 0 {
+            return Ok(self.exact && key == low.as_slice());
+        }
+        if !self.table.definition.indexes[self.position].unique {
+            return Ok(false);
+        }
+        let split = self.table.keys.split(self.position, key)?;
+        Ok(split.own_bytes == low.len() && !split.has_null)
     }
 
     /// Goes on behind the entry at `self.next`; with `locked` its gap is done with.
@@ -241,7 +245,7 @@ impl LockingCursor {
         row: &mut RowBuffer,
     ) -> Result<bool> {
         let dead = self.is_dead(trx, key)?;
-        let (extent, beyond) = self.extent(trx, key, dead)?;
+        let (extent, beyond) = self.extent(trx, key, dead);
         if self.wait == LockWait::SkipLocked && !dead && extent != Extent::Gap {
             let found = self.lock_row(trx, key, beyond, row)?;
             if found && extent == Extent::NextKey && !self.lock_gap(trx, Some(key), true)? {
@@ -260,9 +264,7 @@ impl LockingCursor {
             return Ok(false);
         }
         let found = self.lock_row(trx, key, beyond, row)?;
-        if found && extent == Extent::Entry && self.exact {
-            self.done = true;
-        }
+        self.done |= found && self.is_only(key)?;
         Ok(found && !beyond)
     }
 
@@ -312,7 +314,7 @@ impl LockingCursor {
             EntryLock::Dead | EntryLock::Skipped => return Ok(false),
         }
         let covered = self.covering && self.mode == LockMode::Shared;
-        if covered || beyond && !self.reads_beyond() {
+        if covered || beyond {
             self.give_entry(key, row);
             return Ok(true);
         }
@@ -332,11 +334,6 @@ impl LockingCursor {
             self.give_entry(key, row);
         }
         Ok(true)
-    }
-
-    /// Whether the row of the entry behind a range of a secondary index is locked, too.
-    fn reads_beyond(&self) -> bool {
-        false
     }
 
     fn give_entry(&self, key: &[u8], row: &mut RowBuffer) {

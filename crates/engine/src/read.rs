@@ -73,7 +73,11 @@ impl TableParts {
         loop {
             match trx.trx.lock(tree, key, mode, LockKind::Record, rule) {
                 Err(LockError::Unavailable) if wait == LockWait::SkipLocked => return Ok(false),
-                result => is_new |= trx.locked(result)? != Acquired::Already,
+                result => {
+                    let acquired = trx.locked(result)?;
+                    is_new |= acquired != Acquired::Already;
+                    trx.has_waited |= acquired == Acquired::AfterWait;
+                }
             }
             trx.last_lock_is_new = is_new;
             let looked = self.look(trx, key, row);
@@ -94,6 +98,7 @@ impl TableParts {
                 Look::Busy(other) => {
                     let waited = trx.trx.wait_behind(other, tree, key, rule);
                     trx.locked(waited)?;
+                    trx.has_waited = true;
                 }
                 Look::Again => runtime::yield_now(),
             }

@@ -225,7 +225,15 @@ impl EngineCursor {
                 self.key.extend_from_slice(item.key);
             }
         }
+        trx.has_waited = false;
         let found = self.fetch(trx, row)?;
+        if trx.has_waited {
+            // What came behind the row meanwhile is seen.
+            self.cursor.seek(Bound::Excluded(&self.key));
+            self.batch.clear();
+            self.next = 0;
+            self.done = false;
+        }
         if found && self.covering {
             row.key.clear();
             row.key.extend_from_slice(&self.key);

@@ -5,24 +5,23 @@
 
 use crate::core::Core;
 use crate::counters::TableCounters;
-use crate::error::from_tree;
 use crate::keys::TableKeys;
 use crate::locking::LockingCursor;
-use crate::range::{Interval, after_prefix};
+use crate::range::Interval;
 use crate::scan::EngineCursor;
 use crate::transaction::{EngineTransaction, own};
 use crate::write::{Intent, Written, write_entry};
 use base::TrxId;
 use base::metrics::Counter;
-use btree::{Batch, Direction, LeafHint, Tree};
+use btree::{LeafHint, Tree};
 use engine_api::{
-    Cursor, DuplicateKey, EngineError, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer,
+    Cursor, DuplicateKey, EngineError, KeyRange, LockMode, LockWait, Result, RowBuffer,
     ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
 };
-use std::ops::{Bound, Deref};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use txn::{LockKind, WordState};
+use txn::LockKind;
 
 /// What `Table` calls that may meet a duplicate return.
 pub(crate) type Nested = Result<std::result::Result<(), DuplicateKey>>;
@@ -101,9 +100,10 @@ impl TableParts {
                     }
                     return Ok(Ok(()));
                 }
-                Written::Exists => {
+                Written::Exists if self.lock_duplicate(trx, 0, &row.key)? => {
                     return Ok(Err(DuplicateKey { index: 0, clustered_key: row.key.clone() }));
                 }
+                Written::Exists => {}
                 Written::Busy(other) => self.wait_for(trx, other)?,
                 Written::GapLocked => self.wait_to_insert(trx, 0, &row.key)?,
                 Written::Conflict | Written::Missing | Written::EntryLocked => {
@@ -115,7 +115,7 @@ impl TableParts {
 
     /// Others keep the key out by locks of gaps.
     #[cold]
-    fn wait_to_insert(
+    pub(crate) fn wait_to_insert(
         &self,
         trx: &mut EngineTransaction,
         position: usize,
@@ -126,7 +126,7 @@ impl TableParts {
         trx.locked(waited)
     }
 
-    fn wait_for(&self, trx: &mut EngineTransaction, other: TrxId) -> Result<()> {
+    pub(crate) fn wait_for(&self, trx: &mut EngineTransaction, other: TrxId) -> Result<()> {
         let rule = trx.wait_rule();
         let waited = trx.trx.wait_for(other, rule);
         trx.locked(waited)
@@ -172,68 +172,6 @@ impl TableParts {
             }
         }
         self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok)
-    }
-
-    fn insert_unique(
-        &self,
-        trx: &mut EngineTransaction,
-        position: usize,
-        key: &[u8],
-        own_bytes: usize,
-    ) -> Nested {
-        let (tree, value) = (self.trees[position].id(), &key[..own_bytes]);
-        let rule = trx.wait_rule();
-        let locked = trx.trx.lock(tree, value, txn::LockMode::Exclusive, LockKind::Record, rule);
-        trx.locked(locked)?;
-        let result = match self.find_duplicate(trx, position, value) {
-            Ok(Some(found)) => Ok(Err(found)),
-            Ok(None) => self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok),
-            Err(error) => Err(error),
-        };
-        // From here on the uncommitted entry itself keeps others out.
-        trx.trx.unlock(tree, value);
-        result
-    }
-
-    /// A live entry of a unique index with this value.
-    fn find_duplicate(
-        &self,
-        trx: &mut EngineTransaction,
-        position: usize,
-        value: &[u8],
-    ) -> Result<Option<DuplicateKey>> {
-        let tree = &self.trees[position];
-        let mut batch = Batch::new();
-        'again: loop {
-            let mut cursor = tree.cursor(Direction::Forward);
-            cursor.seek(Bound::Included(value));
-            if let Some(end) = after_prefix(value) {
-                cursor.stop_at(Bound::Excluded(&end));
-            }
-            loop {
-                let more = cursor.next_batch(&mut batch, 8, 16 << 10);
-                if !more.map_err(|error| from_tree(error, || self.object(position)))? {
-                    return Ok(None);
-                }
-                for item in batch.iter() {
-                    match trx.trx.word_state(item.entry.word) {
-                        WordState::Active(other) => {
-                            self.wait_for(trx, other)?;
-                            continue 'again;
-                        }
-                        WordState::Stale => {
-                            runtime::yield_now();
-                            continue 'again;
-                        }
-                        _ if item.entry.flags & btree::DELETED != 0 => {}
-                        _ => {
-                            let clustered_key = item.key[value.len()..].to_vec();
-                            return Ok(Some(DuplicateKey { index: position, clustered_key }));
-                        }
-                    }
-                }
-            }
-        }
     }
 
     fn insert_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
@@ -436,7 +374,7 @@ impl Table for EngineTable {
 /// The lock that a read takes: SERIALIZABLE turns plain reads into shared locks.
 pub(crate) fn effective_lock(trx: &EngineTransaction, lock: LockMode) -> Option<txn::LockMode> {
     match lock {
-        LockMode::None if trx.options.isolation != Isolation::Serializable => None,
+        LockMode::None if !trx.plain_reads_lock() => None,
         LockMode::None | LockMode::Shared => Some(txn::LockMode::Shared),
         LockMode::Exclusive => Some(txn::LockMode::Exclusive),
     }

@@ -107,6 +107,12 @@ pub(crate) struct EngineTransaction {
     pub(crate) last_lock_is_new: bool,
     /// Locking reads are of what is there now (`read_present`).
     present: bool,
+    /// Plain reads of this statement lock shared.
+    locks_plain_reads: bool,
+    /// Duplicates that this statement meets are locked exclusively.
+    pub(crate) expects_duplicates: bool,
+    /// A row lock was waited for: entries read before are out of date.
+    pub(crate) has_waited: bool,
     finished: bool,
     /// Undoing has begun and not come to its end (invariant 3).
     is_half_undone: bool,
@@ -133,6 +139,9 @@ impl EngineTransaction {
             steps: Vec::new(),
             last_lock_is_new: false,
             present: false,
+            locks_plain_reads: false,
+            expects_duplicates: false,
+            has_waited: false,
             finished: false,
             is_half_undone: false,
             is_prepared: false,
@@ -162,6 +171,12 @@ impl EngineTransaction {
             }
             LockWait::NoWait | LockWait::SkipLocked => WaitRule::Never,
         }
+    }
+
+    /// Whether plain reads take shared locks.
+    #[inline]
+    pub(crate) fn plain_reads_lock(&self) -> bool {
+        self.options.isolation == Isolation::Serializable || self.locks_plain_reads
     }
 
     /// Whether what this transaction reads under locks is kept from growing, too.
@@ -418,6 +433,8 @@ impl ApiTransaction for EngineTransaction {
 
     fn begin_statement(&mut self) -> Savepoint {
         self.forget_statement();
+        self.locks_plain_reads = false;
+        self.expects_duplicates = false;
         self.savepoint()
     }
 
@@ -485,6 +502,16 @@ impl ApiTransaction for EngineTransaction {
     fn read_gate(&mut self) -> Arc<dyn ReadGate> {
         let trx = &self.trx;
         self.gate.get_or_insert_with(|| Arc::new(Gate(trx.read_gate()))).clone()
+    }
+
+    fn lock_plain_reads(&mut self) {
+        let options = &self.options;
+        self.locks_plain_reads =
+            options.isolation == Isolation::RepeatableRead && !options.snapshot_isolation;
+    }
+
+    fn expect_duplicates(&mut self) {
+        self.expects_duplicates = true;
     }
 
     fn set_lock_wait_timeout(&mut self, timeout: Duration) {

@@ -315,8 +315,13 @@ impl KeySource<'_> {
         Ok(true)
     }
 
-    /// The ranges as disjoint intervals in key order.
-    pub fn key_ranges(&self, ranges: &[RangePlan]) -> Result<Vec<KeyRange>, ExecError> {
+    /// The ranges as disjoint intervals in key order. Those that touch become one, unless they are
+    /// to be kept `apart`: what is locked depends on what was asked for.
+    pub fn key_ranges(
+        &self,
+        ranges: &[RangePlan],
+        apart: bool,
+    ) -> Result<Vec<KeyRange>, ExecError> {
         if let [range] = ranges {
             return Ok(self.interval(range)?.map(to_key_range).into_iter().collect());
         }
@@ -328,7 +333,12 @@ impl KeySource<'_> {
         let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len());
         for next in intervals {
             match merged.last_mut() {
-                Some(last) if last.high.as_ref().is_none_or(|high| *high >= next.low) => {
+                Some(last)
+                    if last
+                        .high
+                        .as_ref()
+                        .is_none_or(|high| *high > next.low || *high == next.low && !apart) =>
+                {
                     last.high = match (last.high.take(), next.high) {
                         (Some(a), Some(b)) => Some(a.max(b)),
                         _ => None,

@@ -34,7 +34,7 @@ pub use error::ExecError;
 pub use query::stored_columns;
 pub use spill::{BUDGET_BYTES_MIN, Budgets, Spill, WorkCounts};
 
-use plan::physical::Plan;
+use plan::physical::{InsertRows, Plan};
 
 /// What a statement answers when it has no result set, and what is remembered of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,17 @@ pub struct Outcome {
     pub has_rows: bool,
 }
 
+/// Whether a change depends on plain reads, of a query or of subqueries.
+fn reads_for_change(plan: &Plan) -> bool {
+    let select = match plan {
+        Plan::Insert(insert) => return matches!(insert.source, InsertRows::Query(_)),
+        Plan::Update(update) => &update.select,
+        Plan::Delete(delete) => &delete.select,
+        Plan::Query(_) | Plan::UpdateJoin(_) | Plan::DeleteJoin(_) => return false,
+    };
+    !select.constant_applies.is_empty() || select.tables.iter().any(|it| !it.applies.is_empty())
+}
+
 /// Runs a plan. On an error everything that the statement changed is undone, unless the
 /// transaction ends with it ([`Exec::is_autocommit`]) and is rolled back by the caller; if
 /// [`ExecError::transaction_ended`] the engine has rolled back the whole transaction.
@@ -62,6 +73,9 @@ pub fn execute(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
     let savepoint = exec.transaction.begin_statement();
+    if reads_for_change(plan) {
+        exec.transaction.lock_plain_reads();
+    }
     let result = match plan {
         Plan::Query(query) => query::run_statement(exec, query, sink),
         Plan::Insert(insert) => change::insert::run(exec, insert, sink),

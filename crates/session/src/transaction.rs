@@ -103,14 +103,15 @@ impl Session {
         };
         self.transaction.read_only = read_only;
         let lasts = self.transaction.explicit || !self.settings.autocommit;
-        let isolation = match isolation.unwrap_or(self.settings.isolation) {
-            // As in InnoDB: the reads of one statement need no locks to be serializable.
-            Isolation::Serializable if !lasts => Isolation::RepeatableRead,
-            level => level,
+        let (isolation, snapshot) = match isolation.unwrap_or(self.settings.isolation) {
+            // As in InnoDB: the reads of one statement need no locks to be serializable, unless
+            // changes depend on them.
+            Isolation::Serializable if !lasts => (Isolation::RepeatableRead, false),
+            level => (level, self.settings.snapshot_isolation),
         };
         let options = TransactionOptions {
             isolation,
-            snapshot_isolation: self.settings.snapshot_isolation,
+            snapshot_isolation: snapshot,
             read_only,
             lock_wait_timeout: self.settings.row_lock_timeout,
             flush_policy: self.server.globals.flush_policy(),

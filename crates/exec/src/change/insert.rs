@@ -20,6 +20,9 @@ pub fn run(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
     let mut insert = Inserter::new(exec, plan)?;
+    if plan.replace || !plan.on_duplicate.is_empty() {
+        exec.transaction.expect_duplicates();
+    }
     if !plan.returning.is_empty() {
         sink.begin(Some(exec.transaction.read_gate()))?;
     }
@@ -215,8 +218,14 @@ impl<'p> Inserter<'p> {
             if self.plan.replace {
                 self.remove(exec, &duplicate)?;
             } else if !self.plan.on_duplicate.is_empty() {
-                self.give_back(&given);
-                return self.update_existing(exec, &values, &duplicate, sink);
+                match self.update_existing(exec, &values, &duplicate, sink) {
+                    // It is gone: the row is tried again.
+                    Ok(false) => {}
+                    done => {
+                        self.give_back(&given);
+                        return done.map(drop);
+                    }
+                }
             } else {
                 self.give_back(&given);
                 let error = self.maker.duplicate(exec, &values, &duplicate);
@@ -356,16 +365,17 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
+    /// Changes the row that stands in the way; false if it is gone.
     fn update_existing(
         &mut self,
         exec: &mut Exec<'_>,
         inserted: &[Value],
         duplicate: &DuplicateKey,
         sink: &mut dyn RowSink,
-    ) -> Result<(), ExecError> {
+    ) -> Result<bool, ExecError> {
         let mut old = RowBuffer::default();
         if !self.existing(exec, duplicate, &mut old)? {
-            return Err(self.maker.duplicate(exec, inserted, duplicate).into());
+            return Ok(false);
         }
         let view = RowView::new(&self.plan.target.0.layouts().row, &old.key, &old.payload);
         let present: Vec<Value> = (0..inserted.len()).map(|c| view.get(c).to_owned()).collect();
@@ -374,7 +384,7 @@ impl<'p> Inserter<'p> {
         let mut frame = TwoRows { first: present, second: inserted };
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             self.affected += u64::from(exec.count_matched);
-            return self.return_row(exec, &frame.first, sink);
+            return self.return_row(exec, &frame.first, sink).map(|()| true);
         }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         if breaks_check(exec, checks, &frame.first, definition, self.plan.ignore)? {
@@ -384,7 +394,7 @@ impl<'p> Inserter<'p> {
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &frame.first, self.plan.ignore)?
         {
-            return Ok(());
+            return Ok(true);
         }
         self.maker.encode(&frame.first, &mut new)?;
         let updated = match self.foreign {
@@ -403,7 +413,7 @@ impl<'p> Inserter<'p> {
         }
         self.replaced += 1;
         self.affected += 2;
-        self.return_row(exec, &frame.first, sink)
+        self.return_row(exec, &frame.first, sink).map(|()| true)
     }
 
     fn outcome(self, exec: &Exec<'_>) -> Outcome {

@@ -11,6 +11,7 @@ use engine_api::{Engine, TableDefinition, Transaction};
 use expr::EvalContext;
 use runtime::CancelToken;
 use std::sync::Arc;
+use std::time::Duration;
 use syntax::ast::{AlterAction, AlterTable, TableName};
 use types::{SqlError, codes};
 
@@ -42,7 +43,13 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
         _ => None,
     });
     let names: Vec<_> = renamed.chain([&alter.table]).collect();
-    lock_names(context, &names)?;
+    let timeout = context.locks.timeout();
+    if let Some(seconds) = alter.wait_seconds {
+        context.locks.set_timeout(Duration::from_secs(seconds));
+    }
+    let locked = lock_names(context, &names);
+    context.locks.set_timeout(timeout);
+    locked?;
     if context.temporary.find(&schema, &name).is_none() {
         let parents = new_parents(&schema, alter);
         context.catalog.lock_family(context.locks, &[(&schema, &name)], &parents)?;

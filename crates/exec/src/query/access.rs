@@ -190,7 +190,7 @@ fn key_ranges(
         parts: layouts.indexes[index].parts(),
         columns: layouts.row.columns(),
     };
-    source.key_ranges(ranges)
+    source.key_ranges(ranges, run.plan.lock != LockMode::None)
 }
 
 /// How a range of an index is read.

@@ -29,6 +29,17 @@ pub(super) struct Candidate {
     pub possible_keys: Vec<usize>,
 }
 
+impl Candidate {
+    /// Whether it goes through the clustered index.
+    fn reads_rows(&self) -> bool {
+        match &self.access {
+            Access::Scan { index, .. } | Access::Ranges { index, .. } => *index == 0,
+            Access::Point { .. } => true,
+            Access::Hash { .. } => false,
+        }
+    }
+}
+
 impl Problem<'_> {
     /// The best ways to read a source when `bound` sources have rows: the cheapest, and the
     /// cheapest that gives the wanted order.
@@ -92,16 +103,23 @@ impl Problem<'_> {
         }
         let asks = found.len() > 1 || found.first().is_some_and(|(number, _)| *number != 0);
         let mut candidates = Vec::new();
+        // A statement that locks what it reads does not lock all rows where an equality leads to
+        // those it wants.
+        let by_equality = self.lock != LockMode::None
+            && found.iter().any(|(_, it)| it.ranges.iter().all(|range| !range.equal.is_empty()));
         for (number, ranges) in found {
             let numbers = numbers.with_estimate(asks, entry, number, &ranges);
             candidates.push(self.ranges(source, entry, number, ranges, &numbers, usable));
         }
-        let forced = allowed.forced && !candidates.is_empty();
+        let forced = (allowed.forced || by_equality) && !candidates.is_empty();
         if !forced {
             for (number, index) in definition.indexes.iter().enumerate() {
                 if number == 0 || (allowed.scans[number] && !index.parts.is_empty()) {
                     candidates.extend(self.scan(source, entry, number, &numbers, usable));
                 }
+            }
+            if allowed.forced && candidates.iter().any(|it| it.ordered && !it.reads_rows()) {
+                candidates.retain(|it| it.ordered);
             }
         }
         for candidate in &mut candidates {
@@ -128,7 +146,7 @@ impl Problem<'_> {
 
     /// Whether an index alone has all columns that are read of a source.
     fn is_covering(&self, source: usize, entry: &TableEntry, index: usize) -> bool {
-        if index == 0 || self.lock != LockMode::None {
+        if index == 0 || self.lock == LockMode::Exclusive {
             return false;
         }
         let layout = &entry.layouts().indexes[index];
