@@ -298,8 +298,8 @@ pub trait Transaction: Send {
     fn wait_read_durable(&mut self) -> Result<()>;
     /// What a part of an answer must pass before it leaves while its statement still reads.
     fn read_gate(&mut self) -> Arc<dyn ReadGate>;
-    /// Plain reads of this statement serve its changes (INSERT ... SELECT, a subquery of an UPDATE):
-    /// where that is not a matter of one snapshot they lock shared what they read.
+    /// Plain reads of this statement serve its changes (INSERT ... SELECT, a subquery of an
+    /// UPDATE): where that is not a matter of one snapshot they lock shared what they read.
     fn lock_plain_reads(&mut self) {}
     /// Rows that inserts of this statement find in their way will be read under an exclusive lock:
     /// they are not locked shared before.
