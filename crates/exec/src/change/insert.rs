@@ -388,7 +388,7 @@ impl<'p> Inserter<'p> {
         }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         if breaks_check(exec, checks, &frame.first, definition, self.plan.ignore)? {
-            return Ok(());
+            return Ok(true);
         }
         let mut new = RowBuffer::default();
         if let Some(check) = &self.plan.check
