@@ -79,7 +79,9 @@ impl Session {
             _ => None,
         };
         let server = self.server.clone();
-        if let ShowKind::CreateTable(_) | ShowKind::CreateView(_) = kind {
+        if let ShowKind::CreateTable(_) | ShowKind::CreateView(_) = kind
+            && temporary.is_none()
+        {
             let (schema, table) = (schema.as_deref(), table.as_deref());
             let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
             let found = server.catalog.find(schema, table)?;
