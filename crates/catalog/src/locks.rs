@@ -37,8 +37,45 @@ const BETWEEN_SLICES: Duration = Duration::from_millis(20);
 pub enum LockKind {
     /// The definition is used; it must not change.
     Shared,
+    /// The same, and rows are changed.
+    Write,
+    /// LOCK TABLES ... READ: nobody changes rows.
+    NoWrite,
     /// The definition is changed; nobody else uses it.
     Exclusive,
+}
+
+/// Holders are counted by kind.
+const SHARED_UNIT: u64 = 1;
+const WRITE_UNIT: u64 = 1 << 22;
+const NO_WRITE_UNIT: u64 = 1 << 42;
+const WRITERS: u64 = NO_WRITE_UNIT - WRITE_UNIT;
+const NO_WRITERS: u64 = EXCLUSIVE - NO_WRITE_UNIT;
+
+impl LockKind {
+    fn unit(self) -> u64 {
+        match self {
+            Self::Shared => SHARED_UNIT,
+            Self::Write => WRITE_UNIT,
+            Self::NoWrite => NO_WRITE_UNIT,
+            Self::Exclusive => EXCLUSIVE,
+        }
+    }
+
+    /// The holders that it cannot be granted beside.
+    fn blockers(self) -> u64 {
+        match self {
+            Self::Shared => EXCLUSIVE,
+            Self::Write => EXCLUSIVE | NO_WRITERS,
+            Self::NoWrite => EXCLUSIVE | WRITERS,
+            Self::Exclusive => EXCLUSIVE | HOLDERS,
+        }
+    }
+
+    /// Whether who holds this needs not ask for `other`.
+    fn covers(self, other: Self) -> bool {
+        self == other || self == Self::Exclusive || other == Self::Shared
+    }
 }
 
 struct Waiter {
@@ -74,11 +111,10 @@ impl MetadataLock {
     fn try_fast(&self, kind: LockKind) -> bool {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            let next = match kind {
-                LockKind::Shared if state & (EXCLUSIVE | WAITERS) == 0 => state + 1,
-                LockKind::Exclusive if state == 0 => EXCLUSIVE,
-                _ => return false,
-            };
+            if state & (kind.blockers() | WAITERS) != 0 {
+                return false;
+            }
+            let next = state + kind.unit();
             match self.state.compare_exchange_weak(
                 state,
                 next,
@@ -95,18 +131,10 @@ impl MetadataLock {
     fn grant_waiters(&self, queue: &mut VecDeque<Waiter>) {
         while let Some(first) = queue.front() {
             let state = self.state.load(Ordering::Acquire);
-            let free = match first.kind {
-                LockKind::Shared => state & EXCLUSIVE == 0,
-                LockKind::Exclusive => state & (EXCLUSIVE | HOLDERS) == 0,
-            };
-            if !free {
+            if state & first.kind.blockers() != 0 {
                 break;
             }
-            let grant = match first.kind {
-                LockKind::Shared => 1,
-                LockKind::Exclusive => EXCLUSIVE,
-            };
-            self.state.fetch_add(grant, Ordering::AcqRel);
+            self.state.fetch_add(first.kind.unit(), Ordering::AcqRel);
             first.granted.store(true, Ordering::Release);
             first.fiber.unpark();
             queue.pop_front();
@@ -143,12 +171,23 @@ impl MetadataLock {
         })
     }
 
+    /// A holder of a shared lock begins to write. Nobody can have been granted what it would have
+    /// to wait for, except for a reader that keeps writers out; so it passes those who wait.
+    fn try_write(&self) -> bool {
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & (EXCLUSIVE | NO_WRITERS) == 0 {
+            let next = state - SHARED_UNIT + WRITE_UNIT;
+            match self.state.compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => state = now,
+            }
+        }
+        false
+    }
+
     fn release(&self, kind: LockKind) {
-        let held = match kind {
-            LockKind::Shared => 1,
-            LockKind::Exclusive => EXCLUSIVE,
-        };
-        if self.state.fetch_sub(held, Ordering::AcqRel) & WAITERS != 0 {
+        if self.state.fetch_sub(kind.unit(), Ordering::AcqRel) & WAITERS != 0 {
             let mut queue = self.queue.lock();
             self.grant_waiters(&mut queue);
         }
@@ -158,6 +197,8 @@ impl MetadataLock {
 /// The metadata locks of one session: kept until the transaction ends.
 pub struct MetadataLockSet {
     held: Vec<(Arc<MetadataLock>, LockKind)>,
+    /// So many of the first locks stay until they are unpinned (LOCK TABLES).
+    pinned: usize,
     timeout: Duration,
 }
 
@@ -170,7 +211,7 @@ impl Default for MetadataLockSet {
 impl MetadataLockSet {
     /// An empty set whose waits end after `timeout` (`lock_wait_timeout`).
     pub fn new(timeout: Duration) -> Self {
-        Self { held: Vec::new(), timeout }
+        Self { held: Vec::new(), pinned: 0, timeout }
     }
 
     /// The limit of waits.
@@ -188,10 +229,15 @@ impl MetadataLockSet {
     pub fn acquire(&mut self, lock: &Arc<MetadataLock>, kind: LockKind) -> Result<()> {
         if let Some(position) = self.held.iter().position(|(l, _)| Arc::ptr_eq(l, lock)) {
             let held = self.held[position].1;
-            if kind == LockKind::Shared || held == LockKind::Exclusive {
+            if held.covers(kind) {
                 return Ok(());
             }
-            self.held.swap_remove(position);
+            if kind == LockKind::Write && held == LockKind::Shared && lock.try_write() {
+                self.held[position].1 = LockKind::Write;
+                return Ok(());
+            }
+            self.held.remove(position);
+            self.pinned -= usize::from(position < self.pinned);
             lock.release(held);
         }
         // The clock is not read for a lock that nobody is in the way of.
@@ -207,19 +253,18 @@ impl MetadataLockSet {
     /// one is to be made exclusive, as by [`MetadataLockSet::acquire`].
     pub fn acquire_all(&mut self, mut wanted: Vec<(Arc<MetadataLock>, LockKind)>) -> Result<()> {
         wanted.sort_by(|(a, kind_a), (b, kind_b)| {
-            let rank = |kind: &LockKind| *kind == LockKind::Shared;
+            let rank = |kind: &LockKind| *kind != LockKind::Exclusive;
             a.object().cmp(&b.object()).then(rank(kind_a).cmp(&rank(kind_b)))
         });
         wanted.dedup_by(|(later, _), (first, _)| Arc::ptr_eq(later, first));
         let covered = |held: &[(Arc<MetadataLock>, LockKind)], lock: &Arc<MetadataLock>, kind| {
-            held.iter().any(|(other, held)| {
-                Arc::ptr_eq(other, lock) && (*held == LockKind::Exclusive || *held == kind)
-            })
+            held.iter().any(|(other, held)| Arc::ptr_eq(other, lock) && held.covers(kind))
         };
         wanted.retain(|(lock, kind)| !covered(&self.held, lock, *kind));
         for (lock, _) in &wanted {
             if let Some(at) = self.held.iter().position(|(other, _)| Arc::ptr_eq(other, lock)) {
-                let (lock, held) = self.held.swap_remove(at);
+                let (lock, held) = self.held.remove(at);
+                self.pinned -= usize::from(at < self.pinned);
                 lock.release(held);
             }
         }
@@ -264,16 +309,27 @@ impl MetadataLockSet {
         self.held.is_empty()
     }
 
-    /// Gives back everything.
+    /// Gives back everything but what is pinned.
     pub fn release_all(&mut self) {
-        for (lock, kind) in self.held.drain(..) {
+        for (lock, kind) in self.held.drain(self.pinned..) {
             lock.release(kind);
         }
     }
 
+    /// What is held now stays beyond the end of transactions.
+    pub fn pin(&mut self) {
+        self.pinned = self.held.len();
+    }
+
+    /// Gives back everything.
+    pub fn unpin(&mut self) {
+        self.pinned = 0;
+        self.release_all();
+    }
+
     /// Gives back the locks taken after there were `count`.
     pub fn release_after(&mut self, count: usize) {
-        while self.held.len() > count {
+        while self.held.len() > count.max(self.pinned) {
             if let Some((lock, kind)) = self.held.pop() {
                 lock.release(kind);
             }
@@ -283,7 +339,7 @@ impl MetadataLockSet {
 
 impl Drop for MetadataLockSet {
     fn drop(&mut self) {
-        self.release_all();
+        self.unpin();
     }
 }
 
@@ -318,6 +374,31 @@ mod tests {
             c.release_all();
             a.acquire(&lock, LockKind::Shared).unwrap();
             assert_eq!(lock.state.load(Ordering::Relaxed), 1);
+        });
+    }
+
+    #[test]
+    fn writers_and_those_who_keep_them_out_exclude_each_other() {
+        simulate(3, || {
+            let lock = lock();
+            let mut reader = MetadataLockSet::new(Duration::from_millis(1));
+            let mut writer = MetadataLockSet::new(Duration::from_millis(1));
+            let mut keeper = MetadataLockSet::new(Duration::from_millis(1));
+            writer.acquire(&lock, LockKind::Write).unwrap();
+            reader.acquire(&lock, LockKind::Shared).unwrap();
+            assert!(keeper.acquire_all(vec![(lock.clone(), LockKind::NoWrite)]).is_err());
+            writer.release_all();
+            keeper.acquire_all(vec![(lock.clone(), LockKind::NoWrite)]).unwrap();
+            keeper.pin();
+            keeper.release_all();
+            assert!(reader.acquire(&lock, LockKind::Write).is_err());
+            reader.acquire(&lock, LockKind::Shared).unwrap();
+            assert!(writer.acquire(&lock, LockKind::Write).is_err());
+            keeper.unpin();
+            reader.acquire(&lock, LockKind::Write).unwrap();
+            assert_eq!(reader.len(), 1);
+            drop(reader);
+            assert_eq!(lock.state.load(Ordering::Relaxed), 0);
         });
     }
 

@@ -26,7 +26,7 @@ mod walk;
 
 pub use bind::table::column_flags;
 pub use check::check_text;
-pub use context::{PlanContext, SystemVariables};
+pub use context::{LockedTables, PlanContext, SystemVariables};
 pub use explain::explain;
 pub use prepared::{Prepared, constant, filter, prepare, select_values};
 pub use view::{DefinedView, define_view, shown_query};

@@ -38,6 +38,11 @@ impl Prepared {
         &self.tables
     }
 
+    /// It changes rows.
+    pub fn is_change(&self) -> bool {
+        !matches!(self.plan, Plan::Query(_))
+    }
+
     /// It reads and changes nothing.
     pub fn uses_no_table(&self) -> bool {
         self.tables.is_empty()

@@ -94,7 +94,16 @@ fn is_updatable(body: &QueryBody, context: &PlanContext<'_>) -> bool {
         }
         found
     });
-    plain && !has_aggregate && select.from.iter().any(|reference| has_table(reference, context))
+    let is_column = |item: &SelectItem| match item {
+        SelectItem::Expression { expression, .. } => {
+            matches!(expression, syntax::ast::Expression::Column(_))
+        }
+        _ => false,
+    };
+    plain
+        && !has_aggregate
+        && select.items.iter().any(is_column)
+        && select.from.iter().any(|reference| has_table(reference, context))
 }
 
 fn has_table(reference: &TableReference, context: &PlanContext<'_>) -> bool {

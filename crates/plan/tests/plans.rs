@@ -67,6 +67,7 @@ impl Desk {
         let Some(inner) = inner else { return self.define(statement) };
         let parameters = vec![ResultType::bigint(false, false); parameters as usize];
         let mut context = PlanContext {
+            locked: None,
             temporary: None,
             catalog: &self.catalog,
             locks: &mut self.locks,
@@ -188,6 +189,7 @@ fn cost_of_planning() {
             let start = std::time::Instant::now();
             for _ in 0..count {
                 let mut context = PlanContext {
+                    locked: None,
                     temporary: None,
                     catalog: &desk.catalog,
                     locks: &mut desk.locks,

@@ -42,6 +42,7 @@ mod spare;
 mod statement;
 pub mod status;
 mod system_variables;
+mod table_locks;
 mod transaction;
 mod transport;
 pub mod variables;

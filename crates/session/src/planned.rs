@@ -29,6 +29,7 @@ macro_rules! plan_context {
             eval: &$session.eval,
             variables: &$view,
             parameters: $parameters,
+            locked: $session.locked_tables.as_deref(),
         };
     };
 }
@@ -180,13 +181,27 @@ impl Session {
             && values.iter().zip(types).all(|(value, t)| value_type(value, collation) == *t)
     }
 
+    /// Locks the tables of a plan against changes of their definition, and against those who keep
+    /// writers out if it changes rows.
+    pub(crate) fn lock_for(&mut self, plan: &SessionPlan) -> Result<(), SqlError> {
+        let kind = match plan.prepared.is_change() {
+            true => catalog::LockKind::Write,
+            false => catalog::LockKind::Shared,
+        };
+        for entry in plan.prepared.tables() {
+            self.locks.acquire(entry.lock(), kind)?;
+        }
+        Ok(())
+    }
+
     /// Whether a plan may be run now: nothing that it is built on has changed. Its tables are
     /// locked against changes of their definition.
     pub(crate) fn may_run(&mut self, plan: &SessionPlan) -> Result<bool, SqlError> {
         let tables = plan.prepared.tables();
-        for entry in tables {
-            self.locks.acquire(entry.lock(), catalog::LockKind::Shared)?;
+        if self.locked_tables.is_some() {
+            return Ok(false);
         }
+        self.lock_for(plan)?;
         if let Some(temporary) = &self.temporary
             && temporary.hides(tables)
         {
@@ -301,6 +316,7 @@ impl Session {
     /// CREATE and DROP TEMPORARY TABLE.
     pub(crate) fn define(&mut self, statement: &Statement) -> Result<Answer, Failure> {
         self.check_definition_privileges(statement)?;
+        self.check_locked_definition(statement)?;
         let is_temporary = match statement {
             Statement::CreateTable(create) => create.temporary,
             Statement::DropTable(drop) => drop.temporary,

@@ -46,6 +46,8 @@ pub struct Session {
     pub(crate) eval: EvalContext,
     pub(crate) transaction: TransactionState,
     pub(crate) locks: MetadataLockSet,
+    /// What LOCK TABLES has locked.
+    pub(crate) locked_tables: Option<Box<plan::LockedTables>>,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
     pub(crate) lookup: Lookup,
@@ -167,6 +169,7 @@ impl Session {
             eval: EvalContext::new(),
             transaction: TransactionState::default(),
             locks: MetadataLockSet::new(settings.metadata_lock_timeout),
+            locked_tables: None,
             settings,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
@@ -315,6 +318,8 @@ impl Session {
     pub(crate) fn reset(&mut self) -> Result<(), SqlError> {
         self.leave_branch();
         let result = self.rollback();
+        self.locked_tables = None;
+        self.locks.unpin();
         self.drop_temporary();
         let database = self.eval.facts.database.take();
         self.prepared.close_all(&self.server);
@@ -344,6 +349,8 @@ impl Session {
         // The client is gone: there is nobody to tell about a failure.
         self.leave_branch();
         let _outcome = self.rollback();
+        self.locked_tables = None;
+        self.locks.unpin();
         self.drop_temporary();
         self.prepared.close_all(&self.server);
     }

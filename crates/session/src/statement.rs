@@ -304,6 +304,7 @@ impl Session {
             | Statement::AlterDatabase(_)
             | Statement::DropDatabase(_) => self.define(statement),
             Statement::CreateView(create) => self.create_view(create),
+            Statement::LockTables(lock) => self.lock_tables(lock),
             Statement::DropView(drop) => self.drop_views(drop),
             Statement::Show(show) => self.show(show, run.protocol, outlet),
             Statement::Describe(describe) => self.describe_table(describe, run.protocol, outlet),
@@ -335,7 +336,11 @@ impl Session {
             Statement::Savepoint(name) => self.savepoint(name)?,
             Statement::RollbackTo(name) => self.rollback_to(name)?,
             Statement::ReleaseSavepoint(name) => self.release_savepoint(name)?,
-            Statement::UnlockTables => {}
+            Statement::UnlockTables => {
+                if self.locked_tables.is_some() {
+                    self.unlock_tables()?;
+                }
+            }
             Statement::Kill(kill) => self.kill_statement(kill)?,
             Statement::Flush(flush) => self.flush(flush)?,
             Statement::Shutdown => self.shutdown()?,
@@ -380,6 +385,9 @@ impl Session {
             return self.select_into(query, into);
         }
         let plan = self.plan(statement)?;
+        if plan.prepared.is_change() && self.locked_tables.is_none() {
+            self.lock_for(&plan)?;
+        }
         if plan.prepared.is_reusable() {
             *planned = Some(plan.clone());
         }

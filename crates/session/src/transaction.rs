@@ -151,7 +151,7 @@ impl Session {
 
     /// BEGIN, START TRANSACTION: commits what is open.
     pub(crate) fn begin(&mut self, begin: &Begin) -> Result<(), SqlError> {
-        self.commit_implicitly()?;
+        self.unlock_tables()?;
         let default = self.transaction.next_read_only.take().unwrap_or(self.settings.read_only);
         self.transaction.explicit = true;
         let isolation = self.transaction.next_isolation.take();

@@ -19,7 +19,7 @@ impl Session {
         self.check_may_write()?;
         self.require(Privilege::CreateView, &create.name)?;
         let (schema, name) = self.full_name(&create.name)?;
-        self.commit()?;
+        self.commit_implicitly()?;
         let if_not_exists = create.attributes.iter().any(|(word, _)| word == "IF NOT EXISTS");
         let known = self.server.catalog.find(&schema, &name);
         match &known {
@@ -149,7 +149,7 @@ impl Session {
         for name in &drop.names {
             self.require(Privilege::Drop, name)?;
         }
-        self.commit()?;
+        self.commit_implicitly()?;
         let mut unknown = Vec::new();
         for name in &drop.names {
             let (schema, name) = self.full_name(name)?;
@@ -157,6 +157,13 @@ impl Session {
             match server.catalog.drop_view(&mut self.locks, &schema, &name) {
                 Ok(()) => {}
                 Err(error @ (CatalogError::UnknownView(..) | CatalogError::UnknownDatabase(_))) => {
+                    if let Ok(TableRef::Base(_)) = server.catalog.find(&schema, &name) {
+                        let error = CatalogError::NotView(schema.clone(), name.clone());
+                        self.eval.push_warning(Warning {
+                            level: Level::Warning,
+                            ..Warning::from(&SqlError::from(error))
+                        });
+                    }
                     unknown.push((format!("{schema}.{name}"), error));
                 }
                 Err(error) => {

@@ -202,6 +202,7 @@ impl<'p> Inserter<'p> {
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &values, self.plan.ignore)?
         {
+            self.records -= 1;
             return Ok(());
         }
         loop {

@@ -33,6 +33,9 @@ impl Binder<'_, '_, '_> {
         if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
             return Err(self.denied(privilege, &schema, &name.name));
         }
+        if let Some(locked) = self.context.locked.filter(|_| !virtual_schema) {
+            locked.check(&schema, &name.name, privilege != Privilege::Select)?;
+        }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table {
             self.note_entry(entry);

@@ -137,6 +137,14 @@ fn has_subquery(expression: &ast::Expression) -> bool {
 }
 
 impl Binder<'_, '_, '_> {
+    /// See [`invalid`]. The view that is being defined is not there, wherever it is named.
+    fn invalid(&self, error: SqlError, entry: &TableEntry) -> SqlError {
+        match self.defines_view && error.is(&codes::NO_SUCH_TABLE) {
+            true => error,
+            false => invalid(error, entry),
+        }
+    }
+
     /// The rights with which a view reads: those of its definer (1449 if there is none), or none
     /// for the reader's own.
     fn view_rights(&self, view: &ViewDefinition) -> Result<Option<Arc<UserPrivileges>>> {
@@ -157,7 +165,7 @@ impl Binder<'_, '_, '_> {
         self.enter_view(entry)?;
         let simple = self.resolve_simple(entry);
         self.views.pop();
-        simple.map_err(|error| invalid(error, entry))
+        simple.map_err(|error| self.invalid(error, entry))
     }
 
     /// Error 1462 if the view is being looked at already.
@@ -298,7 +306,7 @@ impl Binder<'_, '_, '_> {
         self.enter_view(entry)?;
         let plan = self.plan_view(entry);
         self.views.pop();
-        plan.map_err(|error| invalid(error, entry))
+        plan.map_err(|error| self.invalid(error, entry))
     }
 
     fn plan_view(&mut self, entry: &Arc<TableEntry>) -> Result<QueryPlan> {
@@ -314,6 +322,7 @@ impl Binder<'_, '_, '_> {
             variables: self.context.variables,
             parameters: &[],
             temporary: None,
+            locked: None,
         };
         let mut binder = Binder::new(&mut context);
         binder.views = self.views.clone();

@@ -1,0 +1,89 @@
+//! LOCK TABLES and UNLOCK TABLES.
+//!
+//! The locks are metadata locks that stay when transactions end: READ keeps others from writing,
+//! WRITE keeps them away. While a session has some, it uses no other tables (1100), and writes
+//! only what it has locked for that (1099).
+
+use crate::Session;
+use crate::statement::{Answer, Failure};
+use catalog::{LockKind, Privilege, TableRef};
+use plan::LockedTables;
+use syntax::ast::{LockTables, Statement, TableName};
+use types::{SqlError, codes};
+
+impl Session {
+    /// LOCK TABLES: what is open is committed, former locks are given up.
+    pub(crate) fn lock_tables(&mut self, statement: &LockTables) -> Result<Answer, Failure> {
+        for table in &statement.tables {
+            self.require(Privilege::LockTables, &table.name)?;
+            self.require(Privilege::Select, &table.name)?;
+        }
+        self.unlock_tables()?;
+        let mut locked = LockedTables::default();
+        let mut wanted = Vec::new();
+        let server = self.server.clone();
+        for table in &statement.tables {
+            let schema = match &table.name.schema {
+                Some(schema) => schema.clone(),
+                None => self.current_database()?,
+            };
+            let name = table.name.name.clone();
+            let temporary = self.temporary.as_ref();
+            if temporary.is_some_and(|known| known.find(&schema, &name).is_some()) {
+                continue;
+            }
+            if let TableRef::Virtual(_) = server.catalog.find(&schema, &name)? {
+                continue;
+            }
+            let kind = if table.write { LockKind::Exclusive } else { LockKind::NoWrite };
+            wanted.push((server.catalog.lock(&schema, &name), kind));
+            locked.add(&schema, &name, table.write);
+        }
+        self.locks.acquire_all(wanted)?;
+        // What was there when it was asked for may be gone by now.
+        for (schema, name) in locked.names() {
+            if let Err(error) = server.catalog.find(schema, name) {
+                self.locks.release_all();
+                return Err(error.into());
+            }
+        }
+        self.locks.pin();
+        self.locked_tables = Some(Box::new(locked));
+        Ok(Answer::ok())
+    }
+
+    /// UNLOCK TABLES, also by BEGIN: what was changed under the locks is committed first.
+    pub(crate) fn unlock_tables(&mut self) -> Result<(), SqlError> {
+        if self.locked_tables.take().is_some() {
+            let committed = self.commit_implicitly();
+            self.locks.unpin();
+            return committed;
+        }
+        self.commit_implicitly()
+    }
+
+    /// A definition may be changed only of tables that are locked for writing.
+    pub(crate) fn check_locked_definition(&self, statement: &Statement) -> Result<(), SqlError> {
+        let Some(locked) = &self.locked_tables else { return Ok(()) };
+        let names: Vec<&TableName> = match statement {
+            Statement::CreateTable(create) => vec![&create.name],
+            Statement::AlterTable(alter) => vec![&alter.table],
+            Statement::CreateIndex(create) => vec![&create.table],
+            Statement::DropIndex(drop) => vec![&drop.table],
+            Statement::TruncateTable(name) => vec![name],
+            Statement::DropTable(drop) => drop.names.iter().collect(),
+            Statement::RenameTable(_) | Statement::DropDatabase(_) => {
+                return Err(SqlError::new(&codes::LOCK_OR_ACTIVE_TRANSACTION, &[]));
+            }
+            _ => return Ok(()),
+        };
+        for name in names {
+            let schema = match &name.schema {
+                Some(schema) => schema.clone(),
+                None => self.current_database()?,
+            };
+            locked.check(&schema, &name.name, true)?;
+        }
+        Ok(())
+    }
+}
