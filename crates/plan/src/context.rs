@@ -47,6 +47,12 @@ impl LockedTables {
         self.tables.push((schema.to_string(), name.to_string(), write));
     }
 
+    /// A table is gone; whether none is left.
+    pub fn remove(&mut self, schema: &str, name: &str) -> bool {
+        self.tables.retain(|(s, n, _)| s != schema || n != name);
+        self.tables.is_empty()
+    }
+
     /// Databases and names.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
         self.tables.iter().map(|(schema, name, _)| (schema.as_str(), name.as_str()))

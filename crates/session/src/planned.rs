@@ -361,6 +361,7 @@ impl Session {
         }
         self.memory.release_all();
         let outcome = outcome?.unwrap_or_default();
+        self.forget_dropped(statement);
         if let (Statement::DropDatabase(drop), Some(current)) = (statement, self.database())
             && drop.name == current
         {

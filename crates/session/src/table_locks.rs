@@ -86,4 +86,20 @@ impl Session {
         }
         Ok(())
     }
+
+    /// Tables that were dropped are not locked any more; without the last one nothing is.
+    pub(crate) fn forget_dropped(&mut self, statement: &Statement) {
+        let Statement::DropTable(drop) = statement else { return };
+        let database = self.database().unwrap_or_default().to_owned();
+        let Some(locked) = &mut self.locked_tables else { return };
+        let mut is_empty = false;
+        for name in &drop.names {
+            let schema = name.schema.as_deref().unwrap_or(&database);
+            is_empty |= locked.remove(schema, &name.name);
+        }
+        if is_empty {
+            self.locked_tables = None;
+            self.locks.unpin();
+        }
+    }
 }
