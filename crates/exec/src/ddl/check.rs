@@ -29,6 +29,7 @@ pub fn text(
     let user = UserPrivileges::new(account, Authentication::Locked);
     let mut locks = MetadataLockSet::new(Duration::ZERO);
     let mut planning = PlanContext {
+        locked: None,
         catalog: context.catalog,
         locks: &mut locks,
         user: &user,

@@ -80,11 +80,15 @@ fn invalid(error: SqlError, entry: &TableEntry) -> SqlError {
     SqlError::new(&codes::VIEW_INVALID, &[&definition.schema, &definition.name])
 }
 
+/// Table, alias, columns by name, condition.
+type SimpleParts =
+    (ast::TableName, Option<String>, Vec<(String, ast::ColumnName)>, Option<ast::Expression>);
+
 /// The one table of a view that can be merged, with its columns and condition.
 fn simple_parts(
     view: &ViewDefinition,
     query: ast::Query,
-) -> Option<(ast::TableName, Option<String>, Vec<(String, ast::ColumnName)>, Option<ast::Expression>)>
+) -> Option<SimpleParts>
 {
     let plain = query.with.is_none()
         && query.order_by.is_empty()
