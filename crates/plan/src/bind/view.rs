@@ -85,11 +85,7 @@ type SimpleParts =
     (ast::TableName, Option<String>, Vec<(String, ast::ColumnName)>, Option<ast::Expression>);
 
 /// The one table of a view that can be merged, with its columns and condition.
-fn simple_parts(
-    view: &ViewDefinition,
-    query: ast::Query,
-) -> Option<SimpleParts>
-{
+fn simple_parts(view: &ViewDefinition, query: ast::Query) -> Option<SimpleParts> {
     let plain = query.with.is_none()
         && query.order_by.is_empty()
         && query.limit.is_none()
