@@ -360,6 +360,8 @@ pub trait Table: Send + Sync {
 
     /// Estimates.
     fn statistics(&self) -> Statistics;
+    /// Estimates are made anew when they are asked for next.
+    fn forget_statistics(&self) {}
     /// Rows changed since the table was opened: how old estimates are. Very cheap.
     fn changes(&self) -> u64;
     /// Estimated number of keys in a range of an index.

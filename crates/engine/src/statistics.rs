@@ -28,7 +28,7 @@ impl KeptStatistics {
         let (age, changed) = (self.made.elapsed(), changes - self.changes);
         changed == 0
             || age < KEEP_AT_LEAST
-            || (age < KEEP && changed <= (self.statistics.rows / 10).max(16))
+            || (age < KEEP && changed <= (self.statistics.rows / 10).max(2))
     }
 }
 

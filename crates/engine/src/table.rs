@@ -358,6 +358,10 @@ impl Table for EngineTable {
         self.collect_statistics()
     }
 
+    fn forget_statistics(&self) {
+        *self.counters.statistics.lock() = None;
+    }
+
     fn changes(&self) -> u64 {
         self.counters.changes()
     }

@@ -7,6 +7,7 @@ use catalog::information_schema::SessionTables;
 use catalog::{Catalog, UserPrivileges};
 use engine_api::{ReadGate, RowBatch, RowRef, Transaction};
 use expr::EvalContext;
+use plan::Profile;
 use runtime::CancelToken;
 use std::sync::Arc;
 use types::row::IndexLayout;
@@ -38,6 +39,8 @@ pub struct Exec<'a> {
     pub auto_increment_offset: u64,
     /// sql_select_limit.
     pub select_limit: u64,
+    /// Counts what the steps of the plan do, for ANALYZE.
+    pub profile: Option<&'a mut Profile>,
     /// The transaction lasts for this statement only: its rollback undoes a failure.
     pub is_autocommit: bool,
 }

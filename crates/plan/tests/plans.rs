@@ -84,7 +84,8 @@ impl Desk {
         if !matches!(statement, Statement::Explain(_)) {
             return plan::text::plan_text(prepared.plan());
         }
-        let (_, rows) = plan::explain(&prepared, &self.eval).expect("explainable");
+        let (_, rows) =
+            plan::explain(&prepared, plan::ExplainOptions::default()).expect("explainable");
         let row = |row: &Vec<Value>| {
             let values = row.iter().map(|value| match value {
                 Value::Null => "NULL".to_string(),

@@ -194,6 +194,10 @@ impl Session {
         protocol: Protocol,
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
+        if maintenance.options.iter().any(|word| word == "PERSISTENT") {
+            let what = "ANALYZE TABLE ... PERSISTENT FOR";
+            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]).into());
+        }
         self.commit_implicitly()?;
         if maintenance.operation == MaintenanceOperation::Checksum {
             return self.checksum(maintenance, protocol, outlet);
@@ -378,6 +382,9 @@ fn maintain_table(
         }
         // Statistics and free space are kept up to date without being asked for.
         MaintenanceOperation::Analyze => {
+            if let Ok(table) = entry.handle() {
+                table.forget_statistics();
+            }
             entry.note_analysis();
             line("status", "OK");
         }

@@ -131,6 +131,7 @@ impl Session {
             auto_increment_offset: self.settings.auto_increment_offset,
             select_limit: self.settings.select_limit,
             is_autocommit,
+            profile: None,
         };
         let outcome = exec::execute(&mut exec, prepared.plan(), sink);
         self.memory.release_all();

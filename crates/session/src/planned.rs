@@ -298,17 +298,40 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
         let unsupported = |what: &str| SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]);
-        if explain.analyze {
-            return Err(unsupported("ANALYZE").into());
-        }
-        if explain.format.as_deref().is_some_and(|format| format != "TRADITIONAL") {
-            return Err(unsupported("EXPLAIN FORMAT").into());
-        }
+        let is_json = match explain.format.as_deref() {
+            None | Some("TRADITIONAL") => false,
+            Some("JSON") => true,
+            Some(other) => {
+                return Err(SqlError::new(&codes::UNKNOWN_EXPLAIN_FORMAT, &[&other]).into());
+            }
+        };
         let Some(statement) = &explain.statement else {
             return Err(unsupported("EXPLAIN FOR CONNECTION").into());
         };
+        if explain.analyze && !matches!(statement, Statement::Query(_)) {
+            self.check_may_write()?;
+        }
         let plan = self.plan(statement)?;
-        let (columns, rows) = plan::explain(&plan.prepared, &self.eval)?;
+        let mut profile = plan::Profile::default();
+        if explain.analyze {
+            let begun = runtime::now();
+            let format = self.result_format(protocol, false);
+            self.execute_plan(&plan, format, outlet, Some(&mut profile))?;
+            profile.total_us = begun.elapsed().as_micros() as u64;
+        }
+        let profile = explain.analyze.then_some(&profile);
+        if is_json {
+            let text = plan::explain_json(&plan.prepared, profile);
+            let name = if explain.analyze { "ANALYZE" } else { "EXPLAIN" };
+            let (columns, rows) = plan::json_answer(name, text);
+            return self.send_rows(&columns, rows, protocol, outlet);
+        }
+        let options = plan::ExplainOptions {
+            extended: explain.extended,
+            partitions: explain.partitions,
+            profile,
+        };
+        let (columns, rows) = plan::explain(&plan.prepared, options)?;
         self.send_rows(&columns, rows, protocol, outlet)
     }
 

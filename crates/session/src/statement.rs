@@ -5,7 +5,7 @@
 //! lasts no longer than the statement, and exactly one answer is written.
 
 use crate::Session;
-use crate::answer::{AnswerSink, Outlet, Protocol, ResultFormat};
+use crate::answer::{AnswerSink, Nowhere, Outlet, Protocol, ResultFormat};
 use crate::into::into_of;
 use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
@@ -379,7 +379,7 @@ impl Session {
             && self.may_run(plan)?
         {
             let format = self.result_format(run.protocol, run.definitions_known);
-            return self.execute_plan(plan, format, outlet);
+            return self.execute_plan(plan, format, outlet, None);
         }
         if let (Statement::Query(query), Some(into)) = (statement, into_of(statement)) {
             return self.select_into(query, into);
@@ -392,15 +392,17 @@ impl Session {
             *planned = Some(plan.clone());
         }
         let format = self.result_format(run.protocol, false);
-        self.execute_plan(&plan, format, outlet)
+        self.execute_plan(&plan, format, outlet, None)
     }
 
-    /// Executes a plan with this session's transaction.
-    fn execute_plan(
+    /// Executes a plan with this session's transaction. With a profile, what its steps do is
+    /// counted and its rows go nowhere.
+    pub(crate) fn execute_plan(
         &mut self,
         plan: &SessionPlan,
         format: ResultFormat,
         outlet: &mut dyn Outlet,
+        profile: Option<&mut plan::Profile>,
     ) -> Result<Answer, Failure> {
         let without_tables = plan.prepared.uses_no_table();
         let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
@@ -432,9 +434,13 @@ impl Session {
             auto_increment_increment: self.settings.auto_increment_increment,
             auto_increment_offset: self.settings.auto_increment_offset,
             select_limit: self.settings.select_limit,
+            profile,
             is_autocommit,
         };
-        let outcome = exec::execute(&mut exec, plan.prepared.plan(), &mut sink);
+        let outcome = match exec.profile.is_some() {
+            true => exec::execute(&mut exec, plan.prepared.plan(), &mut Nowhere),
+            false => exec::execute(&mut exec, plan.prepared.plan(), &mut sink),
+        };
         let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
         self.memory.release_all();
         if let Some(counts) = self.spill.take_counts() {

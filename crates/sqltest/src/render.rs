@@ -217,6 +217,25 @@ pub fn warnings(answer: &Answer, warnings: &[[String; 3]]) -> String {
     out
 }
 
+/// The answer with the values of some columns replaced by `*`; none if it has none of them.
+pub fn hidden(answer: &Answer, names: &[String]) -> Option<Answer> {
+    let mut answer = answer.clone();
+    let Answer::Rows { columns, rows, .. } = &mut answer else { return None };
+    let hides = |column: &crate::client::Column| names.contains(&column.name);
+    let hidden: Vec<bool> = columns.iter().map(hides).collect();
+    if !hidden.contains(&true) {
+        return None;
+    }
+    for row in rows {
+        for (field, _) in row.iter_mut().zip(&hidden).filter(|(_, hidden)| **hidden) {
+            if field.is_some() {
+                *field = Some(b"*".to_vec());
+            }
+        }
+    }
+    Some(answer)
+}
+
 /// One answer. `sorted` puts the rows in byte order, for statements that do
 /// not order them.
 pub fn answer(answer: &Answer, sorted: bool) -> String {

@@ -8,6 +8,7 @@
 //!   Options of a new one: `found-rows`, `session-track`, `deprecate-eof`, `connect-attrs`,
 //!   `no-multi` (one statement a command), `no-database`, `collation=NUMBER`;
 //! * `-- sorted`: compare the rows without regard to their order;
+//! * `-- hide COLUMN...`: these columns of the answer are shown as `*`, such as estimates;
 //! * `-- prepared [VALUE]...`: run it as a prepared statement with these parameters, separated
 //!   by tabs or two spaces (`NULL` is NULL, `int:5` an INT, see `Parameter::parse`);
 //! * `-- prepare NAME`: prepare it and keep it under this name;
@@ -73,6 +74,8 @@ pub struct Step {
     pub action: Action,
     /// Rows in any order.
     pub sorted: bool,
+    /// Names of columns whose values are not compared.
+    pub hidden: Vec<String>,
     /// Show what the packets say.
     pub packets: bool,
     /// Reason why Gannet answers otherwise.
@@ -90,6 +93,7 @@ impl Step {
             sql: String::new(),
             action: Action::Query,
             sorted: false,
+            hidden: Vec::new(),
             packets: false,
             differs: None,
             no_compare: false,
@@ -150,6 +154,7 @@ fn apply_directive(step: &mut Step, directive: &str) -> Result<bool, String> {
             step.connection_options = values.split_whitespace().map(String::from).collect();
         }
         "sorted" => step.sorted = true,
+        "hide" => step.hidden = rest.split_whitespace().map(String::from).collect(),
         "packets" => step.packets = true,
         "no-compare" => step.no_compare = true,
         "differs" => step.differs = Some(rest.to_string()),
@@ -287,6 +292,8 @@ fn run_step(client: &mut Client, step: &Step) -> io::Result<String> {
 fn rendered(client: &mut Client, step: &Step, answers: &[Answer]) -> io::Result<String> {
     let mut text = String::new();
     for answer in answers {
+        let hidden = render::hidden(answer, &step.hidden);
+        let answer = hidden.as_ref().unwrap_or(answer);
         text += &if step.packets {
             render::packets(answer, step.sorted)
         } else {

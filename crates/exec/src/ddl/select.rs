@@ -226,6 +226,7 @@ fn fill(
         auto_increment_increment: 1,
         auto_increment_offset: 1,
         select_limit: u64::MAX,
+        profile: None,
         is_autocommit: false,
     };
     insert::run(&mut exec, &plan, &mut NoRows)

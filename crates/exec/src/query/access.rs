@@ -66,7 +66,8 @@ fn derived_rows<'p>(
 ) -> Result<Flow, ExecError> {
     let slot = run.steps[depth].slot;
     let mut done = 0;
-    if run.plan.tables[depth].tested.is_none() && !run.steps[depth].builds {
+    let takes_batches = exec.profile.is_none() && !run.steps[depth].builds;
+    if takes_batches && run.plan.tables[depth].tested.is_none() {
         // A number of a row must fit 32 bits.
         let known = rows.len().min(u32::MAX as usize);
         while done < known {

@@ -158,15 +158,25 @@ impl<'p> BlockRun<'p> {
         // Most blocks end with a table after which nothing is left to do.
         let is_last =
             depth + 1 == plan.tables.len() && step.applies.is_empty() && step.filter.is_none();
+        let is_profiled = exec.profile.is_some();
+        if is_profiled {
+            count(exec, step, |counts| counts.loops += 1);
+        }
         let mut matched = false;
         let flow = access::each_row(exec, self, depth, &mut |exec, run| {
             exec.tick()?;
             let tested = std::mem::take(&mut run.steps[depth].tested);
+            if is_profiled {
+                count(exec, step, |counts| counts.rows += 1);
+            }
             if !tested && !is_true(&step.tested, exec, &run.frame)? {
                 access::release_row(exec, run, depth);
                 return Ok(Flow::Continue(()));
             }
             matched = true;
+            if is_profiled {
+                count(exec, step, |counts| counts.passed += 1);
+            }
             if is_last {
                 return run.complete(exec, target);
             }
@@ -259,6 +269,24 @@ impl<'p> BlockRun<'p> {
         added
     }
 
+    /// Passes on all rows of a batch one by one, where each must be counted.
+    fn pass_each(
+        &mut self,
+        exec: &mut Exec<'_>,
+        depth: usize,
+        body: &mut FrameTarget<'_, 'p>,
+    ) -> Result<Flow, ExecError> {
+        let slot = self.steps[depth].slot;
+        let rows = self.frame.rows(slot).map_or(0, |(_, rows)| rows.len());
+        for row in 0..rows {
+            self.frame.stand_at(slot, row);
+            if body(exec, self)?.is_break() {
+                return Ok(Flow::Break(()));
+            }
+        }
+        Ok(Flow::Continue(()))
+    }
+
     /// Passes on the rows of the batch that was read into the slot of step `depth`: those that
     /// pass its condition at once where that can be told, the others one by one.
     pub fn pass_batch(
@@ -268,6 +296,9 @@ impl<'p> BlockRun<'p> {
         body: &mut FrameTarget<'_, 'p>,
     ) -> Result<Flow, ExecError> {
         exec.tick()?;
+        if exec.profile.is_some() {
+            return self.pass_each(exec, depth, body);
+        }
         let mut selection = std::mem::take(&mut self.steps[depth].selection);
         Filter::select(exec, self, depth, &mut selection);
         if selection.tested && self.take_batch(exec, depth, &selection.rows)? {
@@ -291,6 +322,14 @@ impl<'p> BlockRun<'p> {
         }
         self.steps[depth].selection = selection;
         Ok(Flow::Continue(()))
+    }
+}
+
+/// Counts for ANALYZE.
+#[cold]
+fn count(exec: &mut Exec<'_>, step: &TableStep, add: impl FnOnce(&mut plan::StepCounts)) {
+    if let Some(profile) = &mut exec.profile {
+        add(profile.step_mut(step));
     }
 }
 

@@ -122,6 +122,7 @@ fn distinct(query: QueryPlan, builder: &Builder<'_>) -> (QueryPlan, Vec<ResultTy
                 filter: None,
                 lock: LockMode::None,
                 rows_estimate: 1,
+                selectivity: 1.0,
                 possible_keys: Vec::new(),
             });
             QueryPlan::Select(Box::new(outer))

@@ -1,16 +1,24 @@
 //! The row of one table: how it is read and what is said of it.
 
 use super::{Row, push_extra};
-use crate::physical::{Access, RangePlan, RangeValue, TableSource, TableStep};
+use crate::physical::{Access, RangePlan, RangeValue, SelectPlan, TableSource, TableStep};
 use engine_api::TableDefinition;
 use expr::{CompareOperator, Expr, ExprKind};
-use types::{ColumnType, TypeKind};
+use types::{ColumnType, TypeKind, Value};
 
 /// The row of one table.
-pub(super) fn row(step: &TableStep, id: u64, select_type: &str, before: &[TableStep]) -> Row {
+pub(super) fn row(
+    step: &TableStep,
+    id: u64,
+    select_type: &str,
+    select: &SelectPlan,
+    number: usize,
+) -> Row {
+    let before = &select.tables[..number];
     let mut row = Row::new(id, select_type);
     row.table = Some(step.alias.clone());
     row.rows = Some(step.rows_estimate);
+    row.filtered = Some(step.percent());
     let TableSource::Base(entry) = &step.source else {
         row.kind = Some("ALL");
         if step.condition.is_some() || step.filter.is_some() {
@@ -27,7 +35,139 @@ pub(super) fn row(step: &TableStep, id: u64, select_type: &str, before: &[TableS
         step.possible_keys.iter().map(|index| definition.indexes[*index].name.as_str()).collect();
     row.possible_keys = (!possible.is_empty()).then(|| possible.join(","));
     describe_access(&mut row, step, &step.access, definition, before);
+    if number == 0 {
+        describe_order(&mut row, step, select);
+    }
     row
+}
+
+/// What ORDER BY says of the first table.
+fn describe_order(row: &mut Row, step: &TableStep, select: &SelectPlan) {
+    let orders = (select.in_order || !select.order_by.is_empty()) && select.aggregate.is_none();
+    let is_constant = row.reference.as_deref().is_some_and(|r| r.split(',').all(|p| p == "const"));
+    if orders && row.kind == Some("ref") && is_constant {
+        let says = |word: &str| row.extra.as_deref().is_some_and(|extra| extra.contains(word));
+        if !says("Using where") && !says("Using index condition") {
+            let rest = row.extra.take().filter(|extra| !extra.is_empty());
+            row.extra = Some("Using where".to_string());
+            push_extra(row, rest.iter().map(String::as_str).collect());
+        }
+    }
+    if !select.in_order || select.aggregate.is_some() {
+        return;
+    }
+    if let Access::Scan { index: 0, .. } = step.access {
+        use_clustered(row, step);
+    }
+    let count = select.limit.count.as_ref().and_then(|count| match count.literal() {
+        Some(Value::Int(count)) => u64::try_from(*count).ok(),
+        Some(Value::UInt(count)) => Some(*count),
+        _ => None,
+    });
+    let limits = count.filter(|_| row.kind == Some("index") && step.condition.is_none());
+    if let Some(count) = limits {
+        row.rows = row.rows.map(|rows| rows.min(count.max(1)));
+    }
+}
+
+/// The table is read in the order of its clustered key.
+pub(super) fn use_clustered(row: &mut Row, step: &TableStep) {
+    let TableSource::Base(entry) = &step.source else { return };
+    let definition = entry.0.definition();
+    let parts = definition.indexes[0].parts.len();
+    if parts > 0 {
+        row.kind = Some("index");
+        use_key(row, definition, 0, parts);
+    }
+}
+
+/// Conditions that the access does not make superfluous.
+pub(super) fn attached(step: &TableStep) -> Vec<&Expr> {
+    let equal = match &step.access {
+        Access::Point { key } => key.len(),
+        Access::Ranges { ranges, .. } => match &ranges[..] {
+            [range] if range.lower.is_none() && range.upper.is_none() => range.equal.len(),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    let index = match &step.access {
+        Access::Ranges { index, .. } => *index,
+        _ => 0,
+    };
+    let enforced = |expr: &Expr| {
+        let ExprKind::Compare { operator: CompareOperator::Equal, left, right, .. } = &expr.kind
+        else {
+            return false;
+        };
+        let TableSource::Base(entry) = &step.source else { return false };
+        let definition = entry.0.definition();
+        let parts = definition.indexes[index].parts.iter().take(equal);
+        let is_part = |side: &Expr| {
+            let ExprKind::Column { position, .. } = &side.kind else { return false };
+            parts.clone().any(|part| {
+                let column = &definition.columns[part.column].column_type;
+                step.first_position + part.column == *position && !column.kind.is_string()
+            })
+        };
+        is_part(left) || is_part(right)
+    };
+    let conditions = step.condition.iter().chain(&step.filter);
+    let conjuncts = conditions.flat_map(|condition| match &condition.kind {
+        ExprKind::And(list) => list.iter().collect::<Vec<_>>(),
+        _ => vec![condition],
+    });
+    conjuncts.filter(|expr| !enforced(expr)).collect()
+}
+
+/// Whether a condition reads nothing of the table but columns of the index that is used.
+pub(super) fn is_of_index(step: &TableStep, condition: &Expr) -> bool {
+    let (TableSource::Base(entry), Access::Ranges { index, .. }) = (&step.source, &step.access)
+    else {
+        return false;
+    };
+    let definition = entry.0.definition();
+    let parts = definition.indexes[*index].parts.iter().chain(&definition.indexes[0].parts);
+    let parts: Vec<usize> = parts.map(|part| step.first_position + part.column).collect();
+    let own = step.first_position..step.first_position + definition.columns.len();
+    let mut inside = true;
+    condition.for_each_column(&mut |at| inside &= !own.contains(&at) || parts.contains(&at));
+    inside
+}
+
+/// Whether the one row of a step is found before any other: its key is constant.
+fn is_constant(steps: &[TableStep], number: usize) -> bool {
+    let step = &steps[number];
+    let TableSource::Base(entry) = &step.source else { return false };
+    let before = &steps[..number];
+    match &step.access {
+        Access::Point { key } => key.iter().all(|value| is_constant_value(value, before)),
+        Access::Ranges { index, ranges, .. } => {
+            let definition = &entry.0.definition().indexes[*index];
+            let [range] = &ranges[..] else { return false };
+            definition.unique
+                && range.equal.len() == definition.parts.len()
+                && range.equal.iter().all(|value| match value {
+                    RangeValue::Equal(value) => is_constant_value(value, before),
+                    RangeValue::NullSafe(_) | RangeValue::Null => false,
+                })
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value depends on no row but those of constant tables.
+fn is_constant_value(value: &Expr, before: &[TableStep]) -> bool {
+    let mut constant = true;
+    value.for_each_column(&mut |position| {
+        constant &= before.iter().enumerate().any(|(number, step)| {
+            let TableSource::Base(entry) = &step.source else { return false };
+            let columns = entry.0.definition().columns.len();
+            let own = step.first_position..step.first_position + columns;
+            own.contains(&position) && !step.left_join && is_constant(before, number)
+        });
+    });
+    constant
 }
 
 fn describe_access(
@@ -54,7 +194,7 @@ fn describe_access(
             push_extra(row, words);
         }
         Access::Point { key } => {
-            let constant = key.iter().all(is_free_of_columns);
+            let constant = key.iter().all(|value| is_constant_value(value, before));
             row.kind = Some(if constant { "const" } else { "eq_ref" });
             use_key(row, definition, 0, key.len());
             row.reference = Some(references(key.iter(), before));
@@ -102,21 +242,30 @@ fn describe_ranges(
     if let Some(equal) = equalities {
         let full = definition.indexes[index].unique
             && equal.len() == definition.indexes[index].parts.len();
-        let constant = equal.iter().filter_map(value_of).all(is_free_of_columns);
+        let constant =
+            equal.iter().filter_map(value_of).all(|value| is_constant_value(value, before));
         row.kind = Some(match (full, constant) {
             (true, true) => "const",
             (true, false) => "eq_ref",
             (false, _) => "ref",
         });
-        row.reference = Some(references(equal.iter().filter_map(value_of), before));
-        if row.reference.as_deref() == Some("") {
-            row.reference = Some("const".to_string());
-        }
-        let has_null_test = equal.iter().any(|value| matches!(value, RangeValue::Null));
-        if has_null_test && !covering {
+        let references = equal.iter().map(|value| match value_of(value) {
+            Some(value) => reference(value, before),
+            None => "const".to_string(),
+        });
+        row.reference = Some(references.collect::<Vec<_>>().join(","));
+        // A text that is equal may still be another: the condition is kept.
+        let parts = definition.indexes[index].parts.iter().take(equal.len());
+        let mut parts = parts.map(|part| definition.columns[part.column].column_type.kind);
+        let is_kept = parts.any(|kind| kind.is_string())
+            || equal.iter().any(|value| matches!(value, RangeValue::Null));
+        let has_others = has_other_conditions(step, equal.len());
+        if is_kept && !covering && row.kind != Some("const") {
             words.push("Using index condition");
-        }
-        if has_other_conditions(step, equal.len()) {
+            if has_others && reads_beyond_index(step, definition, index) {
+                words.push("Using where");
+            }
+        } else if has_others || (is_kept && row.kind == Some("ref")) {
             words.push("Using where");
         }
     } else {
@@ -146,12 +295,6 @@ fn value_of(value: &RangeValue) -> Option<&Expr> {
         RangeValue::Equal(value) | RangeValue::NullSafe(value) => Some(value),
         RangeValue::Null => None,
     }
-}
-
-fn is_free_of_columns(expr: &Expr) -> bool {
-    let mut free = true;
-    expr.for_each_column(&mut |_| free = false);
-    free
 }
 
 /// Whether a step has conditions beside the equalities that its access enforces.
@@ -199,6 +342,8 @@ fn use_key(row: &mut Row, definition: &TableDefinition, index: usize, parts: usi
         part_length(&column.column_type, column.nullable, part.prefix)
     });
     row.key_length = Some(lengths.sum::<u32>().to_string());
+    let names = index.parts.iter().take(parts);
+    row.used_parts = names.map(|part| definition.columns[part.column].name.clone()).collect();
 }
 
 /// Bytes of an index part as MariaDB counts them.
@@ -236,22 +381,45 @@ fn decimal_bytes(precision: u8, scale: u8) -> u32 {
 
 /// What an access compares its key with.
 fn references<'e>(values: impl Iterator<Item = &'e Expr>, before: &[TableStep]) -> String {
-    let words = values.map(|value| match &value.kind {
-        ExprKind::Column { position, .. } => column_reference(*position, before),
-        _ if is_free_of_columns(value) => "const".to_string(),
-        _ => "func".to_string(),
-    });
-    words.collect::<Vec<_>>().join(",")
+    values.map(|value| reference(value, before)).collect::<Vec<_>>().join(",")
 }
 
-fn column_reference(position: usize, before: &[TableStep]) -> String {
+fn reference(value: &Expr, before: &[TableStep]) -> String {
+    match &value.kind {
+        _ if is_constant_value(value, before) => "const".to_string(),
+        ExprKind::Column { position, name } => column_reference(*position, name, before),
+        _ => "func".to_string(),
+    }
+}
+
+/// `database.alias.column`; of other sources what is known of the column.
+fn column_reference(position: usize, name: &str, before: &[TableStep]) -> String {
     for step in before {
-        let TableSource::Base(entry) = &step.source else { continue };
-        let definition = entry.0.definition();
-        let column = position.checked_sub(step.first_position);
-        if let Some(column) = column.and_then(|column| definition.columns.get(column)) {
-            return format!("{}.{}.{}", definition.schema, step.alias, column.name);
+        let Some(column) = position.checked_sub(step.first_position) else { continue };
+        match &step.source {
+            TableSource::Base(entry) => {
+                let definition = entry.0.definition();
+                if let Some(column) = definition.columns.get(column) {
+                    return format!("{}.{}.{}", definition.schema, step.alias, column.name);
+                }
+            }
+            TableSource::Derived(query) => {
+                let Some(column) = query.columns().get(column) else { continue };
+                let is_subquery = super::is_subquery(step);
+                return match (is_subquery, column.org_name.is_empty()) {
+                    (false, _) => format!("{}.{}", step.alias, column.name),
+                    (true, false) => {
+                        format!("{}.{}.{}", column.schema, column.table, column.org_name)
+                    }
+                    (true, true) => "func".to_string(),
+                };
+            }
+            TableSource::Virtual { .. } => {}
         }
     }
-    "func".to_string()
+    // A column of the enclosing block has the name that it had there.
+    match name.starts_with('`') {
+        true => name.replace('`', ""),
+        false => "func".to_string(),
+    }
 }

@@ -26,7 +26,6 @@ pub(super) struct Candidate {
     pub selectivity: f64,
     /// The rows come in the wanted order.
     pub ordered: bool,
-    pub possible_keys: Vec<usize>,
 }
 
 impl Candidate {
@@ -90,18 +89,18 @@ impl Problem<'_> {
         let numbers = Numbers::of(entry)?;
         let allowed = allowed_indexes(entry, &self.sources[source].hints);
         let mut found = Vec::new();
-        let mut possible_keys = Vec::new();
         for (number, index) in definition.indexes.iter().enumerate() {
             if index.parts.is_empty() {
                 continue;
             }
             let Some(ranges) = facts.ranges(index) else { continue };
-            possible_keys.push(number);
             if allowed.ranges[number] {
                 found.push((number, ranges));
             }
         }
-        let asks = found.len() > 1 || found.first().is_some_and(|(number, _)| *number != 0);
+        let asks = found.len() > 1
+            || self.sources.len() > 1
+            || found.first().is_some_and(|(number, _)| *number != 0);
         let mut candidates = Vec::new();
         // A statement that locks what it reads does not lock all rows where an equality leads to
         // those it wants.
@@ -122,10 +121,38 @@ impl Problem<'_> {
                 candidates.retain(|it| it.ordered);
             }
         }
-        for candidate in &mut candidates {
-            candidate.possible_keys.clone_from(&possible_keys);
-        }
         Ok(candidates)
+    }
+
+    /// The indexes that conditions could use if all other sources had rows.
+    pub(super) fn possible_keys(&self, source: usize) -> Vec<usize> {
+        let TableSource::Base(entry) = &self.sources[source].table else { return Vec::new() };
+        let definition = entry.0.definition();
+        if definition.indexes.len() == 1 && definition.indexes[0].parts.is_empty() {
+            return Vec::new();
+        }
+        let known = self.positions.constant_applies();
+        let own = 1u64 << source;
+        // A table that may have no row can be looked up only after those that it depends on.
+        let is_left = self.sources[source].left_join.is_some();
+        let others = self
+            .sources
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| is_left || other.left_join.is_none());
+        let bound = others.fold(0u64, |set, (number, _)| set | 1 << number) & !own;
+        let conjuncts = if is_left { &self.on[source] } else { &self.conjuncts };
+        let usable: Vec<&Conjunct> = conjuncts
+            .iter()
+            .filter(|c| c.sources & own != 0 && c.is_ready(bound | own, known))
+            .collect();
+        let facts = self.facts(source, bound, &entry.0, &usable);
+        let allowed = allowed_indexes(&entry.0, &self.sources[source].hints);
+        let indexes = definition.indexes.iter().enumerate();
+        let possible = indexes.filter(|(number, index)| {
+            allowed.ranges[*number] && !index.parts.is_empty() && facts.ranges(index).is_some()
+        });
+        possible.map(|(number, _)| number).collect()
     }
 
     fn facts(&self, source: usize, bound: u64, entry: &TableEntry, usable: &[&Conjunct]) -> Facts {
@@ -204,7 +231,6 @@ impl Problem<'_> {
             rows,
             selectivity,
             ordered: order.is_some(),
-            possible_keys: Vec::new(),
         }
     }
 
@@ -245,7 +271,6 @@ impl Problem<'_> {
             rows: numbers.rows,
             selectivity: selectivity(usable, self.columns_of(source), &[]),
             ordered: order.is_some(),
-            possible_keys: Vec::new(),
         })
     }
 
@@ -322,7 +347,6 @@ impl Problem<'_> {
             rows,
             selectivity: 1.0,
             ordered: false,
-            possible_keys: build.possible_keys,
         }))
     }
 }
@@ -347,7 +371,6 @@ fn one_row(key: Vec<Expr>, ordered: bool) -> Candidate {
         rows: 1.0,
         selectivity: 1.0,
         ordered,
-        possible_keys: vec![0],
     }
 }
 
@@ -360,7 +383,6 @@ fn whole(rows: f64, usable: &[&Conjunct], own: Range<usize>) -> Candidate {
         rows,
         selectivity: selectivity(usable, own, &[]),
         ordered: false,
-        possible_keys: Vec::new(),
     }
 }
 

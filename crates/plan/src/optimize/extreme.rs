@@ -61,6 +61,7 @@ pub(super) fn plan(
         filter: None,
         lock: LockMode::None,
         rows_estimate: 1,
+        selectivity: 1.0,
         possible_keys: Vec::new(),
     }];
     Ok(Some(outer))

@@ -17,6 +17,8 @@ pub(super) struct ChosenStep {
     pub access: Access,
     /// Rows estimated for one reading.
     pub rows: u64,
+    /// Share of them that conditions leave.
+    pub selectivity: f64,
     /// Indexes that conditions could have used.
     pub possible_keys: Vec<usize>,
 }
@@ -149,7 +151,8 @@ fn step(source: usize, candidate: Candidate) -> ChosenStep {
         source,
         access: candidate.access,
         rows: candidate.rows.round().max(1.0) as u64,
-        possible_keys: candidate.possible_keys,
+        selectivity: candidate.selectivity,
+        possible_keys: Vec::new(),
     }
 }
 

@@ -86,7 +86,10 @@ pub(crate) fn plan_block(
         used,
         limit,
     };
-    let chosen = join_order::choose(&problem)?;
+    let mut chosen = join_order::choose(&problem)?;
+    for step in &mut chosen.steps {
+        step.possible_keys = problem.possible_keys(step.source);
+    }
     if chosen.ordered {
         problem.use_order(&mut plan);
     }
@@ -186,6 +189,7 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             filter: and_all(filter),
             lock: plan.lock,
             rows_estimate: step.rows,
+            selectivity: step.selectivity,
             possible_keys: step.possible_keys,
         });
     }

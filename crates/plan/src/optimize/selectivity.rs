@@ -36,8 +36,7 @@ impl Numbers {
         index: usize,
         found: &IndexRanges,
     ) -> Self {
-        let bounded = |range: &RangePlan| range.lower.is_some() || range.upper.is_some();
-        let asked = match asks && found.ranges.iter().any(bounded) {
+        let asked = match asks {
             true => estimate::rows(entry, index, &found.ranges),
             false => None,
         };

@@ -183,6 +183,7 @@ error_codes! {
         "The system variable @@SESSION.GTID_NEXT has the value {}, which is not listed in \
          @@SESSION.GTID_NEXT_LIST";
     UNKNOWN_XA_RECOVER_FORMAT = 1791, "HY000", "Unknown XA RECOVER format name: '{}'";
+    UNKNOWN_EXPLAIN_FORMAT = 1791, "HY000", "Unknown EXPLAIN/ANALYZE format name: '{}'";
     CANT_EXECUTE_IN_READ_ONLY_TRANSACTION = 1792, "25006",
         "Cannot execute statement in a READ ONLY transaction";
     INNODB_ONLINE_LOG_TOO_BIG = 1799, "HY000",
