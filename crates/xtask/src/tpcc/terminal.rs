@@ -61,7 +61,7 @@ impl Terminal {
         match answer {
             Answer::Done(_) => Ok(Vec::new()),
             Answer::Rows { rows, .. } => Ok(rows),
-            Answer::Error(error) if matches!(error.code, 1213 | 1205) => Err(Stop::Again),
+            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => Err(Stop::Again),
             Answer::Error(error) => {
                 Err(Stop::Wrong(format!("{sql}: {} {}", error.code, error.message)))
             }
@@ -80,7 +80,7 @@ impl Terminal {
     /// BEGIN, COMMIT, ROLLBACK, SET.
     pub(crate) fn command(&mut self, sql: &str) -> Step<()> {
         match self.connection.query_one(sql)? {
-            Answer::Error(error) if matches!(error.code, 1213 | 1205) => Err(Stop::Again),
+            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => Err(Stop::Again),
             Answer::Error(error) => {
                 Err(Stop::Wrong(format!("{sql}: {} {}", error.code, error.message)))
             }
