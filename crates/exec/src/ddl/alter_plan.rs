@@ -41,6 +41,13 @@ pub(super) fn plan(
     for action in &alter.actions {
         plan_action(context, action, table, &mut work)?;
     }
+    let copies = |action: &AlterAction| match action {
+        AlterAction::Hint(name, value) => name == "ALGORITHM" && value == "COPY",
+        _ => false,
+    };
+    if alter.actions.iter().any(copies) {
+        (work.copy, work.reports) = (true, true);
+    }
     let adds_primary = work.add.iter().any(|index| index.kind == syntax::ast::IndexKind::Primary);
     work.reports |= work.drop_primary && !adds_primary;
     Ok(work)
@@ -111,12 +118,8 @@ fn plan_action(
         AlterAction::DropConstraint { name, if_exists } => {
             drop_foreign(context, table, work, (name, "CONSTRAINT"), *if_exists)?;
         }
-        AlterAction::PartitionBy(written) => {
-            partition::apply(table, written)?;
-            (work.copy, work.reports) = (true, true);
-        }
-        AlterAction::Other(text) if text.eq_ignore_ascii_case("REMOVE PARTITIONING") => {
-            partition::remove(table)?;
+        AlterAction::PartitionBy(_) | AlterAction::Other(_) => {
+            plan_partition(action, table)?;
             (work.copy, work.reports) = (true, true);
         }
         AlterAction::Rename(_) | AlterAction::Hint(..) => {}
@@ -205,6 +208,17 @@ fn order_by(
     let warning = types::Warning::from(&SqlError::with_message(&codes::UNKNOWN_ERROR, text));
     context.eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
     Ok(())
+}
+
+/// PARTITION BY and REMOVE PARTITIONING.
+fn plan_partition(action: &AlterAction, table: &mut TableDefinition) -> Result<(), ExecError> {
+    match action {
+        AlterAction::PartitionBy(written) => partition::apply(table, written),
+        AlterAction::Other(text) if text.eq_ignore_ascii_case("REMOVE PARTITIONING") => {
+            partition::remove(table)
+        }
+        other => Err(unsupported(&format!("ALTER TABLE {other:?}"))),
+    }
 }
 
 fn drop_foreign(
