@@ -7,7 +7,7 @@ use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
 use syntax::ast::{
     AlterAction, AlterTable, ColumnPlace, ColumnSpecification, Expression, ForeignKey,
-    IndexSpecification,
+    IndexSpecification, TableOption,
 };
 use types::{SqlError, TypeKind, codes};
 
@@ -95,12 +95,7 @@ fn plan_action(
             convert(context, table, work, charset.as_deref(), collation.as_deref())?;
         }
         AlterAction::OrderBy(columns) => order_by(context, table, work, columns)?,
-        AlterAction::Options(written) => {
-            let read = options(written, table.collation, table.options.clone())?;
-            table.collation = read.collation;
-            table.options = read.kept;
-            work.auto_increment = read.auto_increment;
-        }
+        AlterAction::Options(written) => read_options(table, work, written)?,
         AlterAction::Force => work.copy = true,
         AlterAction::Keys(_) => {
             let arguments: [&dyn std::fmt::Display; 3] = [&"InnoDB", &table.schema, &table.name];
@@ -207,6 +202,18 @@ fn order_by(
     );
     let warning = types::Warning::from(&SqlError::with_message(&codes::UNKNOWN_ERROR, text));
     context.eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
+    Ok(())
+}
+
+fn read_options(
+    table: &mut TableDefinition,
+    work: &mut Work,
+    written: &[TableOption],
+) -> Result<(), ExecError> {
+    let read = options(written, table.collation, table.options.clone())?;
+    table.collation = read.collation;
+    table.options = read.kept;
+    work.auto_increment = read.auto_increment;
     Ok(())
 }
 
