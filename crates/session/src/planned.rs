@@ -2,8 +2,7 @@
 
 use crate::Session;
 use crate::answer::{Outlet, Protocol, ResultShape};
-use crate::prepared::PreparedStatement;
-use crate::statement::{Answer, Failure, Run};
+use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
 use catalog::{EstimateAge, UserPrivileges};
 use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
@@ -401,97 +400,6 @@ impl Session {
         let Statement::CreateTable(create) = statement else { return Ok(None) };
         let Some(written) = &create.query else { return Ok(None) };
         self.plan(&Statement::Query(written.query.clone())).map(Some)
-    }
-
-    /// PREPARE, EXECUTE and EXECUTE IMMEDIATE of SQL.
-    pub(crate) fn named_statement(
-        &mut self,
-        statement: &Statement,
-        outlet: &mut dyn Outlet,
-    ) -> Result<Answer, Failure> {
-        match statement {
-            Statement::Prepare(prepare) => {
-                let text = self.statement_source(&prepare.source)?;
-                let server = self.server.clone();
-                self.prepared.remove_named(&server, &prepare.name);
-                let prepared = self.prepare_statement(&text)?;
-                self.prepared.insert_named(&server, &prepare.name, prepared)?;
-                self.tell_state();
-                let info = "Statement prepared".to_owned();
-                Ok(Answer::Done(exec::Outcome { info, ..exec::Outcome::default() }))
-            }
-            Statement::Execute(execute) => {
-                let Some(prepared) = self.prepared.get_named(&execute.name) else {
-                    let arguments: [&dyn std::fmt::Display; 2] = [&execute.name, &"EXECUTE"];
-                    return Err(SqlError::new(&codes::UNKNOWN_STMT_HANDLER, &arguments).into());
-                };
-                let (statement, plan) = (prepared.statement.clone(), prepared.plan.clone());
-                let count = prepared.parameters;
-                let (answer, made) =
-                    self.execute_named(&statement, plan, count, &execute.arguments, outlet)?;
-                if let (Some(plan), Some(prepared)) = (made, self.prepared.get_named(&execute.name))
-                {
-                    prepared.keep(plan);
-                }
-                Ok(answer)
-            }
-            Statement::ExecuteImmediate(execute) => {
-                let text = self.statement_source(&execute.source)?;
-                let PreparedStatement { statement, plan, parameters, .. } =
-                    self.prepare_statement(&text)?;
-                let arguments = &execute.arguments;
-                let (answer, _) =
-                    self.execute_named(&statement, plan, parameters, arguments, outlet)?;
-                Ok(answer)
-            }
-            _ => Ok(Answer::ok()),
-        }
-    }
-
-    /// The text of PREPARE's string or variable.
-    fn statement_source(&mut self, source: &Expression) -> Result<Vec<u8>, SqlError> {
-        match self.constant(source)?.0 {
-            Value::Bytes(text) => Ok(text),
-            Value::Null => Ok(b"NULL".to_vec()),
-            other => {
-                let mut text = Vec::new();
-                let column = types::ColumnType::NULL;
-                let zone = self.settings.time_zone;
-                wire::text::push_text(&mut text, other.as_ref(), &column, zone);
-                Ok(text)
-            }
-        }
-    }
-
-    fn execute_named(
-        &mut self,
-        statement: &Statement,
-        plan: Option<Arc<SessionPlan>>,
-        count: usize,
-        arguments: &[Expression],
-        outlet: &mut dyn Outlet,
-    ) -> Result<(Answer, Option<Arc<SessionPlan>>), Failure> {
-        if arguments.len() != count {
-            return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
-        }
-        let values = arguments.iter().map(|argument| self.constant(argument).map(|(v, _)| v));
-        let values = values.collect::<Result<Vec<_>, _>>()?;
-        let outer = std::mem::replace(&mut self.eval.parameters, values);
-        let run = Run { plan: plan.as_ref(), ..Run::text() };
-        let mut made = None;
-        let result = self.execute_statement(statement, run, outlet, &mut made);
-        self.eval.parameters = outer;
-        result.map(|answer| (answer, made))
-    }
-
-    /// DEALLOCATE PREPARE.
-    pub(crate) fn deallocate(&mut self, name: &str) -> Result<Answer, Failure> {
-        let server = self.server.clone();
-        if self.prepared.remove_named(&server, name) {
-            return Ok(Answer::ok());
-        }
-        let arguments: [&dyn std::fmt::Display; 2] = [&name, &"DEALLOCATE PREPARE"];
-        Err(SqlError::new(&codes::UNKNOWN_STMT_HANDLER, &arguments).into())
     }
 }
 

@@ -9,14 +9,15 @@ use crate::answer::{AnswerSink, Nowhere, Outlet, Protocol, ResultFormat};
 use crate::into::into_of;
 use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
+use crate::statement_kind::{keeps_warnings, phase_of};
 use crate::status::{StatusCounter, statement_counter};
 use crate::system_variables::session_view;
 use engine_api::Transaction;
-use exec::{ExecError, Outcome, phase};
+use exec::{ExecError, Outcome};
 use runtime::CancelReason;
 use std::sync::Arc;
 use syntax::ParseError;
-use syntax::ast::{Completion, QueryBody, ShowKind, Statement};
+use syntax::ast::{Completion, Statement};
 use types::{SqlError, codes};
 use wire::capability::MULTI_STATEMENTS;
 use wire::response;
@@ -453,62 +454,5 @@ impl Session {
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);
         Ok(if begun { Answer::Rows(outcome) } else { Answer::Done(outcome) })
-    }
-}
-
-/// What a statement does first, for the process list.
-fn phase_of(statement: &Statement) -> u8 {
-    match statement {
-        Statement::Query(_) => phase::SENDING,
-        Statement::Insert(_) => phase::INSERTING,
-        Statement::Update(_) | Statement::Delete(_) => phase::UPDATING,
-        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => {
-            phase::DEFINING
-        }
-        Statement::Commit(_) => phase::COMMITTING,
-        _ => phase::INIT,
-    }
-}
-
-/// Statements that read no table leave the warnings of the one before in SHOW WARNINGS, if they
-/// have none of their own.
-fn keeps_warnings(statement: &Statement) -> bool {
-    match statement {
-        Statement::Query(query) => match &query.body {
-            QueryBody::Select(select) => select.from.is_empty(),
-            _ => false,
-        },
-        Statement::Show(show) => matches!(
-            show.kind,
-            ShowKind::Warnings { .. }
-                | ShowKind::Errors { .. }
-                | ShowKind::WarningCount
-                | ShowKind::ErrorCount
-                | ShowKind::CreateDatabase { .. }
-                | ShowKind::CreateUser(_)
-                | ShowKind::Grants(_)
-                | ShowKind::Privileges
-                | ShowKind::ProcessList { .. }
-                | ShowKind::Engine(..)
-                | ShowKind::Other(_)
-        ),
-        Statement::Insert(_)
-        | Statement::Update(_)
-        | Statement::Delete(_)
-        | Statement::LoadData(_)
-        | Statement::CreateTable(_)
-        | Statement::AlterTable(_)
-        | Statement::DropTable(_)
-        | Statement::RenameTable(_)
-        | Statement::TruncateTable(_)
-        | Statement::CreateIndex(_)
-        | Statement::DropIndex(_)
-        | Statement::CreateView(_)
-        | Statement::DropView(_)
-        | Statement::Describe(_)
-        | Statement::Explain(_)
-        | Statement::LockTables(_)
-        | Statement::TableMaintenance(_) => false,
-        _ => true,
     }
 }

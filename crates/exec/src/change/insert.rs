@@ -243,6 +243,12 @@ impl<'p> Inserter<'p> {
         {
             return self.refuse(exec, missing);
         }
+        self.note_inserted(given)?;
+        self.return_row(exec, &values, sink)
+    }
+
+    /// The row is in: counts it, and remembers its AUTO_INCREMENT value.
+    fn note_inserted(&mut self, given: Given) -> Result<(), ExecError> {
         self.inserted += 1;
         self.affected += 1;
         match given {
@@ -258,7 +264,7 @@ impl<'p> Inserter<'p> {
                 }
             }
         }
-        self.return_row(exec, &values, sink)
+        Ok(())
     }
 
     /// Whether a row that had no parent has one now that it is there: itself.

@@ -1,0 +1,61 @@
+//! What follows from a statement's kind alone.
+
+use exec::phase;
+use syntax::ast::{QueryBody, ShowKind, Statement};
+
+/// What a statement does first, for the process list.
+pub(crate) fn phase_of(statement: &Statement) -> u8 {
+    match statement {
+        Statement::Query(_) => phase::SENDING,
+        Statement::Insert(_) => phase::INSERTING,
+        Statement::Update(_) | Statement::Delete(_) => phase::UPDATING,
+        Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => {
+            phase::DEFINING
+        }
+        Statement::Commit(_) => phase::COMMITTING,
+        _ => phase::INIT,
+    }
+}
+
+/// Statements that read no table leave the warnings of the one before in SHOW WARNINGS, if they
+/// have none of their own.
+pub(crate) fn keeps_warnings(statement: &Statement) -> bool {
+    match statement {
+        Statement::Query(query) => match &query.body {
+            QueryBody::Select(select) => select.from.is_empty(),
+            _ => false,
+        },
+        Statement::Show(show) => matches!(
+            show.kind,
+            ShowKind::Warnings { .. }
+                | ShowKind::Errors { .. }
+                | ShowKind::WarningCount
+                | ShowKind::ErrorCount
+                | ShowKind::CreateDatabase { .. }
+                | ShowKind::CreateUser(_)
+                | ShowKind::Grants(_)
+                | ShowKind::Privileges
+                | ShowKind::ProcessList { .. }
+                | ShowKind::Engine(..)
+                | ShowKind::Other(_)
+        ),
+        Statement::Insert(_)
+        | Statement::Update(_)
+        | Statement::Delete(_)
+        | Statement::LoadData(_)
+        | Statement::CreateTable(_)
+        | Statement::AlterTable(_)
+        | Statement::DropTable(_)
+        | Statement::RenameTable(_)
+        | Statement::TruncateTable(_)
+        | Statement::CreateIndex(_)
+        | Statement::DropIndex(_)
+        | Statement::CreateView(_)
+        | Statement::DropView(_)
+        | Statement::Describe(_)
+        | Statement::Explain(_)
+        | Statement::LockTables(_)
+        | Statement::TableMaintenance(_) => false,
+        _ => true,
+    }
+}
