@@ -521,7 +521,7 @@ mod tests {
             "--no-defaults --datadir=/d --innodb-buffer-pool-size=512M \
              --innodb_flush_log_at_trx_commit=2 --skip-networking --transaction-isolation \
              READ-COMMITTED --max_connections=50 --skip-innodb-doublewrite --user=mysql -P 3310 \
-             --innodb-page-cleaners=4 --loose-nonsense=1 --wsrep_on=0 --skip-name-resolve",
+             --innodb-page-cleaners=4 --loose-nonsense=1 --wsrep_provider=none --skip-name-resolve",
         )
         .unwrap();
         assert_eq!(variable(&options, "innodb_buffer_pool_size").unwrap(), "536870912");

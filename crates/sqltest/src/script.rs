@@ -384,7 +384,7 @@ mod tests {
         assert_eq!(steps.len(), 5);
         assert_eq!(steps[1].sql, "SELECT\n2");
         assert!(steps[1].sorted && !steps[2].sorted && !steps[2].packets && steps[4].packets);
-        assert_eq!((steps[2].connection.as_str(), steps[2].line), ("b", 7));
+        assert_eq!((steps[2].connection.as_str(), steps[2].line), ("b", 8));
         assert_eq!(steps[2].connection_options, ["found-rows"]);
         let values = ["1", "NULL"].map(|word| Parameter::parse(word).unwrap());
         assert_eq!(steps[2].action, Action::Prepared(values.to_vec()));
