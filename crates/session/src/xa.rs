@@ -248,6 +248,11 @@ impl Session {
 
     fn xa_prepare(&mut self, xid: &Xid) -> Result<(), SqlError> {
         self.branch_in(xid, |phase| matches!(phase, Phase::Idle))?;
+        if self.temporary.as_ref().is_some_and(|tables| !tables.is_unused()) {
+            // The branch may outlive the connection, whose temporary tables it may have changed.
+            let what = "XA PREPARE by a connection with temporary tables; drop them first";
+            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]));
+        }
         let Some(branch) = &mut self.transaction.branch else { return Ok(()) };
         let prepared = match &mut branch.parked {
             Some(transaction) => transaction.prepare(&encode(xid)),

@@ -61,6 +61,15 @@ fn check(engine: Arc<MemoryEngine>) {
     expect("a", "DROP TEMPORARY TABLE u", "ok");
     expect("a", "ROLLBACK", "ok");
     expect("a", "SELECT x FROM u", "1146");
+    // A prepared branch would outlive the table that it has changed.
+    expect("a", "CREATE TEMPORARY TABLE u (x INT)", "ok");
+    expect("a", "XA START 'branch'", "ok");
+    expect("a", "INSERT INTO u VALUES (5)", "ok");
+    expect("a", "XA END 'branch'", "ok");
+    expect("a", "XA PREPARE 'branch'", "1235");
+    expect("a", "XA ROLLBACK 'branch'", "ok");
+    expect("a", "SELECT COUNT(*) FROM u", "0");
+    expect("a", "DROP TEMPORARY TABLE u", "ok");
     // A connection that ends leaves nothing.
     expect("b", "CREATE TEMPORARY TABLE v (x INT)", "ok");
     expect("b", "\\leave", "");
