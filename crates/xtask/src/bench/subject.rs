@@ -6,7 +6,7 @@ use crate::servers;
 use sqltest::client::{Connection, Options};
 use sqltest::template;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 const CONNECTIONS: &str = "--max-connections=12000";
@@ -40,11 +40,25 @@ impl Built {
 
     /// Gannet, empty.
     pub fn gannet(&self, pool: &str) -> Result<Subject, String> {
-        let folder = servers::fresh_folder("bench-gannet")?;
+        self.build_of_gannet("gannet", &self.gannet, pool)
+    }
+
+    /// An earlier build of Gannet, empty.
+    pub fn before(&self, binary: &Path, pool: &str) -> Result<Subject, String> {
+        self.build_of_gannet("before", binary, pool)
+    }
+
+    fn build_of_gannet(
+        &self,
+        name: &'static str,
+        binary: &Path,
+        pool: &str,
+    ) -> Result<Subject, String> {
+        let folder = servers::fresh_folder(&format!("bench-{name}"))?;
         let pool = format!("--innodb-buffer-pool-size={pool}");
         let options = [pool.as_str(), CONNECTIONS, STATEMENTS, COMMITS];
-        let server = servers::start_gannet(&self.gannet, &folder.join("data"), 0, &options)?;
-        Ok(Subject { name: "gannet", server, tool: self.tool.clone() })
+        let server = servers::start_gannet(binary, &folder.join("data"), 0, &options)?;
+        Ok(Subject { name, server, tool: self.tool.clone() })
     }
 
     /// MariaDB, empty, with a thread per connection or with its pool of threads.

@@ -1,4 +1,5 @@
-//! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn. Prints, per
+//! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn, or against
+//! an earlier build of Gannet, which may have cost at most 3 % less. Prints, per
 //! script, protocol and number of clients, CPU per transaction (user and system time of the server
 //! process between the end of the warm-up and the end of the run) and transactions a second.
 //!
@@ -13,6 +14,7 @@ use super::report::{Limits, Spread};
 use super::subject::{Built, Subject};
 use crate::Outcome;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A script, and what it may cost in CPU per transaction against MariaDB, in all and in user mode.
@@ -44,6 +46,8 @@ const QUICK_CLIENTS: [u32; 1] = [16];
 /// Throughput against MariaDB's where it is limited, and there how many clients.
 const THROUGHPUT: f64 = 1.5;
 const THROUGHPUT_CLIENTS: u32 = 64;
+/// CPU per transaction against an earlier build's.
+const CPU_BEFORE: f64 = 1.03;
 
 /// What one run measured.
 struct Run {
@@ -68,6 +72,8 @@ struct Cell<'a> {
     /// `auto` prepares, `disable` sends text.
     mode: &'static str,
     clients: u32,
+    /// What Gannet is measured beside.
+    peer: &'static str,
 }
 
 /// Runs all cells.
@@ -77,7 +83,11 @@ pub fn run(plan: &Plan) -> Outcome {
         return Err(format!("there is no script '{name}'"));
     }
     let built = Built::build()?;
-    let subjects = [built.gannet("1G")?, built.mariadb("1G", false)?];
+    let peer = match plan.arguments.value("--before") {
+        Some(binary) => built.before(Path::new(binary), "1G")?,
+        None => built.mariadb("1G", false)?,
+    };
+    let subjects = [built.gannet("1G")?, peer];
     for subject in &subjects {
         subject.execute(&["CREATE DATABASE sbtest"])?;
         prepare(plan, subject)?;
@@ -88,11 +98,12 @@ pub fn run(plan: &Plan) -> Outcome {
         () => &["auto", "disable"],
     };
     let mut limits = Limits::default();
-    println!("gannet / mariadb; medians of {} pairs (least..most)", plan.pairs);
+    let peer = subjects[1].name;
+    println!("gannet / {peer}; medians of {} pairs (least..most)", plan.pairs);
     for script in SCRIPTS.iter().filter(|script| plan.chooses(script.name)) {
         for &mode in modes {
             for clients in plan.clients(&QUICK_CLIENTS, &CLIENTS)? {
-                let cell = Cell { script, mode, clients };
+                let cell = Cell { script, mode, clients, peer };
                 let runs = in_turn(2, plan.pairs, |place| {
                     quietest(|| cell.run(plan, &subjects[place]), |run| run.others_percent)
                 })?;
@@ -196,6 +207,10 @@ impl Cell<'_> {
             errors(ours),
             errors(theirs),
         );
+        if self.peer == "before" {
+            limits.at_most(&format!("{name}: CPU / before"), ratio(cpu), CPU_BEFORE);
+            return;
+        }
         if let Some(limit) = self.script.cpu {
             limits.at_most(&format!("{name}: CPU / MariaDB's"), ratio(cpu), limit);
             if self.clients == THROUGHPUT_CLIENTS {
