@@ -8,7 +8,7 @@
 //!    lock was the row itself.
 
 use crate::core::Core;
-use crate::error::from_tree;
+use crate::error::{from_lock, from_tree};
 use crate::transaction::EngineTransaction;
 use base::{Lsn, TreeId, TrxId};
 use btree::{Change, DELETED, LogPart, Tree};
@@ -107,7 +107,7 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64, keeps_locks: bool
             && trx.core.is_clustered(step.tree)
             && trx.trx.word_state(before) != WordState::Own
         {
-            trx.trx.keep_locked(step.tree, &step.key);
+            trx.trx.keep_locked(step.tree, &step.key).map_err(from_lock)?;
         }
         let id = trx.trx.id();
         let applied = loop {

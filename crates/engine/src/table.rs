@@ -89,6 +89,7 @@ impl TableParts {
     fn insert_clustered(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
         let snapshot = trx.conflict_snapshot();
         let last = self.append_leaf.load(Ordering::Relaxed);
+        let mut is_locked = false;
         loop {
             let intent = Intent::Insert(&row.payload);
             trx.buffers.leaf = LeafHint::of_page(&self.trees[0], last);
@@ -103,8 +104,15 @@ impl TableParts {
                 Written::Exists if self.lock_duplicate(trx, 0, &row.key)? => {
                     return Ok(Err(DuplicateKey { index: 0, clustered_key: row.key.clone() }));
                 }
-                Written::Exists => {}
-                Written::Busy(other) => self.wait_for(trx, other)?,
+                // Locked now; it may have changed before.
+                Written::Exists => is_locked = true,
+                Written::Busy(other) => {
+                    // No lock is kept of what another has written (invariant 8 of txn's locks).
+                    if std::mem::take(&mut is_locked) {
+                        trx.trx.unlock(self.trees[0].id(), &row.key);
+                    }
+                    self.wait_for(trx, other)?;
+                }
                 Written::GapLocked => self.wait_to_insert(trx, 0, &row.key)?,
                 Written::Conflict | Written::Missing | Written::EntryLocked => {
                     return Err(trx.write_conflict());

@@ -1,10 +1,14 @@
 //! What others can reach of a transaction: to wait for it, to choose it as a victim.
+//!
+//! 1. The word of a wait holds the number of the wait and its outcome. A wait is decided once, and
+//!    who decides one that he looked at before names its number: a later wait is not his.
+//! 2. Only the transaction itself begins and ends its waits; the number grows with each.
 
 use crate::lock::{HeldLock, WaitPoint};
 use runtime::sync::Mutex;
 use runtime::{Instant, Unparker, WaitClass};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The wait goes on.
 pub(crate) const WAITING: u8 = 0;
@@ -12,6 +16,20 @@ pub(crate) const WAITING: u8 = 0;
 pub(crate) const GRANTED: u8 = 1;
 /// Chosen as the victim of a deadlock.
 pub(crate) const VICTIM: u8 = 2;
+
+/// Bits of the word of a wait that hold the outcome; above them is the number of the wait.
+const OUTCOME_BITS: u32 = 2;
+const OUTCOME_MASK: u64 = (1 << OUTCOME_BITS) - 1;
+
+/// Names one wait of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WaitNumber(u64);
+
+impl WaitNumber {
+    fn word(self, outcome: u8) -> u64 {
+        self.0 << OUTCOME_BITS | u64::from(outcome)
+    }
+}
 
 /// Whose a transaction is and how it reads: nothing that matters here, only for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +54,8 @@ pub struct Owner {
     number: u64,
     label: Label,
     started: Instant,
-    outcome: AtomicU8,
+    /// Number and outcome of the last wait (invariant 1).
+    wait_word: AtomicU64,
     /// Locks taken; with `modified` the weight by which the victim of a cycle is chosen.
     locked: AtomicU64,
     /// Undo records.
@@ -54,7 +73,7 @@ impl Owner {
             number,
             label,
             started: runtime::turn_time(),
-            outcome: AtomicU8::new(GRANTED),
+            wait_word: AtomicU64::new(u64::from(GRANTED)),
             locked: AtomicU64::new(0),
             modified: AtomicU64::new(0),
             wait: Mutex::new(None),
@@ -78,19 +97,29 @@ impl Owner {
         self.started
     }
 
+    /// Only the transaction itself counts, so no read-modify-write is needed.
+    fn count(cell: &AtomicU64, change: impl FnOnce(u64) -> u64) {
+        cell.store(change(cell.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+
     pub(crate) fn add_weight(&self, amount: u64) {
-        self.locked.fetch_add(amount, Ordering::Relaxed);
+        Self::count(&self.locked, |it| it + amount);
     }
 
     /// An undo record was added.
     pub(crate) fn add_change(&self) {
-        self.modified.fetch_add(1, Ordering::Relaxed);
+        Self::count(&self.modified, |it| it + 1);
     }
 
     /// A change was undone; what it weighed stays.
     pub(crate) fn take_change_back(&self) {
-        self.modified.fetch_sub(1, Ordering::Relaxed);
-        self.locked.fetch_add(1, Ordering::Relaxed);
+        Self::count(&self.locked, |it| it + 1);
+        Self::count(&self.modified, |it| it - 1);
+    }
+
+    /// Locks taken up to now, those given back included.
+    pub(crate) fn locks_taken(&self) -> u64 {
+        self.locked.load(Ordering::Relaxed)
     }
 
     /// Undo records there are.
@@ -103,39 +132,59 @@ impl Owner {
         self.locked.load(Ordering::Relaxed) + self.modified()
     }
 
+    /// What keeps it from being the victim of a deadlock: its weight, unless it waits while it
+    /// undoes changes and could not give up.
+    pub(crate) fn reluctance(&self) -> u64 {
+        match self.wait.lock().as_ref() {
+            Some(Wait { point: WaitPoint::Lock { can_fail: false, .. }, .. }) => u64::MAX,
+            _ => self.weight(),
+        }
+    }
+
     /// What this transaction waits for; `None` when it runs or its wait has been decided.
     pub(crate) fn wait_point(&self) -> Option<WaitPoint> {
-        if self.outcome.load(Ordering::Acquire) != WAITING {
-            return None;
-        }
+        self.wait_number()?;
         self.wait.lock().as_ref().map(|wait| wait.point.clone())
+    }
+
+    /// The wait that goes on now, if one does.
+    pub(crate) fn wait_number(&self) -> Option<WaitNumber> {
+        let word = self.wait_word.load(Ordering::Acquire);
+        (word & OUTCOME_MASK == u64::from(WAITING)).then_some(WaitNumber(word >> OUTCOME_BITS))
     }
 
     /// Since when it waits, if it does.
     pub(crate) fn waits_since(&self) -> Option<Instant> {
-        if self.outcome.load(Ordering::Acquire) != WAITING {
-            return None;
-        }
+        self.wait_number()?;
         self.wait.lock().as_ref().map(|wait| wait.since)
     }
 
     pub(crate) fn begin_wait(&self, point: WaitPoint) {
         let (unparker, since) = (runtime::current_unparker(), runtime::now());
         *self.wait.lock() = Some(Wait { point, unparker, since });
-        self.outcome.store(WAITING, Ordering::Release);
+        let number = (self.wait_word.load(Ordering::Relaxed) >> OUTCOME_BITS) + 1;
+        self.wait_word.store(WaitNumber(number).word(WAITING), Ordering::Release);
     }
 
     pub(crate) fn end_wait(&self) -> u8 {
-        let outcome = self.outcome.swap(GRANTED, Ordering::AcqRel);
+        let granted = u64::from(GRANTED);
+        let settle = |word| Some(word & !OUTCOME_MASK | granted);
+        let settled = self.wait_word.fetch_update(Ordering::AcqRel, Ordering::Acquire, settle);
         *self.wait.lock() = None;
-        outcome
+        (settled.unwrap_or(granted) & OUTCOME_MASK) as u8
     }
 
-    /// Decides a wait, once; true when this call did.
+    /// Decides the wait that goes on, once; true when this call did.
     pub(crate) fn decide(&self, outcome: u8) -> bool {
+        self.wait_number().is_some_and(|number| self.decide_wait(number, outcome))
+    }
+
+    /// Decides this wait and no other; true when this call did.
+    pub(crate) fn decide_wait(&self, number: WaitNumber, outcome: u8) -> bool {
+        let (waiting, decided) = (number.word(WAITING), number.word(outcome));
         let first = self
-            .outcome
-            .compare_exchange(WAITING, outcome, Ordering::AcqRel, Ordering::Acquire)
+            .wait_word
+            .compare_exchange(waiting, decided, Ordering::AcqRel, Ordering::Acquire)
             .is_ok();
         if first && let Some(wait) = self.wait.lock().as_ref() {
             wait.unparker.unpark();
@@ -144,7 +193,7 @@ impl Owner {
     }
 
     pub(crate) fn outcome(&self) -> u8 {
-        self.outcome.load(Ordering::Acquire)
+        (self.wait_word.load(Ordering::Acquire) & OUTCOME_MASK) as u8
     }
 
     /// Asks to be woken at this transaction's end; false when it has ended.

@@ -278,7 +278,7 @@ impl LockTable {
             return Ok(());
         }
         base::probe!("txn.lock.insert_waits_for_gap");
-        let outcome = self.wait(owner, rule);
+        let outcome = self.wait(owner, rule, None);
         self.gaps.dequeue(owner, tree);
         match outcome {
             LockError::Unavailable => Ok(()),

@@ -14,6 +14,13 @@
 //!    closes the cycle is of such a member: whoever only stands ahead of others in a queue was
 //!    there before them. So a transaction that never held anything begins to wait without a
 //!    search, and a queue of many such waiters (one hot row) costs each of them the same.
+//! 7. New edges begin at the transaction that begins to wait, with one exception: who finds that a
+//!    row is held by its version word makes that lock explicit, and from then on everybody in the
+//!    queue waits for its holder, who may wait himself. Such a cycle need not pass through the one
+//!    who found the word (nor end with him as its victim), so the search starts at the holder, too.
+//! 8. An explicit lock of one transaction on a row that another has written and not committed lasts
+//!    only until the word is read: then its holder queues behind the writer. So a writer that wants
+//!    its lock as an explicit one waits ahead of everybody, and nobody comes in between.
 //!
 //! Modes are those of InnoDB's record locks; the table of conflicts is in [`mode`]. A gap lock is
 //! an interval of keys, see [`gap`]; a next-key lock is a record lock and the interval up to it,
@@ -22,6 +29,7 @@
 mod deadlock;
 mod gap;
 mod mode;
+mod queue;
 pub mod report;
 mod table;
 
@@ -41,8 +49,9 @@ use std::sync::Arc;
 /// What a transaction waits for.
 #[derive(Clone, Debug)]
 pub(crate) enum WaitPoint {
-    /// A request of its own in the queue of this key.
-    Lock { hash: u64, tree: TreeId, key: KeyBytes },
+    /// A request of its own in the queue of this key. `can_fail`: the transaction may be told to
+    /// give up.
+    Lock { hash: u64, tree: TreeId, key: KeyBytes, can_fail: bool },
     /// The end of this transaction.
     Transaction(Arc<Owner>),
     /// That nobody's interval contains this key, which it inserts.

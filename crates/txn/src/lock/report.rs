@@ -1,10 +1,11 @@
 //! What transactions lock and wait for, and the last deadlock, as data for those who look.
 //!
 //! A report is put together from one queue after another while everybody goes on: what it says of
-//! one key is of one moment, different keys may be of different ones. The last deadlock is written
-//! down while its members wait, before the victim is told.
+//! one key is of one moment, different keys may be of different ones. The last deadlock is put
+//! together while its members wait, from their own requests only: searches exclude each other, and
+//! a walk over all that is locked would keep them.
 
-use super::table::{Queue, Request};
+use super::queue::{Queue, Request};
 use super::{LockKind, LockMode, LockTable, WaitPoint};
 use crate::owner::{Label, Owner};
 use crate::system::TransactionSystem;
@@ -24,7 +25,7 @@ pub struct TransactionView {
     pub started: Instant,
     /// Since when it waits for a lock.
     pub waits_since: Option<Instant>,
-    /// Explicit locks that it holds.
+    /// Explicit locks that it holds; as a member of a deadlock those it has taken.
     pub locks: u64,
     /// Changes of entries that were not undone.
     pub modified: u64,
@@ -111,30 +112,35 @@ pub(crate) struct LastDeadlock {
 }
 
 impl LastDeadlock {
-    /// Writes a cycle down whose members all wait.
-    pub(super) fn remember(&self, table: &LockTable, cycle: &[Arc<Owner>], victim: &Arc<Owner>) {
-        let mut numbers: Vec<u64> = cycle.iter().map(|owner| owner.number()).collect();
-        numbers.sort_unstable();
-        let counts = table.granted_to(&numbers);
+    /// A cycle whose members all wait, as it is now.
+    pub(super) fn describe(
+        &self,
+        table: &LockTable,
+        cycle: &[Arc<Owner>],
+        victim: usize,
+    ) -> DeadlockView {
         let source = self.source.lock().clone();
         let next = cycle.iter().cycle().skip(1);
         let members = cycle.iter().zip(next).map(|(owner, blocker)| {
-            let at = numbers.binary_search(&owner.number()).unwrap_or_default();
             let (wanted, conflicting) = table.conflict(owner, blocker).unzip();
             let connection = owner.label().connection;
             DeadlockMember {
-                transaction: TransactionView::of(owner, counts[at]),
+                transaction: TransactionView::of(owner, owner.locks_taken()),
                 statement: source.as_ref().map(|tell| tell(connection)).unwrap_or_default(),
                 wanted,
                 conflicting,
             }
         });
-        let view = DeadlockView {
+        DeadlockView {
             at_micros: runtime::wall_clock_micros(),
             at: runtime::now(),
             members: members.collect(),
-            victim: cycle.iter().position(|it| Arc::ptr_eq(it, victim)).unwrap_or_default(),
-        };
+            victim,
+        }
+    }
+
+    /// It was the last one.
+    pub(super) fn remember(&self, view: DeadlockView) {
         *self.last.lock() = Some(Arc::new(view));
     }
 }
@@ -189,7 +195,7 @@ impl LockTable {
 
     /// What the waiting `owner` wants, and the lock of `blocker` that it waits for.
     fn conflict(&self, owner: &Arc<Owner>, blocker: &Arc<Owner>) -> Option<(LockView, LockView)> {
-        let Some(WaitPoint::Lock { hash, tree, key }) = owner.wait_point() else { return None };
+        let Some(WaitPoint::Lock { hash, tree, key, .. }) = owner.wait_point() else { return None };
         let shard = self.shard(hash).lock();
         let queue = shard.find(hash, |it| it.is_for(tree, &key))?;
         let waits = |it: &Request| !it.granted && Arc::ptr_eq(&it.owner, owner);

@@ -1,10 +1,11 @@
 //! The table of explicit locks.
 
 use super::gap::GapTable;
-use super::mode::{covers, must_wait};
+use super::mode::covers;
+use super::queue::{Queue, Request};
 use super::report::LastDeadlock;
 use super::{Acquired, LockError, LockKind, LockMode, WaitPoint, WaitRule, deadlock};
-use crate::owner::{GRANTED, Owner, VICTIM, WAITING};
+use crate::owner::{Owner, VICTIM, WAITING};
 use base::TreeId;
 use hashbrown::HashTable;
 use runtime::Wake;
@@ -12,12 +13,16 @@ use runtime::sync::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Key of a locked entry; short ones need no allocation.
 pub(crate) type KeyBytes = SmallVec<[u8; 24]>;
 
 /// Number of shards; a power of two.
 const SHARDS: usize = 256;
+
+/// How long a transaction that keeps a lock waits before it looks again; it never gives up.
+const KEEP_ROUND: Duration = Duration::from_secs(3600);
 
 static LOCK_WAITS: base::metrics::Counter =
     base::metrics::Counter::new("row_lock_waits", "row locks that had to be waited for");
@@ -27,84 +32,6 @@ static DEADLOCKS: base::metrics::Counter =
     base::metrics::Counter::new("deadlocks", "cycles of waits that were found");
 static TIMEOUTS: base::metrics::Counter =
     base::metrics::Counter::new("row_lock_timeouts", "row lock waits that timed out");
-
-pub(crate) struct Request {
-    pub(crate) owner: Arc<Owner>,
-    pub(super) mode: LockMode,
-    pub(super) kind: LockKind,
-    pub(super) granted: bool,
-}
-
-impl Request {
-    pub(super) fn wish(&self) -> (LockMode, LockKind) {
-        (self.mode, self.kind)
-    }
-}
-
-pub(super) struct Queue {
-    hash: u64,
-    pub(super) tree: TreeId,
-    pub(super) key: KeyBytes,
-    pub(super) requests: SmallVec<[Request; 2]>,
-}
-
-impl Queue {
-    pub(super) fn is_for(&self, tree: TreeId, key: &[u8]) -> bool {
-        self.tree == tree && self.key.as_slice() == key
-    }
-
-    /// Requests of others that the one at `position` waits for (or would, at the end). A
-    /// conversion does not wait for those who wait themselves.
-    pub(super) fn blockers<'a>(
-        &'a self,
-        owner: &'a Arc<Owner>,
-        wish: (LockMode, LockKind),
-        position: usize,
-    ) -> impl Iterator<Item = &'a Request> {
-        let converts = self.requests.iter().any(|it| it.granted && Arc::ptr_eq(&it.owner, owner));
-        let ahead = self.requests.iter().enumerate();
-        ahead
-            .filter(move |(at, other)| {
-                !Arc::ptr_eq(&other.owner, owner)
-                    && (other.granted || (*at < position && !converts))
-                    && must_wait(wish, other.wish())
-            })
-            .map(|(_, other)| other)
-    }
-
-    /// Grants what can be granted now.
-    fn grant(&mut self) {
-        // A request ahead that keeps most others waiting: usually it spares looking at the rest.
-        let mut barrier = None;
-        for position in 0..self.requests.len() {
-            let request = &self.requests[position];
-            if request.granted {
-                if request.mode == LockMode::Exclusive {
-                    barrier = Some(position);
-                }
-                continue;
-            }
-            let waits_at_barrier = barrier.is_some_and(|at| self.waits_for(position, at));
-            let blocked = waits_at_barrier
-                || self.blockers(&request.owner, request.wish(), position).next().is_some();
-            if !blocked {
-                self.requests[position].granted = true;
-                self.requests[position].owner.decide(GRANTED);
-            }
-            if !blocked && self.requests[position].mode == LockMode::Exclusive {
-                barrier = Some(position);
-            }
-        }
-    }
-
-    /// Whether the request at `position` certainly waits for the granted one at `other`.
-    fn waits_for(&self, position: usize, other: usize) -> bool {
-        let (request, other) = (&self.requests[position], &self.requests[other]);
-        other.granted
-            && !Arc::ptr_eq(&request.owner, &other.owner)
-            && must_wait(request.wish(), other.wish())
-    }
-}
 
 pub(super) type Shard = HashTable<Queue>;
 
@@ -208,14 +135,7 @@ impl LockTable {
         {
             let mut shard = self.shard(hash).lock();
             let entry = shard.entry(hash, |it| it.is_for(tree, key), |it| it.hash);
-            let queue = entry
-                .or_insert_with(|| Queue {
-                    hash,
-                    tree,
-                    key: KeyBytes::from_slice(key),
-                    requests: SmallVec::new(),
-                })
-                .into_mut();
+            let queue = entry.or_insert_with(|| Queue::new(hash, tree, key)).into_mut();
             let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
             if queue.requests.iter().any(|it| mine(it) && covers(it.wish(), wish)) {
                 return Ok(Acquired::Already);
@@ -233,9 +153,9 @@ impl LockTable {
                 return Ok(Acquired::Now);
             }
             let key = queue.key.clone();
-            owner.begin_wait(WaitPoint::Lock { hash, tree, key });
+            owner.begin_wait(WaitPoint::Lock { hash, tree, key, can_fail: true });
         }
-        let outcome = self.wait(owner, rule);
+        let outcome = self.wait(owner, rule, None);
         if self.settle_request(hash, tree, key, owner) {
             held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
             owner.add_weight(1);
@@ -244,8 +164,55 @@ impl LockTable {
         Err(outcome)
     }
 
+    /// Makes the lock that `owner` has of an entry by its version word an explicit one, ahead of
+    /// everybody (invariant 8). Waits, without a limit, for those who are about to read the word.
+    /// An error only when the runtime ends, or everybody in a cycle does what this does.
+    pub(crate) fn keep(
+        &self,
+        owner: &Arc<Owner>,
+        held: &mut HeldLocks,
+        (tree, key): (TreeId, &[u8]),
+    ) -> Result<(), LockError> {
+        let (hash, mode, kind) = (hash_of(tree, key), LockMode::Exclusive, LockKind::Record);
+        let mut outcome = LockError::Unavailable;
+        while matches!(outcome, LockError::Unavailable | LockError::Timeout) {
+            {
+                let mut shard = self.shard(hash).lock();
+                let entry = shard.entry(hash, |it| it.is_for(tree, key), |it| it.hash);
+                let queue = entry.or_insert_with(|| Queue::new(hash, tree, key)).into_mut();
+                let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
+                if queue.requests.iter().any(|it| mine(it) && covers(it.wish(), (mode, kind))) {
+                    return Ok(());
+                }
+                let granted = queue.requests.iter().all(|it| !it.granted || mine(it));
+                queue.requests.insert(0, Request { owner: owner.clone(), mode, kind, granted });
+                let key = queue.key.clone();
+                if granted {
+                    held.push(HeldLock { hash, tree, key });
+                    owner.add_weight(1);
+                    return Ok(());
+                }
+                owner.begin_wait(WaitPoint::Lock { hash, tree, key, can_fail: false });
+            }
+            base::probe!("txn.lock.keep_waits");
+            outcome = self.wait(owner, WaitRule::Until(runtime::now() + KEEP_ROUND), None);
+            if self.settle_request(hash, tree, key, owner) {
+                held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+                owner.add_weight(1);
+                return Ok(());
+            }
+        }
+        Err(outcome)
+    }
+
     /// Parks a registered wait to its end; the error holds only if the wait was not granted.
-    pub(super) fn wait(&self, owner: &Arc<Owner>, rule: WaitRule) -> LockError {
+    /// `holder` got an explicit lock by this wait (invariant 7).
+    pub(super) fn wait(
+        &self,
+        owner: &Arc<Owner>,
+        rule: WaitRule,
+        holder: Option<&Arc<Owner>>,
+    ) -> LockError {
         let WaitRule::Until(deadline) = rule else {
             owner.end_wait();
             return LockError::Unavailable;
@@ -253,6 +220,12 @@ impl LockTable {
         LOCK_WAITS.add(1);
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let begun = runtime::now();
+        if let Some(holder) = holder
+            && deadlock::search(self, &self.search, holder)
+        {
+            base::probe!("txn.deadlock.through_the_holder");
+            DEADLOCKS.add(1);
+        }
         // Nobody can wait for a transaction that never had a lock or a row, except behind it in
         // the queue that it joined last: such a wait closes no cycle (invariant 6).
         if owner.weight() > 0 && deadlock::search(self, &self.search, owner) {
@@ -312,7 +285,8 @@ impl LockTable {
             };
             let queue = entry.get_mut();
             let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
-            let Some(position) = queue.requests.iter().position(mine) else {
+            // The one taken last.
+            let Some(position) = queue.requests.iter().rposition(mine) else {
                 return Ok(Acquired::AfterWait);
             };
             let lock = HeldLock { hash, tree, key: queue.key.clone() };
@@ -331,13 +305,13 @@ impl LockTable {
             // The holder itself may be queued here behind the lock that was just taken back.
             queue.grant();
             let key = queue.key.clone();
-            owner.begin_wait(WaitPoint::Lock { hash, tree, key });
+            owner.begin_wait(WaitPoint::Lock { hash, tree, key, can_fail: true });
         }
         if let Some(at) = held.iter().rposition(|it| it.is_for(hash, tree, key)) {
             held.swap_remove(at);
         }
         base::probe!("txn.lock.implicit_made_explicit");
-        let outcome = self.wait(owner, rule);
+        let outcome = self.wait(owner, rule, Some(holder));
         if self.settle_request(hash, tree, key, owner) {
             held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
             return Ok(Acquired::AfterWait);
@@ -361,7 +335,7 @@ impl LockTable {
             owner.end_wait();
             return Ok(());
         }
-        let outcome = self.wait(owner, rule);
+        let outcome = self.wait(owner, rule, None);
         target.unfollow(owner);
         match outcome {
             LockError::Unavailable => Ok(()),
@@ -444,7 +418,7 @@ impl LockTable {
             None => Vec::new(),
             Some(WaitPoint::Transaction(target)) => vec![target],
             Some(WaitPoint::Gap { tree, key }) => self.gaps.blockers_of(owner, tree, &key),
-            Some(WaitPoint::Lock { hash, tree, key }) => {
+            Some(WaitPoint::Lock { hash, tree, key, .. }) => {
                 let shard = self.shard(hash).lock();
                 let Some(queue) = shard.find(hash, |it| it.is_for(tree, &key)) else {
                     return Vec::new();

@@ -272,3 +272,205 @@ fn storms_neither_hang_nor_let_two_in() {
     println!("{seeds} seeds: {granted} locks granted, {victims} deadlock victims");
     assert!(victims > 0 && granted > victims);
 }
+
+/// One finds a row written by three, which waits for two, which waits for one: when the lock of
+/// three becomes explicit there are two cycles, of which only one passes through who looked.
+#[test]
+fn a_cycle_beside_who_makes_a_lock_explicit_is_found() {
+    for heavy in [2, 3] {
+        simulate(6, move || {
+            let table = Arc::new(LockTable::new());
+            let (mut one, mut two) = (Holder::new(&table, 1), Holder::new(&table, 2));
+            let mut three = Holder::new(&table, 3);
+            let three_owner = three.owner.clone();
+            let weight = |number| if number == heavy { 10 } else { 5 };
+            two.owner.add_weight(weight(2));
+            three.owner.add_weight(weight(3));
+            two.lock(b"b", LockMode::Exclusive).unwrap();
+            // Three has written r; one gets the explicit lock and has not read the word yet.
+            one.lock(b"r", LockMode::Exclusive).unwrap();
+            let two = runtime::spawn("two", move || {
+                let result = two.lock(b"r", LockMode::Exclusive);
+                two.end();
+                result
+            });
+            let three = runtime::spawn("three", move || {
+                runtime::sleep(Duration::from_millis(1));
+                let result = three.lock(b"b", LockMode::Exclusive);
+                three.end();
+                result
+            });
+            runtime::sleep(Duration::from_millis(2));
+            let rule = WaitRule::Until(runtime::now() + Duration::from_secs(50));
+            let at = (TREE, &b"r"[..]);
+            let waited = table.wait_behind(&one.owner, &mut one.held, &three_owner, at, rule);
+            assert_eq!(waited, Ok(Acquired::AfterWait), "it need not give up");
+            one.end();
+            let (two, three) = (two.join().unwrap(), three.join().unwrap());
+            let (lost, won) = if heavy == 3 { (two, three) } else { (three, two) };
+            assert_eq!((lost, won), (Err(LockError::Deadlock), Ok(Acquired::AfterWait)));
+            assert!(table.is_empty());
+        });
+    }
+}
+
+/// The victim of a cycle is told in the wait that was part of it.
+#[test]
+fn a_wait_that_came_later_is_not_decided() {
+    simulate(7, || {
+        let owner = Owner::new(1, Label::default());
+        let point = |key: &[u8]| WaitPoint::Gap { tree: TREE, key: KeyBytes::from_slice(key) };
+        owner.begin_wait(point(b"a"));
+        let first = owner.wait_number().unwrap();
+        assert_eq!(owner.end_wait(), crate::owner::WAITING);
+        assert_eq!(owner.wait_number(), None);
+        owner.begin_wait(point(b"b"));
+        assert!(!owner.decide_wait(first, crate::owner::VICTIM), "that wait is over");
+        let second = owner.wait_number().unwrap();
+        assert!(owner.decide_wait(second, crate::owner::VICTIM));
+        assert!(!owner.decide(crate::owner::GRANTED), "a wait is decided once");
+        assert_eq!(owner.end_wait(), crate::owner::VICTIM);
+    });
+}
+
+#[test]
+fn a_writer_keeps_its_row_ahead_of_all_who_have_not_read_its_word() {
+    simulate(8, || {
+        let table = Arc::new(LockTable::new());
+        let mut writer = Holder::new(&table, 1);
+        writer.owner.add_weight(1);
+        let writer_owner = writer.owner.clone();
+        let order = Arc::new(runtime::sync::Mutex::new(Vec::new()));
+        // Two hold the row shared and will find the word after a while, a third waits.
+        let fibers: Vec<_> =
+            [(2, LockMode::Shared), (3, LockMode::Shared), (4, LockMode::Exclusive)]
+                .into_iter()
+                .map(|(number, mode)| {
+                    let (table, order) = (table.clone(), order.clone());
+                    let holder = writer_owner.clone();
+                    let fiber = runtime::spawn("reader", move || {
+                        let mut it = Holder::new(&table, number);
+                        it.lock(b"r", mode).unwrap();
+                        if number < 4 {
+                            runtime::sleep(Duration::from_secs(number));
+                            let rule = WaitRule::Until(runtime::now() + Duration::from_secs(50));
+                            let at = (TREE, &b"r"[..]);
+                            table.wait_behind(&it.owner, &mut it.held, &holder, at, rule).unwrap();
+                        }
+                        order.lock().push(number);
+                        it.end();
+                    });
+                    runtime::sleep(Duration::from_millis(1));
+                    fiber
+                })
+                .collect();
+        let begun = runtime::now();
+        table.keep(&writer.owner, &mut writer.held, (TREE, b"r")).unwrap();
+        assert!(begun.elapsed() >= Duration::from_secs(2), "until the last one has read the word");
+        assert!(order.lock().is_empty(), "nobody came in between");
+        writer.end();
+        fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+        assert_eq!(order.lock().len(), 3);
+        assert!(table.is_empty());
+    });
+}
+
+/// A row of the storm below: who has written it and not ended, and who is in it.
+#[derive(Default)]
+struct Row {
+    writer: runtime::sync::Mutex<Option<Arc<Owner>>>,
+    inside: AtomicI64,
+}
+
+/// Locks a row as the engine does: the explicit lock first, then, after a moment, a look at who
+/// has written it, behind whom it waits. A writer gives the explicit lock back when it can.
+fn change_row(it: &mut Holder, rows: &[Row], at: usize, random: &mut Random) -> LockResult {
+    let key = [at as u8];
+    loop {
+        it.lock(&key, LockMode::Exclusive)?;
+        if random.chance(0.5) {
+            runtime::sleep(Duration::from_micros(random.below(40)));
+        }
+        let writer = rows[at].writer.lock().clone();
+        match writer {
+            Some(writer) if Arc::ptr_eq(&writer, &it.owner) => return Ok(()),
+            Some(writer) => {
+                let rule = WaitRule::Until(runtime::now() + Duration::from_secs(50));
+                let place = (TREE, &key[..]);
+                let table = it.table.clone();
+                table.wait_behind(&it.owner, &mut it.held, &writer, place, rule)?;
+            }
+            None => {
+                *rows[at].writer.lock() = Some(it.owner.clone());
+                assert_eq!(rows[at].inside.fetch_add(1, Ordering::SeqCst), 0, "one writer");
+                it.owner.add_change();
+                it.table.release_last_if_alone(&it.owner, &mut it.held, TREE, &key);
+                return Ok(());
+            }
+        }
+    }
+}
+
+type LockResult = Result<(), LockError>;
+
+fn storm_of_words(seed: u64) -> u64 {
+    const ROWS: usize = 4;
+    simulate(seed, move || {
+        let table = Arc::new(LockTable::new());
+        let rows: Arc<[Row]> = (0..ROWS).map(|_| Row::default()).collect();
+        let victims = Arc::new(AtomicU64::new(0));
+        let fibers: Vec<_> = (0..6)
+            .map(|fiber| {
+                let (table, rows, victims) = (table.clone(), rows.clone(), victims.clone());
+                runtime::spawn("storm", move || {
+                    let mut random = Random::new(seed * 1000 + fiber);
+                    for round in 0..25 {
+                        let mut it = Holder::new(&table, fiber + 6 * round + 1);
+                        let mut changed = Vec::new();
+                        for _ in 0..random.below(3) + 1 {
+                            let at = random.below(ROWS as u64) as usize;
+                            match change_row(&mut it, &rows, at, &mut random) {
+                                Ok(()) => changed.push(at),
+                                Err(LockError::Deadlock) => {
+                                    victims.fetch_add(1, Ordering::Relaxed);
+                                    break;
+                                }
+                                Err(error) => panic!("{error}: a wait that nobody ended"),
+                            }
+                            // Now and then a change is undone and the row stays locked.
+                            if random.chance(0.2)
+                                && changed.iter().filter(|it| **it == at).count() == 1
+                            {
+                                it.table
+                                    .keep(&it.owner, &mut it.held, (TREE, &[at as u8]))
+                                    .unwrap();
+                                rows[at].inside.fetch_sub(1, Ordering::SeqCst);
+                                *rows[at].writer.lock() = None;
+                                changed.pop();
+                            }
+                        }
+                        changed.sort_unstable();
+                        changed.dedup();
+                        for at in changed {
+                            rows[at].inside.fetch_sub(1, Ordering::SeqCst);
+                            *rows[at].writer.lock() = None;
+                        }
+                        it.end();
+                    }
+                })
+            })
+            .collect();
+        fibers.into_iter().for_each(|fiber| fiber.join().unwrap());
+        assert!(table.is_empty());
+        assert_eq!(table.waiting(), 0);
+        victims.load(Ordering::Relaxed)
+    })
+}
+
+#[test]
+fn storms_of_rows_held_by_their_words_do_not_hang() {
+    let seeds = std::env::var("GANNET_SIM_SEEDS").ok().and_then(|it| it.parse().ok()).unwrap_or(60);
+    let victims: u64 = (0..seeds).map(storm_of_words).sum();
+    println!("{seeds} seeds: {victims} deadlock victims");
+    assert!(victims > 0);
+}

@@ -3,12 +3,6 @@
 use super::Transaction;
 use crate::lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
 use base::{TreeId, TrxId};
-use std::time::Duration;
-
-/// Tries to keep a lock: first by yielding, then with pauses; the other one may read a page.
-const KEEP_YIELDS: u32 = 50;
-const KEEP_ATTEMPTS: u32 = KEEP_YIELDS + 20_000;
-const KEEP_PAUSE: Duration = Duration::from_micros(100);
 
 impl Transaction {
     /// Takes an explicit lock. Held to the end of the transaction.
@@ -98,27 +92,15 @@ impl Transaction {
     }
 
     /// The row is about to get back the version from before this transaction: makes the lock that
-    /// its version word was an explicit one, so that nobody else comes in between.
-    ///
-    /// Another transaction may hold an explicit lock of the row only while it is about to find
-    /// the word and to queue behind it, or to give up; that moment is waited for.
-    pub fn keep_locked(&mut self, tree: TreeId, key: &[u8]) {
-        for attempt in 0..KEEP_ATTEMPTS {
-            let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
-            if self.lock(tree, key, mode, kind, WaitRule::Never).is_ok() {
-                return;
-            }
-            base::probe!("txn.lock.keep_waits");
-            match attempt {
-                ..KEEP_YIELDS => runtime::yield_now(),
-                _ => drop(runtime::sleep(KEEP_PAUSE)),
-            }
-        }
-        base::probe!("txn.lock.not_kept");
+    /// its version word was an explicit one, so that nobody else comes in between. Waits while
+    /// others hold a lock of the row and have not read the word yet.
+    pub fn keep_locked(&mut self, tree: TreeId, key: &[u8]) -> Result<(), LockError> {
+        let owner = self.owner().clone();
+        self.system.locks.keep(&owner, &mut self.held, (tree, key))
     }
 
     /// The entry of a lock just taken is written by `other`, which still runs: waits behind it
-    /// in the queue of the key. Afterwards the lock is held again.
+    /// in the queue of the key. Afterwards the caller locks it and looks again.
     pub fn wait_behind(
         &mut self,
         other: TrxId,
@@ -131,10 +113,8 @@ impl Transaction {
         let held = &mut self.held;
         match self.system.locks.wait_behind(&owner, held, &holder, (tree, key), rule) {
             Ok(_) => Ok(()),
-            // A stale wake-up: queue again.
-            Err(LockError::Unavailable) if rule != WaitRule::Never => {
-                self.lock(tree, key, LockMode::Exclusive, LockKind::Record, rule).map(|_| ())
-            }
+            // A stale wake-up: the caller locks and looks again.
+            Err(LockError::Unavailable) if rule != WaitRule::Never => Ok(()),
             Err(error) => Err(error),
         }
     }
