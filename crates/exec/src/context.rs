@@ -1,6 +1,7 @@
 //! What a running statement has at hand.
 
 use crate::ExecError;
+use crate::change::load::FileInput;
 use crate::spill::Spill;
 use base::memory::MemoryAccount;
 use catalog::information_schema::SessionTables;
@@ -43,6 +44,8 @@ pub struct Exec<'a> {
     pub profile: Option<&'a mut Profile>,
     /// The transaction lasts for this statement only: its rollback undoes a failure.
     pub is_autocommit: bool,
+    /// The file of LOAD DATA.
+    pub input: Option<&'a mut dyn FileInput>,
 }
 
 /// What a statement does, for the process list: numbers for [`CancelToken::set_phase`].

@@ -29,6 +29,7 @@ mod spare;
 mod spill;
 mod store;
 
+pub use change::load::FileInput;
 pub use context::{Exec, RowSink, StoredRows, phase};
 pub use error::ExecError;
 pub use query::stored_columns;

@@ -13,8 +13,10 @@
 //!    `ANY_VALUE`-like aggregates.
 
 mod access;
+mod file;
 
 pub use access::{Access, RangeEnd, RangePlan, RangeValue};
+pub use file::{FieldTarget, FileRows, LineFormat};
 
 use catalog::TableEntry;
 use catalog::information_schema::VirtualTable;
@@ -385,6 +387,8 @@ pub enum InsertRows {
     Values(Vec<Vec<InsertValue>>),
     /// SELECT.
     Query(QueryPlan),
+    /// LOAD DATA.
+    File(Box<FileRows>),
 }
 
 /// A value of an INSERT.

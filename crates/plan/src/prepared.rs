@@ -61,6 +61,7 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
     let plan = match statement {
         Statement::Query(query) => Plan::Query(binder.bind_query(query)?),
         Statement::Insert(insert) => Plan::Insert(Box::new(binder.bind_insert(insert)?)),
+        Statement::LoadData(load) => Plan::Insert(Box::new(binder.bind_load(load)?)),
         Statement::Update(update) => binder.bind_update(update)?,
         Statement::Delete(delete) => binder.bind_delete(delete)?,
         other => return Err(unsupported(other.feature())),
@@ -76,7 +77,7 @@ fn is_small(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(insert) => match &insert.source {
             InsertRows::Values(rows) => rows.len() <= KEPT_ROWS_MAX,
-            InsertRows::Query(_) => true,
+            InsertRows::Query(_) | InsertRows::File(_) => true,
         },
         _ => true,
     }

@@ -20,6 +20,7 @@ pub fn plan_text(plan: &Plan) -> String {
                 match &insert.source {
                     InsertRows::Values(rows) => rows.iter().for_each(|row| text.values(row)),
                     InsertRows::Query(query) => text.query(query),
+                    InsertRows::File(file) => text.line(format!("file to {:?}", file.fields)),
                 }
                 for (column, value) in &insert.on_duplicate {
                     text.line(format!("on duplicate {column} = {value}"));

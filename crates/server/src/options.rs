@@ -373,10 +373,6 @@ impl ServeOptions {
                 }
                 Ok(())
             }
-            ("local_infile", Some("1" | "ON" | "on")) | ("local_infile", None) => {
-                self.warn("LOAD DATA LOCAL is not offered; 'local_infile' stays OFF");
-                Ok(())
-            }
             _ => self.prefixed(&name, value, written),
         }
     }

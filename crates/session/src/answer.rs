@@ -19,6 +19,17 @@ const SEND_BYTES: usize = 64 * 1024;
 pub trait Outlet {
     /// Sends all bytes; may park while the client is slow.
     fn send(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether [`Outlet::receive`] can be called.
+    fn can_receive(&self) -> bool {
+        false
+    }
+
+    /// Replaces `bytes` by the payload of the client's next packet, whose number is expected to be
+    /// `sequence`, and advances that. May park until it comes.
+    fn receive(&mut self, _sequence: &mut u8, _bytes: &mut Vec<u8>) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// How results look to this client.

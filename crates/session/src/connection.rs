@@ -16,7 +16,7 @@ use crate::login::{Arrival, ChangingUser, Login, Step};
 use crate::process::{Door, Process};
 use crate::settings::Priority;
 use crate::status::{ABORTED_CLIENTS, ABORTED_CONNECTS, REFUSED_CONNECTIONS, StatusCounter};
-use crate::transport::{SecureOutlet, Transport};
+use crate::transport::{self, Exchange, SecureOutlet, Transport};
 use crate::{Identity, ServerState, Session};
 use runtime::net::{Address, Connection, Next, Peer, Stream, StreamHandle};
 use runtime::{CancelReason, Instant, catch_panic, with_cancel};
@@ -144,18 +144,6 @@ impl ClientConnection {
         Next::WaitReadable { timeout: Some(timeout) }
     }
 
-    /// Sends bytes at once, through whatever lies between.
-    fn send(
-        transport: &mut Option<Box<Transport>>,
-        stream: &mut Stream,
-        bytes: &[u8],
-    ) -> io::Result<()> {
-        match transport {
-            None => stream.write_all(bytes),
-            Some(transport) => transport.send(stream, bytes),
-        }
-    }
-
     fn farewell(&mut self, stream: &mut Stream, polite: bool) -> Next {
         if let Some(mut transport) = self.transport.take() {
             transport.close(stream);
@@ -210,7 +198,7 @@ impl ClientConnection {
                 Step::Done(session) => (Some(session), false),
             };
             let sent = match session {
-                None => Self::send(&mut self.transport, stream, self.out.bytes()),
+                None => transport::send(&mut self.transport, stream, self.out.bytes()),
                 Some(session) => self.welcome(session, stream),
             };
             self.out.clear();
@@ -222,7 +210,7 @@ impl ClientConnection {
 
     /// The login has succeeded.
     fn welcome(&mut self, mut session: Box<Session>, stream: &mut Stream) -> io::Result<()> {
-        let sent = Self::send(&mut self.transport, stream, session.out.bytes());
+        let sent = transport::send(&mut self.transport, stream, session.out.bytes());
         session.out.clear();
         session.process.end();
         if session.capabilities & COMPRESS != 0 {
@@ -265,7 +253,7 @@ impl ClientConnection {
         let State::Ready { session, .. } = &mut self.state else {
             return Ok(());
         };
-        let sent = Self::send(&mut self.transport, stream, session.out.bytes());
+        let sent = transport::send(&mut self.transport, stream, session.out.bytes());
         self.sequence = session.out.sequence();
         session.out.clear();
         if let Some(changing) = session.changing.take()
@@ -323,6 +311,13 @@ impl ClientConnection {
                     true
                 }
             };
+            let closing = match session.loading.take() {
+                Some(text) => self.load(&text, stream),
+                None => closing,
+            };
+            let State::Ready { session, .. } = &mut self.state else {
+                return Next::Close;
+            };
             let polite = session.closing;
             let killed = !self.process.cancel_token().rearm();
             if closing && !killed && session.changing.is_some() {
@@ -333,13 +328,33 @@ impl ClientConnection {
             }
             if closing || killed {
                 // Closed either way; the client may be gone.
-                let _sent = Self::send(&mut self.transport, stream, session.out.bytes());
+                let _sent = transport::send(&mut self.transport, stream, session.out.bytes());
                 if session.asks_shutdown {
                     self.server.request_shutdown();
                 }
                 return self.farewell(stream, polite);
             }
         }
+    }
+
+    /// Runs a statement that receives a file of the client's, and what follows it. True if the
+    /// connection is to be closed.
+    fn load(&mut self, text: &[u8], stream: &mut Stream) -> bool {
+        let State::Ready { session, .. } = &mut self.state else {
+            return true;
+        };
+        let token = self.process.cancel_token().clone();
+        let limit = session.settings.packet_bytes_max;
+        stream.set_read_timeout(Some(session.settings.read_timeout));
+        let (input, transport) = (&mut self.input, &mut self.transport);
+        let mut outlet = Exchange { input, transport, stream, limit };
+        let run = || session.resume(text, &mut outlet);
+        let closing = catch_panic(|| with_cancel(&token, run)).unwrap_or_else(|panic| {
+            session.panicked(panic.message());
+            true
+        });
+        stream.set_read_timeout(None);
+        closing
     }
 
     fn send_and_wait(&mut self, stream: &mut Stream) -> Result<(), Next> {
@@ -373,7 +388,7 @@ impl ClientConnection {
             self.out.set_sequence(self.sequence);
             response::login_error(&mut self.out, 1159, "Got timeout reading communication packets");
             // Closed either way.
-            let _sent = Self::send(&mut self.transport, stream, self.out.bytes());
+            let _sent = transport::send(&mut self.transport, stream, self.out.bytes());
         }
         self.farewell(stream, false)
     }

@@ -54,7 +54,7 @@ impl Session {
             Command::Query(text) => {
                 self.status.add(StatusCounter::Questions, 1);
                 self.running("Query", text, |session| session.query(text, outlet));
-                return self.closing;
+                return self.closing || self.loading.is_some();
             }
             Command::Execute(execute) => {
                 self.execute_command(&execute, outlet);
@@ -87,6 +87,13 @@ impl Session {
         if let Err(error) = result {
             self.put_error(&error);
         }
+        self.closing
+    }
+
+    /// Runs what a command left to be run where the client's file can be received. True if the
+    /// connection is to be closed.
+    pub(crate) fn resume(&mut self, text: &[u8], outlet: &mut dyn Outlet) -> bool {
+        self.running("Query", text, |session| session.query(text, outlet));
         self.closing
     }
 

@@ -1,9 +1,9 @@
 //! SELECT ... INTO: the one row of a query goes into user variables.
 
 use crate::Session;
+use crate::execute::Extras;
 use crate::statement::{Answer, Failure};
-use crate::system_variables::session_view;
-use engine_api::{ReadGate, Transaction};
+use engine_api::ReadGate;
 use exec::{Outcome, RowSink};
 use std::sync::Arc;
 use syntax::ast::{Into, IntoVariable, Query, QueryBody, Statement};
@@ -83,7 +83,10 @@ impl Session {
             return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]).into());
         }
         let mut sink = OneRow::default();
-        let outcome = self.execute_for(&plan.prepared, &mut sink);
+        let prepared = &plan.prepared;
+        let outcome = self.with_exec(prepared, Extras::default(), |exec, _| {
+            exec::execute(exec, prepared.plan(), &mut sink)
+        });
         if let Some(row) = sink.row {
             let variables = self.eval.variables.get_mut();
             for ((name, value), column) in names.into_iter().zip(row).zip(plan.prepared.columns()) {
@@ -94,54 +97,5 @@ impl Session {
         }
         let outcome = outcome?;
         Ok(Answer::Done(Outcome { has_rows: false, ..outcome }))
-    }
-
-    /// Executes a plan whose rows stay in the server.
-    fn execute_for(
-        &mut self,
-        prepared: &plan::Prepared,
-        sink: &mut dyn RowSink,
-    ) -> Result<Outcome, Failure> {
-        let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
-        let mut passing: Option<Box<dyn Transaction>> = None;
-        match prepared.uses_no_table() {
-            true => passing = Some(self.passing_transaction()),
-            false => self.ensure_transaction()?,
-        }
-        let server = self.server.clone();
-        let tables = session_view!(self, &server);
-        let transaction: &mut dyn Transaction = match &mut passing {
-            Some(passing) => passing.as_mut(),
-            None => {
-                let own = self.transaction.engine();
-                own.ok_or_else(|| SqlError::new(&codes::UNKNOWN_ERROR, &[]))?
-            }
-        };
-        let mut exec = exec::Exec {
-            eval: &mut self.eval,
-            transaction,
-            catalog: &server.catalog,
-            user: &self.user,
-            session: &tables,
-            memory: &self.memory,
-            spill: &self.spill,
-            cancel: self.process.cancel_token(),
-            count_matched: false,
-            auto_increment_increment: self.settings.auto_increment_increment,
-            auto_increment_offset: self.settings.auto_increment_offset,
-            select_limit: self.settings.select_limit,
-            is_autocommit,
-            profile: None,
-        };
-        let outcome = exec::execute(&mut exec, prepared.plan(), sink);
-        self.memory.release_all();
-        if let Some(counts) = self.spill.take_counts() {
-            self.status.add_work(&counts);
-        }
-        let outcome = outcome?;
-        if let Some(passing) = passing {
-            self.end_engine(passing).map_err(|error| catalog::engine_error(&error, ""))?;
-        }
-        Ok(outcome)
     }
 }

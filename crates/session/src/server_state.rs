@@ -151,7 +151,11 @@ impl ServerState {
     /// What the greeting offers.
     pub(crate) fn capabilities(&self) -> u64 {
         let tls = if self.tls.get().is_some() { capability::SSL } else { 0 };
-        capability::SERVER | tls
+        let refused = match self.globals.value("local_infile").is_on() {
+            true => 0,
+            false => capability::LOCAL_FILES,
+        };
+        (capability::SERVER | tls) & !refused
     }
 
     /// What SHUTDOWN calls.

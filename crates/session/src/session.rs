@@ -65,6 +65,8 @@ pub struct Session {
     pub(crate) security: Security,
     /// COM_CHANGE_USER, while the client proves itself.
     pub(crate) changing: Option<Box<ChangingUser>>,
+    /// LOAD DATA LOCAL and what follows it in the text of a command, for the connection to run.
+    pub(crate) loading: Option<Vec<u8>>,
     /// Changes of state to be told in the next OK packet.
     pub(crate) changes: Vec<u8>,
     /// Collation of the handshake; 0 before it.
@@ -183,6 +185,7 @@ impl Session {
             account_slot: None,
             security: Security::default(),
             changing: None,
+            loading: None,
             changes: Vec::new(),
             login_collation: 0,
             more_results: false,

@@ -6,13 +6,12 @@
 
 use crate::Session;
 use crate::answer::{AnswerSink, Nowhere, Outlet, Protocol, ResultFormat};
+use crate::execute::Extras;
 use crate::into::into_of;
 use crate::plan_cache::Found;
 use crate::planned::SessionPlan;
 use crate::statement_kind::{keeps_warnings, phase_of};
 use crate::status::{StatusCounter, statement_counter};
-use crate::system_variables::session_view;
-use engine_api::Transaction;
 use exec::{ExecError, Outcome};
 use runtime::CancelReason;
 use std::sync::Arc;
@@ -148,6 +147,11 @@ impl Session {
                 return None;
             }
         };
+        if crate::load::is_local(&parsed.statement) && !outlet.can_receive() {
+            // The connection has to read the client's file: it runs the rest of the text.
+            self.loading = Some(text.to_vec());
+            return None;
+        }
         let end = parsed.end.min(text.len());
         if !self.note_what_follows(text, end) {
             return None;
@@ -288,6 +292,7 @@ impl Session {
                 self.check_may_write()?;
                 self.run_planned(statement, run, outlet, planned)
             }
+            Statement::LoadData(load) => self.load_data(statement, load, outlet),
             Statement::Do(expressions) => {
                 for expression in expressions {
                     self.constant(expression)?;
@@ -405,52 +410,16 @@ impl Session {
         outlet: &mut dyn Outlet,
         profile: Option<&mut plan::Profile>,
     ) -> Result<Answer, Failure> {
-        let without_tables = plan.prepared.uses_no_table();
-        let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
-        let mut passing: Option<Box<dyn Transaction>> = None;
-        match without_tables {
-            true => passing = Some(self.passing_transaction()),
-            false => self.ensure_transaction()?,
-        }
-        let server = self.server.clone();
-        let tables = session_view!(self, &server);
-        let transaction: &mut dyn Transaction = match &mut passing {
-            Some(passing) => passing.as_mut(),
-            None => {
-                let own = self.transaction.engine();
-                own.ok_or_else(|| SqlError::new(&codes::UNKNOWN_ERROR, &[]))?
-            }
-        };
-        let mut sink = AnswerSink::new(&mut self.out, outlet, format, &plan.shape);
-        let mut exec = exec::Exec {
-            eval: &mut self.eval,
-            transaction,
-            catalog: &server.catalog,
-            user: &self.user,
-            session: &tables,
-            memory: &self.memory,
-            spill: &self.spill,
-            cancel: self.process.cancel_token(),
-            count_matched: self.capabilities & wire::capability::FOUND_ROWS != 0,
-            auto_increment_increment: self.settings.auto_increment_increment,
-            auto_increment_offset: self.settings.auto_increment_offset,
-            select_limit: self.settings.select_limit,
-            profile,
-            is_autocommit,
-        };
-        let outcome = match exec.profile.is_some() {
-            true => exec::execute(&mut exec, plan.prepared.plan(), &mut Nowhere),
-            false => exec::execute(&mut exec, plan.prepared.plan(), &mut sink),
-        };
-        let (rows, begun, sent) = (sink.rows, sink.begun, sink.bytes_sent);
-        self.memory.release_all();
-        if let Some(counts) = self.spill.take_counts() {
-            self.status.add_work(&counts);
-        }
-        let outcome = outcome?;
-        if let Some(passing) = passing {
-            self.end_engine(passing).map_err(|error| catalog::engine_error(&error, ""))?;
-        }
+        let prepared = &plan.prepared;
+        let extras = Extras { profile, ..Extras::default() };
+        let (outcome, begun, rows, sent) = self.with_exec(prepared, extras, |exec, out| {
+            let mut sink = AnswerSink::new(out, outlet, format, &plan.shape);
+            let outcome = match exec.profile.is_some() {
+                true => exec::execute(exec, prepared.plan(), &mut Nowhere)?,
+                false => exec::execute(exec, prepared.plan(), &mut sink)?,
+            };
+            Ok((outcome, sink.begun, sink.rows, sink.bytes_sent))
+        })?;
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);
         Ok(if begun { Answer::Rows(outcome) } else { Answer::Done(outcome) })

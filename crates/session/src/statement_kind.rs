@@ -7,7 +7,7 @@ use syntax::ast::{QueryBody, ShowKind, Statement};
 pub(crate) fn phase_of(statement: &Statement) -> u8 {
     match statement {
         Statement::Query(_) => phase::SENDING,
-        Statement::Insert(_) => phase::INSERTING,
+        Statement::Insert(_) | Statement::LoadData(_) => phase::INSERTING,
         Statement::Update(_) | Statement::Delete(_) => phase::UPDATING,
         Statement::AlterTable(_) | Statement::CreateIndex(_) | Statement::DropIndex(_) => {
             phase::DEFINING

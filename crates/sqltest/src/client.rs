@@ -4,7 +4,7 @@ use crate::binary::binary_row;
 use crate::decode::{done_packet, error_packet, read_column, row_end};
 use crate::packet::{self, Fields, protocol_error};
 use crate::parameter::{self, Parameter};
-use sha1::{Digest, Sha1};
+use crate::password::native_password;
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -14,6 +14,10 @@ const CLIENT_LONG_PASSWORD: u32 = 1;
 pub const CLIENT_FOUND_ROWS: u32 = 1 << 1;
 const CLIENT_LONG_FLAG: u32 = 1 << 2;
 const CLIENT_CONNECT_WITH_DB: u32 = 1 << 3;
+/// The client sends files for LOAD DATA LOCAL.
+pub const CLIENT_LOCAL_FILES: u32 = 1 << 7;
+/// Bytes of a packet of such a file.
+const LOCAL_PACKET_BYTES: usize = 61;
 const CLIENT_PROTOCOL_41: u32 = 1 << 9;
 const CLIENT_TRANSACTIONS: u32 = 1 << 13;
 const CLIENT_SECURE_CONNECTION: u32 = 1 << 15;
@@ -60,7 +64,7 @@ impl Options {
             user: "root".into(),
             password: String::new(),
             database: String::new(),
-            capabilities: CLIENT_MULTI_STATEMENTS,
+            capabilities: CLIENT_MULTI_STATEMENTS | CLIENT_LOCAL_FILES,
             collation: 45,
             read_timeout: Duration::from_secs(300),
         }
@@ -148,6 +152,8 @@ pub struct Connection {
     stream: BufReader<TcpStream>,
     sequence: u8,
     capabilities: u32,
+    /// What is sent when the server asks for a file.
+    local_file: Vec<u8>,
     /// Version text of the greeting.
     pub server_version: String,
     /// Connection id of the greeting.
@@ -164,6 +170,7 @@ impl Connection {
             stream: BufReader::new(stream),
             sequence: 0,
             capabilities: 0,
+            local_file: Vec::new(),
             server_version: String::new(),
             id: 0,
         };
@@ -390,13 +397,33 @@ impl Connection {
         Ok(bytes)
     }
 
+    /// What to send when the server asks for a file, whatever its name is.
+    pub fn set_local_file(&mut self, bytes: &[u8]) {
+        self.local_file = bytes.to_vec();
+    }
+
+    /// Small packets, so that lines and fields begin in one and end in another.
+    fn send_local_file(&mut self) -> io::Result<()> {
+        let file = std::mem::take(&mut self.local_file);
+        for part in file.chunks(LOCAL_PACKET_BYTES) {
+            self.write(part)?;
+            self.sequence = self.sequence.wrapping_add(1);
+        }
+        self.local_file = file;
+        self.write(&[])
+    }
+
     fn write(&mut self, payload: &[u8]) -> io::Result<()> {
         packet::write_packet(self.stream.get_mut(), self.sequence, payload)
     }
 
     /// Reads one answer and whether another follows.
     pub fn read_answer(&mut self, binary: bool) -> io::Result<(Answer, bool)> {
-        let first = self.read()?;
+        let mut first = self.read()?;
+        if first.first() == Some(&0xfb) {
+            self.send_local_file()?;
+            first = self.read()?;
+        }
         match first.first() {
             Some(0) => {
                 let done = done_packet(&first)?;
@@ -404,7 +431,6 @@ impl Connection {
                 Ok((Answer::Done(done), more))
             }
             Some(0xff) => Ok((Answer::Error(error_packet(&first)?), false)),
-            Some(0xfb) => Err(protocol_error("the server asks for a file")),
             Some(_) => self.read_rows(&first, binary),
             None => Err(protocol_error("empty packet")),
         }
@@ -462,17 +488,4 @@ pub struct Prepared {
     pub parameters: Vec<Column>,
     /// Result columns.
     pub columns: Vec<Column>,
-}
-
-/// SHA1(password) XOR SHA1(scramble + SHA1(SHA1(password))), as mysql_native_password wants.
-fn native_password(password: &str, scramble: &[u8]) -> Vec<u8> {
-    if password.is_empty() {
-        return Vec::new();
-    }
-    let once = Sha1::digest(password.as_bytes());
-    let twice = Sha1::digest(once);
-    let mut mixed = Sha1::new();
-    mixed.update(&scramble[..scramble.len().min(20)]);
-    mixed.update(twice);
-    once.iter().zip(mixed.finalize()).map(|(a, b)| a ^ b).collect()
 }

@@ -10,6 +10,7 @@ mod decode;
 pub mod interleaving;
 pub mod packet;
 pub mod parameter;
+mod password;
 pub mod render;
 pub mod script;
 pub mod template;

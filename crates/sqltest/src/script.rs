@@ -6,7 +6,8 @@
 //!
 //! * `-- connection NAME [OPTION]...`: from here on use (and open, if new) the named connection.
 //!   Options of a new one: `found-rows`, `session-track`, `deprecate-eof`, `connect-attrs`,
-//!   `no-multi` (one statement a command), `no-database`, `collation=NUMBER`;
+//!   `no-multi` (one statement a command), `no-local` (no files are sent), `no-database`,
+//!   `collation=NUMBER`;
 //! * `-- sorted`: compare the rows without regard to their order;
 //! * `-- hide COLUMN...`: these columns of the answer are shown as `*`, such as estimates;
 //! * `-- prepared [VALUE]...`: run it as a prepared statement with these parameters, separated
@@ -16,6 +17,9 @@
 //!   of warnings, everything of the columns;
 //! * `-- differs REASON`: Gannet answers otherwise on purpose; its answer stands in the
 //!   `.gannet` file beside the `.result` file, the reason in COMPAT.md;
+//! * `-- local END`: the lines that follow, up to one that is END, are what the client sends when
+//!   the next statement asks for a file; `-- local-bytes TEXT` the same in one line, where `\n`,
+//!   `\r`, `\t`, `\\` and `\xHH` are bytes;
 //! * `-- no-compare`: run it, do not compare (an answer that names times or versions).
 //!
 //! or steps of their own, without a statement:
@@ -82,6 +86,8 @@ pub struct Step {
     pub differs: Option<String>,
     /// Run without comparing.
     pub no_compare: bool,
+    /// What is sent when the server asks for a file.
+    pub local: Vec<u8>,
 }
 
 impl Step {
@@ -97,6 +103,7 @@ impl Step {
             packets: false,
             differs: None,
             no_compare: false,
+            local: Vec::new(),
         }
     }
 
@@ -115,12 +122,26 @@ impl Step {
 pub fn parse(text: &str) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     let mut step = Step::first();
+    let mut file_end: Option<String> = None;
     for (number, line) in text.lines().enumerate() {
+        if let Some(end) = &file_end {
+            if line == end {
+                file_end = None;
+            } else {
+                step.local.extend_from_slice(line.as_bytes());
+                step.local.push(b'\n');
+            }
+            continue;
+        }
         if step.sql.is_empty() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
             step.line = number + 1;
+            if let Some(end) = line.strip_prefix("-- local ") {
+                file_end = Some(end.trim().to_string());
+                continue;
+            }
             if let Some(directive) = line.strip_prefix("-- ") {
                 let stands_alone = apply_directive(&mut step, directive)
                     .map_err(|problem| format!("line {}: {problem}", number + 1))?;
@@ -153,6 +174,7 @@ fn apply_directive(step: &mut Step, directive: &str) -> Result<bool, String> {
             step.connection = name.to_string();
             step.connection_options = values.split_whitespace().map(String::from).collect();
         }
+        "local-bytes" => step.local = unescaped(rest)?,
         "sorted" => step.sorted = true,
         "hide" => step.hidden = rest.split_whitespace().map(String::from).collect(),
         "packets" => step.packets = true,
@@ -176,6 +198,31 @@ fn apply_directive(step: &mut Step, directive: &str) -> Result<bool, String> {
         _ => return Err(format!("unknown directive '{word}'")),
     }
     Ok(false)
+}
+
+/// The bytes of a text with escapes.
+fn unescaped(text: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        bytes.push(match rest.next() {
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'\\') => b'\\',
+            Some(b'x') => {
+                let digits: Vec<u8> = rest.by_ref().take(2).collect();
+                let digits = String::from_utf8_lossy(&digits).into_owned();
+                u8::from_str_radix(&digits, 16).map_err(|_| format!("'{digits}' is no byte"))?
+            }
+            _ => return Err(format!("unknown escape in '{text}'")),
+        });
+    }
+    Ok(bytes)
 }
 
 fn parameters(text: &str) -> Result<Vec<Parameter>, String> {
@@ -208,6 +255,7 @@ impl Client {
                 "deprecate-eof" => options.capabilities |= client::CLIENT_DEPRECATE_EOF,
                 "connect-attrs" => options.capabilities |= client::CLIENT_CONNECT_ATTRS,
                 "no-multi" => options.capabilities &= !client::CLIENT_MULTI_STATEMENTS,
+                "no-local" => options.capabilities &= !client::CLIENT_LOCAL_FILES,
                 "no-database" => options.database.clear(),
                 other => {
                     let collation = other.strip_prefix("collation=").and_then(|n| n.parse().ok());
@@ -259,6 +307,7 @@ pub fn run(steps: &[Step], options: &Options, database: &str) -> io::Result<Vec<
 }
 
 fn run_step(client: &mut Client, step: &Step) -> io::Result<String> {
+    client.connection.set_local_file(&step.local);
     let answers = match &step.action {
         Action::Query => client.connection.query(&step.sql)?,
         Action::Prepared(values) => match client.connection.prepare(&step.sql)? {

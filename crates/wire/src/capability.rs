@@ -6,6 +6,8 @@ pub const FOUND_ROWS: u64 = 1 << 1;
 pub const CONNECT_WITH_DB: u64 = 1 << 3;
 /// Packets travel in compressed frames after the login.
 pub const COMPRESS: u64 = 1 << 5;
+/// The client sends files for LOAD DATA LOCAL.
+pub const LOCAL_FILES: u64 = 1 << 7;
 /// Protocol 4.1; without it a client is refused.
 pub const PROTOCOL_41: u64 = 1 << 9;
 /// An interactive client: `interactive_timeout` instead of `wait_timeout`.
@@ -37,14 +39,15 @@ pub const CACHE_METADATA: u64 = 1 << 36;
 /// client to read the upper 32 flags.
 const CLIENT_MYSQL: u64 = 1;
 
-/// What this server offers: everything of MariaDB 10.11 but LOAD DATA LOCAL, progress reports and
-/// extended metadata. [`SSL`] is added where there is a certificate.
+/// What this server offers: everything of MariaDB 10.11 but progress reports and extended
+/// metadata. [`SSL`] is added where there is a certificate.
 pub const SERVER: u64 = FOUND_ROWS
     | 1 << 2 // LONG_FLAG
     | CONNECT_WITH_DB
     | 1 << 4 // NO_SCHEMA
     | COMPRESS
     | 1 << 6 // ODBC
+    | LOCAL_FILES
     | 1 << 8 // IGNORE_SPACE
     | PROTOCOL_41
     | INTERACTIVE
@@ -105,9 +108,8 @@ mod tests {
 
     #[test]
     fn flags_are_mariadbs() {
-        // MariaDB 10.11.19 sends f7fe 81ff 1d; ours lack LOCAL_FILES, and of the extended
-        // ones progress reports and extended metadata.
-        assert_eq!(SERVER & 0xffff, 0xf7fe & !(1 << 7));
+        // MariaDB 10.11.19 sends f7fe 81ff 1d; ours lack progress reports and extended metadata.
+        assert_eq!(SERVER & 0xffff, 0xf7fe);
         assert_eq!(SERVER >> 16 & 0xffff, 0x01ff);
         assert_eq!(SERVER >> 32, 0x14);
     }

@@ -55,6 +55,7 @@ pub fn run(
                 Ok(Flow::Continue(()))
             })?;
         }
+        InsertRows::File(rows) => super::load::run(exec, &mut insert, rows, sink)?,
     }
     Ok(insert.outcome(exec))
 }
@@ -74,7 +75,9 @@ struct Generated {
 
 /// Whether a value of a VALUES list reads a column of its row.
 fn reads_row(plan: &InsertPlan) -> bool {
-    let InsertRows::Values(rows) = &plan.source else { return false };
+    let InsertRows::Values(rows) = &plan.source else {
+        return matches!(plan.source, InsertRows::File(_));
+    };
     let mut reads = false;
     for value in rows.iter().flatten() {
         if let InsertValue::Expr(expr) = value {
@@ -99,10 +102,12 @@ enum Given {
     Explicit(i128),
 }
 
-struct Inserter<'p> {
+/// What one INSERT, REPLACE or LOAD DATA keeps while it runs.
+pub struct Inserter<'p> {
     plan: &'p InsertPlan,
     table: &'p dyn Table,
-    maker: RowMaker<'p>,
+    /// Converts values.
+    pub maker: RowMaker<'p>,
     foreign: Option<ForeignChecks<'p>>,
     row: RowBuffer,
     /// The values read other columns of their row: until they are set those have their defaults.
@@ -112,6 +117,8 @@ struct Inserter<'p> {
     generated: Generated,
     records: u64,
     inserted: u64,
+    /// Rows left out because they break a check.
+    pub skipped: u64,
     /// Rows replaced or updated.
     replaced: u64,
     affected: u64,
@@ -132,6 +139,7 @@ impl<'p> Inserter<'p> {
             generated: Generated::default(),
             records: 0,
             inserted: 0,
+            skipped: 0,
             replaced: 0,
             affected: 0,
         })
@@ -139,7 +147,7 @@ impl<'p> Inserter<'p> {
 
     /// A row of the defaults; columns that are given and that no value reads are NULL until they
     /// are set.
-    fn blank(&self, exec: &Exec<'_>) -> Result<Vec<Value>, ExecError> {
+    pub fn blank(&self, exec: &Exec<'_>) -> Result<Vec<Value>, ExecError> {
         let count = self.maker.definition().columns.len();
         let mut values = Vec::with_capacity(count);
         for position in 0..count {
@@ -185,7 +193,7 @@ impl<'p> Inserter<'p> {
     }
 
     /// Inserts one row with all that its duplicates ask for.
-    fn put(
+    pub fn put(
         &mut self,
         exec: &mut Exec<'_>,
         mut values: Vec<Value>,
@@ -196,6 +204,7 @@ impl<'p> Inserter<'p> {
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         if breaks_check(exec, checks, &values, definition, self.plan.ignore)? {
             self.records -= 1;
+            self.skipped += 1;
             return Ok(());
         }
         let mut missing = None;
@@ -203,6 +212,7 @@ impl<'p> Inserter<'p> {
             && !passes_check(exec, check, &values, self.plan.ignore)?
         {
             self.records -= 1;
+            self.skipped += 1;
             return Ok(());
         }
         loop {
@@ -427,6 +437,7 @@ impl<'p> Inserter<'p> {
         let is_list = match &self.plan.source {
             InsertRows::Values(rows) => rows.len() > 1,
             InsertRows::Query(_) => true,
+            InsertRows::File(_) => return self.outcome_of_file(exec),
         };
         let duplicates = match self.plan.ignore && !self.plan.replace {
             true => self.records - self.inserted - self.replaced,
@@ -442,6 +453,19 @@ impl<'p> Inserter<'p> {
             last_insert_id: self.generated.first.or(assigned),
             info: if is_list { info() } else { String::new() },
             has_rows: !self.plan.returning.is_empty(),
+            ..Outcome::default()
+        }
+    }
+
+    fn outcome_of_file(self, exec: &Exec<'_>) -> Outcome {
+        let (records, deleted) = (self.records, self.replaced);
+        let (skipped, warnings) = (records - self.inserted, exec.eval.warning_count());
+        Outcome {
+            affected_rows: self.affected,
+            last_insert_id: self.generated.first.or(exec.eval.assigned_insert_id.get()),
+            info: format!(
+                "Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}"
+            ),
             ..Outcome::default()
         }
     }

@@ -4,6 +4,7 @@ pub mod delete;
 pub mod foreign;
 pub mod insert;
 pub mod join;
+pub mod load;
 mod row;
 pub mod update;
 

@@ -228,6 +228,7 @@ fn fill(
         select_limit: u64::MAX,
         profile: None,
         is_autocommit: false,
+        input: None,
     };
     insert::run(&mut exec, &plan, &mut NoRows)
 }

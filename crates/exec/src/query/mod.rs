@@ -30,6 +30,7 @@ mod vector;
 
 pub use block::{BlockRun, each_row};
 pub use direct::stored_columns;
+pub use output::refused;
 
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};

@@ -75,7 +75,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// Binds something in a block whose only table is the target, from position 0.
-    fn in_target_block<T>(
+    pub(super) fn in_target_block<T>(
         &mut self,
         target: &Arc<TableEntry>,
         alias: &str,
@@ -89,7 +89,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// What WITH CHECK OPTION asks of the rows that come in through a view.
-    fn view_check(
+    pub(super) fn view_check(
         &mut self,
         target: &Arc<TableEntry>,
         alias: &str,
@@ -117,7 +117,7 @@ impl<'q> Binder<'_, '_, 'q> {
         from
     }
 
-    fn no_subqueries(&mut self, feature: &str) -> Result<()> {
+    pub(super) fn no_subqueries(&mut self, feature: &str) -> Result<()> {
         let block = self.block();
         if !block.aggregates.is_empty() {
             return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
@@ -126,7 +126,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// The position of a column of the target (1054).
-    fn target_column(
+    pub(super) fn target_column(
         &self,
         target: &TableEntry,
         alias: &str,

@@ -17,6 +17,7 @@ mod from;
 mod function;
 mod grouping;
 mod join_tree;
+mod load;
 mod name;
 pub(crate) mod order;
 mod query;

@@ -36,7 +36,7 @@ pub fn explain(
             explain.query(query, "SIMPLE");
         }
         Plan::Insert(insert) => match &insert.source {
-            crate::physical::InsertRows::Values(_) => {
+            crate::physical::InsertRows::Values(_) | crate::physical::InsertRows::File(_) => {
                 let mut row = Row::new(1, "INSERT");
                 row.table = Some(insert.target.0.definition().name.clone());
                 row.kind = Some("ALL");

@@ -14,11 +14,13 @@ pub(crate) mod certificate;
 mod compression;
 pub(crate) mod der;
 pub(crate) mod ed25519;
+mod exchange;
 pub(crate) mod rsa;
 mod tls;
 
 use crate::answer::Outlet;
 use compression::Compression;
+pub(crate) use exchange::{Exchange, send};
 use runtime::net::Stream;
 use std::io;
 pub(crate) use tls::TlsFacts;

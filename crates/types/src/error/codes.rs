@@ -96,6 +96,11 @@ error_codes! {
     NORMAL_SHUTDOWN = 1077, "HY000", "{} (initiated by: {}): Normal shutdown";
     NO_SUCH_INDEX = 1082, "42S12",
         "Table '{}' has no index like the one used in CREATE INDEX; recreate the table";
+    WRONG_FIELD_TERMINATORS = 1083, "42000",
+        "Field separator argument is not what is expected; check the manual";
+    BLOBS_AND_NO_TERMINATED = 1084, "42000",
+        "You can't use fixed rowlength with BLOBs; please use 'fields terminated by'";
+    FILE_EXISTS_ERROR = 1086, "HY000", "File '{}' already exists";
     WRONG_SUB_KEY = 1089, "HY000",
         "Incorrect prefix key; the used key part isn't a string, the used length is longer \
          than the key part, or the storage engine doesn't support unique prefix keys";

@@ -377,4 +377,7 @@ error_codes! {
          FLUSH PRIVILEGES'";
     ACCOUNT_HAS_BEEN_LOCKED = 4151, "HY000", "Access denied, this account is locked";
     UNKNOWN_DATA_TYPE = 4161, "HY000", "Unknown data type: '{}'";
+    LOAD_INFILE_CAPABILITY_DISABLED = 4166, "HY000",
+        "The used command is not allowed because the MariaDB server or client has disabled the \
+         local infile capability";
 }
