@@ -4,7 +4,7 @@ use crate::client::{Answer, Column, Field, Prepared, ServerError};
 use std::fmt::Write;
 
 /// Name of a type code.
-fn type_name(type_code: u8) -> &'static str {
+pub fn type_name(type_code: u8) -> &'static str {
     match type_code {
         0 | 246 => "decimal",
         1 => "tinyint",

@@ -5,6 +5,7 @@ mod bench;
 mod bigger_command;
 mod connectors_command;
 mod crash_command;
+mod differ;
 mod dump_command;
 mod flip_command;
 mod fuzz_command;
@@ -36,6 +37,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             live MariaDB, --own records interleavings that differ on purpose
   connectors [NAME...]      small applications through real connectors (JDBC, Go, Node, Python,
                             PHP), the same with MariaDB and with Gannet
+  differ [--seed N] [--minutes M] [--statements N] [--one SEED] [--text]
+                            random statements to Gannet and to a MariaDB, answers compared, what
+                            differs shrunk; --one shows a seed's, --text only prints statements
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
   isolation [--level NAME] [--transactions N] [--crash] [--mariadb]
@@ -68,6 +72,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(&root()),
         Some("connectors") => connectors_command::run(rest),
         Some("crash") => crash_command::run(rest),
+        Some("differ") => differ::run(rest),
         Some("isolation") => isolation::run(rest),
         Some("flip") => flip_command::run(rest),
         Some("tpcc") => tpcc::run(rest),

@@ -1,0 +1,91 @@
+//! Differences that are known: `tests/differ/explained.txt`, whose head tells its form. A rule
+//! explains a statement that was shrunk, so that it can be narrow.
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// How it is called in the counts.
+    pub name: &'static str,
+    /// Pattern of the difference.
+    difference: &'static str,
+    /// Pattern of the shrunk statement.
+    statement: &'static str,
+    /// Beginning of the line of COMPAT.md that tells of it.
+    pub compat: &'static str,
+}
+
+/// The rules of `tests/differ`.
+pub fn load() -> Result<Vec<Rule>, String> {
+    parse(include_str!("../../../../tests/differ/explained.txt"))
+}
+
+fn parse(text: &'static str) -> Result<Vec<Rule>, String> {
+    let blocks = text.split("\n\n").map(|block| {
+        let lines = block.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        lines.collect::<Vec<&'static str>>()
+    });
+    blocks.filter(|lines| !lines.is_empty()).map(|lines| rule(&lines)).collect()
+}
+
+fn rule(lines: &[&'static str]) -> Result<Rule, String> {
+    let value = |name: &str| {
+        let found = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        found.ok_or_else(|| format!("explained.txt: no '{name}' in {lines:?}"))
+    };
+    Ok(Rule {
+        name: value("rule")?,
+        difference: value("difference")?,
+        statement: value("statement")?,
+        compat: value("compat")?,
+    })
+}
+
+/// The rule that explains a difference of a shrunk statement.
+pub fn find<'a>(rules: &'a [Rule], difference: &str, statement: &str) -> Option<&'a Rule> {
+    let explains =
+        |rule: &&Rule| matches(rule.difference, difference) && matches(rule.statement, statement);
+    rules.iter().find(explains)
+}
+
+/// Whether a pattern in which `*` stands for any text fits a whole text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(text) = text.strip_prefix(first) else { return false };
+    let ends = text.char_indices().map(|(position, _)| position).chain([text.len()]);
+    ends.into_iter().any(|position| matches(rest, &text[position..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_points_at_a_line_of_compat() {
+        let compat = include_str!("../../../../COMPAT.md");
+        for rule in load().unwrap() {
+            let found = compat.lines().any(|line| line.starts_with(rule.compat));
+            assert!(found && rule.compat.len() > 10, "{}: {}", rule.name, rule.compat);
+            let narrow = rule.statement.len() > 6;
+            assert!(narrow, "{} would explain almost anything", rule.name);
+        }
+    }
+
+    #[test]
+    fn patterns_fit_whole_texts() {
+        assert!(matches("error text 1139", "error text 1139"));
+        assert!(matches("SELECT *REGEXP*", "SELECT ('a' REGEXP '[')"));
+        assert!(matches("*", ""));
+        assert!(!matches("SELECT *REGEXP", "SELECT ('a' REGEXP '[')"));
+        assert!(!matches("value int", "value interval"));
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_is_found() {
+        let text = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\n\n# more\nrule: b\n\
+                    difference: value *\nstatement: *F(*\ncompat: | y\n";
+        let rules = parse(text).unwrap();
+        assert_eq!(find(&rules, "value int", "SELECT F(1)").map(|rule| rule.name), Some("b"));
+        assert_eq!(find(&rules, "value int", "SELECT G(1)"), None);
+        assert!(parse("rule: a\ndifference: null\n").is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask differ`: random statements to Gannet and to a MariaDB of its own, until their
+//! answers differ; each difference is shrunk to a small statement, and either explained by a rule
+//! or a fault.
+
+mod compare;
+mod explained;
+mod expressions;
+mod grammar;
+mod pair;
+mod report;
+mod shrink;
+mod statements;
+mod tree;
+
+use crate::arguments::Arguments;
+use crate::{Outcome, servers};
+use compare::{Difference, Reply, Told};
+use explained::Rule;
+use expressions::Generator;
+use grammar::Grammar;
+use pair::{MODES, Pair};
+use report::Report;
+use statements::Statement;
+use std::time::{Duration, Instant};
+
+/// Statements of one mode behind each other.
+const MODE_STATEMENTS: u64 = 64;
+
+/// Runs `differ [--seed N] [--minutes M] [--statements N] [--one SEED]`.
+pub fn run(words: &[String]) -> Outcome {
+    let options = ["--seed", "--minutes", "--statements", "--one", "--wild"];
+    let arguments = Arguments::new(words, &["--release", "--text"], &options)?;
+    let grammar = Grammar::load()?;
+    let rules = explained::load()?;
+    let wild = arguments.number("--wild", 2)?;
+    if arguments.has("--text") {
+        let first = arguments.number("--seed", 1)?;
+        for seed in first..first + arguments.number("--statements", 20)? {
+            println!("{};", Generator::new(&grammar, seed, wild).statement().root.sql());
+        }
+        return Ok(());
+    }
+    let binary = servers::build_gannet(arguments.has("--release"))?;
+    let folder = servers::fresh_folder("differ")?;
+    let pair = Pair::start(&binary, &folder)?;
+    let mut differ = Differ { grammar, rules, wild, pair };
+    if arguments.value("--one").is_some() {
+        return differ.show(arguments.number("--one", 0)?);
+    }
+    let limit = Duration::from_secs(60 * arguments.number("--minutes", 60)?);
+    let most = arguments.number("--statements", u64::MAX)?;
+    let mut report = Report::new(folder.join("found.test"));
+    let begin = Instant::now();
+    let first = arguments.number("--seed", 1)?;
+    let mut seed = first;
+    while begin.elapsed() < limit && seed - first < most {
+        differ.try_one(seed, &mut report)?;
+        seed += 1;
+    }
+    report.finish(begin.elapsed())
+}
+
+/// The mode of a seed's statement.
+fn mode(seed: u64) -> &'static str {
+    MODES[(seed / MODE_STATEMENTS) as usize % MODES.len()]
+}
+
+struct Differ {
+    grammar: Grammar,
+    rules: Vec<Rule>,
+    wild: u64,
+    pair: Pair,
+}
+
+impl Differ {
+    fn statement(&self, seed: u64) -> Statement {
+        Generator::new(&self.grammar, seed, self.wild).statement()
+    }
+
+    /// Asks both; the difference if there is one.
+    fn ask(
+        &mut self,
+        statement: &Statement,
+        mode: &'static str,
+    ) -> Result<(Option<Difference>, Reply, Vec<Told>), String> {
+        let (ours, theirs) = self.pair.ask(statement, mode)?;
+        Ok((compare::difference(statement, &ours, &theirs), ours, theirs))
+    }
+
+    /// The statement of a seed; what differs is shrunk and put into the report.
+    fn try_one(&mut self, seed: u64, report: &mut Report) -> Outcome {
+        let statement = self.statement(seed);
+        let mode = mode(seed);
+        let (found, theirs) = match self.ask(&statement, mode) {
+            Ok((found, _, theirs)) => (found, theirs),
+            Err(error) => {
+                report.nothing_known(seed, &error);
+                return Ok(());
+            }
+        };
+        let Some(difference) = found else {
+            report.same(&theirs);
+            return Ok(());
+        };
+        let small = self.shrink(&statement, mode, &difference);
+        let (_, ours, theirs) = self.ask(&small, mode)?;
+        let sql = small.root.sql();
+        match explained::find(&self.rules, &difference.to_string(), &sql) {
+            Some(rule) => report.explained(rule),
+            None => report.found(seed, mode, &difference, &small, &ours, &theirs)?,
+        }
+        Ok(())
+    }
+
+    fn shrink(&mut self, from: &Statement, mode: &'static str, wanted: &Difference) -> Statement {
+        shrink::shrink(from, &mut |trial| {
+            let asked = self.ask(trial, mode);
+            asked.is_ok_and(|(found, ..)| found.as_ref() == Some(wanted))
+        })
+    }
+
+    /// Everything about the statement of one seed.
+    fn show(&mut self, seed: u64) -> Outcome {
+        let statement = self.statement(seed);
+        let mode = mode(seed);
+        println!("# sql_mode '{mode}'\n{};", statement.root.sql());
+        let (found, ours, theirs) = self.ask(&statement, mode)?;
+        println!("{}", report::answers(&ours, &theirs));
+        let Some(difference) = found else {
+            println!("no difference");
+            return Ok(());
+        };
+        let small = self.shrink(&statement, mode, &difference);
+        let (_, ours, theirs) = self.ask(&small, mode)?;
+        println!("# {difference}; shrunk:\n{};", small.root.sql());
+        println!("{}", report::answers(&ours, &theirs));
+        match explained::find(&self.rules, &difference.to_string(), &small.root.sql()) {
+            Some(rule) => {
+                println!("explained by '{}': {}", rule.name, rule.compat);
+                Ok(())
+            }
+            None => Err("a difference".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_modes_come() {
+        let modes: std::collections::HashSet<&str> = (0..1_000).map(mode).collect();
+        assert_eq!(modes.len(), MODES.len());
+    }
+}

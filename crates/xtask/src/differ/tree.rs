@@ -1,0 +1,161 @@
+//! A statement as a tree whose nodes know what they may be replaced by, so that one shrinker
+//! serves expressions, clauses and whole queries.
+
+/// What a node is for who wants to make a statement smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A value: another value, or one of its parts, can stand there.
+    Expression,
+    /// A value of a group: another such value that is part of it can stand there.
+    Aggregate,
+    /// Words such as a unit: stays.
+    Words,
+    /// A clause that can be left out.
+    Clause,
+    /// Members separated by commas; all but one can be left out.
+    List,
+    /// A query; a part of a UNION can stand for it.
+    Query,
+    /// A table or a join of tables.
+    Source,
+    /// Anything else.
+    Fixed,
+}
+
+/// See the head of the file. Its text is `texts[0] children[0] texts[1] ... texts[n]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it may be replaced by.
+    pub role: Role,
+    /// One more than children.
+    pub texts: Vec<String>,
+    /// In the order of the text.
+    pub children: Vec<Node>,
+}
+
+impl Node {
+    /// Without children.
+    pub fn leaf(role: Role, text: impl Into<String>) -> Self {
+        Self { role, texts: vec![text.into()], children: Vec::new() }
+    }
+
+    /// Of texts and children that alternate.
+    pub fn new<T: ToString>(role: Role, texts: &[T], children: Vec<Node>) -> Self {
+        Self { role, texts: texts.iter().map(T::to_string).collect(), children }
+    }
+
+    /// Members separated by commas.
+    pub fn list(members: Vec<Node>) -> Self {
+        let mut texts = vec![", ".to_string(); members.len() + 1];
+        texts[0].clear();
+        texts[members.len()].clear();
+        Self { role: Role::List, texts, children: members }
+    }
+
+    /// A clause, or its absence.
+    pub fn clause(before: &str, inner: Option<Node>, after: &str) -> Self {
+        match inner {
+            Some(inner) => Self::new(Role::Clause, &[before, after], vec![inner]),
+            None => Self::leaf(Role::Fixed, ""),
+        }
+    }
+
+    /// The text.
+    pub fn sql(&self) -> String {
+        let mut out = String::new();
+        self.put(&mut out);
+        out
+    }
+
+    fn put(&self, out: &mut String) {
+        for (position, text) in self.texts.iter().enumerate() {
+            out.push_str(text);
+            if let Some(child) = self.children.get(position) {
+                child.put(out);
+            }
+        }
+    }
+
+    /// Number of nodes.
+    #[cfg(test)]
+    pub fn size(&self) -> usize {
+        1 + self.children.iter().map(Node::size).sum::<usize>()
+    }
+
+    /// The node at a path of child positions.
+    pub fn at(&self, path: &[usize]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, position| node.children.get(*position))
+    }
+
+    /// The same tree with another node at a path.
+    pub fn with(&self, path: &[usize], node: Node) -> Self {
+        let mut whole = self.clone();
+        let mut place = &mut whole;
+        for position in path {
+            place = &mut place.children[*position];
+        }
+        *place = node;
+        whole
+    }
+
+    /// The paths of all nodes, each before those of its children.
+    pub fn paths(&self) -> Vec<Vec<usize>> {
+        let mut paths = Vec::new();
+        self.collect(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn collect(&self, path: &mut Vec<usize>, paths: &mut Vec<Vec<usize>>) {
+        paths.push(path.clone());
+        for (position, child) in self.children.iter().enumerate() {
+            path.push(position);
+            child.collect(path, paths);
+            path.pop();
+        }
+    }
+
+    /// The shape: text with leaves of expressions as `?`, so that one fault met with other values
+    /// is counted once.
+    pub fn shape(&self) -> String {
+        if self.role == Role::Expression && self.children.is_empty() {
+            return "?".into();
+        }
+        let mut out = String::new();
+        for (position, text) in self.texts.iter().enumerate() {
+            out.push_str(text);
+            if let Some(child) = self.children.get(position) {
+                out.push_str(&child.shape());
+            }
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum() -> Node {
+        let leaf = |text| Node::leaf(Role::Expression, text);
+        Node::new(Role::Expression, &["(", " + ", ")"], vec![leaf("1"), leaf("x")])
+    }
+
+    #[test]
+    fn texts_and_children_alternate() {
+        assert_eq!(sum().sql(), "(1 + x)");
+        assert_eq!(sum().shape(), "(? + ?)");
+        assert_eq!(Node::list(vec![sum(), sum()]).sql(), "(1 + x), (1 + x)");
+        assert_eq!(Node::clause(" WHERE ", Some(sum()), "").sql(), " WHERE (1 + x)");
+        assert_eq!(Node::clause(" WHERE ", None, "").sql(), "");
+    }
+
+    #[test]
+    fn nodes_are_found_and_replaced_by_path() {
+        let tree = Node::list(vec![sum(), sum()]);
+        assert_eq!(tree.size(), 7);
+        assert_eq!(tree.paths().len(), 7);
+        assert_eq!(tree.at(&[1, 0]).unwrap().sql(), "1");
+        let other = tree.with(&[1, 0], Node::leaf(Role::Expression, "NULL"));
+        assert_eq!(other.sql(), "(1 + x), (NULL + x)");
+    }
+}
