@@ -61,9 +61,33 @@ impl Tree {
     /// Fills `batch` with the entries of a random leaf, for histograms and distinct counts.
     /// Overflow values are left out of the batch.
     pub fn sample_leaf(&self, batch: &mut Batch) -> Result<(), TreeError> {
+        self.copy_leaf(batch, || random_below)
+    }
+
+    /// The same with the leaf that has so large a share of the leaves (0 to 1) before it. Shares
+    /// that are spread evenly over as many leaves as a tree of two levels has meet each of them.
+    pub fn leaf_at(&self, share: f64, batch: &mut Batch) -> Result<(), TreeError> {
+        self.copy_leaf(batch, || {
+            let mut rest = share.clamp(0.0, 1.0 - f64::EPSILON);
+            move |children| {
+                let place = rest * children as f64;
+                rest = place.fract();
+                (place as usize).min(children - 1)
+            }
+        })
+    }
+
+    /// Copies the entries of the leaf to which `way` leads, that is asked for a child of so many
+    /// at every level.
+    fn copy_leaf<W: FnMut(usize) -> usize>(
+        &self,
+        batch: &mut Batch,
+        way: impl Fn() -> W,
+    ) -> Result<(), TreeError> {
         self.retry(|_| {
             batch.clear();
-            let leaf = self.descend_by(0, |page| random_below(node::count(page) + 1))?.page;
+            let mut way = way();
+            let leaf = self.descend_by(0, |page| way(node::count(page) + 1))?.page;
             let page = self.store.shared_page(leaf.pid())?;
             leaf.validate()?;
             for index in 0..node::count(&page[..]) {

@@ -15,12 +15,14 @@
 //! 5. Before the answer of a read leaves the server the caller calls
 //!    [`Transaction::wait_read_durable`]: nothing not yet durable may be seen by a client.
 
+mod column_statistics;
 mod error;
 mod report;
 mod rows;
 mod schema;
 mod traits;
 
+pub use column_statistics::{ColumnStatistics, VALUE_BYTES};
 pub use error::{EngineError, Result};
 pub use report::{
     DeadlockMember, DeadlockReport, LockReport, LockedPart, LockingReport, TransactionReport,

@@ -2,7 +2,8 @@
 //! [`Cursor`]s.
 
 use crate::{
-    DeadlockReport, EngineError, LockingReport, Result, RowBatch, RowBuffer, TableDefinition,
+    ColumnStatistics, DeadlockReport, EngineError, LockingReport, Result, RowBatch, RowBuffer,
+    TableDefinition,
 };
 use base::{TreeId, TrxId};
 use std::any::Any;
@@ -360,6 +361,10 @@ pub trait Table: Send + Sync {
 
     /// Estimates.
     fn statistics(&self) -> Statistics;
+    /// Estimates about the values of a column, if there are any.
+    fn column_statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {
+        None
+    }
     /// Estimates are made anew when they are asked for next.
     fn forget_statistics(&self) {}
     /// Rows changed since the table was opened: how old estimates are. Very cheap.

@@ -13,7 +13,7 @@
 
 use crate::core::Core;
 use crate::error::{from_log, from_tree};
-use crate::statistics::KeptStatistics;
+use crate::statistics::{KeptColumns, KeptStatistics};
 use base::{TableId, TrxId};
 use btree::{Batch, Direction, Tree};
 use engine_api::Result;
@@ -47,6 +47,7 @@ pub(crate) struct TableCounters {
     changes: AtomicU64,
     change_cells: [ChangeCell; CHANGE_CELLS],
     pub(crate) statistics: Mutex<Option<KeptStatistics>>,
+    pub(crate) column_statistics: Mutex<Option<KeptColumns>>,
 }
 
 /// Counters of all tables, and the next tree number.
@@ -157,6 +158,7 @@ impl TableCounters {
             changes: AtomicU64::new(0),
             change_cells: Default::default(),
             statistics: Mutex::new(None),
+            column_statistics: Mutex::new(None),
         })
     }
 

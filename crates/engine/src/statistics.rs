@@ -3,12 +3,18 @@
 use crate::range::Interval;
 use crate::table::TableParts;
 use btree::{Batch, Tree};
-use engine_api::Statistics;
+use engine_api::{ColumnStatistics, Statistics, VALUE_BYTES};
 use std::ops::Bound;
+use std::sync::Arc;
 use std::time::Duration;
+use types::row::{KeyColumn, KeyPart, RowView};
 
 /// Leaves sampled per index.
 const SAMPLED_LEAVES: usize = 8;
+/// Leaves of the clustered tree sampled for its columns.
+const COLUMN_LEAVES: u64 = 32;
+/// Most rows of that sample.
+const COLUMN_ROWS: usize = 4000;
 /// Estimates older than this are made anew when the table has changed.
 const KEEP: Duration = Duration::from_secs(10);
 /// Estimates of a table that has changed by a tenth are kept at least this long.
@@ -32,7 +38,75 @@ impl KeptStatistics {
     }
 }
 
+/// Estimates about the values of the columns.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptColumns {
+    /// Changes of the table counted until then.
+    changes: u64,
+    rows: u64,
+    columns: Arc<[Arc<ColumnStatistics>]>,
+}
+
 impl TableParts {
+    /// Estimates about the values of a column, made anew when a tenth of the rows has changed.
+    pub(crate) fn column_estimates(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        let changes = self.counters.all_changes();
+        if let Some(kept) = &*self.counters.column_statistics.lock()
+            && changes - kept.changes <= kept.rows / 10
+        {
+            return kept.columns.get(column).cloned();
+        }
+        let (rows, columns) = self.sample_columns();
+        let found = columns.get(column).cloned();
+        *self.counters.column_statistics.lock() = Some(KeptColumns { changes, rows, columns });
+        found
+    }
+
+    /// Reads leaves that lie evenly spread over the table: all of a small one.
+    fn sample_columns(&self) -> (u64, Arc<[Arc<ColumnStatistics>]>) {
+        let layout = self.definition.row_layout();
+        let parts = 0..layout.columns().len();
+        let parts = parts.map(|at| KeyColumn::new(layout.columns(), &KeyPart::ascending(at)));
+        let parts: Vec<Option<KeyColumn>> = parts.collect();
+        let mut values: Vec<Vec<(Box<[u8]>, u32)>> = vec![Vec::new(); parts.len()];
+        let mut nulls = vec![0usize; parts.len()];
+        let found = self.trees[0].statistics().unwrap_or_default();
+        let leaves = found.leaf_pages.clamp(1, COLUMN_LEAVES);
+        let (mut batch, mut key) = (Batch::new(), Vec::new());
+        let mut sampled = 0u64;
+        let mut is_whole = leaves == found.leaf_pages.max(1) && found.height <= 2;
+        for leaf in 0..leaves {
+            let share = (leaf as f64 + 0.5) / leaves as f64;
+            if self.trees[0].leaf_at(share, &mut batch).is_err() {
+                break;
+            }
+            let step = (batch.len() * leaves as usize).div_ceil(COLUMN_ROWS).max(1);
+            is_whole &= step == 1;
+            let live = batch.iter().filter(|row| row.entry.flags & btree::DELETED == 0);
+            for row in live.step_by(step) {
+                sampled += 1;
+                let view = RowView::new(&layout, row.key, row.entry.payload);
+                for (at, part) in parts.iter().enumerate() {
+                    let value = view.get(at);
+                    key.clear();
+                    match part {
+                        Some(part) if !value.is_null() && part.push(value, &mut key).is_ok() => {
+                            key.truncate(VALUE_BYTES);
+                            values[at].push((key.as_slice().into(), leaf as u32));
+                        }
+                        _ => nulls[at] += 1,
+                    }
+                }
+            }
+        }
+        let rows = if is_whole { sampled } else { found.entries.max(sampled) };
+        let columns = values.into_iter().zip(nulls);
+        let columns = columns.map(|(values, nulls)| {
+            Arc::new(ColumnStatistics::of_sample(values, nulls, rows as f64))
+        });
+        (rows, columns.collect())
+    }
+
     /// Estimates, at most a few seconds old.
     pub(crate) fn collect_statistics(&self) -> Statistics {
         let changes = self.counters.all_changes();

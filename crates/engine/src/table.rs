@@ -15,8 +15,8 @@ use base::TrxId;
 use base::metrics::Counter;
 use btree::{LeafHint, Tree};
 use engine_api::{
-    Cursor, DuplicateKey, EngineError, KeyRange, LockMode, LockWait, Result, RowBuffer,
-    ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
+    ColumnStatistics, Cursor, DuplicateKey, EngineError, KeyRange, LockMode, LockWait, Result,
+    RowBuffer, ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
 };
 use std::ops::Deref;
 use std::sync::Arc;
@@ -366,8 +366,13 @@ impl Table for EngineTable {
         self.collect_statistics()
     }
 
+    fn column_statistics(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
+        self.column_estimates(column)
+    }
+
     fn forget_statistics(&self) {
         *self.counters.statistics.lock() = None;
+        *self.counters.column_statistics.lock() = None;
     }
 
     fn changes(&self) -> u64 {

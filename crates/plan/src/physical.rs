@@ -164,6 +164,17 @@ pub struct SelectPlan {
     pub lock_wait: LockWait,
     /// The client's columns.
     pub columns: Vec<ResultColumn>,
+    /// What the planner expects of one execution.
+    pub estimate: BlockEstimate,
+}
+
+/// What the planner expects of one execution of a block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockEstimate {
+    /// Rows of its result.
+    pub rows: f64,
+    /// What it costs, in rows read in key order.
+    pub cost: f64,
 }
 
 /// A subquery whose value becomes a column of the frame.

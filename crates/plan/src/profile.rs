@@ -12,6 +12,8 @@ pub struct StepCounts {
     pub rows: u64,
     /// Rows that passed its conditions.
     pub passed: u64,
+    /// Rows read to make its hash table.
+    pub built: u64,
 }
 
 /// Counts of the steps of one plan.

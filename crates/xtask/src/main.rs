@@ -15,6 +15,7 @@ mod isolation;
 mod miri_command;
 mod model_command;
 mod packages;
+mod plans;
 mod process;
 mod random;
 mod servers;
@@ -46,6 +47,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             what concurrent clients see at each level, judged
   tpcc [--seconds N] [--crash] [--mariadb]
                             TPC-C's five transactions, its twelve conditions, also after kill -9
+  plans [--mariadb] [--all] [TEXT]
+                            plans against forced orders and indexes, by rows read
   dump [--release]          MariaDB to Gannet and back by mariadb-dump, compared
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Some("miri") => miri_command::run(),
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
+        Some("plans") => plans::run(&root(), rest),
         Some("dump") => dump_command::run(&root(), rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),
         _ => Err(USAGE.to_string()),

@@ -1,6 +1,6 @@
 //! How the rows of one step are found, and bound in the frame one after the other.
 
-use super::block::{BlockRun, FrameTarget, column_count, is_true};
+use super::block::{BlockRun, FrameTarget, column_count, count, is_true};
 use super::grace::{self, BuildFiles, Grace};
 use super::hash::{HashTable, Kept};
 use super::rows::PackedRows;
@@ -357,6 +357,9 @@ fn build_hash(
     run.steps[depth].builds = true;
     let mut keep = |exec: &mut Exec<'_>, run: &mut BlockRun<'_>| -> Result<Flow, ExecError> {
         exec.tick()?;
+        if exec.profile.is_some() {
+            count(exec, step, |counts| counts.built += 1);
+        }
         if is_true(condition, exec, &run.frame)? {
             let inner = keys.iter().map(|(_, inner)| inner);
             let key = HashTable::key(inner, exec.eval, &run.frame)?;

@@ -327,7 +327,7 @@ impl<'p> BlockRun<'p> {
 
 /// Counts for ANALYZE.
 #[cold]
-fn count(exec: &mut Exec<'_>, step: &TableStep, add: impl FnOnce(&mut plan::StepCounts)) {
+pub fn count(exec: &mut Exec<'_>, step: &TableStep, add: impl FnOnce(&mut plan::StepCounts)) {
     if let Some(profile) = &mut exec.profile {
         add(profile.step_mut(step));
     }

@@ -4,7 +4,7 @@ use super::order::Ordered;
 use super::query::Tail;
 use super::*;
 use crate::physical::{
-    LimitPlan, QueryPlan, ResultColumn, SelectPlan, SetOperation, SetPlan, SortKey,
+    BlockEstimate, LimitPlan, QueryPlan, ResultColumn, SelectPlan, SetOperation, SetPlan, SortKey,
 };
 use engine_api::{LockMode, LockWait};
 use types::Value;
@@ -203,5 +203,6 @@ pub(crate) fn empty_select(projection: Vec<Expr>, columns: Vec<ResultColumn>) ->
         lock: LockMode::None,
         lock_wait: LockWait::Wait,
         columns,
+        estimate: BlockEstimate { rows: 1.0, cost: 0.0 },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Explain, Row, step};
 use crate::physical::{
-    Apply, InsertRows, JoinChangePlan, Plan, QueryPlan, SelectPlan, TableSource, TableStep,
+    Access, Apply, InsertRows, JoinChangePlan, Plan, QueryPlan, SelectPlan, TableSource, TableStep,
 };
 use crate::prepared::Prepared;
 use crate::profile::Profile;
@@ -262,6 +262,9 @@ impl Json<'_> {
         members.extend(counts.map(|counts| ("r_loops", Node::number(counts.loops))));
         members.extend(row.rows.map(|rows| ("rows", Node::number(rows))));
         members.extend(counts.map(|counts| ("r_rows", Node::double(counts.rows_per_loop()))));
+        if let (Access::Hash { .. }, Some(counts)) = (&step.access, counts) {
+            members.push(("r_hashed_rows", Node::number(counts.built)));
+        }
         members.push(("filtered", Node::double(Some(step.percent()))));
         members.extend(counts.map(|counts| ("r_filtered", Node::double(counts.percent_passed()))));
     }

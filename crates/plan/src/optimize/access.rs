@@ -3,8 +3,8 @@
 use super::conjuncts::Conjunct;
 use super::facts::{FactReader, Facts, IndexRanges};
 use super::hints::allowed_indexes;
-use super::selectivity::{Numbers, range_rows, selectivity};
-use super::{Problem, cost, ordering};
+use super::selectivity::{Numbers, query_cost, query_rows, range_rows};
+use super::{Problem, cost, estimate, ordering};
 use crate::physical::{Access, QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
 use engine_api::{IndexDefinition, LockMode, ScanDirection};
@@ -39,10 +39,16 @@ impl Candidate {
     }
 }
 
+/// All ways to read a source behind others.
+pub(super) struct Ways {
+    pub candidates: Vec<Candidate>,
+    /// Rows that join one row of the sources before, whichever way they are read.
+    pub rows: f64,
+}
+
 impl Problem<'_> {
-    /// The best ways to read a source when `bound` sources have rows: the cheapest, and the
-    /// cheapest that gives the wanted order.
-    pub(super) fn candidates(&self, source: usize, bound: u64) -> Result<Vec<Candidate>, SqlError> {
+    /// The ways to read a source when `bound` sources have rows.
+    pub(super) fn ways(&self, source: usize, bound: u64) -> Result<Ways, SqlError> {
         let known = self.positions.constant_applies();
         let own = 1u64 << source;
         let is_left = self.sources[source].left_join.is_some();
@@ -53,19 +59,27 @@ impl Problem<'_> {
             .collect();
         let mut candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, bound, &entry.0, &usable)?,
-            TableSource::Derived(query) => {
-                vec![whole(query_rows(query), &usable, self.columns_of(source))]
-            }
+            TableSource::Derived(query) => vec![self.derived(query, &usable, source)],
             TableSource::Virtual { .. } => {
-                vec![whole(cost::DERIVED_ROWS, &usable, self.columns_of(source))]
+                vec![self.whole(cost::DERIVED_ROWS, &usable, source)]
             }
         };
+        let is_one_row = matches!(&candidates[..], [one] if one.rows == 1.0);
+        let least = candidates.iter().map(|it| it.rows * it.selectivity).reduce(f64::min);
+        let mut rows = least.unwrap_or(1.0);
+        if !is_one_row {
+            let all = match &self.sources[source].table {
+                TableSource::Base(entry) => self.numbers(source, &entry.0)?.rows,
+                _ => candidates.first().map_or(1.0, |it| it.rows),
+            };
+            rows = rows.min(all * self.selectivity(&usable, self.columns_of(source), &[]));
+        }
         if bound != 0
             && let Some(hash) = self.hash(source, bound, &usable)?
         {
             candidates.push(hash);
         }
-        Ok(candidates)
+        Ok(Ways { candidates, rows })
     }
 
     fn base(
@@ -86,7 +100,7 @@ impl Problem<'_> {
                     || self.order_of(source, entry, 0, key.len(), true).is_some());
             return Ok(vec![one_row(key, ordered)]);
         }
-        let numbers = Numbers::of(entry)?;
+        let numbers = self.numbers(source, entry)?;
         let allowed = allowed_indexes(entry, &self.sources[source].hints);
         let mut found = Vec::new();
         for (number, index) in definition.indexes.iter().enumerate() {
@@ -107,14 +121,18 @@ impl Problem<'_> {
         let by_equality = self.lock != LockMode::None
             && found.iter().any(|(_, it)| it.ranges.iter().all(|range| !range.equal.is_empty()));
         for (number, ranges) in found {
-            let numbers = numbers.with_estimate(asks, entry, number, &ranges);
-            candidates.push(self.ranges(source, entry, number, ranges, &numbers, usable));
+            let asked = if asks { estimate::rows(entry, number, &ranges.ranges) } else { None };
+            let rows = match asked {
+                Some(rows) => rows.clamp(1.0, numbers.rows),
+                None => range_rows(&ranges, &definition.indexes[number], number, numbers),
+            };
+            candidates.push(self.ranges(source, entry, number, ranges, rows, usable));
         }
         let forced = (allowed.forced || by_equality) && !candidates.is_empty();
         if !forced {
             for (number, index) in definition.indexes.iter().enumerate() {
                 if number == 0 || (allowed.scans[number] && !index.parts.is_empty()) {
-                    candidates.extend(self.scan(source, entry, number, &numbers, usable));
+                    candidates.extend(self.scan(source, entry, number, numbers, usable));
                 }
             }
             if allowed.forced && candidates.iter().any(|it| it.ordered && !it.reads_rows()) {
@@ -187,14 +205,10 @@ impl Problem<'_> {
         entry: &TableEntry,
         index: usize,
         found: IndexRanges,
-        numbers: &Numbers,
+        rows: f64,
         usable: &[&Conjunct],
     ) -> Candidate {
         let definition = &entry.definition().indexes[index];
-        let rows = match numbers.asked {
-            Some(rows) => rows.clamp(1.0, numbers.rows.max(1.0)),
-            None => range_rows(&found, definition, index, numbers),
-        };
         let covering = self.is_covering(source, entry, index);
         let row_cost = match (index, covering) {
             (0, _) => cost::ROW,
@@ -218,7 +232,7 @@ impl Problem<'_> {
         let first = self.sources[source].first;
         let used = definition.parts.iter().take(found.used_parts);
         let used: Vec<usize> = used.map(|part| first + part.column).collect();
-        let selectivity = selectivity(usable, self.columns_of(source), &used);
+        let selectivity = self.selectivity(usable, self.columns_of(source), &used);
         let ranges_cost = count * cost::DESCENT + rows * (row_cost + self.lock_cost());
         Candidate {
             access,
@@ -269,7 +283,7 @@ impl Problem<'_> {
             cost: cost::DESCENT + numbers.rows * (row_cost + self.lock_cost()),
             once: 0.0,
             rows: numbers.rows,
-            selectivity: selectivity(usable, self.columns_of(source), &[]),
+            selectivity: self.selectivity(usable, self.columns_of(source), &[]),
             ordered: order.is_some(),
         })
     }
@@ -289,6 +303,24 @@ impl Problem<'_> {
         ordering::direction(entry.definition(), index, equal_parts, is_point, first, width, wanted)
     }
 
+    /// All rows of something that has no index.
+    fn whole(&self, rows: f64, usable: &[&Conjunct], source: usize) -> Candidate {
+        Candidate {
+            access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
+            cost: rows * cost::ROW,
+            once: 0.0,
+            rows,
+            selectivity: self.selectivity(usable, self.columns_of(source), &[]),
+            ordered: false,
+        }
+    }
+
+    /// The rows of a query in FROM.
+    fn derived(&self, query: &QueryPlan, usable: &[&Conjunct], source: usize) -> Candidate {
+        let whole = self.whole(query_rows(query).max(1.0), usable, source);
+        Candidate { once: query_cost(query) + whole.rows * cost::HASHED_ROW, ..whole }
+    }
+
     /// A hash table of the source's rows, if equalities with bound sources allow it.
     fn hash(
         &self,
@@ -298,6 +330,7 @@ impl Problem<'_> {
     ) -> Result<Option<Candidate>, SqlError> {
         let own = 1u64 << source;
         let mut keys = Vec::new();
+        let mut share = 1.0;
         for conjunct in usable {
             let ExprKind::Compare { operator: CompareOperator::Equal, rule, left, right } =
                 &conjunct.expr.kind
@@ -310,8 +343,10 @@ impl Problem<'_> {
             let (reads_left, reads_right) =
                 (self.positions.reads(left).0, self.positions.reads(right).0);
             if reads_left == own && reads_right & own == 0 && reads_right & bound != 0 {
+                share *= self.share_of(conjunct);
                 keys.push(((**right).clone(), (**left).clone()));
             } else if reads_right == own && reads_left & own == 0 && reads_left & bound != 0 {
+                share *= self.share_of(conjunct);
                 keys.push(((**left).clone(), (**right).clone()));
             }
         }
@@ -322,20 +357,15 @@ impl Problem<'_> {
             usable.iter().filter(|c| c.sources == own && c.applies == 0).copied().collect();
         let candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, 0, &entry.0, &alone)?,
-            TableSource::Derived(query) => {
-                vec![whole(query_rows(query), &alone, self.columns_of(source))]
-            }
-            TableSource::Virtual { .. } => {
-                vec![whole(cost::DERIVED_ROWS, &alone, self.columns_of(source))]
-            }
+            TableSource::Derived(query) => vec![self.derived(query, &alone, source)],
+            TableSource::Virtual { .. } => vec![self.whole(cost::DERIVED_ROWS, &alone, source)],
         };
         let Some(build) = candidates.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
             return Ok(None);
         };
         let kept = build.rows * build.selectivity;
         let alone: Vec<Conjunct> = alone.into_iter().cloned().collect();
-        // An equality with a key leaves about one row in as many as there are different keys.
-        let rows = (kept * cost::EQUALITY.powi(keys.len() as i32)).max(1.0);
+        let rows = kept * share;
         Ok(Some(Candidate {
             access: Access::Hash {
                 build: Box::new(build.access),
@@ -343,7 +373,7 @@ impl Problem<'_> {
                 keys,
             },
             cost: cost::PROBE + rows * cost::COVERED_ROW,
-            once: build.cost + kept * cost::HASHED_ROW,
+            once: build.once + build.cost + kept * cost::HASHED_ROW,
             rows,
             selectivity: 1.0,
             ordered: false,
@@ -371,38 +401,6 @@ fn one_row(key: Vec<Expr>, ordered: bool) -> Candidate {
         rows: 1.0,
         selectivity: 1.0,
         ordered,
-    }
-}
-
-/// All rows of something that has no index.
-fn whole(rows: f64, usable: &[&Conjunct], own: Range<usize>) -> Candidate {
-    Candidate {
-        access: Access::Scan { index: 0, direction: ScanDirection::Forward, covering: false },
-        cost: rows * cost::ROW,
-        once: rows * cost::ROW,
-        rows,
-        selectivity: selectivity(usable, own, &[]),
-        ordered: false,
-    }
-}
-
-/// Rows that a query may give.
-fn query_rows(query: &QueryPlan) -> f64 {
-    match query {
-        QueryPlan::Select(select) => {
-            if select.aggregate.as_ref().is_some_and(|aggregate| aggregate.keys.is_empty()) {
-                return 1.0;
-            }
-            let rows = select.tables.iter().map(|step| step.rows_estimate.max(1) as f64);
-            let rows: f64 = rows.product();
-            match super::streaming_limit(select) {
-                Some(limit) => rows.min(limit as f64),
-                None => rows,
-            }
-        }
-        QueryPlan::Set(set) => {
-            query_rows(&set.first) + set.rest.iter().map(|(_, q)| query_rows(q)).sum::<f64>()
-        }
     }
 }
 

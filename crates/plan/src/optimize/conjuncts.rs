@@ -3,6 +3,7 @@
 use crate::bind::table::Source;
 use crate::physical::{Apply, SelectPlan};
 use expr::{Expr, ExprKind, ResultType};
+use std::cell::OnceCell;
 
 /// A condition with what it reads.
 #[derive(Clone, Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct Conjunct {
     pub sources: u64,
     /// Subqueries read, a bit each.
     pub applies: u64,
+    /// Share of rows that it leaves, once somebody asked.
+    pub share: OnceCell<f64>,
 }
 
 /// What a position of the frame belongs to.
@@ -84,7 +87,7 @@ impl Positions {
             .into_iter()
             .map(|expr| {
                 let (sources, applies) = self.reads(&expr);
-                Conjunct { expr, sources, applies }
+                Conjunct { expr, sources, applies, share: OnceCell::new() }
             })
             .collect()
     }

@@ -55,7 +55,13 @@ fn key_range(range: &RangePlan, parts: &[KeyColumn], columns: &[LayoutColumn]) -
     Some(KeyRange { lower, upper })
 }
 
-fn push(expr: &Expr, part: &KeyColumn, columns: &[LayoutColumn], key: &mut Vec<u8>) -> Option<()> {
+/// Appends a constant in the form of a key's part.
+pub(super) fn push(
+    expr: &Expr,
+    part: &KeyColumn,
+    columns: &[LayoutColumn],
+    key: &mut Vec<u8>,
+) -> Option<()> {
     let column = &columns[part.column].column_type;
     let value = fitting(expr.literal()?, column)?;
     part.push(value.as_ref(), key).ok()

@@ -12,16 +12,20 @@ mod join_order;
 mod ordering;
 mod outer_join;
 mod propagate;
-mod selectivity;
+pub(crate) mod selectivity;
 mod used;
 
 use crate::bind::order::same;
 use crate::bind::table::Source;
 use crate::context::PlanContext;
-use crate::physical::{Access, Apply, SelectPlan, TableSource, TableStep};
+use crate::physical::{
+    Access, Apply, ApplyKind, BlockEstimate, SelectPlan, TableSource, TableStep,
+};
 use conjuncts::{Conjunct, Positions, and_all};
 use engine_api::LockMode;
 use expr::{Builder, Expr, ExprKind};
+use selectivity::{Numbers, query_cost, query_rows};
+use std::cell::OnceCell;
 use types::SqlError;
 
 /// An order of rows asked for, over the plain frame; the bool is DESC.
@@ -46,6 +50,36 @@ pub(crate) struct Problem<'b> {
     used: Vec<Vec<bool>>,
     /// LIMIT as a number, offset included, when rows stream to it.
     limit: Option<u64>,
+    /// GROUP BY.
+    group_keys: Option<Vec<Expr>>,
+    /// For every source, the engine's numbers, once they are asked for.
+    numbers: Vec<OnceCell<Numbers>>,
+    /// What each subquery costs.
+    apply_costs: Vec<ApplyCost>,
+}
+
+/// What a subquery costs.
+#[derive(Clone, Copy, Debug)]
+struct ApplyCost {
+    /// Before the first row.
+    once: f64,
+    /// For each row.
+    each: f64,
+}
+
+impl ApplyCost {
+    fn of(apply: &Apply) -> Self {
+        let cost = query_cost(&apply.query);
+        let needs_rows = matches!(apply.kind, ApplyKind::In { .. } | ApplyKind::Quantified { .. });
+        match (apply.outer_positions.is_empty(), &apply.kind) {
+            (true, _) => Self { once: cost, each: if needs_rows { cost::PROBE } else { 0.0 } },
+            // The first row ends it.
+            (false, ApplyKind::Exists) => {
+                Self { once: 0.0, each: cost::DESCENT + cost / query_rows(&apply.query).max(1.0) }
+            }
+            (false, _) => Self { once: 0.0, each: cost::DESCENT + cost },
+        }
+    }
 }
 
 /// Fills in `plan.tables` and where its conditions go. Positions are those of the frame.
@@ -74,7 +108,11 @@ pub(crate) fn plan_block(
     let on = on.collect();
     let used = used::columns(&plan, &sources, &conjuncts, &applies, wanted.as_ref());
     let limit = streaming_limit(&plan);
+    let aggregate = plan.aggregate.as_ref();
     let problem = Problem {
+        group_keys: aggregate.map(|it| it.keys.clone()).filter(|keys| !keys.is_empty()),
+        numbers: sources.iter().map(|_| OnceCell::new()).collect(),
+        apply_costs: applies.iter().map(ApplyCost::of).collect(),
         builder,
         sources,
         positions,
@@ -90,6 +128,7 @@ pub(crate) fn plan_block(
     for step in &mut chosen.steps {
         step.possible_keys = problem.possible_keys(step.source);
     }
+    plan.estimate = problem.estimate(&plan, &chosen);
     if chosen.ordered {
         problem.use_order(&mut plan);
     }
@@ -98,6 +137,32 @@ pub(crate) fn plan_block(
 }
 
 impl Problem<'_> {
+    /// What is expected of an execution.
+    fn estimate(&self, plan: &SelectPlan, chosen: &join_order::Chosen) -> BlockEstimate {
+        let rows = match (&self.group_keys, &plan.aggregate) {
+            (Some(keys), _) => self.groups(keys, chosen.rows),
+            (None, Some(_)) => 1.0,
+            (None, None) if plan.distinct => self.groups(&plan.projection, chosen.rows),
+            (None, None) => chosen.rows,
+        };
+        let rows = self.limit.map_or(rows, |limit| rows.min(limit as f64));
+        BlockEstimate { rows, cost: chosen.cost }
+    }
+
+    /// What subqueries that need rows of some of these sources cost, for each row of them all.
+    fn apply_cost(&self, bound: u64) -> f64 {
+        if self.apply_costs.is_empty() {
+            return 0.0;
+        }
+        let known = self.positions.constant_applies();
+        let ready = self
+            .apply_costs
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| self.positions.apply_is_ready(*number, bound, known));
+        ready.map(|(_, cost)| cost.each).sum()
+    }
+
     /// The block need not sort: its rows come in the wanted order.
     fn use_order(&self, plan: &mut SelectPlan) {
         match &mut plan.aggregate {

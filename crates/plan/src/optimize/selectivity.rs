@@ -1,46 +1,34 @@
-//! How many rows there may be.
+//! How many rows there may be: from the engine's numbers about tables, indexes and columns, and
+//! guesses where it has none.
 
 use super::conjuncts::Conjunct;
 use super::facts::IndexRanges;
-use super::{cost, estimate};
-use crate::physical::{RangePlan, RangeValue};
+use super::{Problem, column_position, cost, estimate};
+use crate::physical::{QueryPlan, RangePlan, RangeValue, TableSource};
 use catalog::TableEntry;
-use engine_api::{IndexDefinition, Statistics};
-use expr::{CompareOperator, Expr, ExprKind};
-use std::ops::Range;
+use engine_api::{ColumnStatistics, IndexDefinition, Statistics};
+use expr::{CompareOperator, Expr, ExprKind, Test};
+use std::ops::{Bound, Range};
 use std::sync::Arc;
-use types::SqlError;
+use types::row::{KeyColumn, KeyPart};
+use types::{SqlError, TypeKind};
+
+/// Least share of rows that conditions are expected to leave.
+const SHARE_MIN: f64 = 1e-9;
 
 /// Numbers about a base table.
 pub(super) struct Numbers {
-    statistics: Arc<Statistics>,
+    statistics: Statistics,
     /// Rows, at least one.
     pub rows: f64,
-    /// The engine's estimate for the ranges in question.
-    pub asked: Option<f64>,
 }
 
 impl Numbers {
     /// The engine's numbers.
-    pub(super) fn of(entry: &TableEntry) -> Result<Self, SqlError> {
-        let statistics = Arc::new(entry.handle()?.statistics());
+    fn of(entry: &TableEntry) -> Result<Self, SqlError> {
+        let statistics = entry.handle()?.statistics();
         let rows = (statistics.rows as f64).max(1.0);
-        Ok(Self { statistics, rows, asked: None })
-    }
-
-    /// The same with an estimate of ranges that have bounds.
-    pub(super) fn with_estimate(
-        &self,
-        asks: bool,
-        entry: &TableEntry,
-        index: usize,
-        found: &IndexRanges,
-    ) -> Self {
-        let asked = match asks {
-            true => estimate::rows(entry, index, &found.ranges),
-            false => None,
-        };
-        Self { statistics: self.statistics.clone(), rows: self.rows, asked }
+        Ok(Self { statistics, rows })
     }
 
     /// Rows for one value of the first `parts` parts of an index.
@@ -50,6 +38,20 @@ impl Numbers {
             Some(distinct) if *distinct > 0 => (self.rows / *distinct as f64).max(1.0),
             _ => (self.rows * cost::EQUALITY.powi(parts as i32)).max(1.0),
         }
+    }
+
+    /// Different values of a column that an index begins with.
+    fn distinct_of_index(&self, entry: &TableEntry, column: usize) -> Option<f64> {
+        let indexes = entry.definition().indexes.iter().enumerate();
+        let own = indexes.filter(|(_, index)| {
+            index.parts.first().is_some_and(|part| part.column == column && part.prefix.is_none())
+        });
+        let found = own.filter_map(|(number, index)| {
+            let known = self.statistics.distinct.get(number)?.first().copied()? as f64;
+            let is_key = index.unique && index.parts.len() == 1;
+            Some(if is_key { self.rows } else { known }).filter(|distinct| *distinct > 0.0)
+        });
+        found.reduce(f64::max)
     }
 }
 
@@ -86,28 +88,239 @@ fn one_range_rows(
     }
 }
 
-/// The share of rows that conditions leave, those left out that read nothing of the table but
-/// the columns at `used` positions: they have made the access already.
-pub(super) fn selectivity(conjuncts: &[&Conjunct], own: Range<usize>, used: &[usize]) -> f64 {
-    let rest = conjuncts.iter().filter(|conjunct| {
-        let mut reads_more = false;
-        conjunct.expr.for_each_column(&mut |position| {
-            reads_more |= own.contains(&position) && !used.contains(&position);
-        });
-        reads_more
-    });
-    rest.map(|conjunct| share(&conjunct.expr)).product::<f64>().max(1e-6)
+/// A column of a source with what is known of its values.
+struct Known<'p> {
+    entry: &'p TableEntry,
+    column: usize,
+    statistics: Option<Arc<ColumnStatistics>>,
+    rows: f64,
 }
 
-fn share(condition: &Expr) -> f64 {
-    match &condition.kind {
-        ExprKind::Compare { operator, .. } => match operator {
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => cost::EQUALITY,
-            CompareOperator::NotEqual => 0.9,
-            _ => cost::ONE_BOUND,
-        },
-        ExprKind::Between { negated: false, .. } => cost::TWO_BOUNDS,
-        ExprKind::In { list, negated: false, .. } => (cost::EQUALITY * list.len() as f64).min(0.5),
-        _ => cost::OTHER,
+impl Known<'_> {
+    /// A constant in the column's key form.
+    fn key(&self, value: &Expr) -> Option<Vec<u8>> {
+        let columns = self.entry.layouts().row.columns();
+        let part = KeyColumn::new(columns, &KeyPart::ascending(self.column))?;
+        let mut key = Vec::new();
+        estimate::push(value, &part, columns, &mut key)?;
+        Some(key)
+    }
+
+    /// Whether keys are in the order of the values.
+    fn is_ordered(&self) -> bool {
+        self.entry.definition().columns[self.column].column_type.members.is_none()
+    }
+
+    /// Share of rows between two constants; each is a value and whether it is in the range.
+    fn between(&self, lower: Option<(&Expr, bool)>, upper: Option<(&Expr, bool)>) -> Option<f64> {
+        let statistics = self.statistics.as_ref().filter(|_| self.is_ordered())?;
+        let key = |end: Option<(&Expr, bool)>| match end {
+            None => Some(None),
+            Some((value, inclusive)) => Some(Some((self.key(value)?, inclusive))),
+        };
+        let (lower, upper) = (key(lower)?, key(upper)?);
+        Some(statistics.between(bound(&lower), bound(&upper)))
+    }
+
+    fn equal(&self, value: &Expr) -> Option<f64> {
+        let statistics = self.statistics.as_ref()?;
+        match value.literal() {
+            Some(_) => Some(statistics.equal(&self.key(value)?)),
+            None => Some(statistics.equal_unknown()),
+        }
+    }
+}
+
+/// An end of a range: a key and whether it is in the range.
+fn bound(end: &Option<(Vec<u8>, bool)>) -> Bound<&[u8]> {
+    match end {
+        None => Bound::Unbounded,
+        Some((key, true)) => Bound::Included(key),
+        Some((key, false)) => Bound::Excluded(key),
+    }
+}
+
+impl Problem<'_> {
+    /// Numbers about a source that is a base table.
+    pub(super) fn numbers(&self, source: usize, entry: &TableEntry) -> Result<&Numbers, SqlError> {
+        if let Some(known) = self.numbers[source].get() {
+            return Ok(known);
+        }
+        let numbers = Numbers::of(entry)?;
+        Ok(self.numbers[source].get_or_init(|| numbers))
+    }
+
+    /// The share of rows that conditions leave, those left out that read nothing of the table but
+    /// the columns at `used` positions: they have made the access already.
+    pub(super) fn selectivity(
+        &self,
+        conjuncts: &[&Conjunct],
+        own: Range<usize>,
+        used: &[usize],
+    ) -> f64 {
+        let rest = conjuncts.iter().filter(|conjunct| {
+            let mut reads_more = false;
+            conjunct.expr.for_each_column(&mut |position| {
+                reads_more |= own.contains(&position) && !used.contains(&position);
+            });
+            reads_more
+        });
+        rest.map(|conjunct| self.share_of(conjunct)).product::<f64>().max(SHARE_MIN)
+    }
+
+    /// The share of rows that a condition leaves, remembered.
+    pub(super) fn share_of(&self, conjunct: &Conjunct) -> f64 {
+        *conjunct.share.get_or_init(|| self.share(&conjunct.expr))
+    }
+
+    /// The share of rows that a condition leaves.
+    fn share(&self, condition: &Expr) -> f64 {
+        let share = match &condition.kind {
+            ExprKind::Compare { operator, left, right, .. } => {
+                self.share_of_compare(*operator, left, right)
+            }
+            ExprKind::Between { operand, low, high, negated, .. } => {
+                let known = self.known(operand);
+                let ends = (Some((&**low, true)), Some((&**high, true)));
+                let share = known.and_then(|known| known.between(ends.0, ends.1));
+                let share = share.unwrap_or(cost::TWO_BOUNDS);
+                if *negated { 1.0 - share } else { share }
+            }
+            ExprKind::In { operand, list, negated, .. } => {
+                let equal = |(value, _): &(Expr, _)| {
+                    self.share_of_compare(CompareOperator::Equal, operand, value)
+                };
+                let share = list.iter().map(equal).sum::<f64>();
+                if *negated { 1.0 - share.min(0.95) } else { share }
+            }
+            ExprKind::Is { operand, test: Test::Null, negated } => {
+                let nulls = self.known(operand).and_then(|known| Some(known.statistics?.nulls));
+                let nulls = nulls.unwrap_or(cost::EQUALITY);
+                if *negated { 1.0 - nulls } else { nulls }
+            }
+            ExprKind::And(list) => list.iter().map(|inner| self.share(inner)).product(),
+            ExprKind::Or(list) => {
+                1.0 - list.iter().map(|inner| 1.0 - self.share(inner)).product::<f64>()
+            }
+            ExprKind::Not(inner) => 1.0 - self.share(inner),
+            _ => cost::OTHER,
+        };
+        share.clamp(SHARE_MIN, 1.0)
+    }
+
+    fn share_of_compare(&self, operator: CompareOperator, left: &Expr, right: &Expr) -> f64 {
+        use CompareOperator::{Equal, NotEqual, NullSafeEqual};
+        let (operator, column, value) = match self.is_own_column(left) {
+            true => (operator, left, right),
+            false => (operator.swapped(), right, left),
+        };
+        let equal = || -> Option<f64> {
+            if self.is_own_column(value) {
+                let distinct = [column, value].map(|side| self.distinct(side));
+                let most = distinct.into_iter().flatten().reduce(f64::max)?;
+                return Some(1.0 / most.max(1.0));
+            }
+            if let Some(share) = self.known(column).and_then(|known| {
+                // Of a value that the sample has not met there may be one.
+                known.equal(value).map(|share| share.max(0.5 / known.rows))
+            }) {
+                return Some(share);
+            }
+            Some(1.0 / self.distinct(column)?.max(1.0))
+        };
+        match operator {
+            Equal | NullSafeEqual => equal().unwrap_or(cost::EQUALITY),
+            NotEqual => 1.0 - equal().unwrap_or(cost::EQUALITY),
+            _ => {
+                let end = |inclusive| Some((value, inclusive));
+                let (lower, upper) = match operator {
+                    CompareOperator::Less => (None, end(false)),
+                    CompareOperator::LessOrEqual => (None, end(true)),
+                    CompareOperator::Greater => (end(false), None),
+                    _ => (end(true), None),
+                };
+                let known = self.known(column).filter(|_| value.literal().is_some());
+                let share = known.and_then(|known| known.between(lower, upper));
+                share.unwrap_or(cost::ONE_BOUND)
+            }
+        }
+    }
+
+    fn is_own_column(&self, expr: &Expr) -> bool {
+        column_position(expr).is_some_and(|at| self.source_of(at).is_some())
+    }
+
+    /// The source that has a position of the frame.
+    fn source_of(&self, position: usize) -> Option<usize> {
+        self.sources.iter().position(|s| (s.first..s.first + s.width).contains(&position))
+    }
+
+    /// What the engine knows of a column.
+    fn known(&self, expr: &Expr) -> Option<Known<'_>> {
+        let position = column_position(expr)?;
+        let source = self.source_of(position)?;
+        let TableSource::Base(entry) = &self.sources[source].table else { return None };
+        let column = position - self.sources[source].first;
+        let statistics = entry.0.handle().ok()?.column_statistics(column);
+        let rows = self.numbers(source, &entry.0).ok()?.rows;
+        Some(Known { entry: &entry.0, column, statistics, rows })
+    }
+
+    /// Different values of a column.
+    fn distinct(&self, expr: &Expr) -> Option<f64> {
+        let position = column_position(expr)?;
+        let source = self.source_of(position)?;
+        let own = &self.sources[source];
+        match &own.table {
+            TableSource::Base(entry) => {
+                let column = position - own.first;
+                let numbers = self.numbers(source, &entry.0).ok()?;
+                if let Some(distinct) = numbers.distinct_of_index(&entry.0, column) {
+                    return Some(distinct);
+                }
+                let known = entry.0.handle().ok()?.column_statistics(column)?;
+                (known.distinct > 0.0).then_some(known.distinct)
+            }
+            TableSource::Derived(query) => distinct_of_derived(query, position - own.first),
+            TableSource::Virtual { .. } => None,
+        }
+    }
+
+    /// Different values of expressions together, as far as is known, out of `rows`.
+    pub(super) fn groups(&self, keys: &[Expr], rows: f64) -> f64 {
+        let of_key = |key: &Expr| self.distinct(key).unwrap_or_else(|| rows.sqrt().max(10.0));
+        keys.iter().map(of_key).product::<f64>().min(rows).max(1.0)
+    }
+}
+
+/// Different values of a column of a derived table.
+fn distinct_of_derived(query: &QueryPlan, column: usize) -> Option<f64> {
+    let rows = query_rows(query);
+    let QueryPlan::Select(select) = query else { return Some(rows) };
+    let is_key = match &select.aggregate {
+        Some(aggregate) => aggregate.keys.len() <= 1,
+        None => select.distinct && select.columns.len() == 1,
+    };
+    let kind = select.columns.get(column)?.result.column_type.kind;
+    Some(if is_key || kind == TypeKind::Null { rows } else { rows.powf(0.75) })
+}
+
+/// Rows that a query may give.
+pub(crate) fn query_rows(query: &QueryPlan) -> f64 {
+    match query {
+        QueryPlan::Select(select) => select.estimate.rows,
+        QueryPlan::Set(set) => {
+            query_rows(&set.first) + set.rest.iter().map(|(_, q)| query_rows(q)).sum::<f64>()
+        }
+    }
+}
+
+/// What running a query costs.
+pub(crate) fn query_cost(query: &QueryPlan) -> f64 {
+    match query {
+        QueryPlan::Select(select) => select.estimate.cost,
+        QueryPlan::Set(set) => {
+            query_cost(&set.first) + set.rest.iter().map(|(_, q)| query_cost(q)).sum::<f64>()
+        }
     }
 }
