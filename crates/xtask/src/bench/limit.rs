@@ -6,6 +6,7 @@ use super::load::{Figures, Load, in_turn};
 use super::report::{Limits, Spread};
 use super::subject::{Built, Subject};
 use crate::Outcome;
+use std::path::Path;
 
 /// Statements; the first is also compared with the constant's CPU.
 const WORKLOADS: [(&str, &str); 2] = [
@@ -32,7 +33,9 @@ struct Cell {
 pub fn run(plan: &Plan) -> Outcome {
     let built = Built::build()?;
     let mut subjects = vec![built.constant()?, built.gannet("1G")?];
-    if !plan.arguments.has("--gannet-only") {
+    if let Some(binary) = plan.arguments.value("--before") {
+        subjects.push(built.before(Path::new(binary), "1G")?);
+    } else if !plan.arguments.has("--gannet-only") {
         subjects.push(built.mariadb("1G", false)?);
         subjects.push(built.mariadb("1G", true)?);
     }
@@ -69,7 +72,7 @@ fn workload(
             });
         }
     }
-    for (place, subject) in subjects.iter().enumerate().skip(2) {
+    for (place, subject) in subjects.iter().enumerate().filter(|(place, _)| *place != 1) {
         let kept = kept(&cells[place]);
         println!("{} keeps {:.0} % of its best with the most clients", subject.name, kept * 100.0);
     }

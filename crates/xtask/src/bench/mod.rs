@@ -31,7 +31,7 @@ pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [
   sysbench [SCRIPT...] [--prepared | --text] [--before BINARY]
                   CPU per transaction and throughput of sysbench's scripts, beside MariaDB, or
                   beside an earlier build of the server
-  limit [point_select | update_non_index]
+  limit [point_select | update_non_index] [--before BINARY]
                   beside a server that answers with a constant, up to 4,096 connections
   connections     resident memory of idle and of active connections
   commit-latency  one client: from append to durable, beside the device's write and sync
