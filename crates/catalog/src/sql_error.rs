@@ -14,9 +14,10 @@ pub fn engine_error(error: &EngineError, table: &str) -> SqlError {
             "Record was changed by another transaction after this one's snapshot; try restarting \
              transaction",
         ),
-        EngineError::LockWaitTimeout | EngineError::LockNotAvailable => {
-            SqlError::new(&codes::LOCK_WAIT_TIMEOUT, &[])
-        }
+        EngineError::LockWaitTimeout
+        | EngineError::LockNotAvailable
+        | EngineError::TimedOutAndRolledBack => SqlError::new(&codes::LOCK_WAIT_TIMEOUT, &[]),
+        EngineError::LockTableFull => SqlError::new(&codes::LOCK_TABLE_FULL, &[]),
         EngineError::Cancelled => SqlError::new(&codes::QUERY_INTERRUPTED, &[]),
         EngineError::Corrupt { object, detail } => SqlError::with_message(
             &codes::NOT_KEYFILE,

@@ -17,6 +17,12 @@ pub enum EngineError {
     /// A lock was not granted within the transaction's limit (1205).
     #[error("lock wait timeout exceeded")]
     LockWaitTimeout,
+    /// The same, and `innodb_rollback_on_timeout` has rolled the transaction back (1205).
+    #[error("lock wait timeout exceeded, the transaction was rolled back")]
+    TimedOutAndRolledBack,
+    /// No memory for more locks; the transaction was rolled back (1206).
+    #[error("the total number of locks exceeds the lock table size")]
+    LockTableFull,
     /// NOWAIT and the row is locked (1205 in MariaDB).
     #[error("the row is locked and NOWAIT was asked")]
     LockNotAvailable,
@@ -52,4 +58,17 @@ pub enum EngineError {
     /// The engine has no such ability.
     #[error("not supported: {0}")]
     Unsupported(&'static str),
+}
+
+impl EngineError {
+    /// Whether the engine has rolled back the whole transaction before it told the error.
+    pub fn has_ended_transaction(&self) -> bool {
+        matches!(
+            self,
+            Self::Deadlock
+                | Self::WriteConflict
+                | Self::LockTableFull
+                | Self::TimedOutAndRolledBack
+        )
+    }
 }

@@ -1,12 +1,12 @@
 //! What all parts of a running engine share.
 
+use crate::buffers::Buffers;
 use crate::checkpoint::CheckpointState;
 use crate::counters::Counters;
 use crate::error::from_store;
 use crate::options::EngineOptions;
 use crate::purge::Revisits;
 use crate::sort::SortMemory;
-use crate::transaction::Buffers;
 use base::{PageId, TreeId};
 use btree::{Batch, DELETED, Tree};
 use engine_api::{EngineError, Result};

@@ -11,7 +11,7 @@ use crate::write::{Intent, Written, write_entry};
 use btree::{Batch, DELETED, Direction};
 use engine_api::{EngineError, Result};
 use std::ops::Bound;
-use txn::{LockKind, LockMode, Seen};
+use txn::{LockMode, Seen};
 
 /// A key and its value.
 pub(crate) type Pair = (Vec<u8>, Vec<u8>);
@@ -59,7 +59,7 @@ pub(crate) fn set(trx: &mut EngineTransaction, key: &[u8], value: Option<&[u8]>)
     trx.prepare_write()?;
     let tree = trx.core.dictionary().clone();
     let rule = trx.wait_rule();
-    let locked = trx.trx.lock(tree.id(), key, LockMode::Exclusive, LockKind::Record, rule);
+    let locked = trx.trx.lock(tree.id(), key, LockMode::Exclusive, rule);
     trx.locked(locked)?;
     let intent = value.map_or(Intent::Delete, Intent::Put);
     loop {

@@ -133,7 +133,8 @@ impl engine_api::Engine for Engine {
     }
 
     fn last_deadlock(&self) -> Option<DeadlockReport> {
-        self.core.txn.locks().last_deadlock().map(|view| report::deadlock(&view))
+        let view = self.core.txn.locks().last_deadlock()?;
+        Some(report::deadlock(&self.core, &view))
     }
 
     fn take_prepared(&self) -> Vec<PreparedTransaction> {

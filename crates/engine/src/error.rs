@@ -59,5 +59,6 @@ pub(crate) fn from_lock(error: LockError) -> EngineError {
         LockError::Deadlock => EngineError::Deadlock,
         LockError::Unavailable => EngineError::LockNotAvailable,
         LockError::Cancelled => EngineError::Cancelled,
+        LockError::TableFull => EngineError::LockTableFull,
     }
 }

@@ -16,6 +16,7 @@
 
 mod analysis;
 mod background;
+mod buffers;
 mod build;
 mod check;
 mod checkpoint;

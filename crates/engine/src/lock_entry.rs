@@ -5,9 +5,9 @@ use crate::read::sees_live;
 use crate::table::TableParts;
 use crate::transaction::EngineTransaction;
 use btree::{Batch, DELETED, Direction};
-use engine_api::{EngineError, LockWait, Result, RowBuffer};
+use engine_api::{LockWait, Result, RowBuffer};
 use std::ops::Bound;
-use txn::{Acquired, LockError, LockKind, LockMode, WaitRule, WordState};
+use txn::{Acquired, LockError, LockMode, WaitRule, WordState};
 
 /// What became of the lock of a secondary entry.
 pub(crate) enum EntryLock {
@@ -68,7 +68,8 @@ impl TableParts {
         if high.as_deref() == Some(key) {
             high = Some(behind(key));
         }
-        trx.trx.lock_gap(tree, &low, high.as_deref(), None);
+        let locked = trx.trx.lock_gap(tree, &low, high.as_deref(), mode, None);
+        trx.locked(locked)?;
         self.read_locked(trx, key, mode, wait, row)
     }
 
@@ -84,7 +85,7 @@ impl TableParts {
         let tree = self.trees[position].id();
         let mut is_new = false;
         loop {
-            match trx.trx.lock(tree, key, mode, LockKind::Record, rule) {
+            match trx.trx.lock(tree, key, mode, rule) {
                 Err(LockError::Unavailable) if wait == LockWait::SkipLocked => {
                     return Ok(EntryLock::Skipped);
                 }
@@ -97,7 +98,7 @@ impl TableParts {
                     }
                     return match wait {
                         LockWait::SkipLocked => Ok(EntryLock::Skipped),
-                        _ => Err(EngineError::LockNotAvailable),
+                        _ => trx.locked(Err(LockError::Unavailable)),
                     };
                 }
                 WordState::Active(other) => {

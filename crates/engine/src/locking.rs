@@ -172,11 +172,13 @@ impl LockingCursor {
         };
         let is_secured = self.secured.take().is_some_and(|key| Some(key.as_slice()) == entry);
         let inserts = (!is_secured).then_some(self.inserts);
-        if trx.trx.lock_gap(tree, &low, high.as_deref(), inserts) {
+        let locked = trx.trx.lock_gap(tree, &low, high.as_deref(), self.mode, inserts);
+        if trx.locked(locked)? {
             return Ok(true);
         }
         base::probe!("engine.gap_read_again");
-        trx.trx.lock_gap(tree, &low, high.as_deref(), None);
+        let locked = trx.trx.lock_gap(tree, &low, high.as_deref(), self.mode, None);
+        trx.locked(locked)?;
         self.secured = entry.map(<[u8]>::to_vec);
         self.batch.clear();
         self.next = 0;

@@ -22,6 +22,11 @@ pub struct EngineOptions {
     /// cannot grow, the statement that wants more fails with `OutOfMemory` and nothing else is
     /// affected.
     pub undo_budget_bytes: u64,
+    /// Memory for the locks of transactions that hold more than a few hundred, all together, bytes.
+    /// When it is used up, whoever wants another one is rolled back (`LockTableFull`).
+    pub lock_memory_bytes: u64,
+    /// Whether a lock that is not granted in time rolls back the transaction, not the statement.
+    pub rollback_on_timeout: bool,
     /// Unit of undo memory, bytes; a power of two.
     pub undo_chunk_bytes: usize,
     /// Memory that index builds sort in, all together, before they spill to `tmp/`, bytes.
@@ -67,6 +72,8 @@ impl EngineOptions {
             buffer_pool_bytes,
             flush_policy: FlushPolicy::EveryCommit,
             undo_budget_bytes: (buffer_pool_bytes as u64 / 10).max(16 << 20),
+            lock_memory_bytes: (buffer_pool_bytes as u64 / 2).max(256 << 20),
+            rollback_on_timeout: false,
             undo_chunk_bytes: 256 << 10,
             sort_buffer_bytes: (buffer_pool_bytes / 16).clamp(1 << 20, 64 << 20),
             log_ring_bytes: (buffer_pool_bytes / 16).next_power_of_two().clamp(4 << 20, 16 << 20),

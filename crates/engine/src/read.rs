@@ -13,8 +13,8 @@ use crate::table::TableParts;
 use crate::transaction::EngineTransaction;
 use base::Lsn;
 use btree::DELETED;
-use engine_api::{EngineError, LockWait, Result, RowBuffer};
-use txn::{Acquired, LockError, LockKind, LockMode, Reader, Seen, WaitRule, WordState};
+use engine_api::{LockWait, Result, RowBuffer};
+use txn::{Acquired, LockError, LockMode, Reader, Seen, WaitRule, WordState};
 
 /// What became of one try of a locking read.
 enum Look {
@@ -71,7 +71,7 @@ impl TableParts {
         let tree = self.trees[0].id();
         let mut is_new = false;
         loop {
-            match trx.trx.lock(tree, key, mode, LockKind::Record, rule) {
+            match trx.trx.lock(tree, key, mode, rule) {
                 Err(LockError::Unavailable) if wait == LockWait::SkipLocked => return Ok(false),
                 result => {
                     let acquired = trx.locked(result)?;
@@ -93,7 +93,7 @@ impl TableParts {
                 Look::Conflict => return Err(trx.write_conflict()),
                 Look::Busy(_) if wait == LockWait::SkipLocked => return Ok(false),
                 Look::Busy(_) if wait == LockWait::NoWait => {
-                    return Err(EngineError::LockNotAvailable);
+                    return trx.locked(Err(LockError::Unavailable));
                 }
                 Look::Busy(other) => {
                     let waited = trx.trx.wait_behind(other, tree, key, rule);

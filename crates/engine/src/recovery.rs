@@ -192,6 +192,7 @@ fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) 
         workers: runtime::worker_count(),
         undo_chunk_bytes: options.undo_chunk_bytes,
         undo_budget_bytes: options.undo_budget_bytes,
+        lock_memory_bytes: options.lock_memory_bytes,
         undo_directory: Some(Places::new(&options.datadir).temporary),
         undo_base: base,
         first_id: TrxId::new(first),

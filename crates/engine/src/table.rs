@@ -21,7 +21,6 @@ use engine_api::{
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use txn::LockKind;
 
 /// What `Table` calls that may meet a duplicate return.
 pub(crate) type Nested = Result<std::result::Result<(), DuplicateKey>>;
@@ -159,7 +158,7 @@ impl TableParts {
                 Written::EntryLocked => {
                     let (tree, mode) = (self.trees[position].id(), txn::LockMode::Exclusive);
                     let rule = trx.wait_rule();
-                    let locked = trx.trx.lock(tree, key, mode, LockKind::Record, rule);
+                    let locked = trx.trx.lock(tree, key, mode, rule);
                     trx.locked(locked)?;
                 }
                 other => {
@@ -271,7 +270,7 @@ impl TableParts {
             trx.trx.unlock_changed(self.trees[0].id(), key);
         }
         self.counters.note_change();
-        let rolled_back = matches!(result, Err(EngineError::Deadlock | EngineError::WriteConflict));
+        let rolled_back = result.as_ref().is_err_and(EngineError::has_ended_transaction);
         if !matches!(result, Ok(Ok(_))) && !rolled_back {
             trx.undo_to(before, true)?;
         }

@@ -6,7 +6,8 @@
 //!                       -> rollback: changes undone newest first, each with a compensation record
 //! ```
 //!
-//! 1. A deadlock or write conflict rolls the whole transaction back before the error is returned;
+//! 1. A deadlock, a write conflict, a full table of locks and, if the engine is told so, a timeout
+//!    of a lock wait roll the whole transaction back before the error is returned;
 //!    the value can be used on as a fresh transaction with the same options.
 //! 2. Undoing runs under a cancel token of its own: KILL does not leave half a rollback.
 //! 3. A transaction of which something was to be undone and could not be (a page cannot be read)
@@ -15,28 +16,24 @@
 //! 5. Trees created are dropped when their creation is undone; trees dropped go away only after
 //!    the commit is durable.
 
+use crate::buffers::BufferLease;
 use crate::core::Core;
 use crate::error::{from_lock, from_txn, from_undo};
 use base::{Lsn, TableId, TreeId, TrxId};
-use btree::{EntryBuffer, LeafHint};
 use engine_api::{
     EngineError, Isolation, LockWait, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
     TransactionOptions,
 };
 use runtime::CancelToken;
 use std::any::Any;
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 use txn::{LockError, Reader, Transaction, WaitRule};
-use wal::{FlushPolicy, RecordBuilder, RecordKind};
+use wal::{FlushPolicy, RecordKind};
 
 /// Version of the logical part of commit records:
 /// `version u8 | flags u8 (0) | microseconds since 1970 i64 | extensions (none)`.
 const COMMIT_VERSION: u8 = 1;
-
-/// What the buffers of a transaction that waits for its next use may hold.
-const IDLE_BYTES: usize = 2 << 10;
 
 /// What a transaction does to trees as wholes.
 pub(crate) enum TreeStep {
@@ -53,44 +50,6 @@ impl TreeStep {
         match self {
             Self::Created { at, .. } | Self::Dropped { at, .. } | Self::Forgotten { at, .. } => *at,
         }
-    }
-}
-
-/// Buffers that grow once and are reused by every row.
-pub(crate) struct Buffers {
-    pub(crate) record: RecordBuilder,
-    pub(crate) logical: Vec<u8>,
-    pub(crate) entry: EntryBuffer,
-    pub(crate) older: Vec<u8>,
-    pub(crate) key: Vec<u8>,
-    pub(crate) other_key: Vec<u8>,
-    /// The leaf of the last row locked or changed: a change after its read needs no search.
-    pub(crate) leaf: LeafHint,
-}
-
-/// The buffers of a transaction, taken from the engine's and given back at its end. They move as
-/// one pointer.
-pub(crate) struct BufferLease(Option<Box<Buffers>>);
-
-impl BufferLease {
-    pub(crate) fn new(buffers: Box<Buffers>) -> Self {
-        Self(Some(buffers))
-    }
-}
-
-impl Deref for BufferLease {
-    type Target = Buffers;
-
-    #[inline]
-    fn deref(&self) -> &Buffers {
-        self.0.as_ref().expect("given back only when the transaction is dropped")
-    }
-}
-
-impl DerefMut for BufferLease {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut Buffers {
-        self.0.as_mut().expect("given back only when the transaction is dropped")
     }
 }
 
@@ -212,16 +171,28 @@ impl EngineTransaction {
         self.trx.prepare_write().map_err(from_undo)
     }
 
-    /// Passes a lock error on; a deadlock rolls everything back first.
+    /// Passes a lock error on; some roll everything back first (invariant 1).
     pub(crate) fn locked<T>(&mut self, result: std::result::Result<T, LockError>) -> Result<T> {
         match result {
             Ok(value) => Ok(value),
-            Err(LockError::Deadlock) => {
-                self.roll_back_all()?;
-                Err(EngineError::Deadlock)
-            }
-            Err(error) => Err(from_lock(error)),
+            Err(error) => Err(self.lock_failed(error)),
         }
+    }
+
+    #[cold]
+    fn lock_failed(&mut self, error: LockError) -> EngineError {
+        let told = match error {
+            LockError::Timeout | LockError::Unavailable
+                if self.core.options.rollback_on_timeout =>
+            {
+                EngineError::TimedOutAndRolledBack
+            }
+            other => from_lock(other),
+        };
+        if !told.has_ended_transaction() {
+            return told;
+        }
+        self.roll_back_all().err().unwrap_or(told)
     }
 
     /// The row has changed since the snapshot: rolls everything back and says so.
@@ -368,41 +339,9 @@ impl Drop for EngineTransaction {
         if !self.finished && !self.is_prepared && self.roll_back_all().is_err() {
             base::probe!("engine.rollback_at_drop_failed");
         }
-        if let Some(buffers) = self.buffers.0.take() {
+        if let Some(buffers) = self.buffers.end() {
             self.core.give_back_buffers(buffers);
         }
-    }
-}
-
-impl Buffers {
-    /// Not grown by an exceptionally large row.
-    pub(crate) fn is_worth_keeping(&self) -> bool {
-        const LIMIT: usize = 64 << 10;
-        self.entry.payload.capacity() < LIMIT
-            && self.older.capacity() < LIMIT
-            && self.logical.capacity() < LIMIT
-    }
-
-    pub(crate) fn new() -> Self {
-        Self {
-            record: RecordBuilder::new(RecordKind::Change, TrxId::ZERO),
-            logical: Vec::new(),
-            entry: EntryBuffer::new(),
-            older: Vec::new(),
-            key: Vec::new(),
-            other_key: Vec::new(),
-            leaf: LeafHint::default(),
-        }
-    }
-
-    /// Gives large buffers back.
-    fn trim(&mut self) {
-        for buffer in [&mut self.entry.payload, &mut self.older, &mut self.logical] {
-            if buffer.capacity() > IDLE_BYTES {
-                *buffer = Vec::new();
-            }
-        }
-        self.record.trim(IDLE_BYTES);
     }
 }
 

@@ -17,7 +17,7 @@ use base::TrxId;
 use btree::{Batch, DELETED, Direction};
 use engine_api::{DuplicateKey, Result};
 use std::ops::Bound;
-use txn::{Acquired, LockError, LockKind, LockMode, WaitRule, WordState};
+use txn::{Acquired, LockError, LockMode, WaitRule, WordState};
 
 /// What stands in the way of a value.
 enum Obstacle {
@@ -42,8 +42,7 @@ impl TableParts {
         let (tree, value) = (&self.trees[position], &key[..own_bytes]);
         loop {
             let rule = trx.wait_rule();
-            let locked =
-                trx.trx.lock(tree.id(), value, LockMode::Exclusive, LockKind::Record, rule);
+            let locked = trx.trx.lock(tree.id(), value, LockMode::Exclusive, rule);
             trx.locked(locked)?;
             let result = match self.find_obstacle(trx, position, value) {
                 Ok(Obstacle::Free) => {
@@ -69,7 +68,7 @@ impl TableParts {
                 Ok(Obstacle::Locked(entry)) => {
                     let mode = duplicate_mode(trx);
                     let rule = trx.wait_rule();
-                    let locked = trx.trx.lock(tree.id(), &entry, mode, LockKind::Record, rule);
+                    let locked = trx.trx.lock(tree.id(), &entry, mode, rule);
                     trx.locked(locked)?;
                 }
                 Ok(Obstacle::Free) => {}
@@ -126,7 +125,7 @@ impl TableParts {
     ) -> Result<Obstacle> {
         let (tree, mode) = (self.trees[position].id(), duplicate_mode(trx));
         self.lock_with_gap(trx, position, key)?;
-        match trx.trx.lock(tree, key, mode, LockKind::Record, WaitRule::Never) {
+        match trx.trx.lock(tree, key, mode, WaitRule::Never) {
             Err(LockError::Unavailable) => Ok(Obstacle::Locked(key.to_vec())),
             Ok(Acquired::Already) => Ok(Obstacle::Duplicate(key.to_vec())),
             result => {
@@ -148,15 +147,16 @@ impl TableParts {
         let tree = self.trees[position].id();
         trx.trx.watch_gaps(tree);
         let low = self.key_below(position, key)?.as_deref().map(behind).unwrap_or_default();
-        trx.trx.lock_gap(tree, &low, Some(&behind(key)), None);
-        Ok(())
+        let locked = trx.trx.lock_gap(tree, &low, Some(&behind(key)), duplicate_mode(trx), None);
+        trx.locked(locked).map(|_| ())
     }
 
     /// Locks the gap from `from` to the entry that follows.
     fn lock_behind(&self, trx: &mut EngineTransaction, position: usize, from: &[u8]) -> Result<()> {
         let high = self.key_from(position, from)?;
-        trx.trx.lock_gap(self.trees[position].id(), from, high.as_deref(), None);
-        Ok(())
+        let tree = self.trees[position].id();
+        let locked = trx.trx.lock_gap(tree, from, high.as_deref(), duplicate_mode(trx), None);
+        trx.locked(locked).map(|_| ())
     }
 
     /// Locks the row that an insert has found in its way; true when it was locked before, so that
@@ -173,7 +173,7 @@ impl TableParts {
         }
         let rule = trx.wait_rule();
         let tree = self.trees[position].id();
-        let locked = trx.trx.lock(tree, key, LockMode::Shared, LockKind::Record, rule);
+        let locked = trx.trx.lock(tree, key, LockMode::Shared, rule);
         Ok(trx.locked(locked)? == Acquired::Already)
     }
 }

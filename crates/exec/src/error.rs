@@ -22,8 +22,7 @@ impl From<SqlError> for ExecError {
 
 impl From<EngineError> for ExecError {
     fn from(error: EngineError) -> Self {
-        let ended = matches!(error, EngineError::Deadlock | EngineError::WriteConflict);
-        Self { sql: engine_error(&error, ""), transaction_ended: ended }
+        Self { sql: engine_error(&error, ""), transaction_ended: error.has_ended_transaction() }
     }
 }
 
@@ -45,6 +44,5 @@ impl From<LayoutError> for ExecError {
 
 /// The same, with the name of the table in the texts that have a place for it.
 pub fn in_table(error: EngineError, table: &str) -> ExecError {
-    let ended = matches!(error, EngineError::Deadlock | EngineError::WriteConflict);
-    ExecError { sql: engine_error(&error, table), transaction_ended: ended }
+    ExecError { sql: engine_error(&error, table), transaction_ended: error.has_ended_transaction() }
 }

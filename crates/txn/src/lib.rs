@@ -32,8 +32,10 @@ mod version;
 
 pub use chunk::UndoFull;
 pub use image::{BeforeImage, LoggedUndo, NewUndo};
-pub use lock::report::{DeadlockMember, DeadlockView, LockView, LockingView, TransactionView};
-pub use lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
+pub use lock::report::{
+    DeadlockMember, DeadlockView, LockPart, LockView, LockingView, TransactionView,
+};
+pub use lock::{Acquired, LockError, LockMode, WaitRule};
 pub use owner::{Label, Owner};
 pub use record::UndoRecord;
 pub use system::{PurgeBatch, RecoveredChange, TransactionSystem, TxnError, TxnOptions};

@@ -47,6 +47,8 @@ pub struct TxnOptions {
     pub undo_chunk_bytes: usize,
     /// Memory for undo in bytes; what is more goes to files.
     pub undo_budget_bytes: u64,
+    /// Memory for the locks of transactions that hold many, bytes.
+    pub lock_memory_bytes: u64,
     /// Directory of those files; none: undo is limited to the memory.
     pub undo_directory: Option<PathBuf>,
     /// Above the offset of every word of former runs.
@@ -140,7 +142,7 @@ impl TransactionSystem {
                 options.undo_directory.clone(),
                 options.undo_base,
             ),
-            locks: LockTable::new(),
+            locks: LockTable::new(options.lock_memory_bytes),
             slots: Slots::new(),
             active,
             next_id: AtomicU64::new(options.first_id.get().max(1)),

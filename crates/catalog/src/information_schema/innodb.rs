@@ -130,7 +130,9 @@ fn lock_id(lock: &LockReport) -> String {
 
 /// In the words of INNODB_LOCKS, which does not tell a record from a next-key lock.
 fn mode_name(lock: &LockReport) -> &'static str {
-    let is_gap = matches!(lock.part, LockedPart::Gap | LockedPart::InsertIntention);
+    // Behind the last entry there is only a gap, of which it need not be said.
+    let is_gap =
+        matches!(lock.part, LockedPart::Gap | LockedPart::InsertIntention) && lock.key.is_some();
     match (lock.is_exclusive, is_gap) {
         (true, false) => "X",
         (true, true) => "X,GAP",

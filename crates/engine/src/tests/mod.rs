@@ -4,6 +4,7 @@ mod bank;
 mod checkpoint;
 mod crash;
 mod half_undone;
+mod lock_limits;
 mod lockstep;
 mod prepared;
 mod rows;

@@ -11,11 +11,14 @@
 //!    While the count is the same no entry has come in between those that were read.
 //! 5. Neighbouring intervals of an owner are one: a scan holds one interval, however many entries
 //!    it has passed.
+//! 6. Shared and exclusive intervals keep the same out. The mode is kept for reports, one for all
+//!    intervals of an owner in a tree.
 
+use super::held::FREE_LOCKS;
 use super::table::{KeyBytes, LockTable};
-use super::{LockError, WaitPoint, WaitRule};
+use super::{LockError, LockMode, WaitPoint, WaitRule};
 use crate::owner::{GRANTED, Owner};
-use base::TreeId;
+use base::{MemoryAccount, TreeId};
 use runtime::sync::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -24,6 +27,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Number of shards; a power of two.
 const SHARDS: usize = 256;
+
+/// What an interval takes beside its two keys, bytes.
+const INTERVAL_BYTES: usize = 128;
 
 /// The smallest key beyond an interval; `None`: there is no end.
 type High = Option<Vec<u8>>;
@@ -37,9 +43,14 @@ struct Intervals(BTreeMap<Vec<u8>, High>);
 
 impl Intervals {
     fn contains(&self, key: &[u8]) -> bool {
+        self.end_of(key).is_some()
+    }
+
+    /// The end of the interval with this key.
+    fn end_of(&self, key: &[u8]) -> Option<&High> {
         let before = (Bound::Unbounded, Bound::Included(key));
-        let last = self.0.range::<[u8], _>(before).next_back();
-        last.is_some_and(|(_, high)| high.as_deref().is_none_or(|high| key < high))
+        let (_, high) = self.0.range::<[u8], _>(before).next_back()?;
+        high.as_deref().is_none_or(|high| key < high).then_some(high)
     }
 
     fn add(&mut self, low: &[u8], high: Option<&[u8]>) {
@@ -98,6 +109,45 @@ impl Intervals {
 struct Holder {
     owner: Arc<Owner>,
     intervals: Intervals,
+    mode: LockMode,
+    /// More intervals than these are paid for first, as locks of records are.
+    paid_intervals: usize,
+    charged_bytes: u64,
+}
+
+impl Holder {
+    fn new(owner: &Arc<Owner>) -> Self {
+        Self {
+            owner: owner.clone(),
+            intervals: Intervals::default(),
+            mode: LockMode::Shared,
+            paid_intervals: FREE_LOCKS,
+            charged_bytes: 0,
+        }
+    }
+
+    #[cold]
+    fn pay(&mut self, account: &MemoryAccount) -> Result<(), LockError> {
+        let keys = |(low, high): (&Vec<u8>, &High)| low.len() + high.as_ref().map_or(0, Vec::len);
+        let key_bytes: usize = self.intervals.0.iter().map(keys).sum();
+        let bytes = (self.paid_intervals * INTERVAL_BYTES + key_bytes) as u64;
+        account.charge(bytes).map_err(|_| LockError::TableFull)?;
+        self.charged_bytes += bytes;
+        self.paid_intervals *= 2;
+        Ok(())
+    }
+}
+
+/// An insert that waits, or would.
+pub(super) struct GapConflict {
+    pub(super) tree: TreeId,
+    pub(super) key: KeyBytes,
+    /// Who waits.
+    pub(super) waiter: u64,
+    /// Whose interval has the key, its mode and its end.
+    pub(super) holder: u64,
+    pub(super) mode: LockMode,
+    pub(super) end: Option<Vec<u8>>,
 }
 
 /// What is known of a watched tree.
@@ -117,6 +167,26 @@ impl Watched {
     ) -> impl Iterator<Item = &'a Arc<Owner>> {
         let others = self.holders.iter().filter(|it| !Arc::ptr_eq(&it.owner, owner));
         others.filter(|it| it.intervals.contains(key)).map(|it| &it.owner)
+    }
+
+    /// Everybody who keeps the waiting `owner` from inserting `key`.
+    fn conflicts<'a>(
+        &'a self,
+        owner: &'a Arc<Owner>,
+        key: &'a KeyBytes,
+    ) -> impl Iterator<Item = GapConflict> {
+        let others = self.holders.iter().filter(|it| !Arc::ptr_eq(&it.owner, owner));
+        others.filter_map(|holder| {
+            let end = holder.intervals.end_of(key)?;
+            Some(GapConflict {
+                tree: self.tree,
+                key: key.clone(),
+                waiter: owner.number(),
+                holder: holder.owner.number(),
+                mode: holder.mode,
+                end: end.clone(),
+            })
+        })
     }
 
     /// Lets those go on whom nobody keeps any more.
@@ -139,11 +209,12 @@ struct Shard {
 /// All intervals of all trees.
 pub(crate) struct GapTable {
     shards: Box<[Shard]>,
+    memory: Arc<MemoryAccount>,
 }
 
 impl GapTable {
-    pub(crate) fn new() -> Self {
-        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect() }
+    pub(crate) fn new(memory: Arc<MemoryAccount>) -> Self {
+        Self { shards: (0..SHARDS).map(|_| Shard::default()).collect(), memory }
     }
 
     fn shard(&self, tree: TreeId) -> &Shard {
@@ -172,7 +243,7 @@ impl GapTable {
         let entry = &mut trees[position];
         if !watched.contains(&tree) {
             watched.push(tree);
-            entry.holders.push(Holder { owner: owner.clone(), intervals: Intervals::default() });
+            entry.holders.push(Holder::new(owner));
             shard.holders.fetch_add(1, Ordering::SeqCst);
             owner.add_weight(1);
         }
@@ -180,24 +251,55 @@ impl GapTable {
     }
 
     /// Takes the interval from `low` to before `high`, unless something was inserted into the tree
-    /// since `inserts` were counted: then false.
+    /// since `inserts` were counted: then false. An error when there is no memory for more.
     pub(crate) fn lock(
         &self,
         owner: &Arc<Owner>,
         tree: TreeId,
         (low, high): (&[u8], Option<&[u8]>),
+        mode: LockMode,
         inserts: Option<u64>,
-    ) -> bool {
+    ) -> Result<bool, LockError> {
         let mut trees = self.shard(tree).trees.lock();
-        let Some(entry) = trees.iter_mut().find(|it| it.tree == tree) else { return false };
+        let Some(entry) = trees.iter_mut().find(|it| it.tree == tree) else { return Ok(false) };
         if inserts.is_some_and(|count| count != entry.inserts) {
-            return false;
+            return Ok(false);
         }
         let mine = entry.holders.iter_mut().find(|it| Arc::ptr_eq(&it.owner, owner));
         if let Some(holder) = mine {
+            if holder.intervals.0.len() >= holder.paid_intervals {
+                holder.pay(&self.memory)?;
+            }
             holder.intervals.add(low, high);
+            holder.mode = holder.mode.max(mode);
         }
-        true
+        Ok(true)
+    }
+
+    /// All inserts that wait, and what keeps them waiting.
+    pub(super) fn conflicts(&self) -> Vec<GapConflict> {
+        let mut conflicts = Vec::new();
+        for shard in &self.shards {
+            for entry in shard.trees.lock().iter() {
+                for (waiter, key) in &entry.waiters {
+                    conflicts.extend(entry.conflicts(waiter, key));
+                }
+            }
+        }
+        conflicts
+    }
+
+    /// What of `blocker` keeps `owner` from inserting `key`.
+    pub(super) fn conflict(
+        &self,
+        owner: &Arc<Owner>,
+        blocker: &Arc<Owner>,
+        tree: TreeId,
+        key: &KeyBytes,
+    ) -> Option<GapConflict> {
+        let trees = self.shard(tree).trees.lock();
+        let entry = trees.iter().find(|it| it.tree == tree)?;
+        entry.conflicts(owner, key).find(|it| it.holder == blocker.number())
     }
 
     /// Whether `owner` may insert `key` now; if so, it is counted. `None` has no intervals.
@@ -255,7 +357,13 @@ impl GapTable {
             let mut trees = shard.trees.lock();
             let Some(position) = trees.iter().position(|it| it.tree == tree) else { continue };
             let entry = &mut trees[position];
-            entry.holders.retain(|it| !Arc::ptr_eq(&it.owner, owner));
+            entry.holders.retain(|it| {
+                let stays = !Arc::ptr_eq(&it.owner, owner);
+                if !stays && it.charged_bytes > 0 {
+                    self.memory.release(it.charged_bytes);
+                }
+                stays
+            });
             shard.holders.fetch_sub(1, Ordering::SeqCst);
             entry.wake();
             if entry.waiters.is_empty() && entry.holders.is_empty() {
@@ -338,16 +446,20 @@ mod tests {
     }
 
     fn insert_is_counted_or_kept_out() {
-        let table = GapTable::new();
+        let table = GapTable::new(MemoryAccount::new(u64::MAX));
         let owner = |number| Owner::new(number, crate::owner::Label::default());
         let (one, two) = (owner(1), owner(2));
         let mut trees = WatchedTrees::new();
         assert!(!table.is_watched(TREE));
         let inserts = table.watch(&one, &mut trees, TREE);
         assert!(table.is_watched(TREE) && table.may_insert(Some(&two), TREE, b"k"));
-        assert!(!table.lock(&one, TREE, (b"a", Some(b"z")), Some(inserts)), "k came in between");
+        let lock = |inserts| {
+            let limits = (&b"a"[..], Some(&b"z"[..]));
+            table.lock(&one, TREE, limits, LockMode::Exclusive, Some(inserts)).unwrap()
+        };
+        assert!(!lock(inserts), "k came in between");
         let inserts = table.watch(&one, &mut trees, TREE);
-        assert!(table.lock(&one, TREE, (b"a", Some(b"z")), Some(inserts)));
+        assert!(lock(inserts));
         assert!(!table.may_insert(Some(&two), TREE, b"k"));
         assert!(!table.may_insert(None, TREE, b"k"));
         assert!(table.may_insert(Some(&one), TREE, b"k"), "one's own interval");

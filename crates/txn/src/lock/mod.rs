@@ -28,6 +28,7 @@
 
 mod deadlock;
 mod gap;
+mod held;
 mod mode;
 mod queue;
 pub mod report;
@@ -37,9 +38,10 @@ mod table;
 mod tests;
 
 pub(crate) use gap::WatchedTrees;
-pub use mode::{LockKind, LockMode};
+pub(crate) use held::{HeldLock, HeldLocks};
+pub use mode::LockMode;
+pub(crate) use table::KeyBytes;
 pub use table::LockTable;
-pub(crate) use table::{HeldLock, HeldLocks, KeyBytes};
 
 use crate::owner::Owner;
 use base::TreeId;
@@ -82,6 +84,9 @@ pub enum LockError {
     /// The statement was cancelled.
     #[error("the wait was cancelled")]
     Cancelled,
+    /// There is no memory for more locks.
+    #[error("the total number of locks exceeds the lock table size")]
+    TableFull,
 }
 
 /// How a lock came to be held.

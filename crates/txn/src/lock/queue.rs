@@ -1,8 +1,7 @@
 //! The requests for one key, in order: who waits for whom.
 
-use super::mode::must_wait;
+use super::LockMode;
 use super::table::KeyBytes;
-use super::{LockKind, LockMode};
 use crate::owner::{GRANTED, Owner};
 use base::TreeId;
 use smallvec::SmallVec;
@@ -12,14 +11,7 @@ use std::sync::Arc;
 pub(super) struct Request {
     pub(super) owner: Arc<Owner>,
     pub(super) mode: LockMode,
-    pub(super) kind: LockKind,
     pub(super) granted: bool,
-}
-
-impl Request {
-    pub(super) fn wish(&self) -> (LockMode, LockKind) {
-        (self.mode, self.kind)
-    }
 }
 
 /// See invariant 1 of the room.
@@ -44,7 +36,7 @@ impl Queue {
     pub(super) fn blockers<'a>(
         &'a self,
         owner: &'a Arc<Owner>,
-        wish: (LockMode, LockKind),
+        mode: LockMode,
         position: usize,
     ) -> impl Iterator<Item = &'a Request> {
         let converts = self.requests.iter().any(|it| it.granted && Arc::ptr_eq(&it.owner, owner));
@@ -53,7 +45,7 @@ impl Queue {
             .filter(move |(at, other)| {
                 !Arc::ptr_eq(&other.owner, owner)
                     && (other.granted || (*at < position && !converts))
-                    && must_wait(wish, other.wish())
+                    && mode.conflicts(other.mode)
             })
             .map(|(_, other)| other)
     }
@@ -72,7 +64,7 @@ impl Queue {
             }
             let waits_at_barrier = barrier.is_some_and(|at| self.waits_for(position, at));
             let blocked = waits_at_barrier
-                || self.blockers(&request.owner, request.wish(), position).next().is_some();
+                || self.blockers(&request.owner, request.mode, position).next().is_some();
             if !blocked {
                 self.requests[position].granted = true;
                 self.requests[position].owner.decide(GRANTED);
@@ -88,6 +80,6 @@ impl Queue {
         let (request, other) = (&self.requests[position], &self.requests[other]);
         other.granted
             && !Arc::ptr_eq(&request.owner, &other.owner)
-            && must_wait(request.wish(), other.wish())
+            && request.mode.conflicts(other.mode)
     }
 }

@@ -5,8 +5,9 @@
 //! together while its members wait, from their own requests only: searches exclude each other, and
 //! a walk over all that is locked would keep them.
 
+use super::gap::GapConflict;
 use super::queue::{Queue, Request};
-use super::{LockKind, LockMode, LockTable, WaitPoint};
+use super::{LockMode, LockTable, WaitPoint};
 use crate::owner::{Label, Owner};
 use crate::system::TransactionSystem;
 use base::TreeId;
@@ -47,6 +48,20 @@ impl TransactionView {
     }
 }
 
+/// What a lock is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LockPart {
+    /// The key.
+    Record,
+    /// The interval with the key, which somebody else wants to insert.
+    Gap {
+        /// The smallest key beyond it; `None`: it has no end.
+        end: Option<Vec<u8>>,
+    },
+    /// The key, to insert it.
+    InsertIntention,
+}
+
 /// A lock held or wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockView {
@@ -59,7 +74,7 @@ pub struct LockView {
     /// Shared or exclusive.
     pub mode: LockMode,
     /// What of the key.
-    pub kind: LockKind,
+    pub part: LockPart,
     /// Held.
     pub is_granted: bool,
 }
@@ -152,10 +167,36 @@ impl Queue {
             tree: self.tree,
             key: self.key.to_vec(),
             mode: request.mode,
-            kind: request.kind,
+            part: LockPart::Record,
             is_granted: request.granted,
         }
     }
+}
+
+impl GapConflict {
+    /// The insert that waits, and the interval that keeps it waiting.
+    fn views(self) -> (LockView, LockView) {
+        let (tree, key) = (self.tree, self.key.to_vec());
+        let wanted = LockView {
+            transaction: self.waiter,
+            tree,
+            key: key.clone(),
+            mode: LockMode::Exclusive,
+            part: LockPart::InsertIntention,
+            is_granted: false,
+        };
+        let part = LockPart::Gap { end: self.end };
+        let (transaction, mode) = (self.holder, self.mode);
+        (wanted, LockView { transaction, tree, key, mode, part, is_granted: true })
+    }
+}
+
+/// The position of a lock in the list, to which it is added unless it is there.
+fn place(locks: &mut Vec<LockView>, lock: LockView) -> usize {
+    locks.iter().position(|it| *it == lock).unwrap_or_else(|| {
+        locks.push(lock);
+        locks.len() - 1
+    })
 }
 
 impl LockTable {
@@ -168,13 +209,17 @@ impl LockTable {
                 locks.extend(queue.requests.iter().map(|it| queue.view(it)));
                 for (at, waiting) in queue.requests.iter().enumerate().filter(|(_, it)| !it.granted)
                 {
-                    for blocker in queue.blockers(&waiting.owner, waiting.wish(), at) {
+                    for blocker in queue.blockers(&waiting.owner, waiting.mode, at) {
                         let same = |it: &Request| std::ptr::eq(it, blocker);
                         let other = queue.requests.iter().position(same).unwrap_or(at);
                         waits.push((first + at, first + other));
                     }
                 }
             }
+        }
+        for conflict in self.gaps.conflicts() {
+            let (wanted, held) = conflict.views();
+            waits.push((place(&mut locks, wanted), place(&mut locks, held)));
         }
         (locks, waits)
     }
@@ -195,13 +240,19 @@ impl LockTable {
 
     /// What the waiting `owner` wants, and the lock of `blocker` that it waits for.
     fn conflict(&self, owner: &Arc<Owner>, blocker: &Arc<Owner>) -> Option<(LockView, LockView)> {
-        let Some(WaitPoint::Lock { hash, tree, key, .. }) = owner.wait_point() else { return None };
+        let (hash, tree, key) = match owner.wait_point()? {
+            WaitPoint::Lock { hash, tree, key, .. } => (hash, tree, key),
+            WaitPoint::Gap { tree, key } => {
+                return self.gaps.conflict(owner, blocker, tree, &key).map(GapConflict::views);
+            }
+            WaitPoint::Transaction(_) => return None,
+        };
         let shard = self.shard(hash).lock();
         let queue = shard.find(hash, |it| it.is_for(tree, &key))?;
         let waits = |it: &Request| !it.granted && Arc::ptr_eq(&it.owner, owner);
         let at = queue.requests.iter().position(waits)?;
         let request = &queue.requests[at];
-        let mut blockers = queue.blockers(owner, request.wish(), at);
+        let mut blockers = queue.blockers(owner, request.mode, at);
         let other = blockers.find(|it| Arc::ptr_eq(&it.owner, blocker))?;
         Some((queue.view(request), queue.view(other)))
     }
@@ -226,10 +277,10 @@ impl TransactionSystem {
         let (mut locks, mut waits) = self.locks.contended();
         for owner in &owners {
             if let Some(WaitPoint::Transaction(target)) = owner.wait_point() {
-                let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
+                let mode = LockMode::Exclusive;
                 let lock = |transaction, is_granted| {
-                    let (tree, key) = (TreeId::default(), Vec::new());
-                    LockView { transaction, tree, key, mode, kind, is_granted }
+                    let (tree, key, part) = (TreeId::default(), Vec::new(), LockPart::Record);
+                    LockView { transaction, tree, key, mode, part, is_granted }
                 };
                 waits.push((locks.len(), locks.len() + 1));
                 locks.push(lock(owner.number(), false));

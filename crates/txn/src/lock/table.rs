@@ -1,12 +1,12 @@
 //! The table of explicit locks.
 
 use super::gap::GapTable;
-use super::mode::covers;
+use super::held::{HeldLock, HeldLocks};
 use super::queue::{Queue, Request};
 use super::report::LastDeadlock;
-use super::{Acquired, LockError, LockKind, LockMode, WaitPoint, WaitRule, deadlock};
+use super::{Acquired, LockError, LockMode, WaitPoint, WaitRule, deadlock};
 use crate::owner::{Owner, VICTIM, WAITING};
-use base::TreeId;
+use base::{MemoryAccount, TreeId};
 use hashbrown::HashTable;
 use runtime::Wake;
 use runtime::sync::Mutex;
@@ -20,6 +20,9 @@ pub(crate) type KeyBytes = SmallVec<[u8; 24]>;
 
 /// Number of shards; a power of two.
 const SHARDS: usize = 256;
+
+/// Queues that an empty shard keeps room for.
+const KEPT_QUEUES: usize = 1 << 10;
 
 /// How long a transaction that keeps a lock waits before it looks again; it never gives up.
 const KEEP_ROUND: Duration = Duration::from_secs(3600);
@@ -35,22 +38,6 @@ static TIMEOUTS: base::metrics::Counter =
 
 pub(super) type Shard = HashTable<Queue>;
 
-/// Locks a transaction holds or has held, for releasing them.
-pub(crate) type HeldLocks = Vec<HeldLock>;
-
-#[derive(Debug)]
-pub(crate) struct HeldLock {
-    hash: u64,
-    tree: TreeId,
-    key: KeyBytes,
-}
-
-impl HeldLock {
-    fn is_for(&self, hash: u64, tree: TreeId, key: &[u8]) -> bool {
-        self.hash == hash && self.tree == tree && self.key.as_slice() == key
-    }
-}
-
 /// All explicit row locks.
 pub struct LockTable {
     pub(super) shards: Box<[Mutex<Shard>]>,
@@ -58,6 +45,7 @@ pub struct LockTable {
     pub(super) deadlocks: LastDeadlock,
     waiting: AtomicU64,
     pub(crate) gaps: GapTable,
+    memory: Arc<MemoryAccount>,
 }
 
 impl std::fmt::Debug for LockTable {
@@ -68,7 +56,7 @@ impl std::fmt::Debug for LockTable {
 
 impl Default for LockTable {
     fn default() -> Self {
-        Self::new()
+        Self::new(u64::MAX)
     }
 }
 
@@ -88,20 +76,27 @@ fn hash_of(tree: TreeId, key: &[u8]) -> u64 {
 }
 
 impl LockTable {
-    /// A table without locks.
-    pub fn new() -> Self {
+    /// A table without locks; those of large transactions may take `memory_bytes` together.
+    pub fn new(memory_bytes: u64) -> Self {
+        let memory = MemoryAccount::new(memory_bytes);
         let shards = (0..SHARDS).map(|_| Mutex::new(Shard::new())).collect();
         Self {
             shards,
             search: Mutex::new(()),
             deadlocks: LastDeadlock::default(),
             waiting: AtomicU64::new(0),
-            gaps: GapTable::new(),
+            gaps: GapTable::new(memory.clone()),
+            memory,
         }
     }
 
     pub(super) fn shard(&self, hash: u64) -> &Mutex<Shard> {
         &self.shards[(hash >> 48) as usize % SHARDS]
+    }
+
+    /// What locks are accounted with.
+    pub fn memory(&self) -> &MemoryAccount {
+        &self.memory
     }
 
     /// Transactions waiting now.
@@ -128,27 +123,27 @@ impl LockTable {
         owner: &Arc<Owner>,
         held: &mut HeldLocks,
         (tree, key): (TreeId, &[u8]),
-        wish: (LockMode, LockKind),
+        mode: LockMode,
         rule: WaitRule,
     ) -> Result<Acquired, LockError> {
+        held.make_room(&self.memory)?;
         let hash = hash_of(tree, key);
         {
             let mut shard = self.shard(hash).lock();
             let entry = shard.entry(hash, |it| it.is_for(tree, key), |it| it.hash);
             let queue = entry.or_insert_with(|| Queue::new(hash, tree, key)).into_mut();
             let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
-            if queue.requests.iter().any(|it| mine(it) && covers(it.wish(), wish)) {
+            if queue.requests.iter().any(|it| mine(it) && it.mode.covers(mode)) {
                 return Ok(Acquired::Already);
             }
             let end = queue.requests.len();
-            let granted = queue.blockers(owner, wish, end).next().is_none();
+            let granted = queue.blockers(owner, mode, end).next().is_none();
             if !granted && rule == WaitRule::Never {
                 return Err(LockError::Unavailable);
             }
-            let (mode, kind) = wish;
-            queue.requests.push(Request { owner: owner.clone(), mode, kind, granted });
+            queue.requests.push(Request { owner: owner.clone(), mode, granted });
             if granted {
-                held.push(HeldLock { hash, tree, key: queue.key.clone() });
+                held.locks.push(HeldLock { hash, tree, key: queue.key.clone() });
                 owner.add_weight(1);
                 return Ok(Acquired::Now);
             }
@@ -157,7 +152,7 @@ impl LockTable {
         }
         let outcome = self.wait(owner, rule, None);
         if self.settle_request(hash, tree, key, owner) {
-            held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+            held.locks.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
             owner.add_weight(1);
             return Ok(Acquired::AfterWait);
         }
@@ -173,7 +168,7 @@ impl LockTable {
         held: &mut HeldLocks,
         (tree, key): (TreeId, &[u8]),
     ) -> Result<(), LockError> {
-        let (hash, mode, kind) = (hash_of(tree, key), LockMode::Exclusive, LockKind::Record);
+        let (hash, mode) = (hash_of(tree, key), LockMode::Exclusive);
         let mut outcome = LockError::Unavailable;
         while matches!(outcome, LockError::Unavailable | LockError::Timeout) {
             {
@@ -181,14 +176,14 @@ impl LockTable {
                 let entry = shard.entry(hash, |it| it.is_for(tree, key), |it| it.hash);
                 let queue = entry.or_insert_with(|| Queue::new(hash, tree, key)).into_mut();
                 let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
-                if queue.requests.iter().any(|it| mine(it) && covers(it.wish(), (mode, kind))) {
+                if queue.requests.iter().any(|it| mine(it) && it.mode.covers(mode)) {
                     return Ok(());
                 }
                 let granted = queue.requests.iter().all(|it| !it.granted || mine(it));
-                queue.requests.insert(0, Request { owner: owner.clone(), mode, kind, granted });
+                queue.requests.insert(0, Request { owner: owner.clone(), mode, granted });
                 let key = queue.key.clone();
                 if granted {
-                    held.push(HeldLock { hash, tree, key });
+                    held.locks.push(HeldLock { hash, tree, key });
                     owner.add_weight(1);
                     return Ok(());
                 }
@@ -197,7 +192,7 @@ impl LockTable {
             base::probe!("txn.lock.keep_waits");
             outcome = self.wait(owner, WaitRule::Until(runtime::now() + KEEP_ROUND), None);
             if self.settle_request(hash, tree, key, owner) {
-                held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+                held.locks.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
                 owner.add_weight(1);
                 return Ok(());
             }
@@ -291,14 +286,13 @@ impl LockTable {
             };
             let lock = HeldLock { hash, tree, key: queue.key.clone() };
             let theirs = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, holder);
-            let (mode, kind) = (LockMode::Exclusive, LockKind::Record);
-            let present =
-                queue.requests.iter().any(|it| theirs(it) && covers(it.wish(), (mode, kind)));
+            let mode = LockMode::Exclusive;
+            let present = queue.requests.iter().any(|it| theirs(it) && it.mode.covers(mode));
             if !present && !holder.inherit(lock) {
                 return Ok(Acquired::AfterWait);
             }
             queue.requests[position].granted = false;
-            let request = Request { owner: holder.clone(), mode, kind, granted: true };
+            let request = Request { owner: holder.clone(), mode, granted: true };
             if !present {
                 queue.requests.insert(0, request);
             }
@@ -307,13 +301,13 @@ impl LockTable {
             let key = queue.key.clone();
             owner.begin_wait(WaitPoint::Lock { hash, tree, key, can_fail: true });
         }
-        if let Some(at) = held.iter().rposition(|it| it.is_for(hash, tree, key)) {
-            held.swap_remove(at);
+        if let Some(at) = held.locks.iter().rposition(|it| it.is_for(hash, tree, key)) {
+            held.locks.swap_remove(at);
         }
         base::probe!("txn.lock.implicit_made_explicit");
         let outcome = self.wait(owner, rule, Some(holder));
         if self.settle_request(hash, tree, key, owner) {
-            held.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
+            held.locks.push(HeldLock { hash, tree, key: KeyBytes::from_slice(key) });
             return Ok(Acquired::AfterWait);
         }
         Err(outcome)
@@ -367,8 +361,8 @@ impl LockTable {
     ) {
         let hash = hash_of(tree, key);
         // Usually the last one taken.
-        while let Some(position) = held.iter().rposition(|it| it.is_for(hash, tree, key)) {
-            let lock = held.swap_remove(position);
+        while let Some(position) = held.locks.iter().rposition(|it| it.is_for(hash, tree, key)) {
+            let lock = held.locks.swap_remove(position);
             self.release(owner, &lock);
         }
     }
@@ -382,13 +376,13 @@ impl LockTable {
         key: &[u8],
     ) {
         let is_it = |it: &HeldLock| it.tree == tree && it.key.as_slice() == key;
-        let Some(hash) = held.last().filter(|it| is_it(it)).map(|it| it.hash) else { return };
+        let Some(hash) = held.locks.last().filter(|it| is_it(it)).map(|it| it.hash) else { return };
         let mut shard = self.shard(hash).lock();
         let Ok(mut entry) = shard.find_entry(hash, |it| it.is_for(tree, key)) else { return };
         let requests = &mut entry.get_mut().requests;
         if requests.len() == 1 && Arc::ptr_eq(&requests[0].owner, owner) {
             entry.remove();
-            held.pop();
+            held.locks.pop();
         }
     }
 
@@ -400,6 +394,9 @@ impl LockTable {
         queue.requests.retain(|it| !(it.granted && Arc::ptr_eq(&it.owner, owner)));
         if queue.requests.is_empty() {
             entry.remove();
+            if shard.capacity() > KEPT_QUEUES && shard.is_empty() {
+                *shard = Shard::new();
+            }
         } else {
             queue.grant();
         }
@@ -407,9 +404,10 @@ impl LockTable {
 
     /// Gives all locks back.
     pub(crate) fn release_all(&self, owner: &Arc<Owner>, held: &mut HeldLocks) {
-        for lock in held.drain(..).chain(owner.end_inheritance()) {
+        for lock in held.locks.drain(..).chain(owner.end_inheritance()) {
             self.release(owner, &lock);
         }
+        held.give_back(&self.memory);
     }
 
     /// Everybody whom the waiting `owner` waits for now.
@@ -427,8 +425,8 @@ impl LockTable {
                 let Some(position) = queue.requests.iter().position(waits) else {
                     return Vec::new();
                 };
-                let wish = queue.requests[position].wish();
-                queue.blockers(owner, wish, position).map(|it| it.owner.clone()).collect()
+                let mode = queue.requests[position].mode;
+                queue.blockers(owner, mode, position).map(|it| it.owner.clone()).collect()
             }
         }
     }

@@ -37,8 +37,7 @@ impl Holder {
         limit: Duration,
     ) -> Result<Acquired, LockError> {
         let rule = WaitRule::Until(runtime::now() + limit);
-        let wish = (mode, LockKind::Record);
-        self.table.acquire(&self.owner, &mut self.held, (TREE, key), wish, rule)
+        self.table.acquire(&self.owner, &mut self.held, (TREE, key), mode, rule)
     }
 
     fn end(mut self) {
@@ -54,7 +53,7 @@ fn simulate<T: 'static>(seed: u64, f: impl FnOnce() -> T + 'static) -> T {
 #[test]
 fn first_come_first_served_and_no_overtaking_by_readers() {
     simulate(1, || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let mut first = Holder::new(&table, 1);
         assert_eq!(first.lock(b"k", LockMode::Shared), Ok(Acquired::Now));
         assert_eq!(first.lock(b"k", LockMode::Shared), Ok(Acquired::Already));
@@ -88,7 +87,7 @@ fn a_cycle_through_any_blocker_is_found() {
     simulate(2, || {
         // 1 and 2 both hold S on a; 3 waits for X on a with b held; then 2 wants b. An edge
         // remembered from 3 to 1 only would miss the cycle 3 -> 2 -> 3.
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let mut one = Holder::new(&table, 1);
         let mut two = Holder::new(&table, 2);
         one.lock(b"a", LockMode::Shared).unwrap();
@@ -114,7 +113,7 @@ fn a_cycle_through_any_blocker_is_found() {
 #[test]
 fn two_readers_that_both_want_to_write() {
     simulate(3, || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let mut one = Holder::new(&table, 1);
         one.lock(b"a", LockMode::Shared).unwrap();
         let shared = table.clone();
@@ -137,7 +136,7 @@ fn two_readers_that_both_want_to_write() {
 #[test]
 fn waits_end_by_time_and_by_cancellation() {
     simulate(4, || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let mut one = Holder::new(&table, 1);
         one.lock(b"a", LockMode::Exclusive).unwrap();
         let mut two = Holder::new(&table, 2);
@@ -146,8 +145,8 @@ fn waits_end_by_time_and_by_cancellation() {
         assert_eq!(result, Err(LockError::Timeout));
         assert!(begun.elapsed() >= Duration::from_secs(3));
         let never = WaitRule::Never;
-        let wish = (LockMode::Shared, LockKind::Record);
-        let result = table.acquire(&two.owner, &mut two.held, (TREE, b"a"), wish, never);
+        let result =
+            table.acquire(&two.owner, &mut two.held, (TREE, b"a"), LockMode::Shared, never);
         assert_eq!(result, Err(LockError::Unavailable));
 
         let token = runtime::CancelToken::new();
@@ -169,7 +168,7 @@ fn waits_end_by_time_and_by_cancellation() {
 #[test]
 fn a_row_held_by_its_word_becomes_an_explicit_lock() {
     simulate(5, || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let writer = Holder::new(&table, 1);
         let writer_owner = writer.owner.clone();
         let shared = table.clone();
@@ -208,7 +207,7 @@ fn storm(seed: u64) -> (u64, u64) {
     const KEYS: usize = 6;
     const FIBERS: u64 = 12;
     simulate(seed, move || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let users: Arc<[AtomicI64]> = (0..KEYS).map(|_| AtomicI64::new(0)).collect();
         let (granted, victims) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
         let fibers: Vec<_> = (0..FIBERS)
@@ -279,7 +278,7 @@ fn storms_neither_hang_nor_let_two_in() {
 fn a_cycle_beside_who_makes_a_lock_explicit_is_found() {
     for heavy in [2, 3] {
         simulate(6, move || {
-            let table = Arc::new(LockTable::new());
+            let table = Arc::new(LockTable::default());
             let (mut one, mut two) = (Holder::new(&table, 1), Holder::new(&table, 2));
             let mut three = Holder::new(&table, 3);
             let three_owner = three.owner.clone();
@@ -336,7 +335,7 @@ fn a_wait_that_came_later_is_not_decided() {
 #[test]
 fn a_writer_keeps_its_row_ahead_of_all_who_have_not_read_its_word() {
     simulate(8, || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let mut writer = Holder::new(&table, 1);
         writer.owner.add_weight(1);
         let writer_owner = writer.owner.clone();
@@ -416,7 +415,7 @@ type LockResult = Result<(), LockError>;
 fn storm_of_words(seed: u64) -> u64 {
     const ROWS: usize = 4;
     simulate(seed, move || {
-        let table = Arc::new(LockTable::new());
+        let table = Arc::new(LockTable::default());
         let rows: Arc<[Row]> = (0..ROWS).map(|_| Row::default()).collect();
         let victims = Arc::new(AtomicU64::new(0));
         let fibers: Vec<_> = (0..6)

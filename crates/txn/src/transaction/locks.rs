@@ -1,7 +1,7 @@
 //! The locks of a transaction: of entries, and of gaps between them.
 
 use super::Transaction;
-use crate::lock::{Acquired, LockError, LockKind, LockMode, WaitRule};
+use crate::lock::{Acquired, LockError, LockMode, WaitRule};
 use base::{TreeId, TrxId};
 
 impl Transaction {
@@ -11,13 +11,12 @@ impl Transaction {
         tree: TreeId,
         key: &[u8],
         mode: LockMode,
-        kind: LockKind,
         rule: WaitRule,
     ) -> Result<Acquired, LockError> {
         loop {
             let owner = self.owner().clone();
             let locks = &self.system.locks;
-            let result = locks.acquire(&owner, &mut self.held, (tree, key), (mode, kind), rule);
+            let result = locks.acquire(&owner, &mut self.held, (tree, key), mode, rule);
             match result {
                 // A stale wake-up ended the wait: ask again.
                 Err(LockError::Unavailable) if rule != WaitRule::Never => {}
@@ -35,16 +34,17 @@ impl Transaction {
 
     /// Keeps others from inserting keys from `low` to before `high` (`None`: all greater ones) to
     /// the end of the transaction. With `inserts` only if no more were counted in the watched
-    /// tree; else false, and nothing is locked. Never waits.
+    /// tree; else false, and nothing is locked. Never waits; an error when there is no memory.
     pub fn lock_gap(
         &mut self,
         tree: TreeId,
         low: &[u8],
         high: Option<&[u8]>,
+        mode: LockMode,
         inserts: Option<u64>,
-    ) -> bool {
+    ) -> Result<bool, LockError> {
         let owner = self.owner.as_ref().expect("whoever watches a tree is registered");
-        self.system.locks.gaps.lock(owner, tree, (low, high), inserts)
+        self.system.locks.gaps.lock(owner, tree, (low, high), mode, inserts)
     }
 
     /// Whether somebody may have locked gaps of the tree.
