@@ -1,8 +1,8 @@
 //! Creating, changing and finding accounts.
 
 use crate::{
-    Account, AccountAttributes, Authentication, Catalog, CatalogError, Privilege, PrivilegeSet,
-    Result, UserPrivileges,
+    Account, AccountAttributes, Authentication, Catalog, CatalogError, ColumnGrant, Privilege,
+    PrivilegeSet, Result, UserPrivileges,
 };
 use engine_api::Transaction;
 use std::collections::BTreeMap;
@@ -55,18 +55,31 @@ impl Catalog {
         Ok(())
     }
 
-    fn store_user(&self, user: UserPrivileges) -> Result<()> {
+    pub(crate) fn store_user(&self, user: UserPrivileges) -> Result<()> {
+        self.store_users(Vec::new(), vec![user])
+    }
+
+    /// Takes accounts away and stores others, in one transaction.
+    pub(crate) fn store_users(&self, gone: Vec<Account>, kept: Vec<UserPrivileges>) -> Result<()> {
         let mut trx = self.begin();
-        self.engine().dictionary_put(&mut *trx, &user_key(&user.account), &user.encode())?;
+        for account in &gone {
+            self.engine().dictionary_delete(&mut *trx, &user_key(account))?;
+        }
+        for user in &kept {
+            let (key, record) = (user_key(&user.account), user.encode());
+            self.engine().dictionary_put(&mut *trx, &key, &record)?;
+        }
         trx.commit()?;
         let mut users = self.users.write();
-        users.insert(user.account.clone(), Arc::new(user));
+        gone.iter().for_each(|account| drop(users.remove(account)));
+        users.extend(kept.into_iter().map(|user| (user.account.clone(), Arc::new(user))));
+        self.enabled.lock().clear();
         drop(users);
         self.changed();
         Ok(())
     }
 
-    /// All accounts in order.
+    /// All accounts and roles in order.
     pub fn users(&self) -> Vec<Arc<UserPrivileges>> {
         let users = self.users.read();
         users.values().cloned().collect()
@@ -84,17 +97,19 @@ impl Catalog {
     pub fn find_user(&self, user: &str, hosts: &[&str]) -> Option<Arc<UserPrivileges>> {
         let users = self.users.read();
         let named = |name: &str| name == user || name.is_empty();
-        let candidates = users.values().filter(|candidate| named(&candidate.account.user));
+        let candidates = users.values().filter(|candidate| !candidate.is_role);
+        let candidates = candidates.filter(|candidate| named(&candidate.account.user));
         let matching = candidates.filter(|candidate| candidate.matches_host(hosts));
         matching.max_by_key(|candidate| candidate.specificity()).cloned()
     }
 
     /// CREATE USER. Fails with 1396 if it exists.
-    pub fn create_user(&self, user: UserPrivileges) -> Result<()> {
+    pub fn create_user(&self, mut user: UserPrivileges) -> Result<()> {
         if self.user(&user.account).is_some() {
             let accounts = user.account.to_string();
             return Err(CatalogError::CannotUser { operation: "CREATE USER", accounts });
         }
+        user.attributes.password_set_micros = runtime::wall_clock_micros();
         self.store_user(user)
     }
 
@@ -111,7 +126,11 @@ impl Catalog {
             return Err(CatalogError::CannotUser { operation: "ALTER USER", accounts });
         };
         let mut changed = (*user).clone();
-        changed.authentication = authentication.unwrap_or(changed.authentication);
+        if let Some(authentication) = authentication {
+            changed.authentication = authentication;
+            changed.attributes.expired = false;
+            changed.attributes.password_set_micros = runtime::wall_clock_micros();
+        }
         edit(&mut changed.attributes);
         self.store_user(changed)
     }
@@ -122,12 +141,7 @@ impl Catalog {
             let accounts = account.to_string();
             return Err(CatalogError::CannotUser { operation: "DROP USER", accounts });
         }
-        let mut trx = self.begin();
-        self.engine().dictionary_delete(&mut *trx, &user_key(account))?;
-        trx.commit()?;
-        self.users.write().remove(account);
-        self.changed();
-        Ok(())
+        self.store_users(vec![account.clone()], Vec::new())
     }
 
     /// RENAME USER. Fails with 1396 if `from` does not exist or `to` does.
@@ -138,68 +152,121 @@ impl Catalog {
             return Err(CatalogError::CannotUser { operation: "RENAME USER", accounts });
         };
         let renamed = UserPrivileges { account: to, ..(*user).clone() };
-        let mut trx = self.begin();
-        self.engine().dictionary_delete(&mut *trx, &user_key(from))?;
-        let (key, record) = (user_key(&renamed.account), renamed.encode());
-        self.engine().dictionary_put(&mut *trx, &key, &record)?;
-        trx.commit()?;
-        let mut users = self.users.write();
-        users.remove(from);
-        users.insert(renamed.account.clone(), Arc::new(renamed));
-        drop(users);
-        self.changed();
-        Ok(())
+        self.store_users(vec![from.clone()], vec![renamed])
     }
 
-    /// GRANT to an existing account. Fails with 1141 if there is none.
-    pub fn grant(&self, account: &Account, level: &GrantLevel, set: PrivilegeSet) -> Result<()> {
-        self.edit_privileges(account, level, &mut |held| held | set)
-    }
-
-    /// REVOKE from an existing account. Fails with 1141 if there is none.
-    pub fn revoke(&self, account: &Account, level: &GrantLevel, set: PrivilegeSet) -> Result<()> {
-        self.edit_privileges(account, level, &mut |held| held.without(set))
-    }
-
-    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM account.
-    pub fn revoke_all(&self, account: &Account) -> Result<()> {
-        let user = self.existing(account)?;
-        let bare = UserPrivileges::new(account.clone(), user.authentication.clone());
-        self.store_user(UserPrivileges { attributes: user.attributes, ..bare })
-    }
-
-    fn existing(&self, account: &Account) -> Result<Arc<UserPrivileges>> {
-        let missing = || CatalogError::NoSuchGrant(account.user.clone(), account.host.0.clone());
-        self.user(account).ok_or_else(missing)
-    }
-
-    fn edit_privileges(
+    /// GRANT to an existing account: the privileges of a level, and those of single columns.
+    /// Fails with 1141 if there is no such account.
+    pub fn grant(
         &self,
         account: &Account,
         level: &GrantLevel,
-        edit: &mut dyn FnMut(PrivilegeSet) -> PrivilegeSet,
+        set: PrivilegeSet,
+        columns: &[(String, PrivilegeSet)],
     ) -> Result<()> {
         let mut user = (*self.existing(account)?).clone();
-        match level {
-            GrantLevel::Global => user.global = edit(user.global),
-            GrantLevel::Schema(pattern) => {
-                let position = user.schemas.iter().position(|(p, _)| p == pattern);
-                let held = position.map_or(PrivilegeSet::NONE, |at| user.schemas.remove(at).1);
-                let now = edit(held);
-                if !now.is_empty() {
-                    user.schemas.push((pattern.clone(), now));
-                }
-            }
-            GrantLevel::Table(schema, table) => {
-                let position = user.tables.iter().position(|(s, t, _)| s == schema && t == table);
-                let held = position.map_or(PrivilegeSet::NONE, |at| user.tables.remove(at).2);
-                let now = edit(held);
-                if !now.is_empty() {
-                    user.tables.push((schema.clone(), table.clone(), now));
-                }
+        edit_level(&mut user, level, &mut |held| held | set);
+        if let GrantLevel::Table(schema, table) = level {
+            for (column, set) in columns {
+                edit_column(&mut user, (schema, table, column), &mut |held| held | *set);
             }
         }
         self.store_user(user)
+    }
+
+    /// REVOKE from an existing account. Privileges on columns end with those on their table.
+    /// Fails with 1141 if there is no such account, with 1147 if it has none of the privileges
+    /// on a table.
+    pub fn revoke(
+        &self,
+        account: &Account,
+        level: &GrantLevel,
+        set: PrivilegeSet,
+        columns: &[(String, PrivilegeSet)],
+    ) -> Result<()> {
+        let mut user = (*self.existing(account)?).clone();
+        if let GrantLevel::Table(schema, table) = level {
+            let has_columns = user.columns.iter().any(|c| c.schema == *schema && c.table == *table);
+            let has_table = user.tables.iter().any(|(s, t, _)| s == schema && t == table);
+            if !has_columns && !has_table {
+                let Account { user, host } = account.clone();
+                return Err(CatalogError::NoSuchTableGrant(user, host.0, table.clone()));
+            }
+        }
+        edit_level(&mut user, level, &mut |held| held.without(set));
+        if let GrantLevel::Table(schema, table) = level {
+            let mut all = user.columns.iter().map(|grant| grant.column.clone()).collect::<Vec<_>>();
+            all.dedup();
+            for column in &all {
+                edit_column(&mut user, (schema, table, column), &mut |held| held.without(set));
+            }
+            for (column, set) in columns {
+                edit_column(&mut user, (schema, table, column), &mut |held| held.without(*set));
+            }
+        }
+        self.store_user(user)
+    }
+
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION FROM account. Its roles go, too.
+    pub fn revoke_all(&self, account: &Account) -> Result<()> {
+        let user = self.existing(account)?;
+        let bare = UserPrivileges::new(account.clone(), user.authentication.clone());
+        let (attributes, is_role) = (user.attributes, user.is_role);
+        self.store_user(UserPrivileges { attributes, is_role, ..bare })
+    }
+
+    pub(crate) fn existing(&self, account: &Account) -> Result<Arc<UserPrivileges>> {
+        let missing = || CatalogError::NoSuchGrant(account.user.clone(), account.host.0.clone());
+        self.user(account).ok_or_else(missing)
+    }
+}
+
+type Edit<'a> = &'a mut dyn FnMut(PrivilegeSet) -> PrivilegeSet;
+
+/// Changes what an account holds at a level.
+fn edit_level(user: &mut UserPrivileges, level: &GrantLevel, edit: Edit<'_>) {
+    match level {
+        GrantLevel::Global => user.global = edit(user.global),
+        GrantLevel::Schema(pattern) => {
+            let position = user.schemas.iter().position(|(p, _)| p == pattern);
+            let held = position.map_or(PrivilegeSet::NONE, |at| user.schemas.remove(at).1);
+            let now = edit(held);
+            if !now.is_empty() {
+                user.schemas.push((pattern.clone(), now));
+            }
+        }
+        GrantLevel::Table(schema, table) => {
+            let position = user.tables.iter().position(|(s, t, _)| s == schema && t == table);
+            let held = position.map_or(PrivilegeSet::NONE, |at| user.tables.remove(at).2);
+            let now = edit(held);
+            if !now.is_empty() {
+                user.tables.push((schema.clone(), table.clone(), now));
+            }
+        }
+    }
+}
+
+/// Changes what an account holds on a column.
+fn edit_column(user: &mut UserPrivileges, column: (&str, &str, &str), edit: Edit<'_>) {
+    let (schema, table, column) = column;
+    let same = |grant: &ColumnGrant| {
+        grant.schema == schema && grant.table == table && grant.column.eq_ignore_ascii_case(column)
+    };
+    let position = user.columns.iter().position(same);
+    match position {
+        Some(at) => {
+            user.columns[at].set = edit(user.columns[at].set);
+            if user.columns[at].set.is_empty() {
+                user.columns.remove(at);
+            }
+        }
+        None => {
+            let set = edit(PrivilegeSet::NONE);
+            if !set.is_empty() {
+                let (schema, table) = (schema.to_owned(), table.to_owned());
+                user.columns.push(ColumnGrant { schema, table, column: column.to_owned(), set });
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
 use crate::information_schema;
 use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result, TableEntry, TableRef};
+use crate::{Schema, SchemaOptions};
 use engine_api::{
     Engine, FlushPolicy, Isolation, TableDefinition, Transaction, TransactionOptions,
 };
@@ -16,43 +17,6 @@ use types::CollationId;
 const SCHEMA_FORMAT: u8 = 1;
 const NAME_CHARACTERS_MAX: usize = 64;
 
-/// Options of CREATE DATABASE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SchemaOptions {
-    /// Default collation of new tables.
-    pub collation: CollationId,
-    /// COMMENT.
-    pub comment: String,
-}
-
-impl Default for SchemaOptions {
-    fn default() -> Self {
-        Self { collation: CollationId::UTF8MB4_GENERAL_CI, comment: String::new() }
-    }
-}
-
-/// A database. A value of the cache: it does not change, a new one replaces it.
-#[derive(Clone)]
-pub struct Schema {
-    /// Name.
-    pub name: String,
-    /// Its options.
-    pub options: SchemaOptions,
-    tables: BTreeMap<String, Arc<TableEntry>>,
-}
-
-impl Schema {
-    /// Its tables in order of name.
-    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
-        self.tables.values()
-    }
-
-    /// A table by name.
-    pub fn table(&self, name: &str) -> Option<&Arc<TableEntry>> {
-        self.tables.get(name)
-    }
-}
-
 /// See the crate's documentation.
 pub struct Catalog {
     engine: Arc<dyn Engine>,
@@ -61,6 +25,7 @@ pub struct Catalog {
     version: AtomicU64,
     pub(crate) families: RwLock<crate::foreign::Families>,
     pub(crate) users: RwLock<crate::accounts::Accounts>,
+    pub(crate) enabled: Mutex<crate::roles::EnabledRoles>,
 }
 
 impl Catalog {
@@ -74,6 +39,7 @@ impl Catalog {
             version: AtomicU64::new(1),
             families: RwLock::default(),
             users: RwLock::default(),
+            enabled: Mutex::default(),
         };
         let mut trx = catalog.begin();
         let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;
@@ -182,7 +148,10 @@ impl Catalog {
         }
         let found = self.schema(schema).and_then(|found| found.table(table).cloned());
         let missing = || CatalogError::NoSuchTable(schema.to_owned(), table.to_owned());
-        let entry = found.ok_or_else(missing)?;
+        let Some(entry) = found else {
+            let shown = information_schema::find_accounts(schema, table);
+            return shown.map(TableRef::Virtual).ok_or_else(missing);
+        };
         Ok(if entry.view().is_some() { TableRef::View(entry) } else { TableRef::Base(entry) })
     }
 

@@ -72,6 +72,24 @@ pub enum CatalogError {
     /// 1141.
     #[error("There is no such grant defined for user '{0}' on host '{1}'")]
     NoSuchGrant(String, String),
+    /// 1147.
+    #[error("There is no such grant defined for user '{0}' on host '{1}' on table '{2}'")]
+    NoSuchTableGrant(String, String, String),
+    /// 1959.
+    #[error("Invalid role specification `{0}`")]
+    InvalidRole(String),
+    /// 1959: a role that is there.
+    #[error("User `{0}`@`{1}` has not been granted role `{2}`")]
+    RoleNotGranted(String, String, String),
+    /// 1133.
+    #[error("Can't find any matching row in the user table")]
+    NoSuchUser,
+    /// 1961.
+    #[error("Cannot grant role '{0}' to: {1}")]
+    CannotGrantRole(String, String),
+    /// 1962.
+    #[error("Cannot revoke role '{0}' from: {1}")]
+    CannotRevokeRole(String, String),
     /// The dictionary holds something this version cannot read.
     #[error("the dictionary entry of {object} cannot be read: {error}")]
     Dictionary {

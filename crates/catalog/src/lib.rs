@@ -31,25 +31,30 @@ mod foreign;
 pub mod information_schema;
 mod locks;
 mod privileges;
+mod roles;
+mod schema;
 pub mod show;
 mod sql_error;
 mod table_entry;
 mod temporary;
+mod user_record;
 mod users;
 mod view;
 
 pub use accounts::GrantLevel;
-pub use catalog::{Catalog, Schema, SchemaOptions};
+pub use catalog::Catalog;
 pub use encoding::DecodeError;
 pub use error::{CatalogError, Result};
 pub use foreign::{QualifiedName, action_words, constraint_in_table, constraint_text};
 pub use locks::{LockKind, MetadataLock, MetadataLockSet};
 pub use privileges::{Privilege, PrivilegeSet};
+pub use roles::{PUBLIC, role_name};
+pub use schema::{Schema, SchemaOptions};
 pub use sql_error::engine_error;
 pub use table_entry::{EstimateAge, TableEntry, TableLayouts, TableRef};
 pub use temporary::TemporaryTables;
 pub use users::{
-    Account, AccountAttributes, AccountLimits, Authentication, HostPattern, TlsRequirement,
-    UserPrivileges,
+    Account, AccountAttributes, AccountLimits, Authentication, ColumnGrant, HostPattern,
+    PasswordLifetime, RoleGrant, TlsRequirement, UserPrivileges,
 };
 pub use view::{CheckOption, ViewAlgorithm, ViewDefinition};

@@ -1,11 +1,7 @@
 //! Accounts: who may log in from where, and what they may do.
 
-use crate::encoding::{DecodeError, Reader, Writer};
 use crate::{Privilege, PrivilegeSet};
 use std::fmt;
-
-/// Records of format 1 end before the attributes.
-const USER_FORMAT: u8 = 2;
 
 /// Host part of an account: an address or name, with `%` (anything) and `_` (one character).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,6 +129,18 @@ pub struct AccountLimits {
     pub statement_micros: u64,
 }
 
+/// How long a password is good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PasswordLifetime {
+    /// `default_password_lifetime`.
+    #[default]
+    Default,
+    /// PASSWORD EXPIRE NEVER.
+    Never,
+    /// PASSWORD EXPIRE INTERVAL so many DAY.
+    Days(u16),
+}
+
 /// What an account has beside its way to log in and its privileges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountAttributes {
@@ -142,6 +150,34 @@ pub struct AccountAttributes {
     pub tls: TlsRequirement,
     /// WITH.
     pub limits: AccountLimits,
+    /// PASSWORD EXPIRE: nothing but SET PASSWORD is allowed.
+    pub expired: bool,
+    /// PASSWORD EXPIRE INTERVAL.
+    pub lifetime: PasswordLifetime,
+    /// When the password was set, microseconds since 1970; 0 if that is not known.
+    pub password_set_micros: i64,
+}
+
+/// Privileges on one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnGrant {
+    /// Database.
+    pub schema: String,
+    /// Table or view.
+    pub table: String,
+    /// Column, compared without regard to case.
+    pub column: String,
+    /// SELECT, INSERT, UPDATE, REFERENCES.
+    pub set: PrivilegeSet,
+}
+
+/// A role that an account or a role has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleGrant {
+    /// Name of the role.
+    pub role: String,
+    /// May give it to others.
+    pub admin: bool,
 }
 
 impl Authentication {
@@ -186,6 +222,14 @@ pub struct UserPrivileges {
     pub schemas: Vec<(String, PrivilegeSet)>,
     /// Granted ON `schema`.`table`.
     pub tables: Vec<(String, String, PrivilegeSet)>,
+    /// Granted on single columns.
+    pub columns: Vec<ColumnGrant>,
+    /// It is a role: nobody logs in as it. The host of its account is empty.
+    pub is_role: bool,
+    /// Roles that it has, in order of granting.
+    pub roles: Vec<RoleGrant>,
+    /// SET DEFAULT ROLE.
+    pub default_role: Option<String>,
     /// Lock, limits, TLS.
     pub attributes: AccountAttributes,
 }
@@ -199,8 +243,53 @@ impl UserPrivileges {
             global: PrivilegeSet::NONE,
             schemas: Vec::new(),
             tables: Vec::new(),
+            columns: Vec::new(),
+            is_role: false,
+            roles: Vec::new(),
+            default_role: None,
             attributes: AccountAttributes::default(),
         }
+    }
+
+    /// A role with no privileges.
+    pub fn new_role(name: &str) -> Self {
+        let account = Account::new(name, "");
+        Self { is_role: true, ..Self::new(account, Authentication::NoPassword) }
+    }
+
+    /// Takes over all privileges of another, as an enabled role's.
+    pub(crate) fn absorb(&mut self, other: &Self) {
+        self.global = self.global | other.global;
+        self.schemas.extend(other.schemas.iter().cloned());
+        self.tables.extend(other.tables.iter().cloned());
+        self.columns.extend(other.columns.iter().cloned());
+    }
+
+    fn columns_of(&self, schema: &str, table: &str) -> impl Iterator<Item = &ColumnGrant> {
+        self.columns.iter().filter(move |grant| grant.schema == schema && grant.table == table)
+    }
+
+    /// Holds `privilege` on some column of the table, if not on all of it.
+    pub fn may_some_column(&self, privilege: Privilege, schema: &str, table: &str) -> bool {
+        self.columns_of(schema, table).any(|grant| grant.set.has(privilege))
+    }
+
+    /// May do `privilege` on a column, by a grant on it or on the table.
+    pub fn may_column(
+        &self,
+        privilege: Privilege,
+        schema: &str,
+        table: &str,
+        column: &str,
+    ) -> bool {
+        self.may(privilege, schema, table) || self.on_column(schema, table, column).has(privilege)
+    }
+
+    /// What is held on a column alone.
+    pub fn on_column(&self, schema: &str, table: &str, column: &str) -> PrivilegeSet {
+        let own = self.columns_of(schema, table);
+        let own = own.filter(|grant| grant.column.eq_ignore_ascii_case(column));
+        own.fold(PrivilegeSet::NONE, |set, grant| set | grant.set)
     }
 
     /// Everything held on all tables of a schema.
@@ -235,11 +324,12 @@ impl UserPrivileges {
         self.global.has(Privilege::ShowDatabases)
             || !self.on_schema(schema).is_empty()
             || self.tables.iter().any(|(s, _, set)| s == schema && !set.is_empty())
+            || self.columns.iter().any(|grant| grant.schema == schema)
     }
 
     /// May know that the table exists.
     pub fn sees_table(&self, schema: &str, table: &str) -> bool {
-        !self.on_table(schema, table).is_empty()
+        !self.on_table(schema, table).is_empty() || self.columns_of(schema, table).next().is_some()
     }
 
     pub(crate) fn matches_host(&self, hosts: &[&str]) -> bool {
@@ -250,107 +340,6 @@ impl UserPrivileges {
     pub(crate) fn specificity(&self) -> (usize, bool) {
         (self.account.host.specificity(), !self.account.user.is_empty())
     }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::new(USER_FORMAT);
-        out.string(&self.account.user);
-        out.string(&self.account.host.0);
-        match &self.authentication {
-            Authentication::NoPassword => out.u8(0),
-            Authentication::NativePassword(hash) => {
-                out.u8(1);
-                out.bytes(hash);
-            }
-            Authentication::Locked => out.u8(2),
-            Authentication::CachingSha2(hash) => {
-                out.u8(3);
-                out.string(hash);
-            }
-            Authentication::Ed25519(key) => {
-                out.u8(4);
-                out.bytes(key);
-            }
-        }
-        out.u64(self.global.bits());
-        out.length(self.schemas.len());
-        for (pattern, set) in &self.schemas {
-            out.string(pattern);
-            out.u64(set.bits());
-        }
-        out.length(self.tables.len());
-        for (schema, table, set) in &self.tables {
-            out.string(schema);
-            out.string(table);
-            out.u64(set.bits());
-        }
-        let AccountAttributes { locked, tls, limits } = &self.attributes;
-        out.u8(u8::from(*locked));
-        out.u8(match tls {
-            TlsRequirement::Nothing => 0,
-            TlsRequirement::Tls => 1,
-            TlsRequirement::Certificate => 2,
-        });
-        out.u32(limits.queries_per_hour);
-        out.u32(limits.updates_per_hour);
-        out.u32(limits.connections_per_hour);
-        out.u32(limits.user_connections as u32);
-        out.u64(limits.statement_micros);
-        out.finish()
-    }
-
-    pub(crate) fn decode(bytes: &[u8]) -> std::result::Result<Self, DecodeError> {
-        let has_attributes = bytes.first() != Some(&1);
-        let format = if has_attributes { USER_FORMAT } else { 1 };
-        let mut input = Reader::new(bytes, format)?;
-        let account = Account { user: input.string()?, host: HostPattern(input.string()?) };
-        let authentication = match input.u8()? {
-            0 => Authentication::NoPassword,
-            1 => Authentication::NativePassword(
-                input.bytes()?.try_into().map_err(|_| DecodeError::Value("a password hash"))?,
-            ),
-            2 => Authentication::Locked,
-            3 => Authentication::CachingSha2(input.string()?),
-            4 => Authentication::Ed25519(
-                input.bytes()?.try_into().map_err(|_| DecodeError::Value("a public key"))?,
-            ),
-            _ => return Err(DecodeError::Value("an authentication method")),
-        };
-        let mut user = Self::new(account, authentication);
-        user.global = PrivilegeSet::from_bits(input.u64()?);
-        for _ in 0..input.length()? {
-            user.schemas.push((input.string()?, PrivilegeSet::from_bits(input.u64()?)));
-        }
-        for _ in 0..input.length()? {
-            let (schema, table) = (input.string()?, input.string()?);
-            user.tables.push((schema, table, PrivilegeSet::from_bits(input.u64()?)));
-        }
-        if has_attributes {
-            user.attributes = decode_attributes(&mut input)?;
-        }
-        input.finish()?;
-        Ok(user)
-    }
-}
-
-fn decode_attributes(
-    input: &mut Reader<'_>,
-) -> std::result::Result<AccountAttributes, DecodeError> {
-    Ok(AccountAttributes {
-        locked: input.u8()? != 0,
-        tls: match input.u8()? {
-            0 => TlsRequirement::Nothing,
-            1 => TlsRequirement::Tls,
-            2 => TlsRequirement::Certificate,
-            _ => return Err(DecodeError::Value("a requirement of TLS")),
-        },
-        limits: AccountLimits {
-            queries_per_hour: input.u32()?,
-            updates_per_hour: input.u32()?,
-            connections_per_hour: input.u32()?,
-            user_connections: input.u32()? as i32,
-            statement_micros: input.u64()?,
-        },
-    })
 }
 
 #[cfg(test)]
@@ -392,23 +381,24 @@ mod tests {
         assert!(user.may(Privilege::Delete, "x", "t"));
         assert!(!user.may(Privilege::Delete, "x", "u"));
         assert!(user.may(Privilege::Insert, "anywhere", "t"));
-        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user));
     }
 
     #[test]
-    fn records_of_both_formats_are_read() {
+    fn a_privilege_on_a_column_is_not_one_on_the_table() {
         let mut user = UserPrivileges::new(Account::new("a", "%"), Authentication::NoPassword);
-        let mut old = user.encode();
-        old[0] = 1;
-        old.truncate(old.len() - 26);
-        assert_eq!(UserPrivileges::decode(&old), Ok(user.clone()));
-        user.authentication = Authentication::CachingSha2("$A$005$".to_owned());
-        user.attributes.locked = true;
-        user.attributes.tls = TlsRequirement::Certificate;
-        user.attributes.limits.user_connections = -1;
-        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user.clone()));
-        user.authentication = Authentication::Ed25519([7; 32]);
-        assert_eq!(UserPrivileges::decode(&user.encode()), Ok(user));
+        user.columns.push(ColumnGrant {
+            schema: "s".to_owned(),
+            table: "t".to_owned(),
+            column: "c".to_owned(),
+            set: PrivilegeSet::NONE.with(Privilege::Select),
+        });
+        assert!(!user.may(Privilege::Select, "s", "t"));
+        assert!(user.may_some_column(Privilege::Select, "s", "t"));
+        assert!(user.may_column(Privilege::Select, "s", "t", "C"));
+        assert!(!user.may_column(Privilege::Update, "s", "t", "c"));
+        assert!(!user.may_column(Privilege::Select, "s", "t", "d"));
+        assert!(user.sees_table("s", "t") && user.sees_schema("s"));
+        assert!(!user.sees_table("s", "u"));
     }
 
     #[test]

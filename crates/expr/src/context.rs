@@ -108,6 +108,8 @@ pub struct SessionFacts {
     pub user: String,
     /// CURRENT_USER().
     pub current_user: String,
+    /// CURRENT_ROLE().
+    pub current_role: Option<String>,
     /// VERSION().
     pub version: String,
     /// LAST_INSERT_ID() of the previous statement.

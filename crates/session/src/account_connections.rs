@@ -3,24 +3,20 @@
 //! A session holds an [`AccountSlot`]; dropping it gives the slot back, however the session ends.
 
 use crate::ServerState;
+use crate::gate::Hour;
 use catalog::{Account, Privilege, UserPrivileges};
-use runtime::Instant;
 use runtime::sync::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 use types::{SqlError, codes};
-
-/// The hour of MAX_CONNECTIONS_PER_HOUR.
-const HOUR: Duration = Duration::from_secs(3600);
 
 /// Connections by account.
 #[derive(Default)]
 pub(crate) struct AccountConnections {
     by_account: Mutex<HashMap<(String, String), Arc<AtomicI64>>>,
-    /// Of accounts with a limit per hour: when it began, and connections since.
-    hours: Mutex<HashMap<Account, (Instant, u32)>>,
+    /// Of accounts with a limit per hour.
+    hours: Mutex<HashMap<Account, Hour>>,
 }
 
 /// One connection of an account.
@@ -63,17 +59,44 @@ impl AccountConnections {
     fn count_in_hour(&self, user: &UserPrivileges, limit: u32) -> Result<(), SqlError> {
         let now = runtime::now();
         let mut hours = self.hours.lock();
-        let (began, count) = hours.entry(user.account.clone()).or_insert((now, 0));
-        if now - *began >= HOUR {
-            (*began, *count) = (now, 0);
+        let hour = hours.entry(user.account.clone()).or_insert_with(|| Hour::begin(now));
+        hour.look(now);
+        count(&mut hour.connections, limit, user, "max_connections_per_hour")
+    }
+
+    /// Counts a statement of an account with limits per hour. Fails with 1226.
+    pub(crate) fn count_statement(
+        &self,
+        user: &UserPrivileges,
+        is_update: bool,
+    ) -> Result<(), SqlError> {
+        let now = runtime::now();
+        let limits = user.attributes.limits;
+        let mut hours = self.hours.lock();
+        let hour = hours.entry(user.account.clone()).or_insert_with(|| Hour::begin(now));
+        hour.look(now);
+        if limits.queries_per_hour != 0 {
+            count(&mut hour.queries, limits.queries_per_hour, user, "max_queries_per_hour")?;
         }
-        if *count >= limit {
-            let count = i64::from(*count);
-            return Err(limit_reached(user, "max_connections_per_hour", count));
+        if is_update && limits.updates_per_hour != 0 {
+            count(&mut hour.updates, limits.updates_per_hour, user, "max_updates_per_hour")?;
         }
-        *count += 1;
         Ok(())
     }
+
+    /// FLUSH USER_RESOURCES: every hour begins anew.
+    pub(crate) fn forget_hours(&self) {
+        self.hours.lock().clear();
+    }
+}
+
+/// One more of what is limited; 1226 where there may be no more.
+fn count(used: &mut u32, limit: u32, user: &UserPrivileges, name: &str) -> Result<(), SqlError> {
+    if *used >= limit {
+        return Err(limit_reached(user, name, i64::from(*used)));
+    }
+    *used += 1;
+    Ok(())
 }
 
 /// 1226.

@@ -1,6 +1,6 @@
 //! REQUIRE, WITH limits and ACCOUNT LOCK of CREATE USER, ALTER USER and GRANT.
 
-use catalog::{AccountAttributes, AccountLimits, TlsRequirement};
+use catalog::{AccountAttributes, AccountLimits, PasswordLifetime, TlsRequirement};
 use types::{SqlError, codes};
 
 /// What a statement says; nothing is said of the rest.
@@ -13,6 +13,8 @@ pub(crate) struct AccountOptions {
     connections_per_hour: Option<u32>,
     user_connections: Option<i32>,
     statement_micros: Option<u64>,
+    expired: bool,
+    lifetime: Option<PasswordLifetime>,
 }
 
 fn unsupported(feature: &str) -> SqlError {
@@ -31,7 +33,14 @@ pub(crate) fn read(options: &[String]) -> Result<AccountOptions, SqlError> {
             ["REQUIRE", "X509"] => found.tls = Some(TlsRequirement::Certificate),
             ["ACCOUNT", "LOCK"] => found.locked = Some(true),
             ["ACCOUNT", "UNLOCK"] => found.locked = Some(false),
-            ["PASSWORD", "EXPIRE", "NEVER" | "DEFAULT"] => {}
+            ["PASSWORD", "EXPIRE"] => found.expired = true,
+            ["PASSWORD", "EXPIRE", "NEVER"] => found.lifetime = Some(PasswordLifetime::Never),
+            ["PASSWORD", "EXPIRE", "DEFAULT"] => found.lifetime = Some(PasswordLifetime::Default),
+            ["PASSWORD", "EXPIRE", "INTERVAL", days, "DAY"] => {
+                let number = days.parse().ok().filter(|days| *days > 0);
+                let wrong = || SqlError::new(&codes::WRONG_VALUE, &[&"DAY", &days]);
+                found.lifetime = Some(PasswordLifetime::Days(number.ok_or_else(wrong)?));
+            }
             ["WITH", ref limits @ ..] => {
                 for limit in limits.chunks(2) {
                     let [name, value] = limit else {
@@ -51,11 +60,8 @@ impl AccountOptions {
         let number: f64 = value.parse().map_err(|_| unsupported(name))?;
         // Casts of numbers that are too large end at the largest.
         match name {
-            "MAX_QUERIES_PER_HOUR" | "MAX_UPDATES_PER_HOUR" if number != 0.0 => {
-                return Err(unsupported(name));
-            }
-            "MAX_QUERIES_PER_HOUR" => self.queries_per_hour = Some(0),
-            "MAX_UPDATES_PER_HOUR" => self.updates_per_hour = Some(0),
+            "MAX_QUERIES_PER_HOUR" => self.queries_per_hour = Some(number as u32),
+            "MAX_UPDATES_PER_HOUR" => self.updates_per_hour = Some(number as u32),
             "MAX_CONNECTIONS_PER_HOUR" => self.connections_per_hour = Some(number as u32),
             "MAX_USER_CONNECTIONS" => self.user_connections = Some(number as i32),
             "MAX_STATEMENT_TIME" => self.statement_micros = Some((number * 1e6) as u64),
@@ -76,6 +82,8 @@ impl AccountOptions {
         };
         attributes.locked = self.locked.unwrap_or(attributes.locked);
         attributes.tls = self.tls.unwrap_or(attributes.tls);
+        attributes.lifetime = self.lifetime.unwrap_or(attributes.lifetime);
+        attributes.expired |= self.expired;
     }
 }
 
@@ -85,6 +93,16 @@ pub(crate) fn require_clause(attributes: &AccountAttributes) -> &'static str {
         TlsRequirement::Nothing => "",
         TlsRequirement::Tls => " REQUIRE SSL",
         TlsRequirement::Certificate => " REQUIRE X509",
+    }
+}
+
+/// ` PASSWORD EXPIRE NEVER`, or nothing.
+pub(crate) fn expire_clause(attributes: &AccountAttributes) -> String {
+    match attributes.lifetime {
+        _ if attributes.expired => " PASSWORD EXPIRE".to_owned(),
+        PasswordLifetime::Default => String::new(),
+        PasswordLifetime::Never => " PASSWORD EXPIRE NEVER".to_owned(),
+        PasswordLifetime::Days(days) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
     }
 }
 
@@ -98,6 +116,12 @@ pub(crate) fn with_clause(attributes: &AccountAttributes, option: &str) -> Strin
         }
         text.push_str(&format!(" {name} {value}"));
     };
+    if limits.queries_per_hour != 0 {
+        put("MAX_QUERIES_PER_HOUR", limits.queries_per_hour.to_string());
+    }
+    if limits.updates_per_hour != 0 {
+        put("MAX_UPDATES_PER_HOUR", limits.updates_per_hour.to_string());
+    }
     if limits.connections_per_hour != 0 {
         put("MAX_CONNECTIONS_PER_HOUR", limits.connections_per_hour.to_string());
     }
@@ -134,13 +158,24 @@ mod tests {
 
     #[test]
     fn what_would_not_be_kept_is_refused() {
-        for option in [
-            "REQUIRE SUBJECT 'x'",
-            "WITH MAX_QUERIES_PER_HOUR 5",
-            "PASSWORD EXPIRE",
-            "PASSWORD EXPIRE INTERVAL 5 DAY",
+        assert_eq!(shown(&["REQUIRE SUBJECT 'x'"]), Err(1235));
+        assert_eq!(shown(&["PASSWORD EXPIRE INTERVAL 0 DAY"]), Err(1525));
+    }
+
+    #[test]
+    fn limits_per_hour_and_lifetimes_are_shown_as_they_were_given() {
+        let hourly = "WITH MAX_UPDATES_PER_HOUR 7 MAX_QUERIES_PER_HOUR 5";
+        let expected = " WITH MAX_QUERIES_PER_HOUR 5 MAX_UPDATES_PER_HOUR 7";
+        assert_eq!(shown(&[hourly]).as_deref(), Ok(expected));
+        for (option, expected) in [
+            ("PASSWORD EXPIRE", " PASSWORD EXPIRE"),
+            ("PASSWORD EXPIRE NEVER", " PASSWORD EXPIRE NEVER"),
+            ("PASSWORD EXPIRE INTERVAL 5 DAY", " PASSWORD EXPIRE INTERVAL 5 DAY"),
+            ("PASSWORD EXPIRE DEFAULT", ""),
         ] {
-            assert_eq!(shown(&[option]), Err(1235), "{option}");
+            let mut attributes = AccountAttributes::default();
+            read(&[option.to_owned()]).unwrap().apply(&mut attributes);
+            assert_eq!(expire_clause(&attributes), expected);
         }
     }
 }

@@ -1,20 +1,18 @@
-//! Accounts and privileges: CREATE USER, GRANT, SHOW GRANTS.
+//! Accounts and privileges: CREATE USER, GRANT, REVOKE.
 
 use crate::access::denied;
 use crate::transport::ed25519;
 use crate::{Session, account_options};
-use catalog::information_schema::VirtualType;
-use catalog::show::ShowAnswer;
 use catalog::{
     Account, AccountAttributes, Authentication, CatalogError, GrantLevel, Privilege, PrivilegeSet,
-    UserPrivileges,
+    TableRef, UserPrivileges,
 };
 use syntax::ast::{
     self, AccountName, AuthenticationClause, CreateUser, DropUser, Grant, Password, Revoke,
     SetItem, Statement,
 };
 use types::error::ErrorCode;
-use types::{SqlError, Value, Warning, codes};
+use types::{SqlError, Warning, codes};
 use wire::caching_sha2;
 
 type Done = Result<(), SqlError>;
@@ -28,11 +26,45 @@ static PLUGIN_IS_NOT_LOADED: ErrorCode = ErrorCode {
 };
 
 impl Session {
-    fn account(&self, name: &AccountName) -> Account {
+    /// The account of a user: never a role's.
+    fn user_account(&self, name: &AccountName) -> Account {
+        match name.current {
+            true => self.user.account.clone(),
+            false => Account::new(&name.user, name.host.as_deref().unwrap_or("%")),
+        }
+    }
+
+    /// Whom a name means. A name without a host is that of a role, if there is one.
+    pub(crate) fn account(&self, name: &AccountName) -> Account {
         if name.current {
             return self.user.account.clone();
         }
-        Account::new(&name.user, name.host.as_deref().unwrap_or("%"))
+        if name.current_role {
+            return Account::new(self.role.as_deref().unwrap_or_default(), "");
+        }
+        match &name.host {
+            Some(host) => Account::new(&name.user, host),
+            None => match catalog::role_name(&self.server.catalog, &name.user) {
+                Some(role) => Account::new(&role, ""),
+                None => Account::new(&name.user, "%"),
+            },
+        }
+    }
+
+    /// The table of a grant is there, or is to be created; its columns are there.
+    fn check_granted_table(&self, level: &GrantLevel, wanted: &Wanted) -> Done {
+        let GrantLevel::Table(schema, table) = level else { return Ok(()) };
+        if wanted.set.has(Privilege::Create) && wanted.columns.is_empty() {
+            return Ok(());
+        }
+        let found = self.server.catalog.find(schema, table)?;
+        let (TableRef::Base(entry) | TableRef::View(entry)) = found else { return Ok(()) };
+        for (column, _) in &wanted.columns {
+            if entry.definition().column_position(column).is_none() {
+                return Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[column, table]));
+            }
+        }
+        Ok(())
     }
 
     /// CREATE, ALTER, DROP and RENAME USER, GRANT, REVOKE.
@@ -42,13 +74,15 @@ impl Session {
             Statement::AlterUser(alter) => self.alter_users(alter),
             Statement::DropUser(drop) => self.drop_users(drop),
             Statement::RenameUser(pairs) => self.rename_users(pairs),
+            Statement::CreateRole(create) => self.create_roles(create),
+            Statement::DropRole(drop) => self.drop_roles(drop),
             Statement::Grant(grant) => self.grant(grant),
             Statement::Revoke(revoke) => self.revoke(revoke),
             _ => Ok(()),
         }
     }
 
-    fn user_note(&self, code: u16, message: String) {
+    pub(crate) fn user_note(&self, code: u16, message: String) {
         self.eval.push_warning(Warning { level: types::Level::Note, code, message });
     }
 
@@ -58,7 +92,7 @@ impl Session {
         account_options::read(&create.options)?.apply(&mut attributes);
         let mut failed = Vec::new();
         for user in &create.users {
-            let account = self.account(&user.account);
+            let account = self.user_account(&user.account);
             let authentication = authentication(user.authentication.as_ref())?;
             let new = UserPrivileges::new(account.clone(), authentication);
             let new = UserPrivileges { attributes, ..new };
@@ -84,7 +118,7 @@ impl Session {
         let options = account_options::read(&alter.options)?;
         let mut failed = Vec::new();
         for user in &alter.users {
-            let account = self.account(&user.account);
+            let account = self.user_account(&user.account);
             if self.server.catalog.user(&account).is_none() {
                 if !alter.if_clause {
                     failed.push(account.to_string());
@@ -102,7 +136,7 @@ impl Session {
         self.require_global(Privilege::CreateUser)?;
         let mut failed = Vec::new();
         for name in &drop.accounts {
-            let account = self.account(name);
+            let account = self.user_account(name);
             match self.server.catalog.drop_user(&account) {
                 Err(CatalogError::CannotUser { .. }) if drop.if_exists => {
                     let text = format!("Can't drop user {account}; it doesn't exist");
@@ -119,7 +153,7 @@ impl Session {
         self.require_global(Privilege::CreateUser)?;
         let mut failed = Vec::new();
         for (from, to) in pairs {
-            let (from, to) = (self.account(from), self.account(to));
+            let (from, to) = (self.user_account(from), self.user_account(to));
             match self.server.catalog.rename_user(&from, to) {
                 Err(CatalogError::CannotUser { .. }) => failed.push(from.to_string()),
                 other => other?,
@@ -146,14 +180,23 @@ impl Session {
     }
 
     /// Who gives privileges must hold them with GRANT OPTION.
-    fn check_may_grant(&self, level: &GrantLevel, set: PrivilegeSet) -> Done {
+    fn check_may_grant(&self, level: &GrantLevel, wanted: &Wanted) -> Done {
         let held = match level {
             GrantLevel::Global => self.user.global,
             GrantLevel::Schema(schema) => self.user.on_schema(schema),
             GrantLevel::Table(schema, table) => self.user.on_table(schema, table),
         };
         let account = &self.user.account;
-        if held.has(Privilege::GrantOption) && held.contains(set) {
+        let holds_column = |(column, set): &(String, PrivilegeSet)| match level {
+            GrantLevel::Table(schema, table) => {
+                (held | self.user.on_column(schema, table, column)).contains(*set)
+            }
+            _ => false,
+        };
+        if held.has(Privilege::GrantOption)
+            && held.contains(wanted.set)
+            && wanted.columns.iter().all(holds_column)
+        {
             return Ok(());
         }
         match level {
@@ -175,46 +218,51 @@ impl Session {
 
     fn grant(&mut self, grant: &Grant) -> Done {
         let Some(level) = &grant.level else {
-            return Err(unsupported("roles"));
+            return self.grant_roles(grant);
         };
         let options = account_options::read(&grant.options)?;
         let level = self.grant_level(level)?;
-        let mut set = privilege_set(&grant.privileges, level.bit())?;
+        let mut wanted = wanted(&grant.privileges, level.bit())?;
         if grant.grant_option {
-            set = set.with(Privilege::GrantOption);
+            wanted.set = wanted.set.with(Privilege::GrantOption);
         }
-        self.check_may_grant(&level, set)?;
+        self.check_may_grant(&level, &wanted)?;
+        self.check_granted_table(&level, &wanted)?;
         for user in &grant.users {
             let account = self.account(&user.account);
-            let exists = self.server.catalog.user(&account).is_some();
-            match (&user.authentication, exists) {
-                // sql_mode NO_AUTO_CREATE_USER, which is on: no account without a password.
-                (None, false) => {
-                    return Err(SqlError::with_message(
-                        &codes::PASSWORD_NO_MATCH,
-                        "Can't find any matching row in the user table",
-                    ));
-                }
-                (None, true) => {}
-                (Some(clause), false) => {
-                    self.require_global(Privilege::CreateUser)?;
-                    let authentication = authentication(Some(clause))?;
-                    let new = UserPrivileges::new(account.clone(), authentication);
-                    self.server.catalog.create_user(new)?;
-                }
-                (Some(clause), true) => {
-                    self.require_global(Privilege::CreateUser)?;
-                    let new = Some(authentication(Some(clause))?);
-                    self.server.catalog.alter_user(&account, new, &|_| ())?;
-                }
-            }
+            self.prepare_grantee(&account, user.authentication.as_ref())?;
             if !grant.options.is_empty() {
                 let edit = |attributes: &mut AccountAttributes| options.apply(attributes);
                 self.server.catalog.alter_user(&account, None, &edit)?;
             }
-            self.server.catalog.grant(&account, &level, set)?;
+            self.server.catalog.grant(&account, &level, wanted.set, &wanted.columns)?;
         }
         Ok(())
+    }
+
+    /// An account that a GRANT names with a password is made, or gets that password.
+    fn prepare_grantee(&self, account: &Account, clause: Option<&AuthenticationClause>) -> Done {
+        match (clause, self.server.catalog.user(account).is_some()) {
+            (None, false) if account.user.eq_ignore_ascii_case(catalog::PUBLIC) => {
+                Ok(self.server.catalog.create_role(catalog::PUBLIC, None)?)
+            }
+            // sql_mode NO_AUTO_CREATE_USER, which is on: no account without a password.
+            (None, false) => Err(SqlError::with_message(
+                &codes::PASSWORD_NO_MATCH,
+                "Can't find any matching row in the user table",
+            )),
+            (None, true) => Ok(()),
+            (Some(clause), false) => {
+                self.require_global(Privilege::CreateUser)?;
+                let new = UserPrivileges::new(account.clone(), authentication(Some(clause))?);
+                Ok(self.server.catalog.create_user(new)?)
+            }
+            (Some(clause), true) => {
+                self.require_global(Privilege::CreateUser)?;
+                let new = Some(authentication(Some(clause))?);
+                Ok(self.server.catalog.alter_user(account, new, &|_| ())?)
+            }
+        }
     }
 
     fn revoke(&mut self, revoke: &Revoke) -> Done {
@@ -226,13 +274,14 @@ impl Session {
             return Ok(());
         }
         let Some(level) = &revoke.level else {
-            return Err(unsupported("roles"));
+            return self.revoke_roles(revoke);
         };
         let level = self.grant_level(level)?;
-        let set = privilege_set(&revoke.privileges, level.bit())?;
-        self.check_may_grant(&level, set)?;
+        let wanted = wanted(&revoke.privileges, level.bit())?;
+        self.check_may_grant(&level, &wanted)?;
         for name in &revoke.users {
-            self.server.catalog.revoke(&self.account(name), &level, set)?;
+            let account = self.account(name);
+            self.server.catalog.revoke(&account, &level, wanted.set, &wanted.columns)?;
         }
         Ok(())
     }
@@ -257,120 +306,17 @@ impl Session {
         };
         Ok(self.server.catalog.alter_user(&account, Some(authentication), &|_| ())?)
     }
-
-    fn shown_user(
-        &self,
-        name: Option<&AccountName>,
-    ) -> Result<std::sync::Arc<UserPrivileges>, SqlError> {
-        let account = name.map_or(self.user.account.clone(), |name| self.account(name));
-        if account != self.user.account && !self.user.may(Privilege::Select, "mysql", "user") {
-            return Err(denied("SELECT", &self.user, &self.identity.host, "mysql", "user"));
-        }
-        let missing =
-            || CatalogError::NoSuchGrant(account.user.clone(), account.host.0.clone()).into();
-        self.server.catalog.user(&account).ok_or_else(missing)
-    }
-
-    /// SHOW GRANTS.
-    pub(crate) fn show_grants(&self, name: Option<&AccountName>) -> Result<ShowAnswer, SqlError> {
-        let user = self.shown_user(name)?;
-        let to = account_text(&user.account);
-        let option = |set: PrivilegeSet| match set.has(Privilege::GrantOption) {
-            true => " WITH GRANT OPTION",
-            false => "",
-        };
-        let global = user.global;
-        let with = account_options::with_clause(&user.attributes, option(global));
-        let mut lines = vec![format!(
-            "GRANT {} ON *.* TO {to}{}{}{with}",
-            privileges_text(global, 1),
-            identified(&user.authentication),
-            account_options::require_clause(&user.attributes),
-        )];
-        for (schema, set) in &user.schemas {
-            let quoted = catalog::describe::quote_name(schema);
-            let text = privileges_text(*set, 2);
-            lines.push(format!("GRANT {text} ON {quoted}.* TO {to}{}", option(*set)));
-        }
-        for (schema, table, set) in &user.tables {
-            let schema = catalog::describe::quote_name(schema);
-            let table = catalog::describe::quote_name(table);
-            let text = privileges_text(*set, 4);
-            lines.push(format!("GRANT {text} ON {schema}.{table} TO {to}{}", option(*set)));
-        }
-        let title = format!("Grants for {}@{}", user.account.user, user.account.host.0);
-        Ok(ShowAnswer {
-            columns: vec![(title, VirtualType::Varchar(1024), false)],
-            rows: lines.into_iter().map(|line| vec![Value::text(line)]).collect(),
-        })
-    }
-
-    /// SHOW CREATE USER.
-    pub(crate) fn show_create_user(
-        &self,
-        name: Option<&AccountName>,
-    ) -> Result<ShowAnswer, SqlError> {
-        let user = self.shown_user(name)?;
-        let is_locked = user.attributes.locked || user.authentication == Authentication::Locked;
-        let text = format!(
-            "CREATE USER {}{}{}{}{}",
-            account_text(&user.account),
-            identified(&user.authentication),
-            account_options::require_clause(&user.attributes),
-            account_options::with_clause(&user.attributes, ""),
-            if is_locked { " ACCOUNT LOCK" } else { "" },
-        );
-        let title = format!("CREATE USER for {}@{}", user.account.user, user.account.host.0);
-        Ok(ShowAnswer {
-            columns: vec![(title, VirtualType::Varchar(1024), false)],
-            rows: vec![vec![Value::text(text)]],
-        })
-    }
-}
-
-fn account_text(account: &Account) -> String {
-    let quote = catalog::describe::quote_name;
-    format!("{}@{}", quote(&account.user), quote(&account.host.0))
-}
-
-fn privileges_text(set: PrivilegeSet, level: u8) -> String {
-    if set.contains(PrivilegeSet::all_at(level)) {
-        return "ALL PRIVILEGES".to_owned();
-    }
-    let named = set.iter().filter(|privilege| *privilege != Privilege::GrantOption);
-    let names: Vec<_> = named.map(Privilege::name).collect();
-    if names.is_empty() { "USAGE".to_owned() } else { names.join(", ") }
 }
 
 fn unsupported(feature: &str) -> SqlError {
     SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature])
 }
 
-fn cannot(operation: &'static str, failed: Vec<String>) -> Done {
+pub(crate) fn cannot(operation: &'static str, failed: Vec<String>) -> Done {
     if failed.is_empty() {
         return Ok(());
     }
     Err(CatalogError::CannotUser { operation, accounts: failed.join(",") }.into())
-}
-
-/// IDENTIFIED ... of SHOW GRANTS and SHOW CREATE USER.
-fn identified(authentication: &Authentication) -> String {
-    match authentication {
-        Authentication::NativePassword(_) => {
-            format!(" IDENTIFIED BY PASSWORD '{}'", authentication.hash_text())
-        }
-        Authentication::CachingSha2(hash) => {
-            let quoted = hash.replace('\\', "\\\\").replace('\'', "''");
-            match hash.is_empty() {
-                true => " IDENTIFIED VIA caching_sha2_password".to_owned(),
-                false => format!(" IDENTIFIED VIA caching_sha2_password USING '{quoted}'"),
-            }
-        }
-        Authentication::Ed25519(key) => {
-            format!(" IDENTIFIED VIA ed25519 USING '{}'", ed25519::text(key))
-        }
-        Authentication::NoPassword | Authentication::Locked => String::new(),
-    }
 }
 
 /// An account of caching_sha2_password with a password in clear.
@@ -456,18 +402,32 @@ fn authentication(clause: Option<&AuthenticationClause>) -> Result<Authenticatio
     }
 }
 
-fn privilege_set(names: &[ast::PrivilegeName], level: u8) -> Result<PrivilegeSet, SqlError> {
-    let mut set = PrivilegeSet::NONE;
+/// The privileges that a GRANT or REVOKE names.
+struct Wanted {
+    /// Those of the whole level.
+    set: PrivilegeSet,
+    /// Those of single columns.
+    columns: Vec<(String, PrivilegeSet)>,
+}
+
+fn wanted(names: &[ast::PrivilegeName], level: u8) -> Result<Wanted, SqlError> {
+    let mut wanted = Wanted { set: PrivilegeSet::NONE, columns: Vec::new() };
     for name in names {
-        if !name.columns.is_empty() {
-            return Err(unsupported("privileges on columns"));
-        }
         match name.name.as_str() {
-            "ALL" | "ALL PRIVILEGES" => set = set | PrivilegeSet::all_at(level),
+            "ALL" | "ALL PRIVILEGES" => wanted.set = wanted.set | PrivilegeSet::all_at(level),
             "USAGE" => {}
             other => {
                 let privilege = Privilege::parse(other)
                     .ok_or_else(|| unsupported(&format!("privilege {other}")))?;
+                if !name.columns.is_empty() {
+                    if level != 4 {
+                        return Err(SqlError::new(&codes::ILLEGAL_GRANT_FOR_TABLE, &[]));
+                    }
+                    for column in &name.columns {
+                        wanted.columns.push((column.clone(), privilege.into()));
+                    }
+                    continue;
+                }
                 if privilege.levels() & level == 0 {
                     let text = "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES";
                     let table = "Illegal GRANT/REVOKE command; please consult the manual to see \
@@ -477,9 +437,9 @@ fn privilege_set(names: &[ast::PrivilegeName], level: u8) -> Result<PrivilegeSet
                         _ => SqlError::with_message(&codes::ILLEGAL_GRANT_FOR_TABLE, table),
                     });
                 }
-                set = set.with(privilege);
+                wanted.set = wanted.set.with(privilege);
             }
         }
     }
-    Ok(set)
+    Ok(wanted)
 }

@@ -114,8 +114,9 @@ impl Session {
             match item.as_str() {
                 "STATUS" => self.status.reset(),
                 "PRIVILEGES" => self.server.passwords.forget(),
+                "USER_RESOURCES" => self.server.account_connections.forget_hours(),
                 "TABLES" | "TABLE" | "HOSTS" | "LOGS" | "ENGINE LOGS" | "ERROR LOGS"
-                | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE" | "USER_RESOURCES" => {}
+                | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE" => {}
                 other => {
                     let feature = format!("FLUSH {other}");
                     return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));

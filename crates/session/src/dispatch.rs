@@ -46,6 +46,12 @@ impl Session {
                 return self.closing;
             }
         };
+        if self.user_version == crate::gate::GATED
+            && let Err(error) = self.pass_gate(&command)
+        {
+            self.put_error(&error);
+            return self.closing;
+        }
         let result = match command {
             Command::Quit => {
                 self.closing = true;

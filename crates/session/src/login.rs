@@ -192,6 +192,7 @@ impl Login {
         let mut session = Session::new(server, process, identity, user, pending.capabilities);
         session.account_slot = Some(account_slot);
         session.security = security.clone();
+        session.check_password_age()?;
         session.limit_statements();
         session.set_login_collation(pending.collation);
         if !pending.database.is_empty() {
@@ -278,6 +279,7 @@ impl Session {
         self.identity = changing.exchange.identity().clone();
         self.user = user;
         self.reset()?;
+        self.check_password_age()?;
         self.limit_statements();
         self.process.set_user(&self.identity.user);
         self.set_database(None);

@@ -2,6 +2,7 @@
 
 use crate::account_connections::AccountSlot;
 use crate::authenticate::Security;
+use crate::gate::GATED;
 use crate::login::ChangingUser;
 use crate::plan_cache::Lookup;
 use crate::process::Process;
@@ -39,6 +40,11 @@ pub struct Session {
     pub(crate) process: Arc<Process>,
     pub(crate) identity: Identity,
     pub(crate) user: Arc<UserPrivileges>,
+    /// The role that is enabled; its privileges are among the user's.
+    pub(crate) role: Option<String>,
+    /// The password had expired at the login, and is still the same.
+    pub(crate) must_change_password: bool,
+    pub(crate) login_micros: i64,
     /// Version of the catalog at which `user` was looked up.
     pub(crate) user_version: u64,
     pub(crate) variables: SessionVariables,
@@ -167,6 +173,9 @@ impl Session {
             process,
             identity,
             user,
+            role: None,
+            must_change_password: false,
+            login_micros: runtime::wall_clock_micros(),
             variables,
             eval: EvalContext::new(),
             transaction: TransactionState::default(),
@@ -208,6 +217,7 @@ impl Session {
         facts.user = format!("{}@{}", self.identity.user, self.identity.host);
         let account = &self.user.account;
         facts.current_user = format!("{}@{}", account.user, account.host.0);
+        self.enable_default_role();
         self.apply_settings();
     }
 
@@ -298,11 +308,20 @@ impl Session {
     pub(crate) fn refresh_user(&mut self) {
         let version = self.server.catalog.version();
         if version != self.user_version {
-            if let Some(user) = self.server.catalog.user(&self.user.account) {
-                self.user = user;
-            }
-            self.user_version = version;
+            self.take_privileges();
+            self.user_version = if self.needs_gate() { GATED } else { version };
         }
+    }
+
+    /// What the account and its enabled role hold now.
+    #[cold]
+    pub(crate) fn take_privileges(&mut self) {
+        let role = self.role.as_deref();
+        if let Some(user) = self.server.catalog.enabled(&self.user.account, role) {
+            self.user = user;
+        }
+        self.must_change_password &= self.user.attributes.password_set_micros <= self.login_micros
+            || self.user.attributes.expired;
     }
 
     /// The time that NOW() gives in a statement that begins now.

@@ -28,6 +28,8 @@ enum Assignment {
     /// SET CHARACTER SET: client and results, the connection follows the database.
     CharacterSet(Charset),
     Password(Box<SetItem>),
+    /// SET ROLE, SET DEFAULT ROLE.
+    Role(Box<SetItem>),
 }
 
 impl Session {
@@ -85,11 +87,8 @@ impl Session {
                 Ok(Some(Assignment::CharacterSet(charset)))
             }
             SetItem::Password { .. } => Ok(Some(Assignment::Password(Box::new(item.clone())))),
-            SetItem::Role(name) => {
-                if name.eq_ignore_ascii_case("NONE") {
-                    return Ok(None);
-                }
-                Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&"SET ROLE"]))
+            SetItem::Role(_) | SetItem::DefaultRole { .. } => {
+                Ok(Some(Assignment::Role(Box::new(item.clone()))))
             }
         }
     }
@@ -195,6 +194,13 @@ impl Session {
                 Ok(())
             }
             Assignment::Password(item) => self.set_password(&item),
+            Assignment::Role(item) => match *item {
+                SetItem::DefaultRole { role, account } => {
+                    self.set_default_role(role.as_deref(), account.as_ref())
+                }
+                SetItem::Role(role) => self.set_role(role.as_deref()),
+                _ => Ok(()),
+            },
         }
     }
 

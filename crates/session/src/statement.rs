@@ -354,6 +354,8 @@ impl Session {
             | Statement::AlterUser(_)
             | Statement::DropUser(_)
             | Statement::RenameUser(_)
+            | Statement::CreateRole(_)
+            | Statement::DropRole(_)
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.commit_implicitly()?;

@@ -30,6 +30,7 @@ pub(crate) struct SessionView<'a> {
     pub(crate) connection_id: u64,
     pub(crate) in_transaction: bool,
     pub(crate) time_zone: TimeZone,
+    pub(crate) role: Option<&'a str>,
 }
 
 /// Borrows of a session only what a [`SessionView`] needs.
@@ -50,6 +51,7 @@ macro_rules! session_view {
             connection_id: $session.eval.facts.connection_id,
             in_transaction: $session.transaction.is_open(),
             time_zone: $session.settings.time_zone,
+            role: $session.role.as_deref(),
         }
     };
 }
@@ -77,6 +79,16 @@ impl SessionTables for SessionView<'_> {
 
     fn time_zone(&self) -> TimeZone {
         self.time_zone
+    }
+
+    fn role(&self) -> Option<String> {
+        self.role.map(str::to_owned)
+    }
+
+    fn version_number(&self) -> u32 {
+        let mut parts = self.server.version.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+        let mut part = || parts.next().unwrap_or(0);
+        part() * 10_000 + part() * 100 + part()
     }
 
     fn variables(&self, global: bool) -> Vec<(String, String)> {

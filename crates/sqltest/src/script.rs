@@ -7,7 +7,7 @@
 //! * `-- connection NAME [OPTION]...`: from here on use (and open, if new) the named connection.
 //!   Options of a new one: `found-rows`, `session-track`, `deprecate-eof`, `connect-attrs`,
 //!   `no-multi` (one statement a command), `no-local` (no files are sent), `no-database`,
-//!   `collation=NUMBER`;
+//!   `collation=NUMBER`, `user=NAME`, `password=TEXT`;
 //! * `-- sorted`: compare the rows without regard to their order;
 //! * `-- hide COLUMN...`: these columns of the answer are shown as `*`, such as estimates;
 //! * `-- prepared [VALUE]...`: run it as a prepared statement with these parameters, separated
@@ -257,6 +257,8 @@ impl Client {
                 "no-multi" => options.capabilities &= !client::CLIENT_MULTI_STATEMENTS,
                 "no-local" => options.capabilities &= !client::CLIENT_LOCAL_FILES,
                 "no-database" => options.database.clear(),
+                other if other.starts_with("user=") => options.user = other[5..].into(),
+                other if other.starts_with("password=") => options.password = other[9..].into(),
                 other => {
                     let collation = other.strip_prefix("collation=").and_then(|n| n.parse().ok());
                     let unknown = || io::Error::other(format!("unknown option '{other}'"));

@@ -28,6 +28,8 @@ pub const CONNECT_ATTRS: u64 = 1 << 20;
 pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
 /// OK packets tell of changed session state.
 pub const SESSION_TRACK: u64 = 1 << 23;
+/// The client can be told to change its password first.
+pub const CAN_HANDLE_EXPIRED_PASSWORDS: u64 = 1 << 22;
 /// Results end with an OK packet, and no EOF follows the column definitions.
 pub const DEPRECATE_EOF: u64 = 1 << 24;
 /// MariaDB: one COM_STMT_BULK_EXECUTE carries the parameters of many executions.
@@ -61,7 +63,7 @@ pub const SERVER: u64 = FOUND_ROWS
     | PLUGIN_AUTH
     | CONNECT_ATTRS
     | PLUGIN_AUTH_LENENC
-    | 1 << 22 // CAN_HANDLE_EXPIRED_PASSWORDS
+    | CAN_HANDLE_EXPIRED_PASSWORDS
     | SESSION_TRACK
     | DEPRECATE_EOF
     | STMT_BULK_OPERATIONS

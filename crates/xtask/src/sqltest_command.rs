@@ -76,7 +76,9 @@ fn bless_files(files: &[PathBuf], folder: &Path) -> Outcome {
             continue;
         }
         let port = process::free_port()?;
-        let options = [format!("--thread-handling={handling}")];
+        // With names of hosts: Gannet calls the loopback localhost.
+        let options =
+            [format!("--thread-handling={handling}"), "--skip-name-resolve=OFF".to_owned()];
         let own = folder.join(handling);
         std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
         let mut server =

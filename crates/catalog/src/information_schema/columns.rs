@@ -5,13 +5,49 @@ use super::VirtualType::{
     BigInt, BigIntUnsigned, Blob, DateTime, Decimal, Int, IntUnsigned, LongText, TinyInt, Varchar,
 };
 
-const fn required(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
+pub(super) const fn required(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
     VirtualColumn { name, kind, nullable: false }
 }
 
-const fn optional(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
+pub(super) const fn optional(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
     VirtualColumn { name, kind, nullable: true }
 }
+
+pub(super) const APPLICABLE_ROLES: &[VirtualColumn] = &[
+    required("GRANTEE", Varchar(385)),
+    required("ROLE_NAME", Varchar(128)),
+    required("IS_GRANTABLE", Varchar(3)),
+    optional("IS_DEFAULT", Varchar(3)),
+];
+
+pub(super) const COLUMN_PRIVILEGES: &[VirtualColumn] = &[
+    required("GRANTEE", Varchar(385)),
+    required("TABLE_CATALOG", Varchar(512)),
+    required("TABLE_SCHEMA", Varchar(64)),
+    required("TABLE_NAME", Varchar(64)),
+    required("COLUMN_NAME", Varchar(64)),
+    required("PRIVILEGE_TYPE", Varchar(64)),
+    required("IS_GRANTABLE", Varchar(3)),
+];
+
+pub(super) const ENABLED_ROLES: &[VirtualColumn] = &[optional("ROLE_NAME", Varchar(128))];
+
+pub(super) const SCHEMA_PRIVILEGES: &[VirtualColumn] = &[
+    required("GRANTEE", Varchar(385)),
+    required("TABLE_CATALOG", Varchar(512)),
+    required("TABLE_SCHEMA", Varchar(64)),
+    required("PRIVILEGE_TYPE", Varchar(64)),
+    required("IS_GRANTABLE", Varchar(3)),
+];
+
+pub(super) const TABLE_PRIVILEGES: &[VirtualColumn] = &[
+    required("GRANTEE", Varchar(385)),
+    required("TABLE_CATALOG", Varchar(512)),
+    required("TABLE_SCHEMA", Varchar(64)),
+    required("TABLE_NAME", Varchar(64)),
+    required("PRIVILEGE_TYPE", Varchar(64)),
+    required("IS_GRANTABLE", Varchar(3)),
+];
 
 pub(super) const CHARACTER_SETS: &[VirtualColumn] = &[
     required("CHARACTER_SET_NAME", Varchar(32)),

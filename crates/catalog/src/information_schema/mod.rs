@@ -8,6 +8,7 @@
 mod columns;
 mod foreign_keys;
 mod innodb;
+mod privileges;
 mod rows;
 mod session_rows;
 mod thread_pool;
@@ -121,6 +122,10 @@ pub trait SessionTables {
     fn wall_clock_micros(&self) -> i64;
     /// The session's.
     fn time_zone(&self) -> TimeZone;
+    /// The version as a number: 101119.
+    fn version_number(&self) -> u32;
+    /// The role that is enabled.
+    fn role(&self) -> Option<String>;
     /// System variables, sorted by name.
     fn variables(&self, global: bool) -> Vec<(String, String)>;
     /// Status counters, sorted by name.
@@ -149,7 +154,9 @@ pub type Row = Vec<Value>;
 /// A table of information_schema.
 #[derive(Clone, Copy)]
 pub struct VirtualTable {
-    /// Name in capitals.
+    /// Its database.
+    pub schema: &'static str,
+    /// Name; in capitals in information_schema.
     pub name: &'static str,
     /// Columns.
     pub columns: &'static [VirtualColumn],
@@ -181,6 +188,7 @@ fn nothing(_: &Scope<'_>) -> Result<Vec<Row>> {
 macro_rules! tables {
     ($($name:ident => $make:path;)*) => {
         static TABLES: &[VirtualTable] = &[$(VirtualTable {
+            schema: SCHEMA_NAME,
             name: stringify!($name),
             columns: columns::$name,
             make: $make,
@@ -189,10 +197,13 @@ macro_rules! tables {
 }
 
 tables! {
+    APPLICABLE_ROLES => privileges::applicable_roles;
     CHARACTER_SETS => rows::character_sets;
     COLLATIONS => rows::collations;
     COLLATION_CHARACTER_SET_APPLICABILITY => rows::collation_applicability;
     COLUMNS => rows::columns;
+    COLUMN_PRIVILEGES => privileges::column_privileges;
+    ENABLED_ROLES => privileges::enabled_roles;
     ENGINES => rows::engines;
     EVENTS => nothing;
     GLOBAL_STATUS => session_rows::global_status;
@@ -209,17 +220,19 @@ tables! {
     REFERENTIAL_CONSTRAINTS => foreign_keys::referential_constraints;
     ROUTINES => nothing;
     SCHEMATA => rows::schemata;
+    SCHEMA_PRIVILEGES => privileges::schema_privileges;
     SESSION_STATUS => session_rows::session_status;
     SESSION_VARIABLES => session_rows::session_variables;
     STATISTICS => rows::statistics;
     TABLES => rows::tables;
     TABLE_CONSTRAINTS => foreign_keys::table_constraints;
+    TABLE_PRIVILEGES => privileges::table_privileges;
     THREAD_POOL_GROUPS => thread_pool::groups;
     THREAD_POOL_QUEUES => thread_pool::queues;
     THREAD_POOL_STATS => thread_pool::statistics;
     THREAD_POOL_WAITS => thread_pool::waits;
     TRIGGERS => nothing;
-    USER_PRIVILEGES => session_rows::user_privileges;
+    USER_PRIVILEGES => privileges::user_privileges;
     VIEWS => rows::views;
 }
 
@@ -231,6 +244,34 @@ pub const SCHEMA_NAME: &str = "information_schema";
 /// A table by name, compared without regard to case.
 pub fn find(name: &str) -> Option<&'static VirtualTable> {
     TABLES.iter().find(|table| table.name.eq_ignore_ascii_case(name))
+}
+
+/// The database whose tables show accounts.
+pub const ACCOUNTS_SCHEMA: &str = "mysql";
+
+/// What shows accounts under the names that tools know: nothing of it can be changed, and SHOW
+/// TABLES does not list it.
+static ACCOUNT_TABLES: &[VirtualTable] = &[
+    account_table("columns_priv", privileges::COLUMNS_PRIV, privileges::columns_priv),
+    account_table("db", privileges::DB, privileges::db),
+    account_table("global_priv", privileges::GLOBAL_PRIV, privileges::global_priv),
+    account_table("roles_mapping", privileges::ROLES_MAPPING, privileges::roles_mapping),
+    account_table("tables_priv", privileges::TABLES_PRIV, privileges::tables_priv),
+    account_table("user", privileges::USER, privileges::user),
+];
+
+const fn account_table(
+    name: &'static str,
+    columns: &'static [VirtualColumn],
+    make: fn(&Scope<'_>) -> Result<Vec<Row>>,
+) -> VirtualTable {
+    VirtualTable { schema: ACCOUNTS_SCHEMA, name, columns, make }
+}
+
+/// A table of accounts by its name.
+pub fn find_accounts(schema: &str, name: &str) -> Option<&'static VirtualTable> {
+    let found = ACCOUNT_TABLES.iter().find(|table| table.name == name);
+    found.filter(|table| table.schema == schema)
 }
 
 /// All tables, by name.

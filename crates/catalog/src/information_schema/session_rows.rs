@@ -1,7 +1,7 @@
 //! Rows that come from the sessions: processes, variables, status, privileges.
 
 use super::{Row, Scope};
-use crate::{Privilege, Result};
+use crate::Result;
 use types::{Decimal, Value};
 
 fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
@@ -54,20 +54,4 @@ pub(super) fn process_list(scope: &Scope<'_>) -> Result<Vec<Row>> {
         ]
     });
     Ok(rows.collect())
-}
-
-pub(super) fn user_privileges(scope: &Scope<'_>) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    let account = &scope.user.account;
-    let grantee = format!("'{}'@'{}'", account.user, account.host.0);
-    let grantable = scope.user.global.has(Privilege::GrantOption);
-    for privilege in scope.user.global.iter().filter(|p| *p != Privilege::GrantOption) {
-        rows.push(vec![
-            Value::text(&grantee),
-            Value::text("def"),
-            Value::text(privilege.name()),
-            Value::text(if grantable { "YES" } else { "NO" }),
-        ]);
-    }
-    Ok(rows)
 }

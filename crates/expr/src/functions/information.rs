@@ -59,8 +59,9 @@ fn current_user(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(fact(&frame, |facts| &facts.current_user))
 }
 
-fn current_role(_: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    Ok(ValueRef::Null)
+fn current_role(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let role = frame.context.facts.current_role.as_ref();
+    Ok(role.map_or(ValueRef::Null, |role| ValueRef::Bytes(role.as_bytes())))
 }
 
 fn resolve_version(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {

@@ -25,8 +25,11 @@ impl<'q> Binder<'_, '_, 'q> {
         self.require(insert.replace, Privilege::Delete, &insert.table.name)?;
         self.require(!insert.on_duplicate.is_empty(), Privilege::Update, &insert.table.name)?;
         let columns = self.insert_columns(insert, &target, &name)?;
+        self.check_written(Privilege::Insert, &target, columns.iter().copied())?;
         let source = self.insert_source(insert, &target, &columns, &name)?;
         let on_duplicate = self.on_duplicate(insert, &target, &name)?;
+        let changed = on_duplicate.iter().map(|(column, _)| *column);
+        self.check_written(Privilege::Update, &target, changed)?;
         let (returning, returning_columns) = if insert.returning.is_empty() {
             (Vec::new(), Vec::new())
         } else {
@@ -68,7 +71,7 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let schema = self.schema_of(name)?;
         let temporary = self.context.temporary.and_then(|known| known.find(&schema, &name.name));
-        if temporary.is_some() || self.context.user.may(privilege, &schema, &name.name) {
+        if temporary.is_some() || self.may_open(privilege, &schema, &name.name) {
             return Ok(());
         }
         Err(self.denied(privilege, &schema, &name.name))
@@ -113,7 +116,13 @@ impl<'q> Binder<'_, '_, 'q> {
             }
         };
         let source = TableSource::Base(handle);
+        let guard = match &self.target_view {
+            _ if target.is_temporary() => None,
+            None => self.guard_of(&definition.schema, &definition.name),
+            Some(view) => self.guard_of(&view.schema, &view.name),
+        };
         self.add_source(source, alias.to_string(), schema, columns, Vec::new(), &mut from);
+        self.guard_last(guard);
         from
     }
 
@@ -277,7 +286,10 @@ impl<'q> Binder<'_, '_, 'q> {
                 };
                 let value = match &assignment.value {
                     ast::Expression::Default(None) => {
-                        let column = binder.bind_column(&assignment.column)?;
+                        binder.assigns = true;
+                        let column = binder.bind_column(&assignment.column);
+                        binder.assigns = false;
+                        let column = column?;
                         binder.default_of(&column, &assignment.column)?
                     }
                     value => binder.bind_for_column(value, target, position)?,
@@ -299,7 +311,6 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(unsupported("PARTITION"));
         }
         let target = self.open_for_change(name, Privilege::Update)?;
-        self.require(update.filter.is_some(), Privilege::Select, name)?;
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);
@@ -347,6 +358,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut values = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let position = self.target_column(target, alias, &assignment.column, Clause::Set)?;
+            self.check_written(Privilege::Update, target, std::iter::once(position))?;
             self.block().clause = Clause::Set;
             if assignment.value == ast::Expression::Default(None) {
                 columns.push((position, true));
@@ -397,8 +409,6 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(unsupported("PARTITION"));
         }
         let target = self.open_for_change(name, Privilege::Delete)?;
-        let reads = delete.filter.is_some() || !delete.returning.is_empty();
-        self.require(reads, Privilege::Select, name)?;
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);

@@ -50,7 +50,10 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     fn draft_update_join(&mut self, update: &'q ast::Update) -> Result<Draft> {
-        let mut from = self.bind_from(&update.tables)?;
+        self.reads_targets = true;
+        let bound = self.bind_from(&update.tables);
+        self.reads_targets = false;
+        let mut from = bound?;
         let mut targets: Vec<Target> = Vec::new();
         let mut columns = Vec::with_capacity(update.assignments.len());
         self.block().clause = Clause::Set;
@@ -80,7 +83,10 @@ impl<'q> Binder<'_, '_, 'q> {
         name: &ast::ColumnName,
         targets: &mut Vec<Target>,
     ) -> Result<(usize, usize)> {
-        let bound = self.bind_column(name)?;
+        self.assigns = true;
+        let bound = self.bind_column(name);
+        self.assigns = false;
+        let bound = bound?;
         let unknown = || SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &Clause::Set.name()]);
         let position = crate::optimize::column_position(&bound).ok_or_else(unknown)?;
         let tables = &self.block().tables;
@@ -90,6 +96,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let column = position - tables[table].first;
         if !targets.iter().any(|target| target.table == table) {
             targets.push(self.target(table, Privilege::Update)?);
+        }
+        if let Some(target) = targets.iter().find(|target| target.table == table) {
+            let entry = target.entry.0.clone();
+            self.check_written(Privilege::Update, &entry, std::iter::once(column))?;
         }
         Ok((table, column))
     }
@@ -105,7 +115,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let entry = entry.clone();
         let definition = entry.0.definition();
         let allowed = entry.0.is_temporary()
-            || self.context.user.may(privilege, &definition.schema, &definition.name);
+            || self.context.user.may(privilege, &definition.schema, &definition.name)
+            || (privilege == Privilege::Update
+                && self.may_open(privilege, &definition.schema, &definition.name));
         if !allowed {
             return Err(self.denied(privilege, &definition.schema, &definition.name));
         }

@@ -90,7 +90,9 @@ impl<'q> Binder<'_, '_, 'q> {
             return Ok(());
         }
         let alias = alias.unwrap_or(&name.name).to_string();
-        let (schema, columns, table) = match self.open(name, Privilege::Select)? {
+        let opened = self.open(name, Privilege::Select)?;
+        let guard = self.guard.take();
+        let (schema, columns, table) = match opened {
             TableRef::Base(entry) => {
                 let definition = entry.definition();
                 check_hints(definition, hints)?;
@@ -98,16 +100,30 @@ impl<'q> Binder<'_, '_, 'q> {
                 let handle = EntryHandle(entry);
                 (schema, ColumnList::Base(handle.clone()), TableSource::Base(handle))
             }
-            TableRef::View(entry) => return self.bind_view(&entry, &alias, from),
+            TableRef::View(entry) => {
+                self.bind_view(&entry, &alias, from)?;
+                self.guard_last(guard);
+                return Ok(());
+            }
             TableRef::Virtual(table) => {
                 let source = TableSource::Virtual { table, schema: None, name: None };
-                let schema = catalog::information_schema::SCHEMA_NAME.to_string();
+                let schema = table.schema.to_string();
                 (schema, ColumnList::Virtual(table), source)
             }
         };
         let hints = hints.to_vec();
         self.add_source(table, alias, schema, columns, hints, from);
+        self.guard_last(guard);
         Ok(())
+    }
+
+    /// The table added last is guarded.
+    pub(super) fn guard_last(&mut self, guard: Option<Arc<super::guard::Guard>>) {
+        if guard.is_some()
+            && let Some(table) = self.block().tables.last_mut()
+        {
+            table.guard = guard;
+        }
     }
 
     /// Adds a table to the block and to FROM.

@@ -55,8 +55,9 @@ impl Binder<'_, '_, '_> {
         tables: std::ops::Range<usize>,
     ) -> Result<(usize, usize, NamedColumn)> {
         let mut found = None;
+        let Some(block) = self.blocks.last() else { return Err(unsupported("USING")) };
         for number in tables {
-            let table = &self.block().tables[number];
+            let table = &block.tables[number];
             let mut next = 0;
             while let Some(offset) = table.find(name, next) {
                 next = offset + 1;
@@ -67,6 +68,7 @@ impl Binder<'_, '_, '_> {
                     let clause = Clause::From.name();
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
+                self.check_readable(table, offset)?;
                 found = Some((number, table.position(offset), table.column(offset)));
             }
         }

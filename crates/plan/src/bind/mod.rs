@@ -16,6 +16,7 @@ mod expression;
 mod from;
 mod function;
 mod grouping;
+mod guard;
 mod join_tree;
 mod load;
 mod name;
@@ -31,6 +32,7 @@ pub(crate) mod view_text;
 
 use crate::context::PlanContext;
 use crate::physical::{Apply, EntryHandle};
+use catalog::Privilege;
 use expr::aggregate::Aggregate;
 use expr::{Builder, Expr, ResultType};
 use std::sync::Arc;
@@ -137,6 +139,8 @@ pub(crate) struct NamedTable {
     pub hidden: Vec<usize>,
     /// On the inner side of an outer join: every column can be NULL.
     pub nullable: bool,
+    /// The user may not read all of its columns.
+    pub guard: Option<Arc<guard::Guard>>,
 }
 
 /// A select alias that other clauses may use.
@@ -229,6 +233,14 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     defines_view: bool,
     /// The view through which rows are changed.
     target_view: Option<Box<view::SimpleView>>,
+    /// The guard of the table opened last, until it stands in its block.
+    guard: Option<Arc<guard::Guard>>,
+    /// A name is bound as the target of an assignment, not to be read.
+    assigns: bool,
+    /// Tables of FROM may be opened by the right to update them alone.
+    reads_targets: bool,
+    /// What the definer of a view must be allowed on its table.
+    view_privilege: Privilege,
 }
 
 /// Most query blocks inside each other.
@@ -247,6 +259,10 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             views: Vec::new(),
             defines_view: false,
             target_view: None,
+            guard: None,
+            assigns: false,
+            reads_targets: false,
+            view_privilege: Privilege::Select,
         }
     }
 

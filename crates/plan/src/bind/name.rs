@@ -68,6 +68,7 @@ impl Binder<'_, '_, '_> {
         }
         for level in (0..self.blocks.len()).rev() {
             if let Some((table, offset)) = self.blocks[level].find_column(name)? {
+                self.check_readable(table, offset)?;
                 let (position, result) = (table.position(offset), table.result(offset));
                 let printed = table.printed(offset);
                 let position = self.pass_inward(level, position);

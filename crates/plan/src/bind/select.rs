@@ -164,6 +164,8 @@ impl<'q> Binder<'_, '_, 'q> {
         if self.block().tables.is_empty() {
             return Err(SqlError::new(&codes::NO_TABLES_USED, &[]));
         }
+        let tables = self.block().tables.len();
+        self.check_all_readable(0..tables)?;
         let merged = self.block().merged.clone();
         for position in &merged {
             self.push_column(*position, values, columns);
@@ -197,6 +199,7 @@ impl<'q> Binder<'_, '_, 'q> {
             let name = ast::TableName { schema, name: name.name.clone() };
             return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
         };
+        self.check_all_readable(table..table + 1)?;
         let table = &self.block().tables[table];
         let positions: Vec<usize> = (0..table.width()).map(|at| table.position(at)).collect();
         for position in positions {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::physical::TableSource;
+use catalog::information_schema::SCHEMA_NAME;
 use catalog::{Privilege, TableEntry, TableRef};
 use engine_api::{ColumnDefault, ColumnDefinition, TableDefinition};
 use expr::flags;
@@ -30,8 +31,12 @@ impl Binder<'_, '_, '_> {
             return Ok(TableRef::Base(entry));
         }
         let virtual_schema = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
+        self.guard = None;
         if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
-            return Err(self.denied(privilege, &schema, &name.name));
+            if !self.may_open(privilege, &schema, &name.name) {
+                return Err(self.denied(privilege, &schema, &name.name));
+            }
+            self.guard = self.guard_of(&schema, &name.name);
         }
         if let Some(locked) = self.context.locked.filter(|_| !virtual_schema) {
             locked.check(&schema, &name.name, privilege != Privilege::Select)?;
@@ -60,7 +65,10 @@ impl Binder<'_, '_, '_> {
         privilege: Privilege,
     ) -> Result<Arc<TableEntry>> {
         self.note_entry(entry);
-        let Some(view) = self.simple_view(entry)? else {
+        self.view_privilege = privilege;
+        let simple = self.simple_view(entry);
+        self.view_privilege = Privilege::Select;
+        let Some(view) = simple? else {
             let (name, word) = (&entry.definition().name, privilege.name());
             let word = word.to_ascii_uppercase();
             let arguments: [&dyn std::fmt::Display; 2] = [name, &word];
@@ -76,15 +84,6 @@ impl Binder<'_, '_, '_> {
         Ok(base)
     }
 
-    /// Error 1142.
-    pub(super) fn denied(&self, privilege: Privilege, schema: &str, table: &str) -> SqlError {
-        let account = &self.context.user.account;
-        let command = privilege.name().to_ascii_uppercase();
-        let arguments: [&dyn std::fmt::Display; 5] =
-            [&command, &account.user, &account.host.0, &schema, &table];
-        SqlError::new(&codes::TABLEACCESS_DENIED_ERROR, &arguments)
-    }
-
     /// Opens a table that is changed; information_schema cannot be (1044).
     pub(super) fn open_for_change(
         &mut self,
@@ -94,6 +93,13 @@ impl Binder<'_, '_, '_> {
         match self.open(name, privilege)? {
             TableRef::Base(entry) => Ok(entry),
             TableRef::View(entry) => self.open_view_for_change(&entry, privilege),
+            TableRef::Virtual(table) if table.schema != SCHEMA_NAME => {
+                let code = match privilege {
+                    Privilege::Insert => &codes::NON_INSERTABLE_TABLE,
+                    _ => &codes::NON_UPDATABLE_TABLE,
+                };
+                Err(SqlError::new(code, &[&table.name, &privilege.name()]))
+            }
             TableRef::Virtual(_) => {
                 let account = &self.context.user.account;
                 Err(SqlError::new(
@@ -108,7 +114,8 @@ impl Binder<'_, '_, '_> {
 impl NamedTable {
     /// A table under a name, from a position on.
     pub(crate) fn new(alias: String, schema: String, first: usize, columns: ColumnList) -> Self {
-        Self { alias, schema, first, columns, hidden: Vec::new(), nullable: false }
+        let (hidden, guard) = (Vec::new(), None);
+        Self { alias, schema, first, columns, hidden, nullable: false, guard }
     }
 
     /// Number of columns.

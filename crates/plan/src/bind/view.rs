@@ -70,6 +70,7 @@ fn invalid(error: SqlError, entry: &TableEntry) -> SqlError {
         &codes::BAD_FIELD_ERROR,
         &codes::BAD_DB_ERROR,
         &codes::TABLEACCESS_DENIED_ERROR,
+        &codes::COLUMNACCESS_DENIED_ERROR,
         &codes::SP_DOES_NOT_EXIST,
         &codes::UNKNOWN_TABLE,
     ];
@@ -190,8 +191,15 @@ impl Binder<'_, '_, '_> {
         let rights = self.view_rights(view)?;
         let user = rights.as_deref().unwrap_or(self.context.user);
         let schema = self.schema_of(&name)?;
-        if !user.may(Privilege::Select, &schema, &name.name) {
-            return Err(self.denied(Privilege::Select, &schema, &name.name));
+        for privilege in [Privilege::Select, self.view_privilege] {
+            if user.may(privilege, &schema, &name.name) {
+                continue;
+            }
+            // Single columns are asked for where the view is planned by itself.
+            if user.may_some_column(privilege, &schema, &name.name) {
+                return Ok(None);
+            }
+            return Err(self.denied(privilege, &schema, &name.name));
         }
         let found = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         let (base, below, levels) = match found {

@@ -1,6 +1,6 @@
 //! SET, SHOW, transactions, users, prepared statements and upkeep.
 
-use super::{Expression, Statement, TableName, VariableScope};
+use super::{AccountName, Expression, Statement, TableName, VariableScope};
 
 /// One assignment of SET.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,8 +39,15 @@ pub enum SetItem {
         /// How the password is given.
         password: Password,
     },
-    /// `ROLE name`, `DEFAULT ROLE ...`, as written.
-    Role(String),
+    /// `ROLE name`; none is NONE.
+    Role(Option<String>),
+    /// `DEFAULT ROLE name [FOR account]`.
+    DefaultRole {
+        /// Role; none is NONE.
+        role: Option<String>,
+        /// Account; none is the current one.
+        account: Option<AccountName>,
+    },
 }
 
 /// Right side of a system variable's assignment.
@@ -372,116 +379,4 @@ pub enum ShowKind {
     /// STATUS, ALL SLAVES STATUS, SLAVE HOSTS, RELAYLOG EVENTS, LOCALES, user statistics, ...:
     /// the words in capitals.
     Other(String),
-}
-
-/// `'user'@'host'`, CURRENT_USER, or a role.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct AccountName {
-    /// User; empty with `current`.
-    pub user: String,
-    /// Host; none when not written (then `%`).
-    pub host: Option<String>,
-    /// CURRENT_USER.
-    pub current: bool,
-}
-
-/// CREATE USER, ALTER USER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreateUser {
-    /// OR REPLACE.
-    pub or_replace: bool,
-    /// IF NOT EXISTS (CREATE), IF EXISTS (ALTER).
-    pub if_clause: bool,
-    /// Users.
-    pub users: Vec<UserSpecification>,
-    /// REQUIRE, WITH limits, ACCOUNT LOCK, PASSWORD EXPIRE, as written.
-    pub options: Vec<String>,
-}
-
-/// A user with how it logs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UserSpecification {
-    /// Who.
-    pub account: AccountName,
-    /// Authentication; none leaves it (ALTER, GRANT) or means no password (CREATE).
-    pub authentication: Option<AuthenticationClause>,
-}
-
-/// IDENTIFIED ...
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuthenticationClause {
-    /// BY 'clear'.
-    Password(Vec<u8>),
-    /// BY PASSWORD '*hash'.
-    PasswordHash(Vec<u8>),
-    /// VIA plugin, WITH plugin.
-    Plugin {
-        /// Plugin.
-        name: String,
-        /// USING or AS 'hash'.
-        hash: Option<Vec<u8>>,
-        /// USING PASSWORD('clear'), WITH plugin BY 'clear'.
-        password: Option<Vec<u8>>,
-        /// OR further plugins, as written.
-        alternatives: Option<String>,
-    },
-}
-
-/// DROP USER.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DropUser {
-    /// IF EXISTS.
-    pub if_exists: bool,
-    /// Whom.
-    pub accounts: Vec<AccountName>,
-}
-
-/// On what a privilege is granted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum GrantLevel {
-    /// `*.*`.
-    Global,
-    /// `schema.*`; none is `*`, the session's database.
-    Schema(Option<String>),
-    /// A table.
-    Table(TableName),
-    /// FUNCTION, PROCEDURE, PACKAGE: the word and the name.
-    Routine(String, TableName),
-}
-
-/// One privilege.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrivilegeName {
-    /// Words in capitals: `SELECT`, `ALL PRIVILEGES`, `CREATE TEMPORARY TABLES`, ...
-    pub name: String,
-    /// Columns.
-    pub columns: Vec<String>,
-}
-
-/// GRANT.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
-    /// Privileges; roles when `level` is none.
-    pub privileges: Vec<PrivilegeName>,
-    /// ON; none for a grant of roles.
-    pub level: Option<GrantLevel>,
-    /// TO.
-    pub users: Vec<UserSpecification>,
-    /// WITH GRANT OPTION, WITH ADMIN OPTION.
-    pub grant_option: bool,
-    /// REQUIRE and WITH limits, as written.
-    pub options: Vec<String>,
-}
-
-/// REVOKE.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Revoke {
-    /// Privileges; roles when `level` is none and `all` is false.
-    pub privileges: Vec<PrivilegeName>,
-    /// ALL PRIVILEGES, GRANT OPTION FROM.
-    pub all: bool,
-    /// ON.
-    pub level: Option<GrantLevel>,
-    /// FROM.
-    pub users: Vec<AccountName>,
 }

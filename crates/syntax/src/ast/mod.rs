@@ -1,6 +1,7 @@
 //! The syntax tree. Owned and plain: no spans except where MariaDB shows source text (the name
 //! of an unnamed select item), no types, nothing resolved.
 
+mod account;
 mod administration;
 mod alter;
 mod data;
@@ -10,6 +11,7 @@ mod expression;
 mod query;
 mod xa;
 
+pub use account::*;
 pub use administration::*;
 pub use alter::*;
 pub use data::*;
@@ -125,6 +127,10 @@ pub enum Statement {
     DropUser(DropUser),
     /// RENAME USER.
     RenameUser(Vec<(AccountName, AccountName)>),
+    /// CREATE ROLE.
+    CreateRole(Box<CreateRole>),
+    /// DROP ROLE.
+    DropRole(DropRole),
     /// GRANT.
     Grant(Box<Grant>),
     /// REVOKE.
@@ -193,6 +199,8 @@ impl Statement {
             Self::AlterUser(_) => "ALTER USER",
             Self::DropUser(_) => "DROP USER",
             Self::RenameUser(_) => "RENAME USER",
+            Self::CreateRole(_) => "CREATE ROLE",
+            Self::DropRole(_) => "DROP ROLE",
             Self::Grant(_) => "GRANT",
             Self::Revoke(_) => "REVOKE",
             Self::Xa(xa) => xa.feature(),

@@ -99,9 +99,11 @@ impl Parser<'_> {
     /// REVOKE.
     pub(super) fn revoke(&mut self) -> Result<Statement> {
         self.advance();
-        if self.at(K::ADMIN) && self.peek_is(K::OPTION) {
-            let start = self.token;
-            return self.other(start);
+        let admin_option = self.at(K::ADMIN) && self.peek_is(K::OPTION);
+        if admin_option {
+            self.advance();
+            self.advance();
+            self.expect(K::FOR)?;
         }
         let mut privileges = self.privileges()?;
         let mut all = false;
@@ -115,14 +117,17 @@ impl Parser<'_> {
         }
         self.expect(K::FROM)?;
         let users = self.list(Self::account_name)?;
-        Ok(Statement::Revoke(Box::new(Revoke { privileges, all, level, users })))
+        Ok(Statement::Revoke(Box::new(Revoke { privileges, all, admin_option, level, users })))
     }
 
     fn privileges(&mut self) -> Result<Vec<PrivilegeName>> {
         self.list(|parser| {
             let name = parser.privilege_name()?;
-            let columns =
-                if parser.at(Symbol::LeftParenthesis) { parser.name_list()? } else { Vec::new() };
+            let of_columns = matches!(&*name, "SELECT" | "INSERT" | "UPDATE" | "REFERENCES");
+            let columns = match of_columns && parser.at(Symbol::LeftParenthesis) {
+                true => parser.name_list()?,
+                false => Vec::new(),
+            };
             Ok(PrivilegeName { name, columns })
         })
     }

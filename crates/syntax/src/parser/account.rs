@@ -11,7 +11,15 @@ impl Parser<'_> {
             if self.eat(Symbol::LeftParenthesis) {
                 self.expect(Symbol::RightParenthesis)?;
             }
-            return Ok(AccountName { user: String::new(), host: None, current: true });
+            let (user, host) = (String::new(), None);
+            return Ok(AccountName { user, host, current: true, current_role: false });
+        }
+        if self.eat(K::CURRENT_ROLE) {
+            if self.eat(Symbol::LeftParenthesis) {
+                self.expect(Symbol::RightParenthesis)?;
+            }
+            let (user, host) = (String::new(), None);
+            return Ok(AccountName { user, host, current: false, current_role: true });
         }
         let user = self.name_or_text()?;
         let mut host = None;
@@ -27,7 +35,8 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected()),
             });
         }
-        Ok(AccountName { user, host: host.map(|host| host.to_ascii_lowercase()), current: false })
+        let host = host.map(|host| host.to_ascii_lowercase());
+        Ok(AccountName { user, host, current: false, current_role: false })
     }
 
     /// CREATE USER behind `CREATE [OR REPLACE]`.
@@ -46,6 +55,37 @@ impl Parser<'_> {
         let users = self.list(Self::user_specification)?;
         let options = self.account_options()?;
         Ok(Statement::AlterUser(CreateUser { or_replace: false, if_clause, users, options }))
+    }
+
+    /// CREATE ROLE behind `CREATE [OR REPLACE]`.
+    pub(super) fn create_role(&mut self, or_replace: bool) -> Result<Statement> {
+        self.advance();
+        let if_not_exists = self.if_not_exists()?;
+        let roles = self.list(Self::name_or_text)?;
+        let admin = match self.eat(K::WITH) {
+            true => {
+                self.expect(K::ADMIN)?;
+                Some(self.account_name()?)
+            }
+            false => None,
+        };
+        let create = CreateRole { or_replace, if_not_exists, roles, admin };
+        Ok(Statement::CreateRole(Box::new(create)))
+    }
+
+    /// DROP ROLE behind `DROP`.
+    pub(super) fn drop_role(&mut self) -> Result<Statement> {
+        self.advance();
+        let if_exists = self.if_exists()?;
+        let roles = self.list(Self::name_or_text)?;
+        Ok(Statement::DropRole(DropRole { if_exists, roles }))
+    }
+
+    /// A role's name, or NONE.
+    pub(super) fn role_or_none(&mut self) -> Result<Option<String>> {
+        let none = !self.at(Kind::Text) && !self.at(Kind::QuotedName) && self.at_word(b"none");
+        let name = self.name_or_text()?;
+        Ok((!none).then_some(name))
     }
 
     /// DROP USER behind `DROP`.

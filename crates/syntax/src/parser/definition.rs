@@ -25,6 +25,7 @@ impl Parser<'_> {
                 Ok(Statement::CreateIndex(Box::new(self.create_index(or_replace)?)))
             }
             K::USER => self.create_user(or_replace),
+            K::ROLE => self.create_role(or_replace),
             K::VIEW | K::ALGORITHM | K::SQL => self.create_view(or_replace),
             K::DEFINER => self.create_with_definer(or_replace, start),
             K::TRIGGER
@@ -33,7 +34,6 @@ impl Parser<'_> {
             | K::EVENT
             | K::SEQUENCE
             | K::SERVER
-            | K::ROLE
             | K::PACKAGE
             | K::AGGREGATE
             | K::TEMPORARY
@@ -288,13 +288,13 @@ impl Parser<'_> {
                 self.name().map(Statement::Deallocate)
             }
             K::USER => self.drop_user(),
+            K::ROLE => self.drop_role(),
             K::TRIGGER
             | K::PROCEDURE
             | K::FUNCTION
             | K::EVENT
             | K::SEQUENCE
             | K::SERVER
-            | K::ROLE
             | K::PACKAGE
             | K::TEMPORARY
             | K::TABLESPACE

@@ -108,10 +108,15 @@ impl Parser<'_> {
             Kind::Word(K::CHARSET) if !self.assignment_follows() => self.set_charset(),
             Kind::Word(K::PASSWORD) => self.set_password(),
             Kind::Word(K::ROLE) if !self.assignment_follows() => {
-                self.rest_as_text().map(SetItem::Role)
+                self.advance();
+                self.role_or_none().map(SetItem::Role)
             }
             Kind::Word(K::DEFAULT) if self.peek_is(K::ROLE) => {
-                self.rest_as_text().map(SetItem::Role)
+                self.advance();
+                self.advance();
+                let role = self.role_or_none()?;
+                let account = if self.eat(K::FOR) { Some(self.account_name()?) } else { None };
+                Ok(SetItem::DefaultRole { role, account })
             }
             Kind::Word(word @ (K::GLOBAL | K::SESSION | K::LOCAL)) => {
                 if !self.assignment_follows() {

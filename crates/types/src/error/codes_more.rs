@@ -287,6 +287,8 @@ error_codes! {
     BAD_BASE64_DATA = 1958, "HY000", "Bad base64 data as position {}";
     INVALID_ROLE = 1959, "OP000", "Invalid role specification {Q}";
     INVALID_CURRENT_USER = 1960, "0L000", "The current user is invalid";
+    CANNOT_GRANT_ROLE = 1961, "HY000", "Cannot grant role '{}' to: {}";
+    CANNOT_REVOKE_ROLE = 1962, "HY000", "Cannot revoke role '{}' from: {}";
     IT_IS_A_VIEW = 1965, "42S02", "'{}' is a view";
     TABLE_DEFINITION_TOO_BIG = 1967, "HY000", "The definition for table {Q} is too big";
     STATEMENT_TIMEOUT = 1969, "70100",
@@ -294,6 +296,7 @@ error_codes! {
     SUBQUERIES_NOT_SUPPORTED = 1970, "42000", "{} does not support subqueries or stored functions";
     USER_CREATE_EXISTS = 1973, "HY000", "Can't create user '{}'@'{}'; it already exists";
     USER_DROP_EXISTS = 1974, "HY000", "Can't drop user '{}'@'{}'; it doesn't exist";
+    ROLE_CREATE_EXISTS = 1975, "HY000", "Can't create role '{}'; it already exists";
     ROLE_DROP_EXISTS = 1976, "HY000", "Can't drop role '{}'; it doesn't exist";
     CANNOT_CONVERT_CHARACTER = 1977, "HY000",
         "Cannot convert '{}' character 0x{} to '{}'";
