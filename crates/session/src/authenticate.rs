@@ -39,15 +39,13 @@ impl PasswordCache {
         known.get(account).filter(|(of, _)| of == hash).map(|(_, fast)| *fast)
     }
 
-    /// The server's key, made when it is first asked for.
-    fn key(&self) -> Arc<RsaKey> {
+    /// The server's key, made when it is first asked for; `None` if that fails.
+    fn key(&self) -> Option<Arc<RsaKey>> {
         if let Some(key) = self.key.get() {
-            return key.clone();
+            return Some(key.clone());
         }
-        let mut seed = [0; 32];
-        runtime::random_bytes(&mut seed);
-        let made = runtime::blocking(move || Arc::new(RsaKey::generate(seed)));
-        self.key.get_or_init(|| made).clone()
+        let made = Arc::new(runtime::blocking(RsaKey::generate).ok()?);
+        Some(self.key.get_or_init(|| made).clone())
     }
 }
 
@@ -192,7 +190,7 @@ impl Exchange {
             (Stage::Password, Authentication::CachingSha2(_))
                 if payload == [REQUEST_PUBLIC_KEY] =>
             {
-                let key = server.passwords.key();
+                let key = server.passwords.key().ok_or_else(|| denied(&self.identity, true))?;
                 handshake::auth_more(out.begin(), key.public_pem().as_bytes());
                 out.end();
                 return Ok(Progress::Again);
@@ -237,6 +235,9 @@ impl Exchange {
         if proof.is_empty() || hash.is_empty() {
             return Some(proof.is_empty() && hash.is_empty() && self.identity.is_local);
         }
+        if proof.len() != caching_sha2::PROOF_BYTES {
+            return Some(false);
+        }
         let fast = server.passwords.fast_hash(account, hash);
         let proved =
             fast.is_some_and(|fast| caching_sha2::check_proof(&self.scramble, &fast, proof));
@@ -256,18 +257,25 @@ impl Exchange {
         payload: &[u8],
     ) -> bool {
         let is_private = self.security.is_private();
-        let key = (!is_private).then(|| server.passwords.key());
-        let (scramble, hash, mut password) = (self.scramble, hash.to_owned(), payload.to_vec());
+        let key = if is_private { None } else { server.passwords.key() };
+        if !is_private && key.is_none() {
+            return false;
+        }
+        let (scramble, hash, sent) = (self.scramble, hash.to_owned(), payload.to_vec());
         let checked = runtime::blocking(move || {
-            if let Some(key) = key {
-                password = key.decrypt(&password);
-                caching_sha2::mask(&mut password, &scramble);
-            }
-            if password.pop() != Some(0) {
-                password.clear();
-            }
-            let fast = caching_sha2::fast_hash(&password);
-            caching_sha2::matches_hash(&hash, &password).then_some((hash, fast))
+            let clear = match key {
+                Some(key) => key.decrypt(&sent).map(|mut clear| {
+                    caching_sha2::mask(&mut clear, &scramble);
+                    clear
+                }),
+                None => Some(sent),
+            };
+            let ended = clear.as_deref().and_then(|clear| clear.strip_suffix(&[0]));
+            // What is no password is compared as well, so that it takes the same time.
+            let password = ended.unwrap_or_default();
+            let fast = caching_sha2::fast_hash(password);
+            let matches = caching_sha2::matches_hash(&hash, password);
+            (matches && ended.is_some()).then_some((hash, fast))
         });
         let Some(checked) = checked else {
             return false;

@@ -11,6 +11,7 @@
 
 use crate::handshake::SCRAMBLE_BYTES;
 use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
 
 /// Name of the plugin.
 pub const NAME: &[u8] = b"caching_sha2_password";
@@ -21,6 +22,8 @@ pub const FAST_SUCCESS: u8 = 3;
 /// The server needs the password itself.
 pub const FULL_AUTHENTICATION: u8 = 4;
 
+/// Bytes of a proof.
+pub const PROOF_BYTES: usize = 32;
 /// Bytes of the salt.
 pub const SALT_BYTES: usize = 20;
 const PREFIX: &str = "$A$005$";
@@ -45,7 +48,7 @@ pub fn check_proof(scramble: &[u8; SCRAMBLE_BYTES], fast_hash: &[u8; 32], proof:
     };
     let mut stage = sha256(&[fast_hash, scramble]);
     stage.iter_mut().zip(proof).for_each(|(byte, given)| *byte ^= given);
-    same(&sha256(&[&stage]), fast_hash)
+    sha256(&[&stage]).ct_eq(fast_hash).into()
 }
 
 /// The proof a client makes; for test clients.
@@ -59,11 +62,6 @@ pub fn make_proof(scramble: &[u8; SCRAMBLE_BYTES], password: &[u8]) -> [u8; 32] 
 /// again. The same brings it back.
 pub fn mask(password: &mut [u8], scramble: &[u8; SCRAMBLE_BYTES]) {
     password.iter_mut().zip(scramble.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
-}
-
-fn same(one: &[u8], other: &[u8]) -> bool {
-    one.len() == other.len()
-        && one.iter().zip(other).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
 }
 
 /// What an account keeps. `salt` must be made of printable characters without `$`, as
@@ -85,7 +83,7 @@ pub fn matches_hash(text: &str, password: &[u8]) -> bool {
     let Some((salt, digest)) = parts else {
         return false;
     };
-    same(crypt(password, salt.as_bytes()).as_bytes(), digest.as_bytes())
+    crypt(password, salt.as_bytes()).as_bytes().ct_eq(digest.as_bytes()).into()
 }
 
 /// Repeats a digest to a length.
@@ -93,7 +91,8 @@ fn stretched(digest: &[u8; 32], length: usize) -> Vec<u8> {
     digest.iter().copied().cycle().take(length).collect()
 }
 
-/// Ulrich Drepper's SHA-256 crypt, without the 16 bytes that it cuts a salt to.
+/// Ulrich Drepper's SHA-256 crypt with the whole salt. MySQL takes all 20 bytes of it, where crypt
+/// and the libraries of it (`sha-crypt` too) take the first 16: the same password has another hash.
 fn crypt(key: &[u8], salt: &[u8]) -> String {
     let alternate = sha256(&[key, salt, key]);
     let mut hash = Sha256::new();
@@ -165,9 +164,29 @@ mod tests {
 
     #[test]
     fn crypt_is_drepperss() {
-        // `openssl passwd -5 -salt saltstring` says the same.
-        let expected = "5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5";
-        assert_eq!(crypt(b"Hello world!", b"saltstring"), expected);
+        // `openssl passwd -5 -salt saltstringsaltst` says the same; lengths around a block.
+        for (password, expected) in [
+            ("a", "37CelltD6iMn9nFf.xJrAnACdAdHwtWz5Z4YML7HKcB"),
+            ("0123456789012345678901234567890", "v7RzKDWZvwGLrXjwmjKW2ARjKSqb.KPuvBlnkw05k00"),
+            ("01234567890123456789012345678901", "tU7SuJqmeRwx81OKisynEJDjFQA4/G4UlipsTGXzvA3"),
+            ("012345678901234567890123456789012", "ZxGPm0Whe0VAtFPaFgl.OcthFn.v0SRvYAKFCT19Ph8"),
+            (
+                "a password that is much longer than one block of the hash, sixty-four bytes",
+                "6rP9WCk3OR0wWMI12nRNhCA8DMIZa8oLjigC6qem2U2",
+            ),
+        ] {
+            assert_eq!(crypt(password.as_bytes(), b"saltstringsaltst"), expected, "{password}");
+        }
+    }
+
+    #[test]
+    fn hashes_of_mysql_are_matched() {
+        // authentication_string of an account of MySQL 8 with the password foobar: its salt has 20
+        // bytes, and with the first 16 of them the hash would be another one.
+        let text = "$A$005$\u{3}\u{1a}i%\u{1c}4)\\K5\u{16}|\u{7f}\u{1e}Z{c\t\u{13}IP9tbM4PKZBFy5HV3\
+                    hhhoRHZsnJs3hxnBuuQlsDdiIe7";
+        assert!(is_hash(text) && matches_hash(text, b"foobar"));
+        assert!(!matches_hash(text, b"foobaz") && !matches_hash(text, b""));
     }
 
     #[test]

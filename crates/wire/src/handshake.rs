@@ -15,6 +15,7 @@ use crate::capability::{
 };
 use crate::command::{Fields, MalformedPacket};
 use sha1::{Digest, Sha1};
+use subtle::ConstantTimeEq;
 
 /// The plugin that the greeting names.
 pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
@@ -213,7 +214,7 @@ pub fn check_native_password(
     let mut stage = sha1(&[scramble, hash]);
     stage.iter_mut().zip(proof).for_each(|(byte, given)| *byte ^= given);
     let candidate = sha1(&[&stage]);
-    candidate.iter().zip(hash).fold(0, |differing, (a, b)| differing | (a ^ b)) == 0
+    candidate.ct_eq(hash).into()
 }
 
 /// The proof a client makes; for test clients.

@@ -3,10 +3,8 @@
 //! Clients that do not verify get encryption; those that do are given the certificate as the
 //! authority (`--ssl-ca=server-cert.pem`): it names localhost and the host.
 
-use super::der::{bit_string, element, integer, nested, pem, sequence, tag};
 use super::tls::{TlsError, TlsFiles};
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
+use rcgen::{CertificateParams, DnType, IsCa, KeyPair, date_time_ymd};
 use std::io;
 use types::{DateTime, TimeZone, Timestamp};
 
@@ -14,90 +12,33 @@ const DAY_MICROS: i64 = 86_400_000_000;
 /// How long a certificate is good.
 const VALID_DAYS: i64 = 3650;
 
-const COMMON_NAME: &[u8] = &[0x55, 4, 3];
-const EC_PUBLIC_KEY: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
-const PRIME256V1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7];
-const ECDSA_WITH_SHA256: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2];
-const BASIC_CONSTRAINTS: &[u8] = &[0x55, 0x1d, 0x13];
-const SUBJECT_ALTERNATIVE_NAME: &[u8] = &[0x55, 0x1d, 0x11];
-
-fn object(id: &[u8]) -> Vec<u8> {
-    element(tag::OBJECT_ID, id)
-}
-
-/// A time: in two digits of the year up to 2049, as the standard says.
-fn time(micros: i64) -> Vec<u8> {
+/// The day of a time; a certificate's two ends are midnights.
+fn midnight(micros: i64) -> (i32, u8, u8) {
     let at: DateTime = TimeZone::default().to_local(Timestamp(micros));
-    let (date, year) = (at.date(), at.date().year());
-    let rest = format!(
-        "{:02}{:02}{:02}{:02}{:02}Z",
-        date.month(),
-        date.day(),
-        at.hour(),
-        at.minute(),
-        at.second()
-    );
-    match year < 2050 {
-        true => element(tag::UTC_TIME, format!("{:02}{rest}", year % 100).as_bytes()),
-        false => element(tag::GENERALIZED_TIME, format!("{year:04}{rest}").as_bytes()),
-    }
-}
-
-/// A name with nothing but a common name.
-fn name(common: &str) -> Vec<u8> {
-    let text = element(tag::UTF8_STRING, common.as_bytes());
-    sequence(&[nested(tag::SET, &[sequence(&[object(COMMON_NAME), text])])])
-}
-
-fn extensions(host: &str) -> Vec<u8> {
-    let constraints = sequence(&[
-        object(BASIC_CONSTRAINTS),
-        element(tag::BOOLEAN, &[0xff]),
-        element(tag::OCTET_STRING, &sequence(&[])),
-    ]);
-    let dns = |name: &str| element(0x82, name.as_bytes());
-    let mut names = vec![dns("localhost")];
-    if !host.is_empty() && host != "localhost" && host.is_ascii() {
-        names.push(dns(host));
-    }
-    names.push(element(0x87, &[127, 0, 0, 1]));
-    names.push(element(0x87, &std::net::Ipv6Addr::LOCALHOST.octets()));
-    let alternatives = sequence(&[
-        object(SUBJECT_ALTERNATIVE_NAME),
-        element(tag::OCTET_STRING, &sequence(&names)),
-    ]);
-    nested(0xa3, &[sequence(&[constraints, alternatives])])
+    let date = at.date();
+    (date.year() as i32, date.month() as u8, date.day() as u8)
 }
 
 /// Certificate and key, in PEM.
 pub(super) fn make(host: &str, now_micros: i64) -> Result<(String, String), TlsError> {
-    let failed = |_| TlsError::Refused("a key cannot be made".to_owned());
-    let rejected = |_| TlsError::Refused("a key cannot be made".to_owned());
-    let random = SystemRandom::new();
-    let algorithm = &ECDSA_P256_SHA256_ASN1_SIGNING;
-    let document = EcdsaKeyPair::generate_pkcs8(algorithm, &random).map_err(failed)?;
-    let pair = EcdsaKeyPair::from_pkcs8(algorithm, document.as_ref(), &random).map_err(rejected)?;
-    let mut serial = [0; 16];
-    ring::rand::SecureRandom::fill(&random, &mut serial).map_err(failed)?;
-    serial[0] = serial[0] & 0x7f | 0x40;
-    let signature_algorithm = sequence(&[object(ECDSA_WITH_SHA256)]);
-    let subject = name("Gannet auto-generated server certificate");
-    let body = sequence(&[
-        nested(0xa0, &[integer(&[2])]),
-        integer(&serial),
-        signature_algorithm.clone(),
-        subject.clone(),
-        sequence(&[time(now_micros - DAY_MICROS), time(now_micros + VALID_DAYS * DAY_MICROS)]),
-        subject,
-        sequence(&[
-            sequence(&[object(EC_PUBLIC_KEY), object(PRIME256V1)]),
-            bit_string(pair.public_key().as_ref()),
-        ]),
-        extensions(host),
-    ]);
-    let signature = pair.sign(&random, &body).map_err(failed)?;
-    let certificate = sequence(&[body, signature_algorithm, bit_string(signature.as_ref())]);
-    Ok((pem("CERTIFICATE", &certificate), pem("PRIVATE KEY", document.as_ref())))
+    let failed = |error: rcgen::Error| TlsError::Refused(format!("no key can be made: {error}"));
+    let mut names = vec!["localhost".to_owned()];
+    if !host.is_empty() && host != "localhost" && host.is_ascii() {
+        names.push(host.to_owned());
+    }
+    names.extend(["127.0.0.1".to_owned(), "::1".to_owned()]);
+    let mut parameters = CertificateParams::new(names).map_err(failed)?;
+    let subject = &mut parameters.distinguished_name;
+    subject.remove(DnType::CommonName);
+    subject.push(DnType::CommonName, "Gannet auto-generated server certificate");
+    parameters.is_ca = IsCa::ExplicitNoCa;
+    let (year, month, day) = midnight(now_micros - DAY_MICROS);
+    parameters.not_before = date_time_ymd(year, month, day);
+    let (year, month, day) = midnight(now_micros + VALID_DAYS * DAY_MICROS);
+    parameters.not_after = date_time_ymd(year, month, day);
+    let key = KeyPair::generate().map_err(failed)?;
+    let certificate = parameters.self_signed(&key).map_err(failed)?;
+    Ok((certificate.pem(), key.serialize_pem()))
 }
 
 fn write(path: &str, text: &str) -> io::Result<()> {
@@ -130,9 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_two_digits_of_the_year_as_long_as_possible() {
-        assert_eq!(time(DAY_MICROS), element(tag::UTC_TIME, b"700102000000Z"));
-        let later = 2_524_608_000_000_000; // 2050-01-01
-        assert_eq!(time(later), element(tag::GENERALIZED_TIME, b"20500101000000Z"));
+    fn days_are_told_from_microseconds() {
+        assert_eq!(midnight(DAY_MICROS), (1970, 1, 2));
+        assert_eq!(midnight(2_524_608_000_000_000 - 1), (2049, 12, 31));
+    }
+
+    #[test]
+    fn a_name_that_no_certificate_can_have_is_left_out() {
+        for host in ["", "localhost", "db-7.example.org", "größe", "two words"] {
+            let (certificate, key) = make(host, 2_600_000_000_000_000).unwrap();
+            assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----\n"), "{host}");
+            assert!(key.starts_with("-----BEGIN PRIVATE KEY-----\n"), "{host}");
+        }
     }
 }

@@ -12,7 +12,6 @@
 
 pub(crate) mod certificate;
 mod compression;
-pub(crate) mod der;
 pub(crate) mod ed25519;
 mod exchange;
 pub(crate) mod rsa;

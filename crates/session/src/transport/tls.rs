@@ -1,7 +1,7 @@
 //! TLS by rustls: the server's certificate, and one connection's state.
 
 use super::certificate;
-use rustls::crypto::ring;
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -82,7 +82,7 @@ impl TlsServer {
         let chain = certificates(&files.certificate)?;
         let lacking = |_| TlsError::Content { path: files.key.clone(), what: "key" };
         let key = PrivateKeyDer::from_pem_slice(&read(&files.key)?).map_err(lacking)?;
-        let provider = Arc::new(ring::default_provider());
+        let provider = Arc::new(aws_lc_rs::default_provider());
         let mut versions: Vec<&'static SupportedProtocolVersion> = Vec::new();
         for (name, version) in [("TLSv1.2", &TLS12), ("TLSv1.3", &TLS13)] {
             if files.versions.split(',').any(|wanted| wanted.trim().eq_ignore_ascii_case(name)) {
