@@ -101,7 +101,7 @@ fn native_passwords_and_signatures() {
         "CREATE USER native@localhost IDENTIFIED BY 'secret'",
         &format!("CREATE USER signed@localhost IDENTIFIED VIA ed25519 USING PASSWORD('{SEED}')"),
         "CREATE USER short@localhost IDENTIFIED VIA ed25519 USING PASSWORD('foo')",
-        "CREATE USER long@localhost IDENTIFIED VIA ed25519 USING
+        "CREATE USER lengthy@localhost IDENTIFIED VIA ed25519 USING
          PASSWORD('a password that is much longer than one block of any hash would be, I hope')",
     ]);
     let native = Login::of("native", "secret");
@@ -129,7 +129,7 @@ fn native_passwords_and_signatures() {
     debian_agrees(&server, "signed", SEED, WAYS);
     debian_agrees(&server, "short", "foo", WAYS);
     let long = "a password that is much longer than one block of any hash would be, I hope";
-    debian_agrees(&server, "long", long, WAYS);
+    debian_agrees(&server, "lengthy", long, WAYS);
     server.stop();
 }
 
@@ -228,7 +228,8 @@ impl Papers {
     }
 
     fn sign(&self, name: &str, key: &KeyPair, usage: ExtendedKeyUsagePurpose) {
-        let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        let names = ["localhost", "127.0.0.1"].map(str::to_owned).to_vec();
+        let mut parameters = CertificateParams::new(names).unwrap();
         parameters.distinguished_name.push(DnType::CommonName, name);
         parameters.extended_key_usages = vec![usage];
         let certificate = parameters.signed_by(key, &self.authority).unwrap();

@@ -43,6 +43,7 @@ impl Server {
             .arg(&directory)
             .args(options)
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -69,6 +70,14 @@ impl Server {
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         assert!(self.child.wait().unwrap().success(), "a clean end");
         std::fs::remove_dir_all(&self.directory).unwrap();
+    }
+}
+
+impl Drop for Server {
+    /// A test that failed leaves no server behind.
+    fn drop(&mut self) {
+        let _killed = self.child.kill();
+        let _ended = self.child.wait();
     }
 }
 
