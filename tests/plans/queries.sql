@@ -51,7 +51,7 @@ SELECT COUNT(*) FROM region r, customer c WHERE c.region_id = r.id AND r.name = 
 SELECT COUNT(*) FROM product p, item i WHERE p.id = i.product_id AND p.price BETWEEN 100 AND 104
 SELECT c.id, o.id FROM customer c, orders o WHERE o.customer_id = c.id AND c.region_id = 4 ORDER BY c.id LIMIT 5
 SELECT o.id, c.city FROM orders o, customer c WHERE o.customer_id = c.id ORDER BY o.placed LIMIT 10
-SELECT COUNT(*) FROM orders o, customer c WHERE o.placed < c.id AND c.id < 3 AND o.id < 100
+SELECT COUNT(*) FROM orders o, customer c WHERE o.placed < c.id AND c.id < 3 AND o.id < 40
 SELECT COUNT(*) FROM product p, product q WHERE p.price < q.id AND q.category = 15
 # Three tables and more
 SELECT COUNT(*) FROM customer a, event b, flat c WHERE b.kind = 4 AND c.b = b.kind AND c.a <= a.id AND a.region_id = 9

@@ -21,6 +21,12 @@ impl Apply {
             ApplyKind::Quantified { operand, .. } => visit(operand),
         }
     }
+
+    /// Maps the positions of the block around it that it reads.
+    pub(crate) fn map_reads(&mut self, map: &mut dyn FnMut(usize) -> usize) {
+        self.outer_positions.iter_mut().for_each(|position| *position = map(*position));
+        self.for_each_operand_mut(&mut |operand| operand.map_columns(map));
+    }
 }
 
 impl QueryPlan {

@@ -98,7 +98,10 @@ fn column_of(column: &ResultColumn, query: &Prepared) -> ColumnDefinition {
 fn reads_directly(query: &Prepared, column: &ResultColumn) -> bool {
     let Some(QueryPlan::Select(select)) = query_of(query) else { return false };
     select.tables.iter().any(|step| match &step.source {
-        TableSource::Base(entry) => entry.0.definition().name == column.org_table,
+        TableSource::Base(entry) => {
+            // A derived table that was merged has left its table, not its name.
+            entry.0.definition().name == column.org_table && step.alias == column.table
+        }
         _ => false,
     })
 }

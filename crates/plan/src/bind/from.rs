@@ -14,12 +14,14 @@ use catalog::{Privilege, TableRef};
 const TABLES_MAX: usize = 61;
 
 /// FROM with its joins taken apart.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct From {
     /// What is read.
     pub sources: Vec<Source>,
     /// Conditions of inner joins, conjunct by conjunct.
     pub conjuncts: Vec<Expr>,
+    /// Subqueries of WHERE that may become joins.
+    pub semijoins: Vec<super::semijoin::SemiJoin>,
 }
 
 impl<'q> Binder<'_, '_, 'q> {
@@ -150,6 +152,7 @@ impl<'q> Binder<'_, '_, 'q> {
             left_join: None,
             straight: false,
             hints,
+            unplanned: None,
         });
     }
 
@@ -169,7 +172,11 @@ impl<'q> Binder<'_, '_, 'q> {
             .collect();
         let columns = ColumnList::Listed(columns);
         let source = TableSource::Derived(Box::new(plan));
+        let unplanned = self.unplanned.take();
         self.add_source(source, alias.to_string(), String::new(), columns, Vec::new(), from);
+        if let Some(source) = from.sources.last_mut() {
+            source.unplanned = unplanned;
+        }
     }
 
     /// A derived table sees the blocks outside of the one it stands in, which are none of its

@@ -3,7 +3,7 @@
 use super::set::empty_select;
 use super::table::Source;
 use super::*;
-use crate::optimize;
+use crate::optimize::{self, BlockParts};
 use crate::physical::{QueryPlan, ResultColumn, TableSource};
 use expr::CompareOperator;
 
@@ -103,7 +103,10 @@ impl Binder<'_, '_, '_> {
         let (projection, columns) = self.columns_of_run(first, width);
         let mut plan = empty_select(projection, columns);
         plan.frame_columns = width;
-        let plan = optimize::plan_block(self.context, plan, sources, conjuncts, Vec::new(), None)?;
+        let plan = {
+            let parts = BlockParts { sources, conjuncts, ..BlockParts::default() };
+            optimize::plan_block(self.context, plan, parts)?
+        };
         Ok(Source {
             table: TableSource::Derived(Box::new(QueryPlan::Select(Box::new(plan)))),
             alias,
@@ -112,6 +115,7 @@ impl Binder<'_, '_, '_> {
             left_join: None,
             straight: false,
             hints: Vec::new(),
+            unplanned: None,
         })
     }
 

@@ -23,7 +23,7 @@ mod name;
 pub(crate) mod order;
 mod query;
 mod select;
-mod semijoin;
+pub(crate) mod semijoin;
 pub(crate) mod set;
 mod subquery;
 pub(crate) mod table;
@@ -162,6 +162,8 @@ pub(crate) struct Block {
     pub outer: Vec<usize>,
     /// Subqueries; `Apply::position` and all positions in them are virtual.
     pub applies: Vec<Apply>,
+    /// Other forms of subqueries, by number.
+    pub forms: Vec<(usize, semijoin::Forms)>,
     /// Aggregates.
     pub aggregates: Vec<Aggregate>,
     /// Select items by name.
@@ -184,6 +186,7 @@ impl Block {
             columns: 0,
             outer: Vec::new(),
             applies: Vec::new(),
+            forms: Vec::new(),
             aggregates: Vec::new(),
             aliases: Vec::new(),
             merged: Vec::new(),
@@ -191,6 +194,11 @@ impl Block {
             in_aggregate: false,
             inserted_row: None,
         }
+    }
+
+    /// A block whose names are bound already.
+    pub(crate) fn of(columns: usize, outer: Vec<usize>, applies: Vec<Apply>) -> Self {
+        Self { columns, outer, applies, ..Self::new() }
     }
 
     /// The virtual position of the enclosing block's `position`.
@@ -241,6 +249,12 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     reads_targets: bool,
     /// What the definer of a view must be allowed on its table.
     view_privilege: Privilege,
+    /// Other forms are wanted of the query that is bound next.
+    forms_request: Option<semijoin::FormsRequest>,
+    /// Other forms of the query bound last.
+    forms: Option<semijoin::Forms>,
+    /// The query bound last, if it is one block inside of another, before it was planned.
+    unplanned: Option<Arc<crate::optimize::merge::Unplanned>>,
 }
 
 /// Most query blocks inside each other.
@@ -263,6 +277,9 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             assigns: false,
             reads_targets: false,
             view_privilege: Privilege::Select,
+            forms_request: None,
+            forms: None,
+            unplanned: None,
         }
     }
 

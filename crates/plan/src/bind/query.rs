@@ -53,13 +53,35 @@ impl<'q> Binder<'_, '_, 'q> {
         tail: Tail<'q>,
         outer: &mut Vec<usize>,
     ) -> Result<QueryPlan> {
+        let request = self.forms_request.take();
+        if let ast::QueryBody::Select(select) = body {
+            let plan = self.bind_select(select, tail, outer, request)?;
+            return Ok(QueryPlan::Select(Box::new(plan)));
+        }
+        if let ast::QueryBody::Nested(query) = body
+            && tail.is_empty()
+        {
+            self.forms_request = request;
+            return self.bind_query_with(query, outer);
+        }
+        let plan = self.bind_combined(body, tail, outer);
+        self.unplanned = None;
+        plan
+    }
+
+    /// A body that is more than one block.
+    fn bind_combined(
+        &mut self,
+        body: &'q ast::QueryBody,
+        tail: Tail<'q>,
+        outer: &mut Vec<usize>,
+    ) -> Result<QueryPlan> {
         match body {
             ast::QueryBody::Select(select) => {
-                let plan = self.bind_select(select, tail, outer)?;
+                let plan = self.bind_select(select, tail, outer, None)?;
                 Ok(QueryPlan::Select(Box::new(plan)))
             }
             ast::QueryBody::Set { first, rest } => self.bind_set(first, rest, tail, outer),
-            ast::QueryBody::Nested(query) if tail.is_empty() => self.bind_query_with(query, outer),
             ast::QueryBody::Nested(query) => self.bind_nested(query, tail, outer),
             ast::QueryBody::Values(rows) => self.bind_values_rows(rows, tail, outer),
         }

@@ -4,21 +4,23 @@ use super::from::From;
 use super::grouping::Grouping;
 use super::order::{Ordered, same};
 use super::query::{Tail, lock_of};
+use super::semijoin::FormsRequest;
 use super::set::empty_select;
 use super::*;
-use crate::optimize::{self, WantedOrder};
+use crate::optimize::merge::Unplanned;
+use crate::optimize::{self, BlockParts, WantedOrder};
 use crate::physical::{QueryPlan, ResultColumn, SelectPlan, SortKey};
 use expr::ExprKind;
 
 /// What the clauses of a block came to, over virtual positions.
-struct Draft {
-    from: From,
-    conjuncts: Vec<Expr>,
-    plan: SelectPlan,
+pub(super) struct Draft {
+    pub from: From,
+    pub conjuncts: Vec<Expr>,
+    pub plan: SelectPlan,
     /// GROUP BY values; none without grouping.
-    keys: Option<Vec<Expr>>,
+    pub keys: Option<Vec<Expr>>,
     /// ORDER BY as values over the plain frame, where all of it can be said so.
-    wanted: Option<WantedOrder>,
+    pub wanted: Option<WantedOrder>,
 }
 
 impl<'q> Binder<'_, '_, 'q> {
@@ -27,11 +29,21 @@ impl<'q> Binder<'_, '_, 'q> {
         select: &'q ast::Select,
         tail: Tail<'q>,
         outer: &mut Vec<usize>,
+        request: Option<FormsRequest>,
     ) -> Result<SelectPlan> {
         self.push_block()?;
         let draft = self.draft(select, tail);
         let block = self.pop_block();
-        self.finish_block(block, draft?, outer)
+        let draft = draft?;
+        let forms = match request {
+            Some(request) if block.aggregates.is_empty() => {
+                self.make_forms(&request, &block, &draft, tail.limit)?
+            }
+            _ => None,
+        };
+        let plan = self.finish_block(block, draft, outer);
+        self.forms = forms;
+        plan
     }
 
     /// A query of one row with the values of expressions.
@@ -83,8 +95,8 @@ impl<'q> Binder<'_, '_, 'q> {
         let (items, columns) = self.bind_items(&select.items)?;
         let mut conjuncts = std::mem::take(&mut from.conjuncts);
         if let Some(filter) = &select.filter {
-            let mut filter = self.bind_conjuncts(filter, Clause::Where)?;
-            self.join_subqueries(&mut from, &mut filter)?;
+            let filter = self.bind_conjuncts(filter, Clause::Where)?;
+            self.note_semijoins(&mut from, &filter)?;
             filter.into_iter().for_each(|f| optimize::conjuncts::flatten(f, &mut conjuncts));
         }
         let mut keys = self.bind_group_by(&select.group_by, &items)?;
@@ -223,20 +235,7 @@ impl<'q> Binder<'_, '_, 'q> {
 
     /// What the client is told of a value.
     pub(super) fn result_column(&mut self, name: String, value: &Expr) -> ResultColumn {
-        if let ExprKind::Column { position, .. } = &value.kind
-            && let Some((table, column)) = self.block().column_at(*position)
-        {
-            return ResultColumn {
-                name,
-                org_name: column.org_name,
-                table: table.alias.clone(),
-                org_table: column.org_table,
-                schema: column.schema,
-                result: value.result,
-                flags: column.flags,
-            };
-        }
-        expression_column(name, value)
+        self.block().result_column(name, value)
     }
 
     fn bind_group_by(&mut self, items: &'q [ast::OrderItem], values: &[Expr]) -> Result<Vec<Expr>> {
@@ -300,7 +299,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// Brings a drafted block to the frame's positions and chooses how its tables are read.
-    fn finish_block(
+    pub(super) fn finish_block(
         &mut self,
         block: Block,
         draft: Draft,
@@ -345,15 +344,24 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         for apply in &mut block.applies {
             apply.position = position(apply.position);
-            apply.outer_positions.iter_mut().for_each(|p| *p = position(*p));
-            apply.for_each_operand_mut(&mut |operand| operand.map_columns(&mut position));
+            apply.map_reads(&mut position);
         }
+        from.semijoins.iter_mut().for_each(|it| it.map(shift, &mut position));
         let wanted = wanted.map(|mut wanted| {
             wanted.keys.iter_mut().for_each(|(key, _)| key.map_columns(&mut position));
             wanted
         });
         plan.aggregate = grouping.map(|grouping| grouping.finish(&mut position));
-        optimize::plan_block(self.context, plan, from.sources, conjuncts, block.applies, wanted)
+        let parts = BlockParts {
+            sources: from.sources,
+            conjuncts,
+            applies: block.applies,
+            semijoins: from.semijoins,
+            wanted,
+        };
+        self.unplanned = (self.depth > 0)
+            .then(|| Arc::new(Unplanned { plan: plan.clone(), parts: parts.clone() }));
+        optimize::plan_block(self.context, plan, parts)
     }
 
     /// A block over one table whose rows are changed. `values` are further expressions over the
@@ -385,6 +393,26 @@ impl<'q> Binder<'_, '_, 'q> {
         plan: &mut SelectPlan,
     ) -> Result<()> {
         self.bind_order_by(items, plan, Vec::new()).map(|_| ())
+    }
+}
+
+impl Block {
+    /// What the client is told of a value over the block's tables.
+    pub(super) fn result_column(&self, name: String, value: &Expr) -> ResultColumn {
+        if let ExprKind::Column { position, .. } = &value.kind
+            && let Some((table, column)) = self.column_at(*position)
+        {
+            return ResultColumn {
+                name,
+                org_name: column.org_name,
+                table: table.alias.clone(),
+                org_table: column.org_table,
+                schema: column.schema,
+                result: value.result,
+                flags: column.flags,
+            };
+        }
+        expression_column(name, value)
     }
 }
 

@@ -42,8 +42,12 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     pub(super) fn bind_exists(&mut self, query: &'q ast::Query) -> Result<Expr> {
+        self.request_forms(&[]);
         let inner = self.bind_inner(query)?;
-        Ok(self.add_apply(ApplyKind::Exists, inner, ResultType::boolean(false)))
+        let forms = self.forms.take();
+        let value = self.add_apply(ApplyKind::Exists, inner, ResultType::boolean(false));
+        self.keep_forms(forms);
+        Ok(value)
     }
 
     pub(super) fn bind_in_subquery(
@@ -58,11 +62,13 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     fn apply_in(&mut self, operand: Expr, query: &'q ast::Query) -> Result<Expr> {
-        let inner = self.bind_inner(query)?;
         let mut operands = match operand.kind {
             ExprKind::Row(items) => items,
             kind => vec![Expr { kind, result: operand.result }],
         };
+        self.request_forms(&operands);
+        let inner = self.bind_inner(query)?;
+        let forms = self.forms.take();
         let columns = inner.0.columns();
         if columns.len() != operands.len() {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&operands.len()]));
@@ -74,7 +80,9 @@ impl<'q> Binder<'_, '_, 'q> {
             rules.push(self.rule(operand, column.result)?);
         }
         let kind = ApplyKind::In { operand: operands, rules };
-        Ok(self.add_apply(kind, inner, ResultType::boolean(nullable)))
+        let value = self.add_apply(kind, inner, ResultType::boolean(nullable));
+        self.keep_forms(forms);
+        Ok(value)
     }
 
     /// How a value is compared with a column of a subquery.

@@ -1,6 +1,7 @@
 //! A table's name to what the catalog knows of it.
 
 use super::*;
+use crate::optimize::merge::Unplanned;
 use crate::physical::TableSource;
 use catalog::information_schema::SCHEMA_NAME;
 use catalog::{Privilege, TableEntry, TableRef};
@@ -282,6 +283,8 @@ pub(crate) struct Source {
     pub straight: bool,
     /// Index hints.
     pub hints: Vec<ast::IndexHint>,
+    /// The block that a derived table is, before it was planned.
+    pub unplanned: Option<Arc<Unplanned>>,
 }
 
 /// Error 1054.

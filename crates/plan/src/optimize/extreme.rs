@@ -1,7 +1,7 @@
 //! MIN and MAX at the end of an index: the aggregate is taken over a derived table of the one
 //! row that comes first in the column's order.
 
-use super::{WantedOrder, column_position};
+use super::{BlockParts, WantedOrder, column_position};
 use crate::bind::set::empty_select;
 use crate::bind::table::Source;
 use crate::context::PlanContext;
@@ -34,7 +34,8 @@ pub(super) fn plan(
     conjuncts.push(builder.is(column.clone(), Test::Null, true)?);
     let wanted = Some(WantedOrder { keys: vec![(column.clone(), descending)] });
     let sources = sources.to_vec();
-    let inner = super::plan_block(context, inner, sources, conjuncts, Vec::new(), wanted)?;
+    let parts = BlockParts { sources, conjuncts, wanted, ..BlockParts::default() };
+    let inner = super::plan_block(context, inner, parts)?;
     let in_order = matches!(
         inner.tables.first(),
         Some(TableStep { access: Access::Scan { .. } | Access::Ranges { .. }, .. })

@@ -9,6 +9,7 @@ mod facts;
 mod hints;
 mod implied;
 mod join_order;
+pub(crate) mod merge;
 mod ordering;
 mod outer_join;
 mod propagate;
@@ -16,6 +17,7 @@ pub(crate) mod selectivity;
 mod used;
 
 use crate::bind::order::same;
+use crate::bind::semijoin::SemiJoin;
 use crate::bind::table::Source;
 use crate::context::PlanContext;
 use crate::physical::{
@@ -72,7 +74,12 @@ impl ApplyCost {
         let cost = query_cost(&apply.query);
         let needs_rows = matches!(apply.kind, ApplyKind::In { .. } | ApplyKind::Quantified { .. });
         match (apply.outer_positions.is_empty(), &apply.kind) {
-            (true, _) => Self { once: cost, each: if needs_rows { cost::PROBE } else { 0.0 } },
+            (true, _) if needs_rows => {
+                // Its rows are kept in memory, so this is what is done where nothing else can be.
+                let kept = query_rows(&apply.query) * 2.0;
+                Self { once: cost + kept, each: 2.0 * cost::PROBE }
+            }
+            (true, _) => Self { once: cost, each: 0.0 },
             // The first row ends it.
             (false, ApplyKind::Exists) => {
                 Self { once: 0.0, each: cost::DESCENT + cost / query_rows(&apply.query).max(1.0) }
@@ -82,58 +89,141 @@ impl ApplyCost {
     }
 }
 
+/// What a block is made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockParts {
+    /// Tables.
+    pub sources: Vec<Source>,
+    /// Conditions of WHERE and of inner joins.
+    pub conjuncts: Vec<Expr>,
+    /// Subqueries.
+    pub applies: Vec<Apply>,
+    /// Those among them that may be done otherwise.
+    pub semijoins: Vec<SemiJoin>,
+    /// ORDER BY, or the order of GROUP BY.
+    pub wanted: Option<WantedOrder>,
+}
+
 /// Fills in `plan.tables` and where its conditions go. Positions are those of the frame.
 pub(crate) fn plan_block(
     context: &PlanContext<'_>,
     plan: SelectPlan,
-    sources: Vec<Source>,
-    conjuncts: Vec<Expr>,
-    applies: Vec<Apply>,
-    wanted: Option<WantedOrder>,
+    parts: BlockParts,
 ) -> Result<SelectPlan, SqlError> {
-    if applies.is_empty()
-        && let Some(plan) = extreme::plan(context, &plan, &sources, &conjuncts)?
+    let (mut plan, mut parts) = (plan, parts);
+    if parts.sources.iter().any(|source| source.unplanned.is_some()) {
+        merge::merge(&mut plan, &mut parts);
+        merge::push_down(context, &plan, &mut parts)?;
+    }
+    if parts.applies.is_empty()
+        && let Some(plan) = extreme::plan(context, &plan, &parts.sources, &parts.conjuncts)?
     {
         return Ok(plan);
     }
     let builder = Builder::new(&context.eval.settings);
-    let mut plan = plan;
-    let mut sources = sources;
-    let mut conjuncts = conjuncts;
-    outer_join::simplify(&mut sources, &mut conjuncts);
-    propagate::equalities(&builder, &mut conjuncts)?;
-    let positions = Positions::new(&plan, &sources, &applies);
-    let conjuncts = positions.all(conjuncts);
-    let on = sources.iter().map(|s| positions.all(s.left_join.clone().unwrap_or_default()));
-    let on = on.collect();
-    let used = used::columns(&plan, &sources, &conjuncts, &applies, wanted.as_ref());
-    let limit = streaming_limit(&plan);
-    let aggregate = plan.aggregate.as_ref();
-    let problem = Problem {
-        group_keys: aggregate.map(|it| it.keys.clone()).filter(|keys| !keys.is_empty()),
-        numbers: sources.iter().map(|_| OnceCell::new()).collect(),
-        apply_costs: applies.iter().map(ApplyCost::of).collect(),
-        builder,
-        sources,
-        positions,
-        conjuncts,
-        on,
-        applies,
-        wanted,
-        lock: plan.lock,
-        used,
-        limit,
-    };
-    let mut chosen = join_order::choose(&problem)?;
-    for step in &mut chosen.steps {
-        step.possible_keys = problem.possible_keys(step.source);
+    let semijoins = std::mem::take(&mut parts.semijoins);
+    if semijoins.is_empty() {
+        let best = Weighed::of(builder, &plan, parts)?;
+        return Ok(best.finish(plan));
     }
-    plan.estimate = problem.estimate(&plan, &chosen);
-    if chosen.ordered {
-        problem.use_order(&mut plan);
+    let mut best = Weighed::of(Builder::new(&context.eval.settings), &plan, parts.clone())?;
+    for semijoin in &semijoins {
+        let mut chosen = None;
+        for form in forms_of(&parts, semijoin, &builder)? {
+            let weighed = Weighed::of(Builder::new(&context.eval.settings), &plan, form.clone())?;
+            if weighed.chosen.cost < best.chosen.cost {
+                best = weighed;
+                chosen = Some(form);
+            }
+        }
+        parts = chosen.unwrap_or(parts);
     }
-    place(problem, chosen, &mut plan);
-    Ok(plan)
+    Ok(best.finish(plan))
+}
+
+/// The block with one of its subqueries done otherwise.
+fn forms_of(
+    parts: &BlockParts,
+    semijoin: &SemiJoin,
+    builder: &Builder<'_>,
+) -> Result<Vec<BlockParts>, SqlError> {
+    let mut forms = Vec::new();
+    if let Some((source, on)) = &semijoin.table {
+        let mut form = parts.clone();
+        form.applies.retain(|apply| apply.position != semijoin.position);
+        form.conjuncts.retain(|conjunct| !semijoin.is(conjunct));
+        let mut source = source.clone();
+        match semijoin.no_partner(builder)? {
+            Some(condition) => {
+                source.left_join = Some(on.clone());
+                form.conjuncts.push(condition);
+            }
+            None => form.conjuncts.extend(on.iter().cloned()),
+        }
+        form.sources.push(source);
+        forms.push(form);
+    }
+    if let Some(lookup) = &semijoin.lookup {
+        let mut form = parts.clone();
+        let known = form.applies.iter_mut().find(|apply| apply.position == lookup.position);
+        if let Some(apply) = known {
+            *apply = lookup.clone();
+            forms.push(form);
+        }
+    }
+    Ok(forms)
+}
+
+/// A block with its best order.
+struct Weighed<'b> {
+    problem: Problem<'b>,
+    chosen: join_order::Chosen,
+}
+
+impl<'b> Weighed<'b> {
+    fn of(builder: Builder<'b>, plan: &SelectPlan, parts: BlockParts) -> Result<Self, SqlError> {
+        let BlockParts { mut sources, mut conjuncts, applies, wanted, .. } = parts;
+        outer_join::simplify(&mut sources, &mut conjuncts);
+        propagate::equalities(&builder, &mut conjuncts)?;
+        let positions = Positions::new(plan, &sources, &applies);
+        let conjuncts = positions.all(conjuncts);
+        let on = sources.iter().map(|s| positions.all(s.left_join.clone().unwrap_or_default()));
+        let on = on.collect();
+        let used = used::columns(plan, &sources, &conjuncts, &applies, wanted.as_ref());
+        let aggregate = plan.aggregate.as_ref();
+        let problem = Problem {
+            group_keys: aggregate.map(|it| it.keys.clone()).filter(|keys| !keys.is_empty()),
+            numbers: sources.iter().map(|_| OnceCell::new()).collect(),
+            apply_costs: applies.iter().map(ApplyCost::of).collect(),
+            limit: streaming_limit(plan),
+            lock: plan.lock,
+            builder,
+            sources,
+            positions,
+            conjuncts,
+            on,
+            applies,
+            wanted,
+            used,
+        };
+        let chosen = join_order::choose(&problem)?;
+        Ok(Self { problem, chosen })
+    }
+
+    /// The plan with its steps.
+    fn finish(self, plan: SelectPlan) -> SelectPlan {
+        let Self { problem, mut chosen } = self;
+        let mut plan = plan;
+        for step in &mut chosen.steps {
+            step.possible_keys = problem.possible_keys(step.source);
+        }
+        plan.estimate = problem.estimate(&plan, &chosen);
+        if chosen.ordered {
+            problem.use_order(&mut plan);
+        }
+        place(problem, chosen, &mut plan);
+        plan
+    }
 }
 
 impl Problem<'_> {

@@ -47,6 +47,16 @@ const STATEMENTS: &[(u64, &str)] = &[
       JOIN big c ON c.code = b.code",
     ),
     (2, "SELECT COUNT(*) FROM big WHERE pad IN (SELECT pad FROM other WHERE k > 100)"),
+    (
+        3,
+        "SELECT COUNT(*), SUM(a.id) FROM big a WHERE EXISTS (SELECT 1 FROM other b \
+      WHERE b.pad = a.pad AND b.k > 100)",
+    ),
+    (
+        3,
+        "SELECT COUNT(*), SUM(a.id) FROM big a WHERE NOT EXISTS (SELECT 1 FROM other b \
+      WHERE b.pad = a.pad AND b.k > 100)",
+    ),
     (2, "SELECT COUNT(*) FROM (SELECT pad FROM big UNION SELECT pad FROM other) x"),
     (3, "SELECT pad FROM big UNION SELECT pad FROM other ORDER BY pad LIMIT 5 OFFSET 29500"),
     (

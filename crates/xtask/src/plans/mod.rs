@@ -49,11 +49,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
             "--mariadb" => wishes.mariadb = true,
             "--all" => wishes.all = true,
             text if !text.starts_with('-') => wishes.name = Some(text.to_string()),
-            _ => {
-                return Err(
-                    "usage: cargo xtask plans [--release] [--mariadb] [--all] [TEXT]".into()
-                );
-            }
+            _ => return Err(USAGE.into()),
         }
     }
     let folder = servers::fresh_folder("plans")?;

@@ -1,0 +1,232 @@
+//! Derived tables and views: merged into the block around them where they are plain joins with
+//! conditions, planned anew with the conditions on them where they are not.
+//!
+//! 1. A merged table's sources join those of the block, in a part of the frame of their own; the
+//!    columns of the derived table become the columns that they are. So all of them must be plain
+//!    columns, and nothing but positions changes.
+//! 2. A condition goes into a grouped or DISTINCT table only if it reads nothing but columns by
+//!    which rows are grouped: it then leaves whole groups.
+//! 3. On the inner side of an outer join only a derived table of one table is merged, since a row
+//!    of NULLs stands for the whole side.
+//! 4. Blocks that lock rows are left as they are: what is locked should not depend on this.
+
+use super::{BlockParts, column_position, plan_block};
+use crate::bind::semijoin::SemiJoin;
+use crate::bind::table::Source;
+use crate::context::PlanContext;
+use crate::physical::{QueryPlan, SelectPlan, TableSource};
+use engine_api::LockMode;
+use expr::Expr;
+use std::sync::Arc;
+use types::SqlError;
+
+/// Most sources that a block has after merging: their sets are 64 bit masks.
+const SOURCES_MAX: usize = 56;
+
+/// A block before its tables were put in order.
+#[derive(Clone, Debug)]
+pub(crate) struct Unplanned {
+    /// What its clauses came to.
+    pub plan: SelectPlan,
+    /// What it is made of.
+    pub parts: BlockParts,
+}
+
+impl Unplanned {
+    /// Whether its rows are those of its tables that pass its conditions.
+    fn is_plain(&self) -> bool {
+        let (plan, parts) = (&self.plan, &self.parts);
+        self.gives_all_rows()
+            && plan.aggregate.is_none()
+            && !plan.distinct
+            && !parts.sources.is_empty()
+            && parts.sources.iter().all(|source| !source.straight)
+            && (0..plan.columns.len()).all(|column| self.plain_column(column).is_some())
+    }
+
+    /// Whether nothing but its conditions keeps rows from its result.
+    fn gives_all_rows(&self) -> bool {
+        let plan = &self.plan;
+        plan.outer_columns == 0
+            && plan.having.is_none()
+            && plan.limit.count.is_none()
+            && plan.limit.offset.is_none()
+            && plan.lock == LockMode::None
+            && !plan.calculate_found_rows
+    }
+
+    /// The position of a table's column that a column of the result is.
+    fn plain_column(&self, column: usize) -> Option<usize> {
+        let position = column_position(self.plan.projection.get(column)?)?;
+        self.of_source(position)
+    }
+
+    fn of_source(&self, position: usize) -> Option<usize> {
+        let holds =
+            |source: &Source| (source.first..source.first + source.width).contains(&position);
+        self.parts.sources.iter().any(holds).then_some(position)
+    }
+
+    /// The position of the column by which rows are kept apart that a column of the result is.
+    fn grouped_column(&self, column: usize) -> Option<usize> {
+        let Some(aggregate) = &self.plan.aggregate else { return self.plain_column(column) };
+        let key = column_position(self.plan.projection.get(column)?)?;
+        self.of_source(column_position(aggregate.keys.get(key)?)?)
+    }
+}
+
+/// Merges what can be merged.
+pub(super) fn merge(plan: &mut SelectPlan, parts: &mut BlockParts) {
+    if plan.lock != LockMode::None {
+        return;
+    }
+    let mut number = 0;
+    while let Some(source) = parts.sources.get(number) {
+        let Some(inner) = source.unplanned.clone().filter(|it| may_merge(it, source, parts)) else {
+            number += 1;
+            continue;
+        };
+        merge_one(plan, parts, number, &inner);
+    }
+}
+
+fn may_merge(inner: &Unplanned, source: &Source, parts: &BlockParts) -> bool {
+    let straight = parts.sources.iter().any(|source| source.straight);
+    let is_inner_side = source.left_join.is_some();
+    let [one] = &inner.parts.sources[..] else {
+        return !straight
+            && !is_inner_side
+            && inner.is_plain()
+            && parts.sources.len() + inner.parts.sources.len() <= SOURCES_MAX;
+    };
+    let fits = !is_inner_side || (one.left_join.is_none() && inner.parts.applies.is_empty());
+    !straight && fits && inner.is_plain()
+}
+
+fn merge_one(plan: &mut SelectPlan, parts: &mut BlockParts, number: usize, inner: &Unplanned) {
+    let outside = parts.sources.remove(number);
+    let base = plan.frame_columns;
+    plan.frame_columns += inner.plan.frame_columns;
+    let map = |position: usize| match position.checked_sub(outside.first) {
+        Some(column) if column < outside.width => {
+            inner.plain_column(column).map_or(position, |at| base + at)
+        }
+        _ => position,
+    };
+    let mut left_join = outside.left_join.clone();
+    left_join.iter_mut().flatten().for_each(|on| on.map_columns(&mut { map }));
+    map_plan(plan, &mut { map });
+    map_parts(parts, &mut { map });
+    let mut own = inner.parts.clone();
+    let mut shift = |position: usize| base + position;
+    map_parts(&mut own, &mut shift);
+    for source in &mut own.sources {
+        source.first += base;
+    }
+    for apply in &mut own.applies {
+        apply.position += base;
+    }
+    for semijoin in &mut own.semijoins {
+        shift_semijoin(semijoin, base);
+    }
+    match (&mut left_join, &mut own.sources[..]) {
+        (Some(on), [one]) => {
+            on.append(&mut own.conjuncts);
+            one.left_join = left_join;
+        }
+        _ => parts.conjuncts.append(&mut own.conjuncts),
+    }
+    parts.applies.append(&mut own.applies);
+    parts.semijoins.append(&mut own.semijoins);
+    parts.sources.splice(number..number, own.sources);
+}
+
+fn shift_semijoin(semijoin: &mut SemiJoin, base: usize) {
+    semijoin.position += base;
+    semijoin.lookup.iter_mut().for_each(|lookup| lookup.position += base);
+    semijoin.first_column.iter_mut().for_each(|it| it.map_columns(&mut |at| base + at));
+    semijoin.table.iter_mut().for_each(|(source, _)| source.first += base);
+}
+
+/// Maps the positions that the clauses read.
+fn map_plan(plan: &mut SelectPlan, map: &mut dyn FnMut(usize) -> usize) {
+    match &mut plan.aggregate {
+        Some(aggregate) => {
+            aggregate.keys.iter_mut().for_each(|key| key.map_columns(map));
+            for call in &mut aggregate.calls {
+                call.arguments.iter_mut().for_each(|argument| argument.map_columns(map));
+                let order_by = &mut call.concat.order_by;
+                order_by.iter_mut().for_each(|(key, _)| key.map_columns(map));
+            }
+        }
+        None => {
+            let values = plan.projection.iter_mut().chain(&mut plan.having);
+            values.for_each(|value| value.map_columns(map));
+        }
+    }
+}
+
+/// Maps the positions that conditions, subqueries and the wanted order read.
+fn map_parts(parts: &mut BlockParts, map: &mut dyn FnMut(usize) -> usize) {
+    parts.conjuncts.iter_mut().for_each(|conjunct| conjunct.map_columns(map));
+    for source in &mut parts.sources {
+        source.left_join.iter_mut().flatten().for_each(|on| on.map_columns(map));
+    }
+    let lookups = parts.semijoins.iter_mut().filter_map(|semijoin| semijoin.lookup.as_mut());
+    for apply in parts.applies.iter_mut().chain(lookups) {
+        apply.map_reads(map);
+    }
+    for (_, on) in parts.semijoins.iter_mut().filter_map(|semijoin| semijoin.table.as_mut()) {
+        on.iter_mut().for_each(|on| on.map_columns(map));
+    }
+    let keys = parts.wanted.iter_mut().flat_map(|wanted| &mut wanted.keys);
+    keys.for_each(|(key, _)| key.map_columns(map));
+}
+
+/// Plans those derived tables anew that conditions of the block go into.
+pub(super) fn push_down(
+    context: &PlanContext<'_>,
+    plan: &SelectPlan,
+    parts: &mut BlockParts,
+) -> Result<(), SqlError> {
+    if plan.lock != LockMode::None {
+        return Ok(());
+    }
+    for source in &mut parts.sources {
+        let Some(inner) = source.unplanned.clone().filter(|_| source.left_join.is_none()) else {
+            continue;
+        };
+        let grouped = inner.plan.aggregate.as_ref().is_none_or(|it| !it.keys.is_empty());
+        if !inner.gives_all_rows() || !grouped {
+            continue;
+        }
+        let own = source.first..source.first + source.width;
+        let into = |conjunct: &Expr| {
+            let (mut reads, mut fits) = (false, true);
+            conjunct.for_each_column(&mut |position| {
+                reads = true;
+                fits &=
+                    own.contains(&position) && inner.grouped_column(position - own.start).is_some();
+            });
+            reads && fits
+        };
+        if !parts.conjuncts.iter().any(into) {
+            continue;
+        }
+        let all = std::mem::take(&mut parts.conjuncts);
+        let (pushed, kept): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(into);
+        parts.conjuncts = kept;
+        let mut inside = Unplanned::clone(&inner);
+        for mut conjunct in pushed {
+            conjunct.map_columns(&mut |position| {
+                inner.grouped_column(position - own.start).unwrap_or(position)
+            });
+            inside.parts.conjuncts.push(conjunct);
+        }
+        source.unplanned = Some(Arc::new(inside.clone()));
+        let planned = plan_block(context, inside.plan, inside.parts)?;
+        let planned = QueryPlan::Select(Box::new(planned));
+        source.table = TableSource::Derived(Box::new(planned));
+    }
+    Ok(())
+}
