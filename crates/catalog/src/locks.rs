@@ -3,7 +3,8 @@
 //! Invariants:
 //! 1. `state` counts holders; its `EXCLUSIVE` and `WAITERS` bits change only under `queue`.
 //! 2. While `WAITERS` is set nobody is granted by the fast path, so a DDL statement in the
-//!    queue is not starved by later readers.
+//!    queue is not starved by later readers. Readers pass those who wait for something else than
+//!    readers.
 //! 3. A waiter is in the queue until it is granted (by whoever released) or removes itself.
 //! 4. A set holds a lock at most once; dropping the set releases everything.
 //! 5. A statement that needs several names asks for all of them at once and takes them in the
@@ -150,6 +151,17 @@ impl MetadataLock {
         }
         let granted = Arc::new(AtomicBool::new(false));
         let mut queue = self.queue.lock();
+        let is_exclusive = |waiter: &Waiter| waiter.kind == LockKind::Exclusive;
+        let state = self.state.load(Ordering::Acquire);
+        if kind == LockKind::Shared
+            && state & WAITERS != 0
+            && state & EXCLUSIVE == 0
+            && !queue.iter().any(is_exclusive)
+        {
+            // Those who wait here wait for others than readers.
+            self.state.fetch_add(SHARED_UNIT, Ordering::AcqRel);
+            return Ok(());
+        }
         self.state.fetch_or(WAITERS, Ordering::AcqRel);
         let fiber = runtime::current_unparker();
         queue.push_back(Waiter { kind, granted: granted.clone(), fiber });

@@ -181,6 +181,11 @@ impl Catalog {
         TableEntry::new_view(table, view, self.engine().clone(), lock)
     }
 
+    /// A view with its columns as they are now, for SHOW.
+    pub fn described_view(&self, table: TableDefinition, view: ViewDefinition) -> Arc<TableEntry> {
+        self.view_entry(table, view)
+    }
+
     /// Makes a view, or replaces the one of its name. Fails with 1050 if there is one and
     /// `replace` is not given, with 1347 if it is a table.
     pub fn create_view(

@@ -40,7 +40,3 @@ pub use expression::{
 pub use functions::{Function, RandomGenerator, find as find_function};
 pub use result_type::{Coercibility, Metadata, ResultType, STRING_DECIMALS, flags};
 
-/// Whether a text is JSON.
-pub fn is_json(text: &[u8]) -> bool {
-    json::parse(text).is_ok()
-}

@@ -28,15 +28,22 @@ pub fn check_text(
     columns: &[ColumnDefinition],
     condition: &Expression,
 ) -> Result<String> {
-    let bound = filter(condition, &result_columns(columns), context).map_err(|mut error| {
+    Ok(bind(context, &result_columns(columns), condition)?.to_string())
+}
+
+fn bind(
+    context: &mut PlanContext<'_>,
+    columns: &[ResultColumn],
+    condition: &Expression,
+) -> Result<Expr> {
+    filter(condition, columns, context).map_err(|mut error| {
         error.message = error.message.replace("in 'WHERE'", "in 'CHECK'");
         error
-    })?;
-    Ok(bound.to_string())
+    })
 }
 
 /// The constraints of a table with their names.
-pub(crate) fn checks(
+pub fn checks(
     context: &mut PlanContext<'_>,
     table: &TableDefinition,
 ) -> Result<Vec<(String, Expr)>> {
@@ -51,7 +58,7 @@ pub(crate) fn checks(
             return Err(unsupported("this CHECK constraint"));
         };
         for condition in &conditions {
-            bound.push((name.clone(), filter(condition, &columns, context)?));
+            bound.push((name.clone(), bind(context, &columns, condition)?));
         }
     }
     Ok(bound)

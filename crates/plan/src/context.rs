@@ -35,36 +35,72 @@ pub struct PlanContext<'a> {
     pub parameters: &'a [ResultType],
 }
 
+/// One of [`LockedTables`].
+#[derive(Clone, Debug)]
+struct LockedTable {
+    schema: String,
+    name: String,
+    alias: String,
+    write: bool,
+}
+
 /// The tables of LOCK TABLES.
 #[derive(Clone, Debug, Default)]
 pub struct LockedTables {
-    tables: Vec<(String, String, bool)>,
+    tables: Vec<LockedTable>,
 }
 
 impl LockedTables {
-    /// Adds a table.
-    pub fn add(&mut self, schema: &str, name: &str, write: bool) {
-        self.tables.push((schema.to_string(), name.to_string(), write));
+    /// Adds a table under the name that statements are to use.
+    pub fn add(&mut self, schema: &str, name: &str, alias: &str, write: bool) {
+        let (schema, name, alias) = (schema.to_string(), name.to_string(), alias.to_string());
+        self.tables.push(LockedTable { schema, name, alias, write });
+    }
+
+    /// Some of them are locked for writing.
+    pub fn has_writable(&self) -> bool {
+        self.tables.iter().any(|table| table.write)
     }
 
     /// A table is gone; whether none is left.
     pub fn remove(&mut self, schema: &str, name: &str) -> bool {
-        self.tables.retain(|(s, n, _)| s != schema || n != name);
+        self.tables.retain(|table| table.schema != schema || table.name != name);
         self.tables.is_empty()
     }
 
     /// Databases and names.
     pub fn names(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.tables.iter().map(|(schema, name, _)| (schema.as_str(), name.as_str()))
+        self.tables.iter().map(|table| (table.schema.as_str(), table.name.as_str()))
     }
 
-    /// Fails with 1100 if the table was not locked, with 1099 if not for writing.
-    pub fn check(&self, schema: &str, name: &str, write: bool) -> Result<(), SqlError> {
-        let mut found = self.tables.iter().filter(|(s, n, _)| s == schema && n == name).peekable();
+    /// Fails with 1100 if the table was not locked under this alias, with 1099 if not for
+    /// writing.
+    pub fn check(
+        &self,
+        (schema, name): (&str, &str),
+        alias: &str,
+        write: bool,
+    ) -> Result<(), SqlError> {
+        let is_it = |t: &&LockedTable| t.schema == schema && t.name == name && t.alias == alias;
+        Self::check_found(self.tables.iter().filter(is_it), alias, write)
+    }
+
+    /// The same for a change of the definition, under whatever alias.
+    pub fn check_definition(&self, schema: &str, name: &str) -> Result<(), SqlError> {
+        let is_it = |t: &&LockedTable| t.schema == schema && t.name == name;
+        Self::check_found(self.tables.iter().filter(is_it), name, true)
+    }
+
+    fn check_found<'t>(
+        found: impl Iterator<Item = &'t LockedTable>,
+        name: &str,
+        write: bool,
+    ) -> Result<(), SqlError> {
+        let mut found = found.peekable();
         if found.peek().is_none() {
             return Err(SqlError::new(&codes::TABLE_NOT_LOCKED, &[&name]));
         }
-        if write && !found.any(|(_, _, for_writing)| *for_writing) {
+        if write && !found.any(|table| table.write) {
             return Err(SqlError::new(&codes::TABLE_NOT_LOCKED_FOR_WRITE, &[&name]));
         }
         Ok(())

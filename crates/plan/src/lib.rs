@@ -26,9 +26,9 @@ mod view;
 mod walk;
 
 pub use bind::table::column_flags;
-pub use check::check_text;
+pub use check::{check_text, checks};
 pub use context::{LockedTables, PlanContext, SystemVariables};
 pub use explain::{ExplainOptions, explain, explain_json, json_answer};
 pub use prepared::{Prepared, constant, filter, prepare, select_values};
 pub use profile::{Profile, StepCounts};
-pub use view::{DefinedView, define_view, shown_query};
+pub use view::{DefinedView, define_view, shown_query, view_columns};

@@ -352,6 +352,9 @@ pub struct ChildLink {
     pub on_update: ReferentialAction,
 }
 
+/// Database and name of a view.
+pub type ViewName = (String, String);
+
 /// WITH CHECK OPTION: conditions over the table's columns.
 #[derive(Clone, Debug)]
 pub struct ViewCheck {
@@ -387,6 +390,8 @@ pub struct InsertPlan {
     pub foreign_keys: Option<Box<ForeignKeys>>,
     /// What rows must fulfil that come in through a view.
     pub check: Option<Box<ViewCheck>>,
+    /// The view that rows come in through.
+    pub view: Option<Box<ViewName>>,
     /// CHECK constraints over the row that is written.
     pub checks: Vec<(String, Expr)>,
 }
@@ -479,6 +484,10 @@ pub struct JoinTarget {
     pub sees_assigned: bool,
     /// Rows may change by another target: it is the same table, or foreign keys lead there.
     pub shared: bool,
+    /// What rows of the join must fulfil when they have the new values.
+    pub check: Option<Box<ViewCheck>>,
+    /// CHECK constraints over the row that is written.
+    pub checks: Vec<(String, Expr)>,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
 }

@@ -4,7 +4,8 @@ use crate::bind::Binder;
 use crate::bind::view_text::Qualifier;
 use crate::context::PlanContext;
 use crate::physical::ResultColumn;
-use catalog::{CheckOption, ViewAlgorithm};
+use catalog::{CheckOption, TableEntry, ViewAlgorithm};
+use std::sync::Arc;
 use syntax::ast::{CreateView, QueryBody, SelectItem, TableReference};
 use syntax::canonical::{self, Style};
 use types::{SqlError, codes};
@@ -29,7 +30,14 @@ pub fn define_view(
     let mut binder = Binder::new(context);
     binder.define_view(schema, name);
     let plan = binder.bind_query(&create.query)?;
+    let mut query = (*create.query).clone();
+    Qualifier::new(binder.context.catalog, binder.context.database).query(&mut query)?;
     let mut columns = plan.columns().to_vec();
+    if names_merged_columns(&create.query.body) {
+        let mut binder = Binder::new(context);
+        binder.define_view(schema, name);
+        columns = binder.bind_query(&query)?.columns().to_vec();
+    }
     if !create.columns.is_empty() {
         if create.columns.len() != columns.len() {
             return Err(SqlError::new(&codes::VIEW_WRONG_LIST, &[]));
@@ -44,8 +52,6 @@ pub fn define_view(
             return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&column.name]));
         }
     }
-    let mut query = (*create.query).clone();
-    Qualifier::new(context.catalog, context.database).query(&mut query)?;
     name_items(&mut query.body, &columns);
     let is_updatable = algorithm != ViewAlgorithm::TemporaryTable
         && query.limit.is_none()
@@ -60,6 +66,22 @@ pub fn define_view(
         what => crate::bind::unsupported(&format!("{what} in a view")),
     })?;
     Ok(DefinedView { columns, query, is_updatable })
+}
+
+/// Whether `*` may stand for columns that USING or NATURAL puts into another order.
+fn names_merged_columns(body: &QueryBody) -> bool {
+    let QueryBody::Select(select) = body else { return false };
+    select.from.iter().any(|reference| matches!(reference, TableReference::Join { .. }))
+        && select.items.iter().any(|item| matches!(item, SelectItem::Wildcard))
+}
+
+/// The columns of a view as they are now. Fails with 1356 if it no longer fits its tables.
+pub fn view_columns(
+    entry: &Arc<TableEntry>,
+    context: &mut PlanContext<'_>,
+) -> Result<Vec<ResultColumn>, SqlError> {
+    let plan = Binder::new(context).bind_view_query(entry)?;
+    Ok(plan.columns().to_vec())
 }
 
 /// The items of the first block have the view's names.
@@ -126,11 +148,13 @@ fn has_table(reference: &TableReference, context: &PlanContext<'_>) -> bool {
     }
 }
 
-/// A kept query as it is shown in a database: that database's name is left out.
-pub fn shown_query(query: &str, database: Option<&str>) -> String {
+/// A kept query as it is shown in a database: that database's name is left out; where the view
+/// is broken, only before tables.
+pub fn shown_query(query: &str, database: Option<&str>, is_broken: bool) -> String {
     let parsed = syntax::parse(query.as_bytes(), &syntax::ParseOptions::default());
     let Ok(syntax::ast::Statement::Query(tree)) = parsed.map(|parsed| parsed.statement) else {
         return query.to_string();
     };
-    canonical::query(&tree, Style { hidden_schema: database }).unwrap_or_else(|_| query.to_string())
+    let style = Style { hidden_schema: database, shows_schema_of_columns: is_broken };
+    canonical::query(&tree, style).unwrap_or_else(|_| query.to_string())
 }

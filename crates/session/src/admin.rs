@@ -107,9 +107,10 @@ impl Session {
     pub(crate) fn flush(&mut self, flush: &Flush) -> Result<(), SqlError> {
         self.require_global(Privilege::Reload)?;
         if flush.read_lock || flush.for_export {
-            let feature = "FLUSH TABLES WITH READ LOCK";
-            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));
+            return self.flush_and_lock(flush);
         }
+        self.check_locked_flush(flush)?;
+        self.commit_implicitly()?;
         for item in &flush.items {
             match item.as_str() {
                 "STATUS" => self.status.reset(),

@@ -36,6 +36,7 @@ mod plan_cache;
 mod planned;
 mod prepared;
 mod process;
+mod read_lock;
 mod roles;
 mod server_state;
 mod session;

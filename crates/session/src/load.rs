@@ -120,6 +120,7 @@ impl Session {
             self.require_file()?;
         }
         self.check_may_write()?;
+        self.begin_write(None)?;
         self.make_variables(load);
         let plan = self.plan(statement)?;
         if self.locked_tables.is_none() {

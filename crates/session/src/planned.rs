@@ -4,7 +4,7 @@ use crate::Session;
 use crate::answer::{Outlet, Protocol, ResultShape};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
-use catalog::{EstimateAge, UserPrivileges};
+use catalog::{EstimateAge, TableEntry, UserPrivileges};
 use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
 use expr::{Coercibility, Columns, Expr, NoColumns, ResultType};
 use plan::physical::ResultColumn;
@@ -161,6 +161,21 @@ impl Session {
         plan::define_view(create, name, how, &mut context)
     }
 
+    /// The columns of a view as they are now (1356).
+    pub(crate) fn view_columns(
+        &mut self,
+        entry: &Arc<TableEntry>,
+    ) -> Result<Vec<plan::physical::ResultColumn>, SqlError> {
+        let server = self.server.clone();
+        let held = self.locks.len();
+        let columns = {
+            plan_context!(self, &server, view, context, &[]);
+            plan::view_columns(entry, &mut context)
+        };
+        self.locks.release_after(held);
+        columns
+    }
+
     /// Whether the settings are those that a plan was made for.
     fn fulfills(&self, conditions: &PlanConditions) -> bool {
         conditions.expressions == self.eval.settings && conditions.results == self.settings.results
@@ -309,6 +324,7 @@ impl Session {
         };
         if explain.analyze && !matches!(statement, Statement::Query(_)) {
             self.check_may_write()?;
+            self.begin_write(Some(statement))?;
         }
         let plan = self.plan(statement)?;
         let mut profile = plan::Profile::default();
@@ -349,6 +365,7 @@ impl Session {
             self.commit_implicitly()?;
         }
         self.check_may_write()?;
+        self.begin_write(Some(statement))?;
         let query = self.plan_of_create(statement)?;
         if is_temporary && query.is_some() {
             self.ensure_transaction()?;

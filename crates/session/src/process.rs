@@ -83,6 +83,8 @@ pub struct Process {
     cancel: CancelToken,
     info: Mutex<ProcessInfo>,
     running: AtomicBool,
+    /// See `read_lock`.
+    writing: AtomicBool,
     handle: Mutex<Option<StreamHandle>>,
     /// When its transaction of several statements began, in nanoseconds of the clock with the
     /// level in the lowest two bits; 0 for none.
@@ -207,6 +209,21 @@ impl Process {
         }
     }
 
+    /// It is about to change something; ordered before what is read next.
+    pub(crate) fn set_writing(&self) {
+        self.writing.store(true, Ordering::SeqCst);
+    }
+
+    /// It has changed what it wanted to.
+    pub(crate) fn end_writing(&self) {
+        self.writing.store(false, Ordering::Release);
+    }
+
+    /// It changes something now.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.load(Ordering::SeqCst)
+    }
+
     /// A command is being executed.
     pub fn is_running(&self) -> bool {
         self.running.load(Ordering::Acquire)
@@ -248,6 +265,7 @@ impl ProcessList {
             cancel: CancelToken::new(),
             info: Mutex::new(info),
             running: AtomicBool::new(false),
+            writing: AtomicBool::new(false),
             handle: Mutex::new(None),
             transaction: AtomicU64::new(0),
         });

@@ -40,6 +40,7 @@ pub struct ServerState {
     pub(crate) spare_transactions: SpareTransactions,
     pub(crate) branches: Branches,
     pub(crate) named_locks: crate::named_locks::NamedLocks,
+    pub(crate) read_lock: crate::read_lock::GlobalReadLock,
     /// Connections that the process has descriptors for.
     connections_possible: usize,
     pub(crate) passwords: PasswordCache,
@@ -89,6 +90,7 @@ impl ServerState {
             spare_transactions: SpareTransactions::new(),
             branches: Branches::default(),
             named_locks: Default::default(),
+            read_lock: Default::default(),
             connections_possible,
             passwords: PasswordCache::default(),
             tls: OnceLock::new(),

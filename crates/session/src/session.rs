@@ -54,6 +54,10 @@ pub struct Session {
     pub(crate) locks: MetadataLockSet,
     /// What LOCK TABLES has locked.
     pub(crate) locked_tables: Option<Box<plan::LockedTables>>,
+    /// FLUSH TABLES WITH READ LOCK.
+    pub(crate) read_lock: Option<Box<crate::read_lock::HeldReadLock>>,
+    /// Those who want to take that lock wait for this session.
+    pub(crate) is_writing: bool,
     pub(crate) diagnostics: Diagnostics,
     pub(crate) prepared: PreparedStatements,
     pub(crate) lookup: Lookup,
@@ -181,6 +185,8 @@ impl Session {
             transaction: TransactionState::default(),
             locks: MetadataLockSet::new(settings.metadata_lock_timeout),
             locked_tables: None,
+            read_lock: None,
+            is_writing: false,
             settings,
             diagnostics: Diagnostics::default(),
             prepared: PreparedStatements::default(),
@@ -341,6 +347,8 @@ impl Session {
         self.leave_branch();
         let result = self.rollback();
         self.locked_tables = None;
+        self.release_read_lock();
+        self.end_write();
         self.locks.unpin();
         self.drop_temporary();
         let database = self.eval.facts.database.take();
@@ -372,6 +380,8 @@ impl Session {
         self.leave_branch();
         let _outcome = self.rollback();
         self.locked_tables = None;
+        self.release_read_lock();
+        self.end_write();
         self.locks.unpin();
         self.drop_temporary();
         self.prepared.close_all(&self.server);

@@ -74,26 +74,29 @@ impl Session {
     /// What `catalog::show` answers.
     fn show_definitions(&mut self, kind: &ShowKind, like: Option<&[u8]>) -> Shown {
         let (schema, table) = self.show_target(kind)?;
+        let is_temporary = match (&schema, &table) {
+            (Some(schema), Some(table)) => self.temporary_table(schema, table).is_some(),
+            _ => false,
+        };
+        let server = self.server.clone();
+        if let ShowKind::CreateTable(_) | ShowKind::CreateView(_) = kind
+            && !is_temporary
+            && let Some(answer) =
+                self.show_created_view(kind, schema.as_deref(), table.as_deref())?
+        {
+            return Ok(answer);
+        }
+        let described = match (kind, &schema, &table) {
+            (ShowKind::Columns { .. }, Some(schema), Some(table)) if !is_temporary => {
+                self.described_view(schema, table)?
+            }
+            _ => None,
+        };
         let temporary = match (&schema, &table) {
             (Some(schema), Some(table)) => self.temporary_table(schema, table),
             _ => None,
         };
-        let server = self.server.clone();
-        if let ShowKind::CreateTable(_) | ShowKind::CreateView(_) = kind
-            && temporary.is_none()
-        {
-            let (schema, table) = (schema.as_deref(), table.as_deref());
-            let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
-            let found = server.catalog.find(schema, table)?;
-            match (found, kind) {
-                (catalog::TableRef::View(entry), _) => return self.show_create_view(&entry),
-                (_, ShowKind::CreateView(_)) => {
-                    let error = catalog::CatalogError::NotView(schema.into(), table.into());
-                    return Err(error.into());
-                }
-                _ => {}
-            }
-        }
+        let temporary = described.as_ref().or(temporary);
         let view = session_view!(self, &server);
         let scope = Scope {
             catalog: &server.catalog,
@@ -123,6 +126,34 @@ impl Session {
             _ => return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&"this SHOW"])),
         };
         Ok(answer?)
+    }
+
+    /// SHOW CREATE VIEW and SHOW CREATE TABLE of a view; none for a table.
+    fn show_created_view(
+        &mut self,
+        kind: &ShowKind,
+        schema: Option<&str>,
+        table: Option<&str>,
+    ) -> Result<Option<ShowAnswer>, SqlError> {
+        let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
+        let found = self.server.catalog.find(schema, table)?;
+        match (found, kind) {
+            (catalog::TableRef::View(entry), _) => {
+                let columns = self.view_columns(&entry);
+                if let Err(error) = &columns {
+                    self.eval.push_warning(types::Warning {
+                        level: types::Level::Warning,
+                        ..types::Warning::from(error)
+                    });
+                }
+                self.show_create_view(&entry, columns.is_err()).map(Some)
+            }
+            (_, ShowKind::CreateView(_)) => {
+                let error = catalog::CatalogError::NotView(schema.into(), table.into());
+                Err(error.into())
+            }
+            _ => Ok(None),
+        }
     }
 
     /// The database and table that a SHOW is about, checked for the user's privileges.

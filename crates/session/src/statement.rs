@@ -211,6 +211,15 @@ impl Session {
 
     /// Ends the statement's transaction if it lasts no longer.
     fn finish(&mut self, result: Result<Answer, Failure>) -> Result<Answer, SqlError> {
+        let result = self.finish_transaction_of(result);
+        self.end_write();
+        result
+    }
+
+    fn finish_transaction_of(
+        &mut self,
+        result: Result<Answer, Failure>,
+    ) -> Result<Answer, SqlError> {
         match result {
             Ok(answer) => self.end_statement(false).map(|()| answer),
             Err(failure) => {
@@ -287,9 +296,15 @@ impl Session {
     ) -> Result<Answer, Failure> {
         self.process.cancel_token().set_phase(phase_of(statement));
         match statement {
-            Statement::Query(_) => self.run_planned(statement, run, outlet, planned),
+            Statement::Query(query) => {
+                if query.locking.as_ref().is_some_and(|locking| locking.exclusive) {
+                    self.begin_write(Some(statement))?;
+                }
+                self.run_planned(statement, run, outlet, planned)
+            }
             Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_) => {
                 self.check_may_write()?;
+                self.begin_write(Some(statement))?;
                 self.run_planned(statement, run, outlet, planned)
             }
             Statement::LoadData(load) => self.load_data(statement, load, outlet),
@@ -346,6 +361,7 @@ impl Session {
                 if self.locked_tables.is_some() {
                     self.unlock_tables()?;
                 }
+                self.release_read_lock();
             }
             Statement::Kill(kill) => self.kill_statement(kill)?,
             Statement::Flush(flush) => self.flush(flush)?,
@@ -359,6 +375,7 @@ impl Session {
             | Statement::Grant(_)
             | Statement::Revoke(_) => {
                 self.commit_implicitly()?;
+                self.begin_write(None)?;
                 self.change_accounts(statement)?;
             }
             other => {

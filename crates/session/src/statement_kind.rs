@@ -39,6 +39,7 @@ pub(crate) fn keeps_warnings(statement: &Statement) -> bool {
                 | ShowKind::Engine(..)
                 | ShowKind::Other(_)
         ),
+        Statement::Flush(flush) => flush.tables.is_empty(),
         Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)

@@ -8,7 +8,7 @@ use crate::Session;
 use crate::statement::{Answer, Failure};
 use catalog::{LockKind, Privilege, TableRef};
 use plan::LockedTables;
-use syntax::ast::{LockTables, Statement, TableName};
+use syntax::ast::{Flush, LockTables, Statement, TableLock, TableName};
 use types::{SqlError, codes};
 
 impl Session {
@@ -17,6 +17,17 @@ impl Session {
         for table in &statement.tables {
             self.require(Privilege::LockTables, &table.name)?;
             self.require(Privilege::Select, &table.name)?;
+        }
+        for (number, table) in statement.tables.iter().enumerate() {
+            let alias = |table: &TableLock| {
+                let schema = table.name.schema.as_deref().or(self.database());
+                let alias = table.alias.as_ref().unwrap_or(&table.name.name);
+                (schema.map(str::to_owned), alias.clone())
+            };
+            let own = alias(table);
+            if statement.tables[..number].iter().any(|other| alias(other) == own) {
+                return Err(SqlError::new(&codes::NONUNIQ_TABLE, &[&own.1]).into());
+            }
         }
         self.unlock_tables()?;
         let mut locked = LockedTables::default();
@@ -37,7 +48,11 @@ impl Session {
             }
             let kind = if table.write { LockKind::Exclusive } else { LockKind::NoWrite };
             wanted.push((server.catalog.lock(&schema, &name), kind));
-            locked.add(&schema, &name, table.write);
+            let alias = table.alias.as_deref().unwrap_or(&name);
+            locked.add(&schema, &name, alias, table.write);
+        }
+        if statement.tables.iter().any(|table| table.write) {
+            self.begin_write(None)?;
         }
         self.locks.acquire_all(wanted)?;
         // What was there when it was asked for may be gone by now.
@@ -82,7 +97,25 @@ impl Session {
                 Some(schema) => schema.clone(),
                 None => self.current_database()?,
             };
-            locked.check(&schema, &name.name, true)?;
+            match statement {
+                Statement::DropTable(_) => locked.check_definition(&schema, &name.name)?,
+                _ => locked.check((&schema, &name.name), &name.name, true)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// FLUSH TABLES needs its tables, or all that are locked, for writing (1099, 1100).
+    pub(crate) fn check_locked_flush(&self, flush: &Flush) -> Result<(), SqlError> {
+        let Some(locked) = &self.locked_tables else { return Ok(()) };
+        for name in &flush.tables {
+            let schema = name.schema.as_deref().or(self.database()).unwrap_or_default();
+            locked.check_definition(schema, &name.name)?;
+        }
+        if flush.items.iter().any(|item| item == "TABLES") {
+            for (schema, name) in locked.names() {
+                locked.check_definition(schema, name)?;
+            }
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use catalog::{
 };
 use engine_api::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, TableOptions};
 use plan::physical::ResultColumn;
+use std::sync::Arc;
 use syntax::ast::{CreateView, DropTable, TableName};
 use syntax::canonical::quoted;
 use types::{CollationId, Level, SqlError, Value, Warning, codes};
@@ -20,6 +21,7 @@ impl Session {
         self.require(Privilege::CreateView, &create.name)?;
         let (schema, name) = self.full_name(&create.name)?;
         self.commit_implicitly()?;
+        self.begin_write(None)?;
         let if_not_exists = create.attributes.iter().any(|(word, _)| word == "IF NOT EXISTS");
         let known = self.server.catalog.find(&schema, &name);
         match &known {
@@ -143,6 +145,21 @@ impl Session {
         made
     }
 
+    /// A view with its columns as they are now; none if the name is no view.
+    pub(crate) fn described_view(
+        &mut self,
+        schema: &str,
+        name: &str,
+    ) -> Result<Option<Arc<TableEntry>>, SqlError> {
+        let server = self.server.clone();
+        let Ok(TableRef::View(entry)) = server.catalog.find(schema, name) else { return Ok(None) };
+        let Some(view) = entry.view().cloned() else { return Ok(None) };
+        let columns = self.view_columns(&entry)?;
+        let columns = columns.iter().enumerate();
+        let columns = columns.map(|(at, column)| self.view_column(at, column)).collect();
+        Ok(Some(server.catalog.described_view(definition(schema, name, columns), view)))
+    }
+
     /// DROP VIEW: those that are there are dropped, the others told.
     pub(crate) fn drop_views(&mut self, drop: &DropTable) -> Result<Answer, Failure> {
         self.check_may_write()?;
@@ -150,6 +167,7 @@ impl Session {
             self.require(Privilege::Drop, name)?;
         }
         self.commit_implicitly()?;
+        self.begin_write(None)?;
         let mut unknown = Vec::new();
         for name in &drop.names {
             let (schema, name) = self.full_name(name)?;
@@ -187,7 +205,11 @@ impl Session {
     }
 
     /// SHOW CREATE VIEW, also by SHOW CREATE TABLE.
-    pub(crate) fn show_create_view(&self, entry: &TableEntry) -> Result<ShowAnswer, SqlError> {
+    pub(crate) fn show_create_view(
+        &self,
+        entry: &TableEntry,
+        is_broken: bool,
+    ) -> Result<ShowAnswer, SqlError> {
         let definition = entry.definition();
         let (schema, name) = (&definition.schema, &definition.name);
         let Some(view) = entry.view() else {
@@ -197,7 +219,7 @@ impl Session {
             true => quoted(name),
             false => format!("{}.{}", quoted(schema), quoted(name)),
         };
-        let query = plan::shown_query(&view.query, self.database());
+        let query = plan::shown_query(&view.query, self.database(), is_broken);
         let text = view.create_text(&shown_name, &query);
         let column = |name: &str, length| (name.to_owned(), VirtualType::Varchar(length), false);
         Ok(ShowAnswer {

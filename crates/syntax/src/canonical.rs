@@ -6,19 +6,8 @@
 //! tree; whoever wants them qualified qualifies the tree first.
 
 use crate::ast::*;
+pub use crate::style::{Style, quoted};
 use std::fmt::Write;
-
-/// How to print.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Style<'a> {
-    /// This database is left out before tables and columns.
-    pub hidden_schema: Option<&'a str>,
-}
-
-/// A name between backticks.
-pub fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
 
 /// The query as text; what cannot stand in a view is an error that names it.
 pub fn query(query: &Query, style: Style<'_>) -> Result<String, &'static str> {
@@ -135,7 +124,13 @@ impl Printer<'_> {
     }
 
     fn column(&mut self, column: &ColumnName) {
-        self.schema(column.schema.as_ref());
+        match &column.schema {
+            Some(schema) if self.style.shows_schema_of_columns => {
+                self.name(schema);
+                self.push(".");
+            }
+            schema => self.schema(schema.as_ref()),
+        }
         if let Some(table) = &column.table {
             self.name(table);
             self.push(".");

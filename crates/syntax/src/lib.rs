@@ -21,6 +21,7 @@ mod fingerprint;
 mod keyword;
 mod lexer;
 mod parser;
+mod style;
 
 pub use error::{ParseError, ParseErrorKind};
 pub use fingerprint::{Fingerprint, LiteralKind, LiteralRange};

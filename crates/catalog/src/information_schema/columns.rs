@@ -425,6 +425,15 @@ pub(super) const TABLES: &[VirtualColumn] = &[
     optional("TEMPORARY", Varchar(1)),
 ];
 
+pub(super) const CHECK_CONSTRAINTS: &[VirtualColumn] = &[
+    required("CONSTRAINT_CATALOG", Varchar(512)),
+    required("CONSTRAINT_SCHEMA", Varchar(64)),
+    required("TABLE_NAME", Varchar(64)),
+    required("CONSTRAINT_NAME", Varchar(64)),
+    required("LEVEL", Varchar(6)),
+    required("CHECK_CLAUSE", LongText),
+];
+
 pub(super) const TABLE_CONSTRAINTS: &[VirtualColumn] = &[
     required("CONSTRAINT_CATALOG", Varchar(512)),
     required("CONSTRAINT_SCHEMA", Varchar(64)),

@@ -19,31 +19,6 @@ fn for_each_key(
     })
 }
 
-pub(super) fn table_constraints(scope: &Scope<'_>) -> Result<Vec<Row>> {
-    let row = |table: &TableDefinition, name: &str, kind: &str| {
-        vec![
-            text("def"),
-            text(&table.schema),
-            text(name),
-            text(&table.schema),
-            text(&table.name),
-            text(kind),
-        ]
-    };
-    let mut rows = Vec::new();
-    for_each_table(scope, |_, table| {
-        let definition = table.definition();
-        for index in definition.indexes.iter().filter(|i| i.unique && !i.parts.is_empty()) {
-            let kind = if index.primary { "PRIMARY KEY" } else { "UNIQUE" };
-            rows.push(row(definition, &index.name, kind));
-        }
-        let keys = definition.foreign_keys.iter();
-        rows.extend(keys.map(|key| row(definition, &key.name, "FOREIGN KEY")));
-        Ok(())
-    })?;
-    Ok(rows)
-}
-
 pub(super) fn key_column_usage(scope: &Scope<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     let row = |table: &TableDefinition, key: &str, column: usize, sequence: usize| {

@@ -6,6 +6,7 @@
 //! all of them.
 
 mod columns;
+mod constraints;
 mod foreign_keys;
 mod innodb;
 mod privileges;
@@ -199,6 +200,7 @@ macro_rules! tables {
 tables! {
     APPLICABLE_ROLES => privileges::applicable_roles;
     CHARACTER_SETS => rows::character_sets;
+    CHECK_CONSTRAINTS => constraints::check_constraints;
     COLLATIONS => rows::collations;
     COLLATION_CHARACTER_SET_APPLICABILITY => rows::collation_applicability;
     COLUMNS => rows::columns;
@@ -225,7 +227,7 @@ tables! {
     SESSION_VARIABLES => session_rows::session_variables;
     STATISTICS => rows::statistics;
     TABLES => rows::tables;
-    TABLE_CONSTRAINTS => foreign_keys::table_constraints;
+    TABLE_CONSTRAINTS => constraints::table_constraints;
     TABLE_PRIVILEGES => privileges::table_privileges;
     THREAD_POOL_GROUPS => thread_pool::groups;
     THREAD_POOL_QUEUES => thread_pool::queues;

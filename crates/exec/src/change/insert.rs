@@ -127,6 +127,7 @@ pub struct Inserter<'p> {
 impl<'p> Inserter<'p> {
     fn new(exec: &mut Exec<'_>, plan: &'p InsertPlan) -> Result<Self, ExecError> {
         let mut maker = RowMaker::new(exec, &plan.target.0, plan.ignore);
+        maker.view = plan.view.as_deref();
         maker.refuses_null |= !plan.ignore && is_one_row(plan);
         Ok(Self {
             plan,
@@ -202,7 +203,7 @@ impl<'p> Inserter<'p> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
-        if breaks_check(exec, checks, &values, definition, self.plan.ignore)? {
+        if breaks_check(exec.eval, checks, &values, definition, self.plan.ignore)? {
             self.records -= 1;
             self.skipped += 1;
             return Ok(());
@@ -404,7 +405,7 @@ impl<'p> Inserter<'p> {
             return self.return_row(exec, &frame.first, sink).map(|()| true);
         }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
-        if breaks_check(exec, checks, &frame.first, definition, self.plan.ignore)? {
+        if breaks_check(exec.eval, checks, &frame.first, definition, self.plan.ignore)? {
             return Ok(true);
         }
         let mut new = RowBuffer::default();

@@ -7,7 +7,7 @@
 
 use super::delete::by_order;
 use super::foreign::ForeignChecks;
-use super::row::{RowMaker, now};
+use super::row::{RowMaker, breaks_check, now, passes_check};
 use super::update::info_text;
 use crate::context::Exec;
 use crate::error::in_table;
@@ -58,6 +58,8 @@ struct JoinUpdate<'p> {
     current: (Vec<u8>, Vec<Value>),
     /// First position of that target's columns.
     current_first: usize,
+    /// Rows that WITH CHECK OPTION has kept as they are.
+    refused: u64,
 }
 
 impl<'p> JoinUpdate<'p> {
@@ -75,7 +77,7 @@ impl<'p> JoinUpdate<'p> {
         }
         let sees = targets.iter().find(|target| target.plan.sees_assigned);
         let current_first = sees.map_or(0, |target| target.first);
-        Ok(Self { plan, targets, current: Default::default(), current_first })
+        Ok(Self { plan, targets, current: Default::default(), current_first, refused: 0 })
     }
 
     /// A row of the join: what is assigned to its targets. Returns for every target the row
@@ -93,7 +95,8 @@ impl<'p> JoinUpdate<'p> {
                 continue;
             };
             if target.plan.sees_assigned {
-                all.push(Some(self.assign_in_order(exec, run, number, row)?));
+                let found = self.assign_in_order(exec, run, number, row)?;
+                all.push(self.checked(exec, run, number, found)?);
                 continue;
             }
             let overlay =
@@ -112,9 +115,37 @@ impl<'p> JoinUpdate<'p> {
                     }
                 });
             }
-            all.push(Some(Found { row: row.clone(), assigned }));
+            let found = Found { row: row.clone(), assigned };
+            all.push(self.checked(exec, run, number, found)?);
         }
         Ok(all)
+    }
+
+    /// What WITH CHECK OPTION leaves of a row that is to be changed.
+    fn checked(
+        &mut self,
+        exec: &Exec<'_>,
+        run: &BlockRun<'_>,
+        number: usize,
+        found: Found,
+    ) -> Result<Option<Found>, ExecError> {
+        let target = &self.targets[number];
+        let Some(check) = &target.plan.check else { return Ok(Some(found)) };
+        if target.seen.contains(&found.row.key) {
+            return Ok(Some(found));
+        }
+        let columns = target.maker.definition().columns.len();
+        let mut row = run.frame.copy_table(target.first, columns);
+        let mut differs = false;
+        for ((column, _), value) in target.plan.assignments.iter().zip(&found.assigned) {
+            differs |= row[*column] != *value;
+            row[*column].clone_from(value);
+        }
+        let overlay = Overlay { frame: &run.frame, first: target.first, row: &row };
+        let passes = !differs || passes_check(exec, check, &overlay, self.plan.ignore)?;
+        // Rows of other targets are not counted before they are written.
+        self.refused += u64::from(!passes && target.plan.sees_assigned);
+        Ok(passes.then_some(found))
     }
 
     /// The target that sees assigned values: each assignment sees those before it.
@@ -165,13 +196,14 @@ impl<'p> JoinUpdate<'p> {
 
     /// Changes the rows found; the numbers of those found and of those changed.
     fn apply(self, exec: &mut Exec<'_>) -> Result<(u64, u64), ExecError> {
-        let (mut matched, mut changed) = (0, 0);
+        let (mut matched, mut changed) = (self.refused, 0);
         let ignore = self.plan.ignore;
         for mut target in self.targets {
             for found in std::mem::take(&mut target.found) {
                 exec.tick()?;
-                matched += 1;
-                changed += u64::from(change_row(exec, &target, found, ignore)?);
+                let outcome = change_row(exec, &target, found, ignore)?;
+                matched += u64::from(outcome.is_some() || target.plan.sees_assigned);
+                changed += u64::from(outcome == Some(true));
                 exec.eval.reset_arena();
             }
         }
@@ -179,13 +211,14 @@ impl<'p> JoinUpdate<'p> {
     }
 }
 
-/// Gives a row its new values; tells whether that made a difference.
+/// Gives a row its new values; tells whether that made a difference, none if a constraint was in
+/// the way.
 fn change_row(
     exec: &mut Exec<'_>,
     target: &Target<'_>,
     found: Found,
     ignore: bool,
-) -> Result<bool, ExecError> {
+) -> Result<Option<bool>, ExecError> {
     let Found { row: mut old, assigned } = found;
     let definition = target.maker.definition();
     if target.plan.shared {
@@ -193,7 +226,7 @@ fn change_row(
         let key = old.key.clone();
         let (lock, wait) = (LockMode::Exclusive, LockWait::Wait);
         if !target.table.get(exec.transaction, &key, lock, wait, &mut old)? {
-            return Ok(false);
+            return Ok(Some(false));
         }
     }
     let view = RowView::new(&target.plan.table.0.layouts().row, &old.key, &old.payload);
@@ -205,13 +238,16 @@ fn change_row(
         values[*column] = value;
     }
     if !differs {
-        return Ok(false);
+        return Ok(Some(false));
     }
     for (position, column) in definition.columns.iter().enumerate() {
         let is_assigned = target.plan.assignments.iter().any(|(at, _)| *at == position);
         if column.on_update_now && !is_assigned {
             values[position] = now(exec.eval, &column.column_type);
         }
+    }
+    if breaks_check(exec.eval, &target.plan.checks, &values, definition, ignore)? {
+        return Ok(None);
     }
     let mut new = RowBuffer::default();
     target.maker.encode(&values, &mut new)?;
@@ -224,14 +260,14 @@ fn change_row(
             let foreign = ForeignChecks::new(keys);
             match foreign.update_unless_ignored(exec, (&old, &new), ignore)? {
                 Some(updated) => updated,
-                None => return Ok(true),
+                None => return Ok(Some(true)),
             }
         }
     };
     match updated {
-        Ok(()) => Ok(true),
+        Ok(()) => Ok(Some(true)),
         Err(duplicate) if !ignore => Err(target.maker.duplicate(exec, &values, &duplicate).into()),
-        Err(_) => Ok(true),
+        Err(_) => Ok(Some(true)),
     }
 }
 

@@ -8,4 +8,4 @@ pub mod load;
 mod row;
 pub mod update;
 
-pub use row::{column_filler, duplicate_entry, duplicate_in, zero_of};
+pub use row::{breaks_check, column_filler, duplicate_entry, duplicate_in, zero_of};

@@ -30,6 +30,8 @@ pub struct RowMaker<'t> {
     entry: &'t TableEntry,
     /// What columns get without a value, found out when the first of them needs it.
     fillers: OnceCell<Vec<OnceCell<Filler>>>,
+    /// The view that rows come in through.
+    pub view: Option<&'t plan::physical::ViewName>,
     /// NULL for a column that takes none is an error even where bad values are not.
     pub refuses_null: bool,
 }
@@ -39,7 +41,7 @@ impl<'t> RowMaker<'t> {
     pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Self {
         let strict = exec.eval.settings.sql_mode.is_strict() && !ignore;
         exec.eval.warnings_are_errors.set(strict);
-        Self { entry, fillers: OnceCell::new(), refuses_null: strict }
+        Self { entry, fillers: OnceCell::new(), view: None, refuses_null: strict }
     }
 
     fn filler(&self, exec: &Exec<'_>, position: usize) -> Result<&Filler, ExecError> {
@@ -67,7 +69,12 @@ impl<'t> RowMaker<'t> {
             Filler::Now => Ok(now(exec.eval, &column.column_type)),
             Filler::Missing if column.auto_increment => Ok(Value::Null),
             Filler::Missing => {
-                exec.eval.warn(&codes::NO_DEFAULT_FOR_FIELD, &[&column.name])?;
+                match self.view {
+                    None => exec.eval.warn(&codes::NO_DEFAULT_FOR_FIELD, &[&column.name])?,
+                    Some((schema, name)) => {
+                        exec.eval.warn(&codes::NO_DEFAULT_FOR_VIEW_FIELD, &[schema, name])?;
+                    }
+                }
                 Ok(zero_of(&column.column_type))
             }
         }
@@ -199,7 +206,7 @@ fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecE
 pub fn passes_check(
     exec: &Exec<'_>,
     check: &ViewCheck,
-    values: &Vec<Value>,
+    values: &dyn Columns,
     ignore: bool,
 ) -> Result<bool, ExecError> {
     for condition in &check.conditions {
@@ -219,21 +226,21 @@ pub fn passes_check(
 
 /// 4025 if a row breaks a constraint: true with a warning where that only leaves the row out.
 pub fn breaks_check(
-    exec: &Exec<'_>,
+    eval: &EvalContext,
     checks: &[(String, Expr)],
     row: &dyn Columns,
     table: &TableDefinition,
     ignore: bool,
 ) -> Result<bool, ExecError> {
     for (name, condition) in checks {
-        if condition.eval_bool(exec.eval, row)? == Some(false) {
+        if condition.eval_bool(eval, row)? == Some(false) {
             let error =
                 SqlError::new(&codes::CONSTRAINT_FAILED, &[name, &table.schema, &table.name]);
             if !ignore {
                 return Err(error.into());
             }
             let warning = types::Warning::from(&error);
-            exec.eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
+            eval.push_warning(types::Warning { level: types::Level::Warning, ..warning });
             return Ok(true);
         }
     }

@@ -130,7 +130,7 @@ impl Updater<'_> {
             return Ok(());
         }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
-        if breaks_check(exec, checks, &frame, definition, self.plan.ignore)? {
+        if breaks_check(exec.eval, checks, &frame, definition, self.plan.ignore)? {
             self.matched -= 1;
             return Ok(());
         }

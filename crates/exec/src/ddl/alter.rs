@@ -21,6 +21,8 @@ pub(super) struct Scene<'a> {
     pub(super) cancel: CancelToken,
     pub(super) planned: &'a TableDefinition,
     pub(super) work: &'a Work,
+    /// CHECK constraints that rows which are copied must pass.
+    pub(super) checks: Vec<(String, expr::Expr)>,
 }
 
 impl Scene<'_> {
@@ -69,7 +71,6 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
         (work.copy, work.reports) = (true, true);
     }
     let mut reports = work.reports || work.ignore;
-    let work = work;
     let mut copied = (0, 0);
     if changes_definition(alter) {
         let scene = Scene {
@@ -77,6 +78,7 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
             cancel: context.cancel.clone(),
             planned: &planned,
             work: &work,
+            checks: new_checks(context, &planned, &work)?,
         };
         let mut followers = Vec::new();
         let changed = context.change_table(&schema, &name, &mut |context, transaction, table| {
@@ -107,6 +109,22 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     }
     // What MariaDB does in place or at once changes no rows in its eyes.
     Ok(outcome(context, if reports { copied } else { (0, 0) }))
+}
+
+/// The constraints of the table as it will be; 1054 for one whose column is gone.
+fn new_checks(
+    context: &DdlContext<'_>,
+    planned: &TableDefinition,
+    work: &Work,
+) -> Result<Vec<(String, expr::Expr)>, ExecError> {
+    let columns = work.columns.iter().map(|(column, _)| column.clone()).collect();
+    let altered = TableDefinition { columns, ..planned.clone() };
+    if !work.copy || !altered.has_checks() {
+        return Ok(Vec::new());
+    }
+    let checks = super::check::bound(context, &altered)?;
+    // What MariaDB does without copying it does without looking at the rows.
+    Ok(if work.reports || work.ignore { checks } else { Vec::new() })
 }
 
 fn outcome(context: &DdlContext<'_>, (records, duplicates): (u64, u64)) -> Outcome {

@@ -2,11 +2,11 @@
 
 use super::column::{self, column};
 use super::table::options;
-use super::{DdlContext, collation_of, foreign, index, partition, unsupported};
+use super::{DdlContext, alter_check, collation_of, foreign, index, partition, unsupported};
 use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
 use syntax::ast::{
-    AlterAction, AlterTable, ColumnPlace, ColumnSpecification, Expression, ForeignKey,
+    AlterAction, AlterTable, Check, ColumnPlace, ColumnSpecification, Expression, ForeignKey,
     IndexSpecification, TableOption,
 };
 use types::{SqlError, TypeKind, codes};
@@ -28,6 +28,10 @@ pub(super) struct Work {
     pub(super) auto_increment: Option<u64>,
     pub(super) add_foreign: Vec<ForeignKey>,
     pub(super) drop_foreign: Vec<String>,
+    /// CHECK of columns, to be read when all columns are known.
+    pub(super) column_checks: Vec<ColumnSpecification>,
+    /// CHECK constraints of the table.
+    pub(super) add_checks: Vec<Check>,
 }
 
 /// What the actions of an ALTER TABLE amount to; `table` gets its new options.
@@ -41,6 +45,7 @@ pub(super) fn plan(
     for action in &alter.actions {
         plan_action(context, action, table, &mut work)?;
     }
+    alter_check::add_checks(context, table, &mut work)?;
     let copies = |action: &AlterAction| match action {
         AlterAction::Hint(name, value) => name == "ALGORITHM" && value == "COPY",
         _ => false,
@@ -73,15 +78,15 @@ fn plan_action(
             if work.columns.len() == 1 {
                 return Err(SqlError::new(&codes::CANT_REMOVE_ALL_FIELDS, &[]).into());
             }
-            work.columns.remove(at);
+            let dropped = work.columns.remove(at).0;
+            alter_check::drop_own_checks(table, work, &dropped.name);
             work.copy = true;
         }
         AlterAction::RenameColumn { name, to } => {
             let Some(at) = find(work, name) else { return Err(unknown(name, table)) };
-            let column = &mut work.columns[at].0;
-            let quoted = catalog::describe::quote_name;
-            column.check = column.check.replace(&quoted(&column.name), &quoted(to));
-            column.name.clone_from(to);
+            let from = work.columns[at].0.name.clone();
+            alter_check::rename_in_checks(table, work, &from, to);
+            work.columns[at].0.name.clone_from(to);
             work.copy = true;
         }
         AlterAction::AlterDefault { name, default } => {
@@ -105,13 +110,8 @@ fn plan_action(
         AlterAction::DropForeignKey { name, if_exists } => {
             drop_foreign(context, table, work, (name, "FOREIGN KEY"), *if_exists)?;
         }
-        AlterAction::DropConstraint { name, .. }
-            if table.options.checks.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) =>
-        {
-            table.options.checks.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-        }
-        AlterAction::DropConstraint { name, if_exists } => {
-            drop_foreign(context, table, work, (name, "CONSTRAINT"), *if_exists)?;
+        AlterAction::AddCheck(_) | AlterAction::DropConstraint { .. } => {
+            alter_check::plan_constraint(context, action, table, work)?;
         }
         AlterAction::PartitionBy(_) | AlterAction::Other(_) => {
             plan_partition(action, table)?;
@@ -228,7 +228,7 @@ fn plan_partition(action: &AlterAction, table: &mut TableDefinition) -> Result<(
     }
 }
 
-fn drop_foreign(
+pub(super) fn drop_foreign(
     context: &DdlContext<'_>,
     table: &mut TableDefinition,
     work: &mut Work,
@@ -263,7 +263,7 @@ fn add_column(
         return Err(SqlError::new(&codes::DUP_FIELDNAME, &[&written.name]).into());
     }
     if !written.checks.is_empty() {
-        return Err(unsupported("CHECK constraints in ALTER TABLE"));
+        work.column_checks.push(written.clone());
     }
     let mut made = column(context.eval, written, table.collation)?;
     made.id = next_id(work);
@@ -278,7 +278,7 @@ fn add_column(
 
 fn change_column(
     context: &DdlContext<'_>,
-    table: &TableDefinition,
+    table: &mut TableDefinition,
     work: &mut Work,
     name: &str,
     (written, place): (&ColumnSpecification, &ColumnPlace),
@@ -293,10 +293,12 @@ fn change_column(
         return Err(error);
     };
     if !written.checks.is_empty() {
-        return Err(unsupported("CHECK constraints in ALTER TABLE"));
+        work.column_checks.push(written.clone());
     }
     let mut made = column(context.eval, written, table.collation)?;
     made.id = work.columns[at].0.id;
+    let former = work.columns[at].0.name.clone();
+    alter_check::rename_in_checks(table, work, &former, &made.name);
     work.reports |= needs_copy(&work.columns[at].0, &made);
     let source = work.columns.remove(at).1;
     let to = place_of(work, place, at, table)?;
@@ -317,7 +319,7 @@ fn needs_copy(old: &ColumnDefinition, new: &ColumnDefinition) -> bool {
     !same || new.auto_increment && !old.auto_increment
 }
 
-fn find(work: &Work, name: &str) -> Option<usize> {
+pub(super) fn find(work: &Work, name: &str) -> Option<usize> {
     work.columns.iter().position(|(column, _)| column.name.eq_ignore_ascii_case(name))
 }
 

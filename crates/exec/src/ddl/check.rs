@@ -4,10 +4,10 @@ use super::DdlContext;
 use crate::ExecError;
 use catalog::{Account, Authentication, HostPattern, MetadataLockSet, UserPrivileges};
 use engine_api::{ColumnDefinition, TableDefinition};
-use expr::ResultType;
+use expr::{Expr, ResultType};
 use plan::{PlanContext, SystemVariables};
 use std::time::Duration;
-use syntax::ast::{CreateTable, Expression, SystemVariable};
+use syntax::ast::{ColumnSpecification, CreateTable, Expression, SystemVariable};
 use types::{SqlError, Value, codes};
 
 /// Variables of the session are no part of a constraint.
@@ -19,12 +19,11 @@ impl SystemVariables for NoVariables {
     }
 }
 
-/// A condition over columns as SHOW CREATE TABLE has it.
-pub fn text(
+/// Plans something that needs no table and no right.
+fn with_planning<T>(
     context: &DdlContext<'_>,
-    columns: &[ColumnDefinition],
-    condition: &Expression,
-) -> Result<String, ExecError> {
+    plan: impl FnOnce(&mut PlanContext<'_>) -> Result<T, SqlError>,
+) -> Result<T, ExecError> {
     let account = Account { user: String::new(), host: HostPattern(String::new()) };
     let user = UserPrivileges::new(account, Authentication::Locked);
     let mut locks = MetadataLockSet::new(Duration::ZERO);
@@ -39,7 +38,37 @@ pub fn text(
         variables: &NoVariables,
         parameters: &[],
     };
-    Ok(plan::check_text(&mut planning, columns, condition)?)
+    Ok(plan(&mut planning)?)
+}
+
+/// A condition over columns as SHOW CREATE TABLE has it.
+pub fn text(
+    context: &DdlContext<'_>,
+    columns: &[ColumnDefinition],
+    condition: &Expression,
+) -> Result<String, ExecError> {
+    with_planning(context, |planning| plan::check_text(planning, columns, condition))
+}
+
+/// The constraints of a table, to be evaluated over its rows.
+pub fn bound(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+) -> Result<Vec<(String, Expr)>, ExecError> {
+    with_planning(context, |planning| plan::checks(planning, table))
+}
+
+/// The conditions written with a column as one text.
+pub fn of_column(
+    context: &DdlContext<'_>,
+    columns: &[ColumnDefinition],
+    written: &ColumnSpecification,
+) -> Result<String, ExecError> {
+    let mut texts = Vec::with_capacity(written.checks.len());
+    for condition in &written.checks {
+        texts.push(text(context, columns, condition)?);
+    }
+    Ok(texts.join(" and "))
 }
 
 /// Puts the constraints of a new table into its definition.
@@ -49,12 +78,9 @@ pub fn put(
     table: &mut TableDefinition,
 ) -> Result<(), ExecError> {
     for written in create.columns.iter().filter(|written| !written.checks.is_empty()) {
-        let mut texts = Vec::with_capacity(written.checks.len());
-        for condition in &written.checks {
-            texts.push(text(context, &table.columns, condition)?);
-        }
+        let check = of_column(context, &table.columns, written)?;
         if let Some(position) = table.column_position(&written.name) {
-            table.columns[position].check = texts.join(" and ");
+            table.columns[position].check = check;
         }
     }
     for check in &create.checks {

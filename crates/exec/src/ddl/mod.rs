@@ -4,6 +4,7 @@
 //! makes the change durable in one transaction of its own. Nothing has changed when it fails.
 
 mod alter;
+mod alter_check;
 mod alter_copy;
 mod alter_plan;
 mod check;

@@ -59,7 +59,11 @@ pub fn apply(table: &mut TableDefinition, written: &PartitionBy) -> Result<(), E
     let mut columns = Vec::new();
     let linear = if written.linear { "LINEAR " } else { "" };
     let text = match &written.kind {
-        PartitionKind::Other(_) => return Err(unsupported("PARTITION BY RANGE and LIST")),
+        PartitionKind::Other(_)
+        | PartitionKind::Range(_)
+        | PartitionKind::RangeColumns(_)
+        | PartitionKind::List(_)
+        | PartitionKind::ListColumns(_) => return Err(unsupported("PARTITION BY RANGE and LIST")),
         PartitionKind::Hash(value) => {
             let text = hash_text(table, value, &mut columns)?;
             if columns.is_empty() {
@@ -87,8 +91,9 @@ pub fn apply(table: &mut TableDefinition, written: &PartitionBy) -> Result<(), E
     check_count(written)?;
     forget(table);
     table.options.other.push((engine_api::PARTITION_BY.to_string(), text));
-    if !written.names.is_empty() {
-        let names = written.names.join("\0");
+    if !written.partitions.is_empty() {
+        let names = written.partitions.iter().map(|partition| partition.name.as_str());
+        let names = names.collect::<Vec<_>>().join("\0");
         table.options.other.push((engine_api::PARTITION_NAMES.to_string(), names));
     } else if let Some(count) = written.count {
         table.options.other.push((engine_api::PARTITION_COUNT.to_string(), count.to_string()));
@@ -102,7 +107,9 @@ fn check_count(written: &PartitionBy) -> Result<(), ExecError> {
         Some(count) if count > PARTITIONS_MAX => {
             Err(SqlError::new(&codes::TOO_MANY_PARTITIONS_ERROR, &[]).into())
         }
-        Some(count) if !written.names.is_empty() && count != written.names.len() as u64 => {
+        Some(count)
+            if !written.partitions.is_empty() && count != written.partitions.len() as u64 =>
+        {
             Err(unsupported("a number of partitions beside other names"))
         }
         _ => Ok(()),

@@ -204,6 +204,7 @@ fn fill(
     let columns = query.columns().iter();
     let columns = columns.filter_map(|column| definition.column_position(&column.name)).collect();
     let plan = InsertPlan {
+        view: None,
         check: None,
         target: EntryHandle(entry.clone()),
         columns,

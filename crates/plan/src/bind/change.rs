@@ -14,7 +14,14 @@ use engine_api::LockMode;
 
 impl<'q> Binder<'_, '_, 'q> {
     pub(crate) fn bind_insert(&mut self, insert: &'q ast::Insert) -> Result<InsertPlan> {
-        let target = self.open_for_change(&insert.table.name, Privilege::Insert)?;
+        let target = match self.open_for_change(
+            &insert.table.name,
+            &insert.table.name.name,
+            Privilege::Insert,
+        ) {
+            Err(_) if self.wants_merge => self.open_joined_target(insert)?,
+            opened => opened?,
+        };
         if !insert.table.partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
@@ -45,8 +52,11 @@ impl<'q> Binder<'_, '_, 'q> {
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
         let check = self.view_check(&target, &name)?;
         let checks = crate::check::checks(self.context, target.definition())?;
+        let view = self.target_view.as_ref();
+        let view = view.map(|view| Box::new((view.schema.clone(), view.name.clone())));
         Ok(InsertPlan {
             check,
+            view,
             foreign_keys,
             checks,
             target: EntryHandle(target),
@@ -310,7 +320,17 @@ impl<'q> Binder<'_, '_, 'q> {
         if !partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
-        let target = self.open_for_change(name, Privilege::Update)?;
+        let target = match self.open_for_change(
+            name,
+            alias.as_deref().unwrap_or(&name.name),
+            Privilege::Update,
+        ) {
+            Err(_) if self.wants_merge => {
+                let change = self.bind_update_join(update)?;
+                return Ok(Plan::UpdateJoin(Box::new(change)));
+            }
+            opened => opened?,
+        };
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);
@@ -408,7 +428,17 @@ impl<'q> Binder<'_, '_, 'q> {
         if !partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
-        let target = self.open_for_change(name, Privilege::Delete)?;
+        let target = match self.open_for_change(
+            name,
+            alias.as_deref().unwrap_or(&name.name),
+            Privilege::Delete,
+        ) {
+            Err(_) if self.wants_merge => {
+                let change = self.bind_delete_view(delete)?;
+                return Ok(Plan::DeleteJoin(Box::new(change)));
+            }
+            opened => opened?,
+        };
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);

@@ -1,15 +1,18 @@
 //! UPDATE and DELETE of the rows of a join.
 
 use super::from::From;
+use super::merge::ViewSource;
 use super::*;
 use crate::foreign::Effect;
-use crate::physical::{Access, JoinChangePlan, JoinTarget, SelectPlan, TableSource, TableStep};
+use crate::physical::{
+    Access, JoinChangePlan, JoinTarget, SelectPlan, TableSource, TableStep, ViewCheck,
+};
 use catalog::Privilege;
 use engine_api::LockMode;
 
-/// A table to be changed: its number in the block, and what is assigned to it.
+/// A table to be changed: the position of its first column, and what is assigned to it.
 struct Target {
-    table: usize,
+    alias: String,
     first: usize,
     entry: EntryHandle,
     assignments: Vec<(usize, Option<Expr>)>,
@@ -26,24 +29,23 @@ struct Draft {
 impl<'q> Binder<'_, '_, 'q> {
     pub(super) fn bind_update_join(&mut self, update: &'q ast::Update) -> Result<JoinChangePlan> {
         self.push_block()?;
+        self.merges_views = true;
         let drafted = self.draft_update_join(update);
         let block = self.pop_block();
         let draft = drafted?;
-        if draft.targets.iter().any(|target| target.entry.0.definition().has_checks()) {
-            return Err(unsupported("UPDATE of several tables with CHECK constraints"));
-        }
         self.finish_join(block, draft, update.ignore)
     }
 
     pub(super) fn bind_delete_join(&mut self, delete: &'q ast::Delete) -> Result<JoinChangePlan> {
         self.push_block()?;
+        self.merges_views = true;
         let drafted = self.draft_delete_join(delete);
         let block = self.pop_block();
         let draft = drafted?;
         for target in &draft.targets {
             if self.inner_entries.iter().any(|inner| Arc::ptr_eq(&inner.0, &target.entry.0)) {
-                let name = &block.tables[target.table].alias;
-                return Err(SqlError::new(&codes::UPDATE_TABLE_USED, &[name, &"DELETE"]));
+                let arguments: [&dyn std::fmt::Display; 2] = [&target.alias, &"DELETE"];
+                return Err(SqlError::new(&codes::UPDATE_TABLE_USED, &arguments));
             }
         }
         self.finish_join(block, draft, delete.ignore)
@@ -60,8 +62,9 @@ impl<'q> Binder<'_, '_, 'q> {
         for assignment in &update.assignments {
             columns.push(self.assigned_column(&assignment.column, &mut targets)?);
         }
-        for (assignment, (table, column)) in update.assignments.iter().zip(columns) {
-            let found = targets.iter().position(|target| target.table == table);
+        self.check_one_table_a_view(&targets)?;
+        for (assignment, (first, column)) in update.assignments.iter().zip(columns) {
+            let found = targets.iter().position(|target| target.first == first);
             let Some(found) = found else { continue };
             let entry = targets[found].entry.0.clone();
             let value = match &assignment.value {
@@ -70,7 +73,7 @@ impl<'q> Binder<'_, '_, 'q> {
             };
             targets[found].assignments.push((column, value));
         }
-        targets.sort_by_key(|target| target.table);
+        targets.sort_by_key(|target| target.first);
         let (mut conjuncts, plan) =
             self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
         conjuncts.extend(std::mem::take(&mut from.conjuncts));
@@ -87,41 +90,106 @@ impl<'q> Binder<'_, '_, 'q> {
         let bound = self.bind_column(name);
         self.assigns = false;
         let bound = bound?;
+        let Some(position) = crate::optimize::column_position(&bound) else {
+            return Err(SqlError::new(&codes::NONUPDATEABLE_COLUMN, &[&name.name]));
+        };
         let unknown = || SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &Clause::Set.name()]);
-        let position = crate::optimize::column_position(&bound).ok_or_else(unknown)?;
-        let tables = &self.block().tables;
-        let holds =
-            |table: &NamedTable| (table.first..table.first + table.width()).contains(&position);
-        let table = tables.iter().position(holds).ok_or_else(unknown)?;
-        let column = position - tables[table].first;
-        if !targets.iter().any(|target| target.table == table) {
-            targets.push(self.target(table, Privilege::Update)?);
+        let table = self.table_at(position).ok_or_else(unknown)?;
+        if !targets.iter().any(|target| target.first == table.first) {
+            targets.push(self.target(&table, Privilege::Update)?);
         }
-        if let Some(target) = targets.iter().find(|target| target.table == table) {
+        let column = position - table.first;
+        if let Some(view) = self.view_at(table.first) {
+            let seen_as = (view.schema.as_str(), view.name.as_str());
+            self.check_column(Privilege::Update, seen_as, &name.name)?;
+        } else if let Some(target) = targets.iter().find(|target| target.first == table.first) {
             let entry = target.entry.0.clone();
             self.check_written(Privilege::Update, &entry, std::iter::once(column))?;
         }
-        Ok((table, column))
+        Ok((table.first, column))
+    }
+
+    /// Error 1393 if two tables of one view are to be changed.
+    fn check_one_table_a_view(&mut self, targets: &[Target]) -> Result<()> {
+        for view in &self.block().views {
+            let own = targets.iter().filter(|target| view.positions.contains(&target.first));
+            if own.count() > 1 {
+                return Err(SqlError::new(&codes::VIEW_MULTIUPDATE, &[&view.schema, &view.name]));
+            }
+        }
+        Ok(())
     }
 
     /// A table of the block as one to be changed; 1288 if it cannot be.
-    fn target(&mut self, table: usize, privilege: Privilege) -> Result<Target> {
-        let named = &self.block().tables[table];
-        let (first, alias) = (named.first, named.alias.clone());
-        let ColumnList::Base(entry) = &named.columns else {
+    fn target(&mut self, table: &NamedTable, privilege: Privilege) -> Result<Target> {
+        let alias = table.alias.clone();
+        let Some(entry) = table.entry() else {
             let command = privilege.name().to_ascii_uppercase();
             return Err(SqlError::new(&codes::NON_UPDATABLE_TABLE, &[&alias, &command]));
         };
-        let entry = entry.clone();
         let definition = entry.0.definition();
-        let allowed = entry.0.is_temporary()
-            || self.context.user.may(privilege, &definition.schema, &definition.name)
-            || (privilege == Privilege::Update
-                && self.may_open(privilege, &definition.schema, &definition.name));
-        if !allowed {
-            return Err(self.denied(privilege, &definition.schema, &definition.name));
+        let (schema, name) = (&definition.schema, &definition.name);
+        let view = self.view_at(table.first);
+        if let Some(view) = &view
+            && !self.may_open(privilege, &view.schema, &view.name)
+        {
+            return Err(self.denied(privilege, &view.schema, &view.name));
         }
-        Ok(Target { table, first, entry, assignments: Vec::new() })
+        let rights = view.as_ref().and_then(|view| view.rights.as_deref());
+        let user = rights.unwrap_or(self.context.user);
+        let allowed = entry.0.is_temporary()
+            || user.may(privilege, schema, name)
+            || (view.is_none()
+                && privilege == Privilege::Update
+                && self.may_open(privilege, schema, name));
+        if !allowed {
+            return Err(match &view {
+                Some(view) => SqlError::new(&codes::VIEW_INVALID, &[&view.schema, &view.name]),
+                None => self.denied(privilege, schema, name),
+            });
+        }
+        Ok(Target { alias, first: table.first, entry, assignments: Vec::new() })
+    }
+
+    /// The target that a table of a DELETE's FROM is; 1395 for a view of several tables.
+    fn delete_target(&mut self, table: &NamedTable) -> Result<Target> {
+        let ColumnList::Merged(_) = &table.columns else {
+            return self.target(table, Privilege::Delete);
+        };
+        let view = self.block().views.iter().find(|view| view.positions.start == table.first);
+        let Some(view) = view.cloned() else { return self.target(table, Privilege::Delete) };
+        let tables = self.block().merged_tables.iter();
+        let own: Vec<NamedTable> =
+            tables.filter(|table| view.positions.contains(&table.first)).cloned().collect();
+        let [own] = &own[..] else {
+            return Err(SqlError::new(&codes::VIEW_DELETE_MERGE_VIEW, &[&view.schema, &view.name]));
+        };
+        self.target(own, Privilege::Delete)
+    }
+
+    /// DELETE through a view that is more than a part of its table.
+    pub(super) fn bind_delete_view(&mut self, delete: &'q ast::Delete) -> Result<JoinChangePlan> {
+        if !delete.returning.is_empty() || !delete.order_by.is_empty() {
+            return Err(unsupported("RETURNING or ORDER BY of DELETE through this view"));
+        }
+        self.push_block()?;
+        self.merges_views = true;
+        let drafted = self.draft_delete_view(delete);
+        let block = self.pop_block();
+        self.finish_join(block, drafted?, delete.ignore)
+    }
+
+    fn draft_delete_view(&mut self, delete: &'q ast::Delete) -> Result<Draft> {
+        let mut from = self.bind_from(&delete.tables)?;
+        let tables = self.block().tables.clone();
+        let mut targets = Vec::with_capacity(tables.len());
+        for table in &tables {
+            targets.push(self.delete_target(table)?);
+        }
+        let (mut conjuncts, plan) =
+            self.draft_change(&delete.filter, &[], delete.limit.as_ref())?;
+        conjuncts.extend(std::mem::take(&mut from.conjuncts));
+        Ok(Draft { from, conjuncts, targets, plan })
     }
 
     fn draft_delete_join(&mut self, delete: &'q ast::Delete) -> Result<Draft> {
@@ -138,12 +206,12 @@ impl<'q> Binder<'_, '_, 'q> {
                 table.alias == name.name
                     && name.schema.as_ref().is_none_or(|schema| *schema == table.schema)
             };
-            let Some(table) = self.block().tables.iter().position(means) else {
+            let Some(table) = self.block().tables.iter().find(|table| means(table)).cloned() else {
                 return Err(unknown_target(name));
             };
-            targets.push(self.target(table, Privilege::Delete)?);
+            targets.push(self.delete_target(&table)?);
         }
-        targets.sort_by_key(|target| target.table);
+        targets.sort_by_key(|target| target.first);
         let (mut conjuncts, plan) = self.draft_change(&delete.filter, &[], None)?;
         conjuncts.extend(std::mem::take(&mut from.conjuncts));
         Ok(Draft { from, conjuncts, targets, plan })
@@ -170,11 +238,24 @@ impl<'q> Binder<'_, '_, 'q> {
             given.push(value.is_some());
             values.extend(value.take());
         }
+        let assigned = values.len();
+        let mut checks: Vec<Option<Box<ViewCheck>>> = Vec::with_capacity(targets.len());
+        for target in &targets {
+            let is_own = |view: &&ViewSource| view.positions.contains(&target.first);
+            let view = block.views.iter().find(is_own).filter(|_| !target.assignments.is_empty());
+            let check = view.and_then(ViewSource::check);
+            values.extend(check.iter().flat_map(|check| check.conditions.iter().cloned()));
+            checks.push(check.map(Box::new));
+        }
         let mut select = self.finish_change(block, from, conjuncts, plan, &mut values)?;
+        let mut conditions = values.split_off(assigned).into_iter();
+        for condition in checks.iter_mut().flatten().flat_map(|check| &mut check.conditions) {
+            *condition = conditions.next().expect("all conditions were among the values");
+        }
         let (mut values, mut given) = (values.into_iter(), given.into_iter());
         select.tables.iter_mut().for_each(|step| step.lock = LockMode::None);
         let mut made = Vec::with_capacity(targets.len());
-        for target in &targets {
+        for (target, check) in targets.iter().zip(checks) {
             let is_step = |step: &TableStep| {
                 step.first_position == target.first && matches!(step.source, TableSource::Base(_))
             };
@@ -193,8 +274,14 @@ impl<'q> Binder<'_, '_, 'q> {
             let assigned_columns = (!columns.is_empty()).then_some(assigned_columns);
             let foreign_keys =
                 self.foreign_keys(&target.entry.0, effect, assigned_columns.as_deref())?;
+            let checks = match effect {
+                Effect::Delete => Vec::new(),
+                _ => crate::check::checks(self.context, target.entry.0.definition())?,
+            };
             made.push(JoinTarget {
                 foreign_keys,
+                checks,
+                check,
                 table: target.entry.clone(),
                 step,
                 assignments: columns.into_iter().zip(assigned).collect(),

@@ -38,7 +38,7 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(from)
     }
 
-    fn check_unique_aliases(&mut self) -> Result<()> {
+    pub(super) fn check_unique_aliases(&mut self) -> Result<()> {
         let tables = &self.block().tables;
         for (position, table) in tables.iter().enumerate() {
             let twice = tables[..position]
@@ -51,7 +51,7 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(())
     }
 
-    fn bind_reference(
+    pub(super) fn bind_reference(
         &mut self,
         reference: &'q ast::TableReference,
         from: &mut From,
@@ -92,7 +92,7 @@ impl<'q> Binder<'_, '_, 'q> {
             return Ok(());
         }
         let alias = alias.unwrap_or(&name.name).to_string();
-        let opened = self.open(name, Privilege::Select)?;
+        let opened = self.open(name, &alias, Privilege::Select)?;
         let guard = self.guard.take();
         let (schema, columns, table) = match opened {
             TableRef::Base(entry) => {
@@ -264,7 +264,8 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<()> {
         let inner_columns = from.sources[inner.clone()].iter().map(|s| s.width).sum::<usize>();
         let first = from.sources[inner.start].first;
-        for table in &mut self.block().tables[table..] {
+        let block = self.block();
+        for table in block.tables[table..].iter_mut().chain(&mut block.merged_tables) {
             if (first..first + inner_columns).contains(&table.first) {
                 table.nullable = true;
             }

@@ -69,6 +69,9 @@ impl Binder<'_, '_, '_> {
                     return Err(SqlError::new(&codes::NON_UNIQ_ERROR, &[&name, &clause]));
                 }
                 self.check_readable(table, offset)?;
+                if table.position(offset) == super::merge::NO_POSITION {
+                    return Err(unsupported("a column of this view in USING"));
+                }
                 found = Some((number, table.position(offset), table.column(offset)));
             }
         }
@@ -124,8 +127,10 @@ impl Binder<'_, '_, '_> {
         let builder = self.builder();
         let mut projection = Vec::with_capacity(width);
         let mut columns = Vec::with_capacity(width);
-        for table in &self.block().tables {
-            if !(first..first + width).contains(&table.first) {
+        let block = self.block();
+        for table in block.tables.iter().chain(&block.merged_tables) {
+            let merged = matches!(table.columns, ColumnList::Merged(_));
+            if merged || !(first..first + width).contains(&table.first) {
                 continue;
             }
             // Of a view that became its table all of the table's columns have their places.

@@ -8,7 +8,8 @@ use types::{Charset, Value, collation};
 
 impl<'q> Binder<'_, '_, 'q> {
     pub(crate) fn bind_load(&mut self, load: &'q ast::LoadData) -> Result<InsertPlan> {
-        let target = self.open_for_change(&load.table.name, Privilege::Insert)?;
+        let target =
+            self.open_for_change(&load.table.name, &load.table.name.name, Privilege::Insert)?;
         if !load.table.partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
@@ -40,7 +41,10 @@ impl<'q> Binder<'_, '_, 'q> {
         self.reusable = false;
         let skipped_lines = load.ignore_lines;
         let rows = FileRows { fields, assignments, format, skipped_lines };
+        let view = self.target_view.as_ref();
+        let view = view.map(|view| Box::new((view.schema.clone(), view.name.clone())));
         Ok(InsertPlan {
+            view,
             check,
             foreign_keys,
             checks,

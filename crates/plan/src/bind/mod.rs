@@ -19,6 +19,7 @@ mod grouping;
 mod guard;
 mod join_tree;
 mod load;
+pub(crate) mod merge;
 mod name;
 pub(crate) mod order;
 mod query;
@@ -122,6 +123,8 @@ pub(crate) enum ColumnList {
     Mapped(view::MappedColumns),
     /// Columns as they are.
     Listed(Vec<NamedColumn>),
+    /// Columns of a view over the tables that it became.
+    Merged(Vec<merge::MergedColumn>),
 }
 
 /// A table as names see it.
@@ -177,6 +180,10 @@ pub(crate) struct Block {
     /// In ON DUPLICATE KEY UPDATE: virtual position of the first column of the row that was to
     /// be inserted.
     pub inserted_row: Option<usize>,
+    /// Tables of merged views: they have columns, but no names.
+    pub merged_tables: Vec<NamedTable>,
+    /// Views that rows may be changed through.
+    pub views: Vec<merge::ViewSource>,
 }
 
 impl Block {
@@ -193,6 +200,8 @@ impl Block {
             clause: Clause::Select,
             in_aggregate: false,
             inserted_row: None,
+            merged_tables: Vec::new(),
+            views: Vec::new(),
         }
     }
 
@@ -255,6 +264,14 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     forms: Option<semijoin::Forms>,
     /// The query bound last, if it is one block inside of another, before it was planned.
     unplanned: Option<Arc<crate::optimize::merge::Unplanned>>,
+    /// Rows of the tables in FROM are changed, so views become their tables.
+    merges_views: bool,
+    /// The target is a view that is to be merged.
+    wants_merge: bool,
+    /// Number of merged views around what is being bound.
+    inside_views: usize,
+    /// The rights of their definer.
+    rights: Option<Arc<catalog::UserPrivileges>>,
 }
 
 /// Most query blocks inside each other.
@@ -280,6 +297,10 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             forms_request: None,
             forms: None,
             unplanned: None,
+            merges_views: false,
+            wants_merge: false,
+            inside_views: 0,
+            rights: None,
         }
     }
 

@@ -69,6 +69,12 @@ impl Binder<'_, '_, '_> {
         for level in (0..self.blocks.len()).rev() {
             if let Some((table, offset)) = self.blocks[level].find_column(name)? {
                 self.check_readable(table, offset)?;
+                if let ColumnList::Merged(columns) = &table.columns {
+                    let (mut value, nullable) = (columns[offset].value.clone(), table.nullable);
+                    value.map_columns(&mut |position| self.pass_inward(level, position));
+                    value.result.nullable |= nullable;
+                    return Ok(value);
+                }
                 let (position, result) = (table.position(offset), table.result(offset));
                 let printed = table.printed(offset);
                 let position = self.pass_inward(level, position);

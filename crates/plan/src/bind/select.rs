@@ -187,7 +187,8 @@ impl<'q> Binder<'_, '_, 'q> {
                 let table = &self.block().tables[table];
                 let position = table.position(offset);
                 if !table.hidden.contains(&offset) && !merged.contains(&position) {
-                    self.push_column(position, values, columns);
+                    let column = table.column(offset);
+                    self.push_named(position, column, values, columns);
                 }
             }
         }
@@ -212,10 +213,10 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
         };
         self.check_all_readable(table..table + 1)?;
-        let table = &self.block().tables[table];
-        let positions: Vec<usize> = (0..table.width()).map(|at| table.position(at)).collect();
-        for position in positions {
-            self.push_column(position, values, columns);
+        for offset in 0..self.block().tables[table].width() {
+            let table = &self.block().tables[table];
+            let (position, column) = (table.position(offset), table.column(offset));
+            self.push_named(position, column, values, columns);
         }
         Ok(())
     }
@@ -226,8 +227,18 @@ impl<'q> Binder<'_, '_, 'q> {
         values: &mut Vec<Expr>,
         columns: &mut Vec<ResultColumn>,
     ) {
-        let builder = self.builder();
         let Some((_, column)) = self.block().column_at(position) else { return };
+        self.push_named(position, column, values, columns);
+    }
+
+    fn push_named(
+        &mut self,
+        position: usize,
+        column: NamedColumn,
+        values: &mut Vec<Expr>,
+        columns: &mut Vec<ResultColumn>,
+    ) {
+        let builder = self.builder();
         let value = builder.column(position, column.result, column.printed);
         columns.push(self.result_column(column.name, &value));
         values.push(value);

@@ -22,9 +22,16 @@ impl Binder<'_, '_, '_> {
     }
 
     /// Opens a table for `privilege`, with a shared metadata lock.
-    pub(super) fn open(&mut self, name: &ast::TableName, privilege: Privilege) -> Result<TableRef> {
+    pub(super) fn open(
+        &mut self,
+        name: &ast::TableName,
+        alias: &str,
+        privilege: Privilege,
+    ) -> Result<TableRef> {
         let schema = self.schema_of(name)?;
-        let temporary = self.context.temporary.and_then(|known| known.find(&schema, &name.name));
+        let outside = self.inside_views == 0;
+        let temporary = self.context.temporary.filter(|_| outside);
+        let temporary = temporary.and_then(|known| known.find(&schema, &name.name));
         if let Some(entry) = temporary {
             let entry = entry.clone();
             self.reusable = false;
@@ -33,20 +40,25 @@ impl Binder<'_, '_, '_> {
         }
         let virtual_schema = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
         self.guard = None;
-        if !virtual_schema && !self.context.user.may(privilege, &schema, &name.name) {
-            if !self.may_open(privilege, &schema, &name.name) {
+        if !virtual_schema && !self.user().may(privilege, &schema, &name.name) {
+            if !outside || !self.may_open(privilege, &schema, &name.name) {
                 return Err(self.denied(privilege, &schema, &name.name));
             }
             self.guard = self.guard_of(&schema, &name.name);
         }
-        if let Some(locked) = self.context.locked.filter(|_| !virtual_schema) {
-            locked.check(&schema, &name.name, privilege != Privilege::Select)?;
+        if let Some(locked) = self.context.locked.filter(|_| !virtual_schema && outside) {
+            locked.check((&schema, &name.name), alias, privilege != Privilege::Select)?;
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table {
             self.note_entry(entry);
         }
         Ok(table)
+    }
+
+    /// With whose rights tables are opened.
+    pub(super) fn user(&self) -> &catalog::UserPrivileges {
+        self.rights.as_deref().unwrap_or(self.context.user)
     }
 
     /// The plan depends on this table.
@@ -73,10 +85,9 @@ impl Binder<'_, '_, '_> {
             let (name, word) = (&entry.definition().name, privilege.name());
             let word = word.to_ascii_uppercase();
             let arguments: [&dyn std::fmt::Display; 2] = [name, &word];
-            let updatable = entry.view().is_some_and(|view| view.is_updatable);
+            self.wants_merge = entry.view().is_some_and(|view| view.is_updatable);
             return Err(match privilege {
                 Privilege::Insert => SqlError::new(&codes::NON_INSERTABLE_TABLE, &arguments),
-                _ if updatable => unsupported("a change through a view that is not simple"),
                 _ => SqlError::new(&codes::NON_UPDATABLE_TABLE, &arguments),
             });
         };
@@ -89,9 +100,10 @@ impl Binder<'_, '_, '_> {
     pub(super) fn open_for_change(
         &mut self,
         name: &ast::TableName,
+        alias: &str,
         privilege: Privilege,
     ) -> Result<Arc<TableEntry>> {
-        match self.open(name, privilege)? {
+        match self.open(name, alias, privilege)? {
             TableRef::Base(entry) => Ok(entry),
             TableRef::View(entry) => self.open_view_for_change(&entry, privilege),
             TableRef::Virtual(table) if table.schema != SCHEMA_NAME => {
@@ -126,6 +138,7 @@ impl NamedTable {
             ColumnList::Virtual(table) => table.columns.len(),
             ColumnList::Mapped(mapped) => mapped.columns.len(),
             ColumnList::Listed(columns) => columns.len(),
+            ColumnList::Merged(columns) => columns.len(),
         }
     }
 
@@ -137,10 +150,23 @@ impl NamedTable {
         }
     }
 
+    /// The table of the engine that its columns are in.
+    pub(crate) fn entry(&self) -> Option<EntryHandle> {
+        match &self.columns {
+            ColumnList::Base(entry) => Some(entry.clone()),
+            ColumnList::Mapped(mapped) => Some(mapped.entry.clone()),
+            _ => None,
+        }
+    }
+
     /// Virtual position of a column.
     pub(crate) fn position(&self, offset: usize) -> usize {
         match &self.columns {
             ColumnList::Mapped(mapped) => self.first + mapped.columns[offset].1,
+            ColumnList::Merged(columns) => {
+                let position = crate::optimize::column_position(&columns[offset].value);
+                position.unwrap_or(super::merge::NO_POSITION)
+            }
             _ => self.first + offset,
         }
     }
@@ -150,6 +176,7 @@ impl NamedTable {
         let offset = position.checked_sub(self.first)?;
         match &self.columns {
             ColumnList::Mapped(mapped) => mapped.columns.iter().position(|(_, at)| *at == offset),
+            ColumnList::Merged(_) => (0..self.width()).find(|at| self.position(*at) == position),
             _ => (offset < self.width()).then_some(offset),
         }
     }
@@ -161,6 +188,7 @@ impl NamedTable {
             ColumnList::Virtual(table) => table.columns[offset].name,
             ColumnList::Mapped(mapped) => &mapped.columns[offset].0,
             ColumnList::Listed(columns) => &columns[offset].name,
+            ColumnList::Merged(columns) => &columns[offset].named.name,
         }
     }
 
@@ -185,6 +213,7 @@ impl NamedTable {
                 ResultType::column(column.column_type, column.nullable)
             }
             ColumnList::Listed(columns) => columns[offset].result,
+            ColumnList::Merged(columns) => columns[offset].value.result,
         };
         if self.nullable { result.with_nullable(true) } else { result }
     }
@@ -193,6 +222,7 @@ impl NamedTable {
     pub(super) fn printed(&self, offset: usize) -> Arc<str> {
         match &self.columns {
             ColumnList::Listed(columns) => columns[offset].printed.clone(),
+            ColumnList::Merged(columns) => columns[offset].named.printed.clone(),
             _ => format!("`{}`.`{}`.`{}`", self.schema, self.alias, self.name(offset)).into(),
         }
     }
@@ -202,6 +232,11 @@ impl NamedTable {
         let (org_table, flags) = match &self.columns {
             ColumnList::Listed(columns) => {
                 let mut column = columns[offset].clone();
+                column.result = self.result(offset);
+                return column;
+            }
+            ColumnList::Merged(columns) => {
+                let mut column = columns[offset].named.clone();
                 column.result = self.result(offset);
                 return column;
             }

@@ -31,6 +31,8 @@ pub(crate) struct SimpleView {
     pub columns: Arc<[(String, usize)]>,
     /// Conditions, those of the innermost view first.
     levels: Vec<Level>,
+    /// WITH CHECK OPTION of a merged view, over the table's columns.
+    conditions: Vec<Expr>,
 }
 
 /// One view of a chain of views.
@@ -45,6 +47,19 @@ struct Level {
     view: (String, String),
 }
 
+impl SimpleView {
+    /// Columns of one table of a view, without conditions.
+    pub(crate) fn of_columns(
+        (schema, name): (&str, &str),
+        base: EntryHandle,
+        columns: Vec<(String, usize)>,
+        conditions: Vec<Expr>,
+    ) -> Self {
+        let (schema, name) = (schema.to_string(), name.to_string());
+        Self { schema, name, base, columns: columns.into(), levels: Vec::new(), conditions }
+    }
+}
+
 /// Columns of a simple view, as names see them.
 #[derive(Clone, Debug)]
 pub(crate) struct MappedColumns {
@@ -55,7 +70,7 @@ pub(crate) struct MappedColumns {
 }
 
 /// The query of a view as a tree.
-fn parsed(view: &ViewDefinition) -> Result<ast::Query> {
+pub(super) fn parsed(view: &ViewDefinition) -> Result<ast::Query> {
     let parsed = syntax::parse(view.query.as_bytes(), &ParseOptions::default());
     match parsed.map(|parsed| parsed.statement) {
         Ok(ast::Statement::Query(query)) => Ok(*query),
@@ -139,7 +154,7 @@ fn has_subquery(expression: &ast::Expression) -> bool {
 
 impl Binder<'_, '_, '_> {
     /// See [`invalid`]. The view that is being defined is not there, wherever it is named.
-    fn invalid(&self, error: SqlError, entry: &TableEntry) -> SqlError {
+    pub(super) fn invalid(&self, error: SqlError, entry: &TableEntry) -> SqlError {
         match self.defines_view && error.is(&codes::NO_SUCH_TABLE) {
             true => error,
             false => invalid(error, entry),
@@ -148,13 +163,13 @@ impl Binder<'_, '_, '_> {
 
     /// The rights with which a view reads: those of its definer (1449 if there is none), or none
     /// for the reader's own.
-    fn view_rights(&self, view: &ViewDefinition) -> Result<Option<Arc<UserPrivileges>>> {
+    pub(super) fn view_rights(&self, view: &ViewDefinition) -> Result<Option<Arc<UserPrivileges>>> {
         if view.invoker {
             return Ok(None);
         }
         let (user, host) = &view.definer;
         let account = Account { user: user.clone(), host: HostPattern(host.clone()) };
-        if self.context.user.account == account {
+        if self.context.user.account == account && self.rights.is_none() {
             return Ok(None);
         }
         let known = self.context.catalog.user(&account);
@@ -170,7 +185,7 @@ impl Binder<'_, '_, '_> {
     }
 
     /// Error 1462 if the view is being looked at already.
-    fn enter_view(&mut self, entry: &TableEntry) -> Result<()> {
+    pub(super) fn enter_view(&mut self, entry: &TableEntry) -> Result<()> {
         let definition = entry.definition();
         let name = (definition.schema.clone(), definition.name.clone());
         if self.views.first() == Some(&name) && self.defines_view {
@@ -189,7 +204,7 @@ impl Binder<'_, '_, '_> {
             return Ok(None);
         };
         let rights = self.view_rights(view)?;
-        let user = rights.as_deref().unwrap_or(self.context.user);
+        let user = rights.as_deref().unwrap_or(self.user());
         let schema = self.schema_of(&name)?;
         for privilege in [Privilege::Select, self.view_privilege] {
             if user.may(privilege, &schema, &name.name) {
@@ -239,6 +254,7 @@ impl Binder<'_, '_, '_> {
             base,
             columns: columns.into(),
             levels,
+            conditions: Vec::new(),
         }))
     }
 
@@ -269,7 +285,7 @@ impl Binder<'_, '_, '_> {
     }
 
     /// Lets a binder of another text go on in the block that is being bound.
-    fn with_other_text<'v, T>(
+    pub(super) fn with_other_text<'v, T>(
         &mut self,
         bind: impl FnOnce(&mut Binder<'_, '_, 'v>) -> Result<T>,
     ) -> Result<T> {
@@ -280,6 +296,9 @@ impl Binder<'_, '_, '_> {
         other.views = std::mem::take(&mut self.views);
         other.defines_view = self.defines_view;
         other.depth = self.depth;
+        other.merges_views = self.merges_views;
+        other.inside_views = self.inside_views;
+        other.rights.clone_from(&self.rights);
         let bound = bind(&mut other);
         let Binder { blocks, entries, inner_entries, views, reusable, .. } = other;
         self.blocks = blocks;
@@ -296,6 +315,9 @@ impl Binder<'_, '_, '_> {
         view: &SimpleView,
         first: usize,
     ) -> Result<Option<Vec<Expr>>> {
+        if !view.conditions.is_empty() {
+            return Ok(Some(view.conditions.clone()));
+        }
         // A view's own option counts its own condition; a cascaded one all below, too.
         let mut cascaded = false;
         let mut checked = vec![false; view.levels.len()];
@@ -324,7 +346,7 @@ impl Binder<'_, '_, '_> {
         let mut context = PlanContext {
             catalog: self.context.catalog,
             locks: &mut *self.context.locks,
-            user: rights.as_deref().unwrap_or(self.context.user),
+            user: rights.as_deref().or(self.rights.as_deref()).unwrap_or(self.context.user),
             database: Some(&entry.definition().schema),
             eval: self.context.eval,
             variables: self.context.variables,
@@ -357,6 +379,9 @@ impl Binder<'_, '_, '_> {
         self.note_entry(entry);
         let schema = entry.definition().schema.clone();
         let Some(view) = self.simple_view(entry)? else {
+            if self.merges_here() && self.merge_view(entry, alias, from)? {
+                return Ok(());
+            }
             let plan = self.bind_view_query(entry)?;
             self.add_derived(plan, alias, from);
             if let Some(table) = self.block().tables.last_mut() {
@@ -373,6 +398,26 @@ impl Binder<'_, '_, '_> {
         let conditions = self.view_conditions(&view, first, |_| true)?;
         self.block().clause = clause;
         from.conjuncts.extend(conditions);
+        if self.merges_here() {
+            self.note_view(entry, &view, first)?;
+        }
+        Ok(())
+    }
+
+    /// Remembers what changes through a simple view are to know.
+    fn note_view(&mut self, entry: &TableEntry, view: &SimpleView, first: usize) -> Result<()> {
+        let clause = self.block().clause;
+        let conditions = self.check_condition(view, first)?.unwrap_or_default();
+        let rights = entry.view().map(|view| self.view_rights(view)).transpose()?;
+        let block = self.block();
+        block.clause = clause;
+        block.views.push(super::merge::ViewSource {
+            positions: first..block.columns,
+            schema: view.schema.clone(),
+            name: view.name.clone(),
+            rights: rights.flatten(),
+            conditions,
+        });
         Ok(())
     }
 }

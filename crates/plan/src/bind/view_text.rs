@@ -12,10 +12,15 @@ struct ScopeTable {
     columns: Vec<String>,
 }
 
+/// A column: the numbers of its table and in it.
+type Place = (usize, usize);
+
 /// One block: its tables, and the names of its items with what they are.
 #[derive(Default)]
 struct Scope {
     tables: Vec<ScopeTable>,
+    /// What `*` stands for, and bare names find.
+    visible: Vec<Place>,
     aliases: Vec<(String, ast::Expression)>,
 }
 
@@ -78,7 +83,8 @@ impl<'a> Qualifier<'a> {
     ) -> Result<Vec<String>> {
         let mut scope = Scope::default();
         for reference in &mut select.from {
-            self.reference(reference, &mut scope.tables)?;
+            let visible = self.reference(reference, &mut scope.tables)?;
+            scope.visible.extend(visible);
         }
         self.scopes.push(scope);
         for reference in &mut select.from {
@@ -107,17 +113,15 @@ impl<'a> Qualifier<'a> {
             match item {
                 ast::SelectItem::Wildcard => {
                     let scope = self.scopes.last().expect("pushed by select");
-                    if select.from.iter().any(merges_columns) {
-                        return Err(unsupported("* over USING or NATURAL in a view"));
-                    }
-                    items.extend(scope.tables.iter().flat_map(columns_of));
+                    items.extend(scope.visible.iter().map(|place| scope.item(*place)));
                 }
                 ast::SelectItem::TableWildcard(name) => {
                     let scope = self.scopes.last().expect("pushed by select");
-                    let own = scope.tables.iter().find(|table| table.alias == name.name);
+                    let own = scope.tables.iter().position(|table| table.alias == name.name);
                     let own =
                         own.ok_or_else(|| SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]))?;
-                    items.extend(columns_of(own));
+                    let columns = 0..scope.tables[own].columns.len();
+                    items.extend(columns.map(|column| scope.item((own, column))));
                 }
                 item => items.push(item),
             }
@@ -143,7 +147,11 @@ impl<'a> Qualifier<'a> {
         &mut self,
         reference: &mut ast::TableReference,
         tables: &mut Vec<ScopeTable>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Place>> {
+        let whole = |tables: &[ScopeTable]| {
+            let table = tables.len() - 1;
+            (0..tables[table].columns.len()).map(|column| (table, column)).collect()
+        };
         match reference {
             ast::TableReference::Table { name, alias, .. } => {
                 let common = self.common.iter().rev().find(|(known, _)| *known == name.name);
@@ -151,7 +159,7 @@ impl<'a> Qualifier<'a> {
                     let alias = alias.clone().unwrap_or_else(|| name.name.clone());
                     let columns = columns.clone();
                     tables.push(ScopeTable { schema: None, alias, columns });
-                    return Ok(());
+                    return Ok(whole(tables));
                 }
                 let database = self.database.map(str::to_owned);
                 let schema = name.schema.clone().or(database);
@@ -170,7 +178,7 @@ impl<'a> Qualifier<'a> {
                     alias: alias.clone().unwrap_or_else(|| name.name.clone()),
                     columns,
                 });
-                Ok(())
+                Ok(whole(tables))
             }
             ast::TableReference::Derived { query, alias } => {
                 let outside = std::mem::take(&mut self.scopes);
@@ -178,14 +186,24 @@ impl<'a> Qualifier<'a> {
                 self.scopes = outside;
                 let columns = columns?;
                 tables.push(ScopeTable { schema: None, alias: alias.clone(), columns });
-                Ok(())
+                Ok(whole(tables))
             }
             ast::TableReference::Nested(inner) => {
-                inner.iter_mut().try_for_each(|reference| self.reference(reference, tables))
+                let mut visible = Vec::new();
+                for reference in inner {
+                    visible.extend(self.reference(reference, tables)?);
+                }
+                Ok(visible)
             }
-            ast::TableReference::Join { left, right, .. } => {
-                self.reference(left, tables)?;
-                self.reference(right, tables)
+            ast::TableReference::Join { kind, left, right, condition } => {
+                let left = self.reference(left, tables)?;
+                let right = self.reference(right, tables)?;
+                let merged = merge_columns(kind, condition, (left, right), tables);
+                let (visible, on) = merged;
+                if let Some(on) = on {
+                    *condition = ast::JoinCondition::On(on);
+                }
+                Ok(visible)
             }
         }
     }
@@ -265,6 +283,16 @@ impl<'a> Qualifier<'a> {
     /// Gives a column its table. One that is not found is left for the binder to complain about.
     fn column(&mut self, name: &mut ast::ColumnName) -> Result<()> {
         for scope in self.scopes.iter().rev() {
+            if name.table.is_none() {
+                let is_it = |(table, column): &&Place| {
+                    scope.tables[*table].columns[*column].eq_ignore_ascii_case(&name.name)
+                };
+                if let Some(place) = scope.visible.iter().find(is_it) {
+                    *name = scope.column(*place);
+                    return Ok(());
+                }
+                continue;
+            }
             let found = scope.tables.iter().find_map(|table| {
                 let answers = name.table.as_ref().is_none_or(|alias| *alias == table.alias);
                 let columns = table.columns.iter();
@@ -282,31 +310,81 @@ impl<'a> Qualifier<'a> {
     }
 }
 
-fn merges_columns(reference: &ast::TableReference) -> bool {
-    match reference {
-        ast::TableReference::Join { kind, left, right, condition } => {
-            use ast::JoinKind as J;
-            matches!(kind, J::NaturalInner | J::NaturalLeft | J::NaturalRight)
-                || matches!(condition, ast::JoinCondition::Using(_))
-                || merges_columns(left)
-                || merges_columns(right)
+/// The columns of a join that bare names find, and the condition that USING or NATURAL comes to.
+/// The join becomes one without NATURAL.
+fn merge_columns(
+    kind: &mut ast::JoinKind,
+    condition: &ast::JoinCondition,
+    (left, right): (Vec<Place>, Vec<Place>),
+    tables: &[ScopeTable],
+) -> (Vec<Place>, Option<ast::Expression>) {
+    use ast::JoinKind as J;
+    let name = |place: &Place| tables[place.0].columns[place.1].as_str();
+    let of = |places: &[Place], wanted: &str| {
+        places.iter().copied().find(|place| name(place).eq_ignore_ascii_case(wanted))
+    };
+    let natural = matches!(kind, J::NaturalInner | J::NaturalLeft | J::NaturalRight);
+    let wanted = |column: &str| match condition {
+        ast::JoinCondition::Using(names) => names.iter().any(|n| n.eq_ignore_ascii_case(column)),
+        _ => natural,
+    };
+    let mut pairs = Vec::new();
+    if natural || matches!(condition, ast::JoinCondition::Using(_)) {
+        for place in left.iter().filter(|place| wanted(name(place))) {
+            pairs.extend(of(&right, name(place)).map(|other| (*place, other)));
         }
-        ast::TableReference::Nested(inner) => inner.iter().any(merges_columns),
-        _ => false,
+    }
+    *kind = match *kind {
+        J::NaturalInner => J::Inner,
+        J::NaturalLeft => J::Left,
+        J::NaturalRight => J::Right,
+        kind => kind,
+    };
+    if pairs.is_empty() {
+        return ([left, right].concat(), None);
+    }
+    let from_right = *kind == J::Right;
+    let mut visible: Vec<Place> = match from_right {
+        true => right.iter().filter(|p| pairs.iter().any(|(_, r)| r == *p)).copied().collect(),
+        false => pairs.iter().map(|(left, _)| *left).collect(),
+    };
+    let is_merged = |place: &Place| pairs.iter().any(|(l, r)| l == place || r == place);
+    let (first, second) = if from_right { (right, left) } else { (left, right) };
+    visible.extend(first.into_iter().chain(second).filter(|place| !is_merged(place)));
+    let column = |place: &Place| Box::new(ast::Expression::Column(column_of(tables, *place)));
+    let mut equal: Vec<ast::Expression> = pairs
+        .iter()
+        .map(|(left, right)| {
+            ast::Expression::Binary(ast::BinaryOperator::Equal, column(left), column(right))
+        })
+        .collect();
+    let on = match equal.len() {
+        1 => equal.remove(0),
+        _ => ast::Expression::Logical(ast::LogicalOperator::And, equal),
+    };
+    (visible, Some(on))
+}
+
+fn column_of(tables: &[ScopeTable], (table, column): Place) -> ast::ColumnName {
+    let table = &tables[table];
+    ast::ColumnName {
+        schema: table.schema.clone(),
+        table: Some(table.alias.clone()),
+        name: table.columns[column].clone(),
     }
 }
 
-fn columns_of(table: &ScopeTable) -> Vec<ast::SelectItem> {
-    let item = |name: &String| ast::SelectItem::Expression {
-        expression: ast::Expression::Column(ast::ColumnName {
-            schema: table.schema.clone(),
-            table: Some(table.alias.clone()),
-            name: name.clone(),
-        }),
-        alias: Some(name.clone()),
-        text: name.clone(),
-    };
-    table.columns.iter().map(item).collect()
+impl Scope {
+    fn column(&self, place: Place) -> ast::ColumnName {
+        column_of(&self.tables, place)
+    }
+
+    fn item(&self, place: Place) -> ast::SelectItem {
+        let column = self.column(place);
+        let name = column.name.clone();
+        let expression = ast::Expression::Column(column);
+        ast::SelectItem::Expression { expression, alias: Some(name.clone()), text: name }
+    }
 }
 
 /// Calls `each` for the expression and all inside of it that stand outside of subqueries.

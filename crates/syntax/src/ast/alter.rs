@@ -1,8 +1,8 @@
 //! ALTER TABLE.
 
 use super::{
-    Check, ColumnSpecification, Expression, ForeignKey, IndexSpecification, PartitionBy, TableName,
-    TableOption,
+    Check, ColumnSpecification, Expression, ForeignKey, IndexSpecification, PartitionBy,
+    PartitionSpecification, TableName, TableOption,
 };
 
 /// ALTER TABLE.
@@ -137,6 +137,33 @@ pub enum AlterAction {
     Keys(bool),
     /// PARTITION BY.
     PartitionBy(Box<PartitionBy>),
+    /// ADD PARTITION.
+    AddPartitions {
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// PARTITIONS n.
+        count: u64,
+        /// Partitions that were written out.
+        partitions: Vec<PartitionSpecification>,
+    },
+    /// DROP PARTITION.
+    DropPartitions {
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Names.
+        names: Vec<String>,
+    },
+    /// TRUNCATE PARTITION; no names for ALL.
+    TruncatePartitions(Vec<String>),
+    /// REORGANIZE PARTITION names INTO (...).
+    ReorganizePartitions {
+        /// Names.
+        names: Vec<String>,
+        /// What they become.
+        partitions: Vec<PartitionSpecification>,
+    },
+    /// COALESCE PARTITION n.
+    CoalescePartitions(u64),
     /// FORCE.
     Force,
     /// ALGORITHM = word, LOCK = word: name and value in capitals.

@@ -211,6 +211,8 @@ pub struct ForeignKey {
 pub struct Check {
     /// CONSTRAINT symbol.
     pub name: Option<String>,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
     /// Condition.
     pub expression: Expression,
 }
@@ -281,8 +283,32 @@ pub struct PartitionBy {
     pub kind: PartitionKind,
     /// PARTITIONS n.
     pub count: Option<u64>,
-    /// Names of partitions that were written out.
-    pub names: Vec<String>,
+    /// Partitions that were written out.
+    pub partitions: Vec<PartitionSpecification>,
+}
+
+/// One partition of PARTITION BY, ADD PARTITION or REORGANIZE PARTITION.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionSpecification {
+    /// Name.
+    pub name: String,
+    /// VALUES.
+    pub values: PartitionValues,
+    /// COMMENT.
+    pub comment: Option<Vec<u8>>,
+}
+
+/// What rows lie in a partition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionValues {
+    /// Not written.
+    None,
+    /// VALUES LESS THAN: a value for each column, none for MAXVALUE.
+    LessThan(Vec<Option<Expression>>),
+    /// VALUES IN: lists of values for the columns.
+    In(Vec<Vec<Option<Expression>>>),
+    /// DEFAULT.
+    Default,
 }
 
 /// How rows are given to partitions.
@@ -297,7 +323,15 @@ pub enum PartitionKind {
         /// Columns; empty for those of the primary key.
         columns: Vec<String>,
     },
-    /// RANGE, LIST and others, and subpartitions, as written.
+    /// RANGE (expression).
+    Range(Expression),
+    /// RANGE COLUMNS (columns).
+    RangeColumns(Vec<String>),
+    /// LIST (expression).
+    List(Expression),
+    /// LIST COLUMNS (columns).
+    ListColumns(Vec<String>),
+    /// SYSTEM_TIME and others, and subpartitions, as written.
     Other(String),
 }
 

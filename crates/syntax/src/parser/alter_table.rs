@@ -76,12 +76,11 @@ impl Parser<'_> {
                 let (name, value) = self.alter_hint()?;
                 AlterAction::Hint(name, value)
             }
+            K::COALESCE | K::TRUNCATE => self.alter_partitions()?,
+            K::REORGANIZE => self.alter_partitions()?,
             K::DISCARD
             | K::IMPORT
-            | K::COALESCE
-            | K::REORGANIZE
             | K::EXCHANGE
-            | K::TRUNCATE
             | K::REMOVE
             | K::REBUILD
             | K::ANALYZE
@@ -158,7 +157,11 @@ impl Parser<'_> {
 
     fn alter_add(&mut self, actions: &mut Vec<AlterAction>) -> Result<()> {
         self.advance();
-        if self.at_any(&[K::PARTITION, K::PERIOD, K::SYSTEM]) {
+        if self.at(K::PARTITION) {
+            actions.push(self.alter_add_partition()?);
+            return Ok(());
+        }
+        if self.at_any(&[K::PERIOD, K::SYSTEM]) {
             let text = format!("ADD {}", self.rest_as_text()?);
             actions.push(AlterAction::Other(text));
             return Ok(());
@@ -214,7 +217,8 @@ impl Parser<'_> {
                 let if_exists = self.if_exists()?;
                 Ok(AlterAction::DropConstraint { name: self.name()?, if_exists })
             }
-            K::PARTITION | K::SYSTEM | K::PERIOD => {
+            K::PARTITION => self.alter_drop_partition(),
+            K::SYSTEM | K::PERIOD => {
                 Ok(AlterAction::Other(format!("DROP {}", self.rest_as_text()?)))
             }
             _ => self.drop_column(),

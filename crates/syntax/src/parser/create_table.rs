@@ -122,11 +122,14 @@ impl Parser<'_> {
     /// A key, foreign key or check, if one follows.
     pub(super) fn table_constraint(&mut self) -> Result<Option<Constraint>> {
         let mut symbol = None;
+        let mut if_not_exists = false;
         if self.eat(K::CONSTRAINT) {
+            if_not_exists = self.if_not_exists()?;
             if self.at_name() {
                 symbol = Some(self.name()?);
             }
-            if !self.at_any(&[K::PRIMARY, K::UNIQUE, K::FOREIGN, K::CHECK]) {
+            let allowed = [K::CHECK, K::PRIMARY, K::UNIQUE, K::FOREIGN];
+            if !self.at_any(if if_not_exists { &allowed[..1] } else { &allowed }) {
                 return Err(self.unexpected());
             }
         }
@@ -161,7 +164,11 @@ impl Parser<'_> {
             Kind::Word(K::CHECK) => {
                 self.advance();
                 let expression = self.parenthesized_expression()?;
-                return Ok(Some(Constraint::Check(Check { name: symbol, expression })));
+                return Ok(Some(Constraint::Check(Check {
+                    name: symbol,
+                    if_not_exists,
+                    expression,
+                })));
             }
             _ => return Ok(None),
         };

@@ -39,6 +39,11 @@ error_codes! {
         "The '{}' syntax is reserved for purposes internal to the MariaDB server";
     PS_MANY_PARAM = 1390, "HY000", "Prepared statement contains too many placeholders";
     KEY_PART_0 = 1391, "HY000", "Key part '{}' length cannot be 0";
+    VIEW_MULTIUPDATE = 1393, "HY000",
+        "Can not modify more than one base table through a join view '{}.{}'";
+    VIEW_NO_INSERT_FIELD_LIST = 1394, "HY000",
+        "Can not insert into join view '{}.{}' without fields list";
+    VIEW_DELETE_MERGE_VIEW = 1395, "HY000", "Can not delete from join view '{}.{}'";
     CANNOT_USER = 1396, "HY000", "Operation {} failed for {}";
     XAER_NOTA = 1397, "XAE04", "XAER_NOTA: Unknown XID";
     XAER_INVAL = 1398, "XAE05", "XAER_INVAL: Invalid arguments (or unsupported command)";
