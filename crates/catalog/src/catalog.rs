@@ -178,6 +178,11 @@ impl Catalog {
         lock.or_insert_with(|| Arc::new(MetadataLock::new(schema, table))).clone()
     }
 
+    /// The locks of all names that were ever asked for.
+    pub(crate) fn metadata_locks(&self) -> Vec<Arc<MetadataLock>> {
+        self.locks.lock().values().cloned().collect()
+    }
+
     pub(crate) fn begin(&self) -> Box<dyn Transaction> {
         self.engine.begin(TransactionOptions {
             isolation: Isolation::ReadCommitted,

@@ -14,7 +14,7 @@
 //!    names and waits for another one goes on after the first slice, and readers behind a
 //!    statement that waits for a long transaction are not stopped for as long as that lasts.
 
-use crate::{CatalogError, Result};
+use crate::{CatalogError, Result, ShownLocks};
 use runtime::sync::Mutex;
 use runtime::{Instant, Unparker, WaitClass, Wake};
 use std::collections::VecDeque;
@@ -54,6 +54,9 @@ const WRITERS: u64 = NO_WRITE_UNIT - WRITE_UNIT;
 const NO_WRITERS: u64 = EXCLUSIVE - NO_WRITE_UNIT;
 
 impl LockKind {
+    /// In the order of their numbers.
+    pub(crate) const ALL: [Self; 4] = [Self::Shared, Self::Write, Self::NoWrite, Self::Exclusive];
+
     fn unit(self) -> u64 {
         match self {
             Self::Shared => SHARED_UNIT,
@@ -212,6 +215,8 @@ pub struct MetadataLockSet {
     /// So many of the first locks stay until they are unpinned (LOCK TABLES).
     pinned: usize,
     timeout: Duration,
+    /// Where others can look at them.
+    shown: Option<Arc<ShownLocks>>,
 }
 
 impl Default for MetadataLockSet {
@@ -223,7 +228,55 @@ impl Default for MetadataLockSet {
 impl MetadataLockSet {
     /// An empty set whose waits end after `timeout` (`lock_wait_timeout`).
     pub fn new(timeout: Duration) -> Self {
-        Self { held: Vec::new(), pinned: 0, timeout }
+        Self { held: Vec::new(), pinned: 0, timeout, shown: None }
+    }
+
+    /// Lets others look at what is held from now on.
+    pub fn show_in(&mut self, shown: Arc<ShownLocks>) {
+        self.shown = Some(shown);
+        self.show_from(0);
+    }
+
+    /// What is held, for somebody else; this set is empty then.
+    pub fn split_off(&mut self) -> Self {
+        let mut fresh = Self::new(self.timeout);
+        self.hide_from(0);
+        fresh.shown = self.shown.take();
+        std::mem::replace(self, fresh)
+    }
+
+    #[inline]
+    fn show(&self, at: usize) {
+        if let (Some(shown), Some((lock, kind))) = (&self.shown, self.held.get(at)) {
+            shown.put(at, lock, *kind, at < self.pinned);
+        }
+    }
+
+    /// Locks have moved.
+    fn show_from(&self, start: usize) {
+        (start..self.held.len()).for_each(|at| self.show(at));
+    }
+
+    /// Those from `kept` on are given back next.
+    #[inline]
+    fn hide_from(&self, kept: usize) {
+        if let Some(shown) = &self.shown {
+            shown.truncate(kept, self.held.len());
+        }
+    }
+
+    fn push(&mut self, lock: &Arc<MetadataLock>, kind: LockKind) {
+        self.held.push((lock.clone(), kind));
+        self.show(self.held.len() - 1);
+    }
+
+    /// Gives one of them back.
+    fn give_back(&mut self, position: usize) {
+        self.hide_from(position);
+        let (lock, kind) = self.held.remove(position);
+        self.pinned -= usize::from(position < self.pinned);
+        lock.release(kind);
+        self.show_from(position);
     }
 
     /// The limit of waits.
@@ -246,17 +299,16 @@ impl MetadataLockSet {
             }
             if kind == LockKind::Write && held == LockKind::Shared && lock.try_write() {
                 self.held[position].1 = LockKind::Write;
+                self.show(position);
                 return Ok(());
             }
-            self.held.remove(position);
-            self.pinned -= usize::from(position < self.pinned);
-            lock.release(held);
+            self.give_back(position);
         }
         // The clock is not read for a lock that nobody is in the way of.
         if !lock.try_fast(kind) {
             lock.acquire(kind, runtime::now() + self.timeout)?;
         }
-        self.held.push((lock.clone(), kind));
+        self.push(lock, kind);
         Ok(())
     }
 
@@ -275,9 +327,7 @@ impl MetadataLockSet {
         wanted.retain(|(lock, kind)| !covered(&self.held, lock, *kind));
         for (lock, _) in &wanted {
             if let Some(at) = self.held.iter().position(|(other, _)| Arc::ptr_eq(other, lock)) {
-                let (lock, held) = self.held.remove(at);
-                self.pinned -= usize::from(at < self.pinned);
-                lock.release(held);
+                self.give_back(at);
             }
         }
         let end = runtime::now() + self.timeout;
@@ -287,7 +337,7 @@ impl MetadataLockSet {
             let deadline = (runtime::now() + slice).min(end);
             let taken = wanted.iter().try_for_each(|(lock, kind)| {
                 lock.acquire(*kind, deadline)?;
-                self.held.push((lock.clone(), *kind));
+                self.push(lock, *kind);
                 Ok(())
             });
             match taken {
@@ -323,6 +373,7 @@ impl MetadataLockSet {
 
     /// Gives back everything but what is pinned.
     pub fn release_all(&mut self) {
+        self.hide_from(self.pinned);
         for (lock, kind) in self.held.drain(self.pinned..) {
             lock.release(kind);
         }
@@ -331,6 +382,7 @@ impl MetadataLockSet {
     /// What is held now stays beyond the end of transactions.
     pub fn pin(&mut self) {
         self.pinned = self.held.len();
+        self.show_from(0);
     }
 
     /// Gives back everything.
@@ -341,6 +393,7 @@ impl MetadataLockSet {
 
     /// Gives back the locks taken after there were `count`.
     pub fn release_after(&mut self, count: usize) {
+        self.hide_from(count.max(self.pinned));
         while self.held.len() > count.max(self.pinned) {
             if let Some((lock, kind)) = self.held.pop() {
                 lock.release(kind);

@@ -83,6 +83,14 @@ impl NamedLocks {
         Some(true)
     }
 
+    /// All locks and the connections that have them, by name.
+    pub fn all(&self) -> Vec<(String, u64)> {
+        let locks = self.locks.lock();
+        let mut all: Vec<_> = locks.iter().map(|(name, lock)| (name.clone(), lock.owner)).collect();
+        all.sort();
+        all
+    }
+
     /// The connection that has a lock.
     pub fn owner(&self, name: &str) -> Option<u64> {
         self.locks.lock().get(name).map(|lock| lock.owner)

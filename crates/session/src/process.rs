@@ -8,6 +8,7 @@
 //!    ends. Only statements that have run for a while are looked at, by one fiber for all
 //!    connections, so the short ones pay nothing.
 
+use catalog::ShownLocks;
 use catalog::information_schema::OpenTransaction;
 use engine_api::Isolation;
 use runtime::net::StreamHandle;
@@ -89,12 +90,18 @@ pub struct Process {
     /// When its transaction of several statements began, in nanoseconds of the clock with the
     /// level in the lowest two bits; 0 for none.
     transaction: AtomicU64,
+    metadata_locks: Arc<ShownLocks>,
 }
 
 impl Process {
     /// Connection id.
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// The metadata locks that it holds.
+    pub fn metadata_locks(&self) -> &Arc<ShownLocks> {
+        &self.metadata_locks
     }
 
     /// The token under which its statements run.
@@ -268,6 +275,7 @@ impl ProcessList {
             writing: AtomicBool::new(false),
             handle: Mutex::new(None),
             transaction: AtomicU64::new(0),
+            metadata_locks: Arc::default(),
         });
         let mut processes = self.processes.lock();
         processes.insert(id, process.clone());

@@ -170,6 +170,8 @@ impl Session {
     ) -> Self {
         let variables = server.globals.session();
         let settings = Settings::decode(&variables);
+        let mut locks = MetadataLockSet::new(settings.metadata_lock_timeout);
+        locks.show_in(process.metadata_locks().clone());
         let memory = server.memory.child(u64::MAX);
         let spill = exec::Spill::new(server.temporary_directory.clone(), settings.budgets);
         let mut session = Self {
@@ -183,7 +185,7 @@ impl Session {
             variables,
             eval: EvalContext::new(),
             transaction: TransactionState::default(),
-            locks: MetadataLockSet::new(settings.metadata_lock_timeout),
+            locks,
             locked_tables: None,
             read_lock: None,
             is_writing: false,

@@ -6,10 +6,11 @@ use crate::process::ProcessInfo;
 use crate::status::{self, SessionStatus};
 use crate::variables::{Definition, Scope, SessionVariables, VariableValue, registry};
 use catalog::information_schema::{Process, SessionTables};
-use catalog::{Privilege, UserPrivileges};
+use catalog::{Privilege, ShownLocks, UserPrivileges};
 use expr::ResultType;
 use plan::SystemVariables;
 use std::collections::HashSet;
+use std::sync::Arc;
 use syntax::ast::{SystemVariable, VariableScope};
 use types::{SqlError, TimeZone, Timestamp, Value, codes};
 
@@ -71,6 +72,21 @@ impl SessionTables for SessionView<'_> {
         });
         let visible = infos.filter(|info| all || info.user == self.user.account.user);
         visible.map(process_row).collect()
+    }
+
+    fn metadata_locks(&self) -> Vec<(u64, Arc<ShownLocks>)> {
+        let all = self.user.global.has(Privilege::Process);
+        let visible = self.server.processes.all().into_iter();
+        let visible = visible.filter(|it| all || it.info().user == self.user.account.user);
+        visible.map(|it| (u64::from(it.id()), it.metadata_locks().clone())).collect()
+    }
+
+    fn named_locks(&self) -> Vec<(String, u64)> {
+        let mut locks = self.server.named_locks.all();
+        if !self.user.global.has(Privilege::Process) {
+            locks.retain(|(_, owner)| *owner == self.connection_id);
+        }
+        locks
     }
 
     fn wall_clock_micros(&self) -> i64 {

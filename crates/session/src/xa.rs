@@ -406,8 +406,7 @@ impl Session {
         let parked = branch.parked.take();
         let entry = match (branch.phase, parked) {
             (Phase::Prepared, Some(transaction)) if transaction.has_written() => {
-                let fresh = MetadataLockSet::new(self.settings.metadata_lock_timeout);
-                let locks = std::mem::replace(&mut self.locks, fresh);
+                let locks = self.locks.split_off();
                 Some(Entry::Left(Left { transaction, locks }))
             }
             (Phase::Prepared, parked) => {

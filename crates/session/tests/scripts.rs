@@ -271,6 +271,11 @@ fn kill() {
 }
 
 #[test]
+fn metadata_locks() {
+    check("metadata_locks");
+}
+
+#[test]
 fn client_gone() {
     check("client_gone");
 }

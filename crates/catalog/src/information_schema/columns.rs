@@ -215,6 +215,17 @@ pub(super) const KEY_COLUMN_USAGE: &[VirtualColumn] = &[
     optional("REFERENCED_COLUMN_NAME", Varchar(64)),
 ];
 
+pub(super) const METADATA_LOCK_INFO: &[VirtualColumn] = &[
+    required("THREAD_ID", BigIntUnsigned(20)),
+    required("LOCK_MODE", Varchar(24)),
+    optional("LOCK_DURATION", Varchar(33)),
+    optional("LOCK_TIME_MS", BigIntUnsigned(8)),
+    required("LOCK_TYPE", Varchar(33)),
+    optional("TABLE_CATALOG", Varchar(64)),
+    optional("TABLE_SCHEMA", Varchar(64)),
+    optional("TABLE_NAME", Varchar(64)),
+];
+
 pub(super) const PARTITIONS: &[VirtualColumn] = &[
     required("TABLE_CATALOG", Varchar(512)),
     required("TABLE_SCHEMA", Varchar(64)),

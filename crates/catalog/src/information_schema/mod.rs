@@ -9,12 +9,13 @@ mod columns;
 mod constraints;
 mod foreign_keys;
 mod innodb;
+mod metadata_locks;
 mod privileges;
 mod rows;
 mod session_rows;
 mod thread_pool;
 
-use crate::{Catalog, Result, TableEntry, UserPrivileges};
+use crate::{Catalog, Result, ShownLocks, TableEntry, UserPrivileges};
 use engine_api::Isolation;
 use std::sync::Arc;
 use types::{CollationId, ColumnType, TimeZone, TypeKind, Value};
@@ -119,6 +120,10 @@ pub struct OpenTransaction {
 pub trait SessionTables {
     /// Connections that this reader may see.
     fn processes(&self) -> Vec<Process>;
+    /// Connections that this reader may see, and the metadata locks of each.
+    fn metadata_locks(&self) -> Vec<(u64, Arc<ShownLocks>)>;
+    /// Locks of GET_LOCK, and the connections that have them, of those that he may see.
+    fn named_locks(&self) -> Vec<(String, u64)>;
     /// Microseconds since 1970.
     fn wall_clock_micros(&self) -> i64;
     /// The session's.
@@ -216,6 +221,7 @@ tables! {
     INNODB_SYS_FOREIGN_COLS => foreign_keys::innodb_sys_foreign_columns;
     INNODB_TRX => innodb::transactions;
     KEY_COLUMN_USAGE => foreign_keys::key_column_usage;
+    METADATA_LOCK_INFO => metadata_locks::metadata_lock_info;
     PARTITIONS => rows::partitions;
     PLUGINS => nothing;
     PROCESSLIST => session_rows::process_list;
