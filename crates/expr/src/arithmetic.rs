@@ -66,11 +66,15 @@ pub(crate) fn eval<'a>(
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
     let a = left.operand(context, row)?;
-    if a.is_null() {
-        return Ok(ValueRef::Null);
-    }
     let b = right.operand(context, row)?;
-    if b.is_null() {
+    if a.is_null() || b.is_null() {
+        // The server converts both before it looks for NULL; only text can warn.
+        if let (ValueRef::Bytes(_), Domain::Double) = (a, Domain::of(&expr.result)) {
+            coerce::to_double(context, a, &left.result)?;
+        }
+        if let (ValueRef::Bytes(_), Domain::Double) = (b, Domain::of(&expr.result)) {
+            coerce::to_double(context, b, &right.result)?;
+        }
         return Ok(ValueRef::Null);
     }
     if operator == ArithmeticOperator::IntegerDivide {

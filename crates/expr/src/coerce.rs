@@ -226,6 +226,8 @@ fn warn_wrong_value(
     if truncated {
         return context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
     }
+    let shown =
+        if matches!(kind, "datetime" | "time" | "date") { in_ascii(shown) } else { shown.into() };
     let mut message = codes::WRONG_VALUE.message(&[&kind, &shown]);
     if let ExprKind::Column { name, .. } = &source.kind {
         let row = context.row_number.get().max(1);
@@ -238,6 +240,18 @@ fn warn_wrong_value(
     warning.message = message;
     context.push_warning(warning);
     Ok(())
+}
+
+/// Text with each byte of its other characters as `\x..`, as messages show dates and times.
+fn in_ascii(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
+        if byte.is_ascii() {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("\\x{byte:02X}"));
+        }
+        out
+    })
 }
 
 /// A number split for reading it as a date or time: sign, whole part, microseconds.

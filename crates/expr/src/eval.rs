@@ -174,6 +174,10 @@ impl Expr {
                 if value.is_null() {
                     return Ok(None);
                 }
+                if let (ExprKind::Column { .. }, ValueRef::Bytes(_)) = (&self.kind, value) {
+                    let exact = coerce::to_decimal(context, value, &self.result)?;
+                    return Ok(Some(!exact.is_zero()));
+                }
                 coerce::to_truth(context, value, &self.result).map(Some)
             }
         }

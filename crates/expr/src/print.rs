@@ -156,6 +156,8 @@ fn print_call(
             operand(inner, own, formatter)
         }
         _ => {
+            // The server has one name for both.
+            let name = if name == "length" { "octet_length" } else { name };
             write!(formatter, "{name}(")?;
             list(arguments, ",", 0, formatter)?;
             formatter.write_str(")")

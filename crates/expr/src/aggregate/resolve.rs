@@ -2,12 +2,26 @@
 
 use super::{Aggregate, AggregateFunction, ConcatOptions};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
+use crate::functions::json_make::is_truth;
 use crate::result_type::ResultType;
 use types::{SqlError, TypeKind, codes};
 
 /// Digits that SUM adds for the number of rows.
 const SUM_DIGITS: u32 = 22;
+
+/// Type of MIN and MAX of a type. A whole number that is computed is a BIGINT, a truth is not.
+fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
+    let own = &mut result.column_type;
+    own.zerofill = false;
+    match own.kind {
+        TypeKind::Bit => own.kind = TypeKind::BigInt,
+        kind if kind.is_integer() && !keeps_type => own.kind = TypeKind::BigInt,
+        TypeKind::Double => own.length = own.length.max(23),
+        _ => {}
+    }
+    result
+}
 
 impl Builder<'_> {
     /// An aggregate function. COUNT without arguments is COUNT(*).
@@ -42,6 +56,9 @@ impl Builder<'_> {
         arguments: &mut [Expr],
     ) -> Result<ResultType, SqlError> {
         use AggregateFunction as F;
+        let keeps_type = arguments.first().is_some_and(|argument| {
+            matches!(argument.kind, ExprKind::Column { .. }) || is_truth(argument)
+        });
         let argument = arguments.first().map(|argument| argument.result);
         let argument = argument.unwrap_or_else(ResultType::null);
         Ok(match function {
@@ -77,14 +94,7 @@ impl Builder<'_> {
             },
             F::AnyValue => argument,
             F::Minimum | F::Maximum => {
-                let mut result = argument.of_expression().with_nullable(true);
-                if result.column_type.kind == TypeKind::Bit {
-                    result.column_type.kind = TypeKind::BigInt;
-                }
-                if result.column_type.kind == TypeKind::Double {
-                    result.column_type.length = result.column_type.length.max(23);
-                }
-                result
+                extreme_result(argument.of_expression().with_nullable(true), keeps_type)
             }
             F::BitAnd | F::BitOr | F::BitXor => {
                 let mut result = ResultType::bigint(true, false);

@@ -105,7 +105,7 @@ fn resolve_negate(
     if let Some(digits) = digits_out_of_bigint {
         return Ok(ResultType::decimal(digits, 0, false, nullable));
     }
-    let length = operand.text_length() + 1;
+    let length = operand.text_length().saturating_add(1);
     let mut result = match Domain::of(operand) {
         Domain::Double => {
             let bytes = operand.column_type.max_bytes().min(52) as u32;

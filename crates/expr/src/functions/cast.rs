@@ -183,9 +183,7 @@ fn converted_bytes<'a>(
         }
         let bad = coerce::printable(&bytes[valid..bytes.len().min(valid + 6)]);
         context.warn(&codes::INVALID_CHARACTER_STRING, &[&charset.name(), &bad])?;
-        let mut kept = Vec::with_capacity(bytes.len());
-        types::Charset::Utf8mb4.convert(bytes, charset, &mut kept);
-        return Ok(context.keep(&kept));
+        return Ok(context.keep(&well_formed(charset, bytes)));
     }
     let mut out = Vec::with_capacity(bytes.len());
     if source.convert(bytes, charset, &mut out) > 0 {
@@ -195,6 +193,41 @@ fn converted_bytes<'a>(
             .warn(&codes::CANNOT_CONVERT_CHARACTER, &[&source.name(), &shown, &charset.name()])?;
     }
     Ok(context.keep(&out))
+}
+
+/// CHAR(... USING charset): its bytes end before the first that is of no character; in a strict
+/// mode they are none at all.
+fn characters_of_numbers<'a>(
+    bytes: &'a [u8],
+    charset: types::Charset,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let valid = charset.valid_prefix(bytes);
+    if valid == bytes.len() {
+        return Ok(ValueRef::Bytes(bytes));
+    }
+    let bad = bytes[valid..].iter().take(3);
+    let shown = bad.fold(String::new(), |text, byte| format!("{text}{byte:02X}"));
+    context.warn(&codes::INVALID_CHARACTER_STRING, &[&charset.name(), &shown])?;
+    if context.settings.sql_mode.is_strict() {
+        return Ok(ValueRef::Null);
+    }
+    Ok(ValueRef::Bytes(&bytes[..valid]))
+}
+
+/// Bytes as text of a character set: each that is of no character becomes `?`.
+fn well_formed(charset: types::Charset, bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    loop {
+        let valid = charset.valid_prefix(rest);
+        text.extend_from_slice(&rest[..valid]);
+        if valid == rest.len() {
+            return text;
+        }
+        text.push(b'?');
+        rest = &rest[valid + 1..];
+    }
 }
 
 /// The first character that the target does not have.
@@ -221,5 +254,11 @@ pub(crate) fn convert_text<'a>(
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
-    converted_bytes(value, &operand.result, expr.result.collation(), context).map(ValueRef::Bytes)
+    let target = expr.result.collation();
+    if let (ExprKind::Call { function, .. }, ValueRef::Bytes(bytes)) = (&operand.kind, value)
+        && function.name() == "char"
+    {
+        return characters_of_numbers(bytes, target.charset(), context);
+    }
+    converted_bytes(value, &operand.result, target, context).map(ValueRef::Bytes)
 }

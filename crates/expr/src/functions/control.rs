@@ -222,7 +222,7 @@ fn resolve_ifnull(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    let nullable = arguments[1].result.nullable;
+    let nullable = arguments.iter().all(|argument| argument.result.nullable);
     Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
 }
 

@@ -35,7 +35,7 @@ fn resolve_pairs(
 /// The part that steps without wildcards name.
 fn find<'n, 'a>(node: &'n mut Node<'a>, steps: &[Step]) -> Option<&'n mut Node<'a>> {
     let Some((step, rest)) = steps.split_first() else { return Some(node) };
-    if let Step::Index(0 | -1) = step
+    if let Step::Index(0) = step
         && !matches!(node.kind, Kind::Array(_))
     {
         return find(node, rest);
@@ -82,12 +82,14 @@ fn put<'a>(root: &mut Node<'a>, path: &Path, value: Node<'a>, key: &'a [u8], way
             match present {
                 Some(present) if ways.replaces => *present = value,
                 Some(_) => {}
-                None if ways.inserts && *index >= 0 => list.push(value),
+                None if ways.inserts => list.push(value),
                 None => {}
             }
         }
-        (Step::Index(0 | -1), _) if ways.replaces => *parent = value,
-        (Step::Index(1..), _) if ways.inserts => {
+        // What is no array is an array of itself, but for counting from its end.
+        (Step::Index(0), _) if ways.replaces => *parent = value,
+        (Step::Index(..0), _) if ways.replaces && ways.inserts => *parent = value,
+        (Step::Index(index), _) if ways.inserts && *index != 0 => {
             let list = vec![parent.clone(), value];
             parent.kind = Kind::Array(list);
         }

@@ -66,7 +66,7 @@ fn resolve_quote(
 }
 
 /// Whether an expression is true or false by its making.
-fn is_truth(expr: &Expr) -> bool {
+pub(crate) fn is_truth(expr: &Expr) -> bool {
     matches!(
         expr.kind,
         ExprKind::Literal(Literal { form: LiteralForm::Boolean, .. })

@@ -12,18 +12,18 @@ use std::borrow::Cow;
 use types::{Level, SqlError, ValueRef, Warning, collation};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("json_valid", 1, 1, resolve_flag, json_valid),
-    Function::new("json_exists", 2, 2, resolve_flag, json_exists),
+    Function::new("json_valid", 1, 1, resolve_maybe, json_valid),
+    Function::new("json_exists", 2, 2, resolve_maybe, json_exists),
     Function::new("json_type", 1, 1, resolve_type, json_type),
-    Function::new("json_depth", 1, 1, resolve_count, json_depth),
+    Function::new("json_depth", 1, 1, resolve_depth, json_depth),
     Function::new("json_length", 1, 2, resolve_count, json_length),
     Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
     Function::new("json_value", 2, 2, resolve_text, json_value),
     Function::new("json_query", 2, 2, resolve_document, json_query),
     Function::new("json_unquote", 1, 1, resolve_text, json_unquote),
     Function::new("json_keys", 1, 2, resolve_document, json_keys),
-    Function::new("json_contains", 2, 3, resolve_flag, json_contains),
-    Function::new("json_contains_path", 3, MANY, resolve_flag, json_contains_path),
+    Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
+    Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_flag, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_flag, json_equals),
     Function::new("json_search", 3, MANY, resolve_document, json_search),
@@ -36,6 +36,15 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 fn resolve_flag(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     Ok(int(1, any_nullable(arguments)))
+}
+
+/// A truth that is unknown where the document is broken.
+fn resolve_maybe(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+    Ok(int(1, true))
+}
+
+fn resolve_depth(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    Ok(int(10, any_nullable(arguments)))
 }
 
 fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
@@ -159,9 +168,9 @@ fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     for path in &paths {
         found.extend(path.select(&node));
     }
+    // In the order of the text; what two paths name is there twice.
     if paths.len() > 1 {
         found.sort_by_key(|it| (it.raw.as_ptr() as usize, usize::MAX - it.raw.len()));
-        found.dedup_by_key(|it| (it.raw.as_ptr() as usize, it.raw.len()));
     }
     match (&found[..], is_list) {
         ([], _) => Ok(ValueRef::Null),
@@ -174,7 +183,8 @@ fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((node, path)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(path) = plain_path(&frame, 1)? else { return Ok(ValueRef::Null) };
     let found = path.select(&node).into_iter().find(|it| it.is_scalar());
     Ok(match found {
         None => ValueRef::Null,
@@ -289,6 +299,7 @@ fn search(
                 found.push(place.clone());
             }
         }
+        Kind::Number if wanted(node) && is_like(node.raw) => found.push(place.clone()),
         Kind::Array(list) => {
             for (number, member) in list.iter().enumerate() {
                 place.extend_from_slice(format!("[{number}]").as_bytes());

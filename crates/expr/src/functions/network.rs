@@ -114,8 +114,8 @@ fn inet6_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(text.as_bytes()))
 }
 
-fn resolve_flag(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(int(1, false))
+fn resolve_flag(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    Ok(int(1, super::any_nullable(arguments)))
 }
 
 fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {

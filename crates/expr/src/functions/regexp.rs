@@ -144,6 +144,23 @@ fn translated(pattern: &str) -> String {
     out
 }
 
+/// A POSIX class of all characters, as the server means it; the library's have ASCII only.
+fn of_unicode(class: &str) -> &str {
+    match class {
+        "[:alpha:]" => r"\p{L}",
+        "[:^alpha:]" => r"\P{L}",
+        "[:lower:]" => r"\p{Ll}",
+        "[:upper:]" => r"\p{Lu}",
+        "[:alnum:]" => r"\p{L}\p{N}",
+        "[:digit:]" => r"\p{Nd}",
+        "[:^digit:]" => r"\P{Nd}",
+        "[:space:]" => r"\s",
+        "[:^space:]" => r"\S",
+        "[:word:]" => r"\p{L}\p{N}_",
+        other => other,
+    }
+}
+
 /// Appends the class in brackets at the beginning of a pattern; returns what follows it.
 fn push_class<'p>(pattern: &'p str, out: &mut String) -> &'p str {
     let mut rest = &pattern[1..];
@@ -165,7 +182,7 @@ fn push_class<'p>(pattern: &'p str, out: &mut String) -> &'p str {
             }
             '[' if rest.starts_with("[:") && rest.contains(":]") => {
                 let end = rest.find(":]").map_or(1, |at| at + 2);
-                out.push_str(&rest[..end]);
+                out.push_str(of_unicode(&rest[..end]));
                 rest = &rest[end..];
                 continue;
             }

@@ -37,7 +37,8 @@ fn limited<'a>(frame: &Frame<'_>, micros: i128) -> Evaluated<'a> {
     if micros.abs() <= limit {
         return Ok(ValueRef::Time(Time(micros as i64).truncated(scale)));
     }
-    let seconds = micros.unsigned_abs() / 1_000_000;
+    // The server counts seconds in 31 bits.
+    let seconds = (micros.unsigned_abs() / 1_000_000).min(i32::MAX as u128);
     let mut shown = format!(
         "{}{}:{:02}:{:02}",
         if micros < 0 { "-" } else { "" },
@@ -45,7 +46,7 @@ fn limited<'a>(frame: &Frame<'_>, micros: i128) -> Evaluated<'a> {
         seconds / 60 % 60,
         seconds % 60
     );
-    if scale > 0 {
+    if micros % 1_000_000 != 0 {
         shown.push_str(&format!(".{:06}", micros.unsigned_abs() % 1_000_000));
     }
     frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
@@ -238,8 +239,11 @@ fn resolve_period(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr])
     Ok(super::typing::int(6, any_nullable(arguments)))
 }
 
-/// Months of a period YYMM or YYYYMM.
+/// Months of a period YYMM or YYYYMM; 0 of what is none.
 fn months_of_period(period: i64) -> i64 {
+    if !(1..=PERIOD_MAX).contains(&period) {
+        return 0;
+    }
     let (year, month) = (period / 100, period % 100);
     let year = year
         + if year < 70 {
@@ -252,14 +256,26 @@ fn months_of_period(period: i64) -> i64 {
     year * 12 + month - 1
 }
 
+/// December of the year 9999.
+const PERIOD_MAX: i64 = 999_912;
+
 fn period_add(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(period) = frame.integer(0)? else { return Ok(ValueRef::Null) };
     let Some(months) = frame.integer(1)? else { return Ok(ValueRef::Null) };
-    if period <= 0 {
+    if period == 0 {
         return Ok(ValueRef::Int(0));
     }
-    let total = months_of_period(period).saturating_add(months);
-    Ok(ValueRef::Int(total.div_euclid(12) * 100 + total.rem_euclid(12) + 1))
+    // The server counts months in 32 bits without a sign.
+    let total = months_of_period(period).wrapping_add(i64::from(months as i32)) as u32;
+    if total == 0 {
+        return Ok(ValueRef::Int(0));
+    }
+    let year = match i64::from(total / 12) {
+        year @ 0..70 => year + 2000,
+        year @ 70..100 => year + 1900,
+        year => year,
+    };
+    Ok(ValueRef::Int(year * 100 + i64::from(total % 12) + 1))
 }
 
 fn period_diff(frame: Frame<'_>) -> Evaluated<'_> {

@@ -13,7 +13,7 @@ use types::temporal::{
     DAY_NAMES, DateRules, MONTH_NAMES, WeekMode, date_from_day_number, day_number, days_in_month,
     week_number, weekday,
 };
-use types::{Date, DateTime, SqlError, ValueRef};
+use types::{Date, DateTime, SqlError, SqlMode, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("date", 1, 1, resolve_date, date),
@@ -235,10 +235,10 @@ fn to_seconds(frame: Frame<'_>) -> Evaluated<'_> {
 
 fn from_days(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(days) = frame.integer(0)? else { return Ok(ValueRef::Null) };
-    if days < 366 {
-        return Ok(ValueRef::Date(Date::default()));
-    }
-    Ok(ValueRef::Date(date_from_day_number(days).unwrap_or_default()))
+    let date = if days < 366 { None } else { date_from_day_number(days) };
+    let date = date.unwrap_or_default();
+    let refused = frame.context.settings.sql_mode.contains(SqlMode::NO_ZERO_DATE);
+    Ok(if refused && date.is_zero() { ValueRef::Null } else { ValueRef::Date(date) })
 }
 
 fn datediff(frame: Frame<'_>) -> Evaluated<'_> {

@@ -219,6 +219,11 @@ fn difference(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }))
 }
 
+/// Whether a duration cannot be made longer by a unit.
+fn is_too_long_for_time(unit: IntervalUnit) -> bool {
+    unit.is_months_or_more() || unit == IntervalUnit::Week
+}
+
 /// Type of `base ± INTERVAL amount unit`.
 pub(crate) fn interval_result(
     builder: &Builder<'_>,
@@ -241,7 +246,7 @@ pub(crate) fn interval_result(
         TypeKind::Date => {
             ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale_of_unit), true)
         }
-        TypeKind::Time if !unit.is_months_or_more() => {
+        TypeKind::Time if !is_too_long_for_time(unit) => {
             ResultType::of(ColumnType::temporal(TypeKind::Time, scale), true)
         }
         TypeKind::Time => ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), true),
@@ -314,10 +319,13 @@ pub(crate) fn add<'a>(
         };
         let delta = if subtract { -interval.micros } else { interval.micros };
         let sum = i128::from(time.0) + delta;
-        let limit = i128::from(Time::MAX.0);
-        return Ok(ValueRef::Time(Time(sum.clamp(-limit, limit) as i64)));
+        if sum.abs() > i128::from(Time::MAX.0) {
+            context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
+            return Ok(ValueRef::Null);
+        }
+        return Ok(ValueRef::Time(Time(sum as i64)));
     }
-    if let (ValueRef::Time(_), true) = (value, unit.is_months_or_more()) {
+    if let (ValueRef::Time(_), true) = (value, is_too_long_for_time(unit)) {
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
         return Ok(ValueRef::Null);
     }

@@ -148,9 +148,46 @@ fn in_base(mut number: u64, base: u64) -> Vec<u8> {
     digits
 }
 
+/// BIN and OCT are CONV from 10: a number with a fraction is taken by its text.
 fn bits_in_base<'a>(frame: &Frame<'a>, base: u64) -> Result<ValueRef<'a>, SqlError> {
-    let Some(wide) = frame.wide(0)? else { return Ok(ValueRef::Null) };
-    Ok(frame.keep(&in_base(wide as u64, base)))
+    let value = frame.value(0)?;
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let kind = frame.result(0).column_type.kind;
+    if kind.is_number() && frame.result(0).decimal_scale() == 0 && !kind.is_floating() {
+        let wide = coerce::to_integer(frame.context, value, frame.result(0))?;
+        return Ok(frame.keep(&in_base(wide as u64, base)));
+    }
+    let text = coerce::to_text(frame.context, value, frame.result(0));
+    let Some(bits) = bits_of(text, 10, false) else { return Ok(ValueRef::Null) };
+    Ok(frame.keep(&in_base(bits, base)))
+}
+
+/// The number that a text begins with in a base; too large a one is the largest, with a sign or
+/// without. None of an empty text.
+fn bits_of(text: &[u8], base: u64, signed: bool) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    let text = text.trim_ascii_start();
+    let (negative, digits) = match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let mut number = 0u64;
+    for &byte in digits {
+        let Some(digit) = char::from(byte).to_digit(base as u32) else { break };
+        number = number.saturating_mul(base).saturating_add(u64::from(digit));
+    }
+    let most = i64::MAX as u64;
+    Some(match (signed, negative) {
+        (true, true) => number.min(most + 1).wrapping_neg(),
+        (true, false) => number.min(most),
+        (false, true) => number.wrapping_neg(),
+        (false, false) => number,
+    })
 }
 
 fn bin(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -169,18 +206,7 @@ fn conv(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     if !(2..=36).contains(&from_base) || !(2..=36).contains(&to_base) {
         return Ok(ValueRef::Null);
     }
-    let text = text.trim_ascii_start();
-    let (negative, digits) = match text.first() {
-        Some(b'-') => (true, &text[1..]),
-        Some(b'+') => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let mut number = 0u64;
-    for &byte in digits {
-        let Some(digit) = char::from(byte).to_digit(from_base as u32) else { break };
-        number = number.saturating_mul(from_base).saturating_add(u64::from(digit));
-    }
-    let bits = if negative { number.wrapping_neg() } else { number };
+    let Some(bits) = bits_of(text, from_base, from < 0) else { return Ok(ValueRef::Null) };
     let out = if to < 0 && (bits as i64) < 0 {
         let mut out = vec![b'-'];
         out.extend(in_base((bits as i64).unsigned_abs(), to_base));

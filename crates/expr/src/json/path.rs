@@ -212,9 +212,9 @@ fn walk<'n, 'a>(node: &'n Node<'a>, steps: &[Step], found: &mut Vec<&'n Node<'a>
             }
         }
         (Step::Any, Kind::Array(list)) => list.iter().for_each(|it| walk(it, rest, found)),
-        // What is no array counts as an array of itself.
-        (Step::Index(0 | -1), Kind::Object(_)) => walk(node, rest, found),
-        (Step::Index(0 | -1), _) if node.is_scalar() => walk(node, rest, found),
+        // What is no array counts as an array of itself, but not from its end.
+        (Step::Index(0), Kind::Object(_)) => walk(node, rest, found),
+        (Step::Index(0), _) if node.is_scalar() => walk(node, rest, found),
         _ => {}
     }
 }

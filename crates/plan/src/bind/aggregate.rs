@@ -32,11 +32,20 @@ impl<'q> Binder<'_, '_, 'q> {
         &mut self,
         call: &'q ast::AggregateCall,
     ) -> Result<(Vec<Expr>, Vec<(Expr, bool)>)> {
-        let arguments =
+        let arguments: Vec<Expr> =
             call.arguments.iter().map(|a| self.bind_scalar(a)).collect::<Result<_>>()?;
         let mut order_by = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
-            order_by.push((self.bind_scalar(&item.expression)?, item.descending));
+            let value = match order::position(&item.expression) {
+                Some(number) => arguments
+                    .get((number as u32 as usize).wrapping_sub(1))
+                    .cloned()
+                    .ok_or_else(|| {
+                        SqlError::new(&codes::BAD_FIELD_ERROR, &[&number, &Clause::OrderBy.name()])
+                    })?,
+                None => self.bind_scalar(&item.expression)?,
+            };
+            order_by.push((value, item.descending));
         }
         Ok((arguments, order_by))
     }

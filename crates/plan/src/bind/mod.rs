@@ -177,6 +177,8 @@ pub(crate) struct Block {
     pub clause: Clause,
     /// Inside of an aggregate's arguments.
     pub in_aggregate: bool,
+    /// Columns that HAVING can name: selected ones, and those that are grouped by.
+    pub having: Vec<usize>,
     /// In ON DUPLICATE KEY UPDATE: virtual position of the first column of the row that was to
     /// be inserted.
     pub inserted_row: Option<usize>,
@@ -196,6 +198,7 @@ impl Block {
             forms: Vec::new(),
             aggregates: Vec::new(),
             aliases: Vec::new(),
+            having: Vec::new(),
             merged: Vec::new(),
             clause: Clause::Select,
             in_aggregate: false,

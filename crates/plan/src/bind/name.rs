@@ -76,6 +76,11 @@ impl Binder<'_, '_, '_> {
                     return Ok(value);
                 }
                 let (position, result) = (table.position(offset), table.result(offset));
+                let own = level + 1 == self.blocks.len();
+                let hidden = own && clause == Clause::Having && !in_aggregate;
+                if hidden && !self.blocks[level].having.contains(&position) {
+                    return Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &clause.name()]));
+                }
                 let printed = table.printed(offset);
                 let position = self.pass_inward(level, position);
                 return Ok(self.builder().column(position, result, printed));

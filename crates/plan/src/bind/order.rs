@@ -43,14 +43,14 @@ impl<'q> Binder<'_, '_, 'q> {
         items: &[Expr],
     ) -> Result<Ordered> {
         self.block().clause = clause;
-        match expression {
-            ast::Expression::Literal(ast::Literal::Integer(number)) => {
-                let position = usize::try_from(*number).unwrap_or(0).wrapping_sub(1);
-                if position < items.len() {
-                    return Ok(Ordered::Item(position));
-                }
-                Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[number, &clause.name()]))
+        if let Some(number) = position(expression) {
+            let position = (number as u32 as usize).wrapping_sub(1);
+            if position < items.len() {
+                return Ok(Ordered::Item(position));
             }
+            return Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&number, &clause.name()]));
+        }
+        match expression {
             ast::Expression::Column(name) if clause == Clause::OrderBy => {
                 match self.bind_alias(name) {
                     Some(bound) => Ok(item_or_value(bound, items)),
@@ -65,6 +65,20 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ok(item_or_value(bound, items))
             }
         }
+    }
+}
+
+/// The position of an item that a whole number means, of which the server takes 32 bits.
+pub(super) fn position(expression: &ast::Expression) -> Option<i32> {
+    use ast::{Expression as E, Literal as L};
+    match expression {
+        E::Literal(L::Integer(number)) => Some(*number as i32),
+        E::Literal(L::Boolean(truth)) => Some(i32::from(*truth)),
+        E::Unary(ast::UnaryOperator::Minus, inner) => match &**inner {
+            E::Literal(L::Integer(number)) => Some((*number as i32).wrapping_neg()),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

@@ -102,6 +102,11 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut keys = self.bind_group_by(&select.group_by, &items)?;
         let having = match &select.having {
             Some(having) => {
+                let selected = items.iter().chain(&keys).filter_map(|value| match value.kind {
+                    ExprKind::Column { position, .. } => Some(position),
+                    _ => None,
+                });
+                self.block().having = selected.collect();
                 self.block().clause = Clause::Having;
                 Some(self.bind_scalar(having)?)
             }
@@ -154,7 +159,10 @@ impl<'q> Binder<'_, '_, 'q> {
                 }
                 ast::SelectItem::Expression { expression, alias, text } => {
                     let value = self.bind_scalar(expression)?;
-                    let name = alias.clone().unwrap_or_else(|| item_name(expression, text));
+                    let name = alias.clone().unwrap_or_else(|| {
+                        let name = item_name(expression, text);
+                        name[..name.floor_char_boundary(ITEM_NAME_BYTES)].to_string()
+                    });
                     columns.push(self.result_column(name.clone(), &value));
                     values.push(value.named(&name));
                 }
@@ -456,6 +464,9 @@ fn expression_column(name: String, value: &Expr) -> ResultColumn {
 
 /// The name of an item without an alias: constants have their own, whatever stands around
 /// them.
+/// Bytes of an item's text that are its name.
+const ITEM_NAME_BYTES: usize = 255;
+
 fn item_name(expression: &ast::Expression, text: &str) -> String {
     match expression {
         ast::Expression::Column(column) => column.name.clone(),

@@ -58,7 +58,12 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<Expr> {
         let operand = self.bind(operand)?;
         let applied = self.apply_in(operand, query)?;
-        if negated { self.builder().not(applied) } else { Ok(applied) }
+        if !negated {
+            return Ok(applied);
+        }
+        let mut refused = self.builder().not(applied)?;
+        refused.result.nullable = true;
+        Ok(refused)
     }
 
     fn apply_in(&mut self, operand: Expr, query: &'q ast::Query) -> Result<Expr> {

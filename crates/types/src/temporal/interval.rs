@@ -156,9 +156,11 @@ impl Interval {
         if at < text.len() {
             return None;
         }
-        // The last part is microseconds: .5 means half a second.
-        if unit.has_micros() && values.len() == parts && last_digits < 6 {
-            let last = values.last_mut()?;
+        // The last part is microseconds, however many come before it: .5 means half a second.
+        if unit.has_micros()
+            && last_digits < 6
+            && let Some(last) = values.last_mut()
+        {
             *last = last.checked_mul(10i64.pow(6 - last_digits as u32))?;
         }
         let missing = parts - values.len();
@@ -191,7 +193,7 @@ impl Interval {
 
     /// The other way.
     pub fn negated(self) -> Self {
-        Self { months: -self.months, micros: -self.micros }
+        Self { months: self.months.saturating_neg(), micros: -self.micros }
     }
 }
 

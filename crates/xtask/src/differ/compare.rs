@@ -35,6 +35,8 @@ pub enum Difference {
     Form,
     /// Number of rows, or of affected ones.
     Count,
+    /// Text of an OK packet.
+    Info,
     /// NULL here, a value there.
     Null,
     /// A value; the type is MariaDB's.
@@ -63,6 +65,7 @@ impl fmt::Display for Difference {
             Self::ErrorText(code) => write!(out, "error text {code}"),
             Self::Form => write!(out, "form"),
             Self::Count => write!(out, "count"),
+            Self::Info => write!(out, "info"),
             Self::Null => write!(out, "null"),
             Self::Value(kind) => write!(out, "value {kind}"),
             Self::Order => write!(out, "order"),
@@ -76,36 +79,72 @@ impl fmt::Display for Difference {
 }
 
 /// The first difference between Gannet's and MariaDB's replies.
-pub fn difference(statement: &Statement, ours: &Reply, theirs: &[Told]) -> Option<Difference> {
+pub fn difference(
+    statement: &Statement,
+    mode: &str,
+    ours: &Reply,
+    theirs: &[Told],
+) -> Option<Difference> {
     let Ok(ours) = ours else { return Some(Difference::Lost) };
     let ordered = statement.is_ordered() || statement.kind == Kind::Change;
+    let strict = mode.contains("STRICT");
     let pairs = || ours.iter().zip(theirs);
     pairs()
-        .find_map(|(here, there)| answers(&here.answer, &there.answer, ordered))
+        .find_map(|(here, there)| answers(&here.answer, &there.answer, ordered, kind_of(statement)))
+        .or_else(|| pairs().find_map(|(a, b)| columns(&a.answer, &b.answer, strict)))
         .or_else(|| pairs().find_map(|(here, there)| warnings(here, there, statement)))
 }
 
-fn answers(ours: &Answer, theirs: &Answer, ordered: bool) -> Option<Difference> {
+/// Whether a statement is a query, and whether it has a condition.
+fn kind_of(statement: &Statement) -> (bool, bool) {
+    (statement.kind == Kind::Query, statement.root.sql().contains(" WHERE "))
+}
+
+fn answers(
+    ours: &Answer,
+    theirs: &Answer,
+    ordered: bool,
+    (is_query, has_condition): (bool, bool),
+) -> Option<Difference> {
     match (ours, theirs) {
         (Answer::Error(here), Answer::Error(there)) => {
             if here.code != there.code {
                 return Some(Difference::Errors(here.code, there.code));
             }
-            (here != there).then_some(Difference::ErrorText(here.code))
+            let text = |message: &str| self::message(message, is_query, has_condition);
+            let same = here.state == there.state && text(&here.message) == text(&there.message);
+            (!same).then_some(Difference::ErrorText(here.code))
         }
         (Answer::Error(here), _) => Some(Difference::OnlyOurs(here.code)),
         (_, Answer::Error(there)) => Some(Difference::OnlyTheirs(there.code)),
         (Answer::Done(here), Answer::Done(there)) => {
-            let same = here.affected_rows == there.affected_rows && here.info == there.info;
-            (!same).then_some(Difference::Count)
+            if here.affected_rows != there.affected_rows {
+                return Some(Difference::Count);
+            }
+            // Its last number is that of the warnings, which are compared by themselves.
+            let rows = |info: &str| info.split("Warnings").next().map(str::to_string);
+            (rows(&here.info) != rows(&there.info)).then_some(Difference::Info)
         }
-        (
-            Answer::Rows { columns: our_columns, rows: our_rows, .. },
-            Answer::Rows { columns, rows, .. },
-        ) => self::rows(our_rows, rows, columns, ordered)
-            .or_else(|| our_columns.iter().zip(columns).find_map(|(a, b)| column(a, b))),
+        (Answer::Rows { rows: our_rows, .. }, Answer::Rows { columns, rows, .. }) => {
+            self::rows(our_rows, rows, columns, ordered)
+        }
         _ => Some(Difference::Form),
     }
+}
+
+/// Descriptions of columns. Outside of strict modes MariaDB knows of more functions of text that
+/// they are never NULL.
+fn columns(ours: &Answer, theirs: &Answer, strict: bool) -> Option<Difference> {
+    let (Answer::Rows { columns: ours, .. }, Answer::Rows { columns: theirs, .. }) = (ours, theirs)
+    else {
+        return None;
+    };
+    let mut pairs = ours.iter().zip(theirs);
+    pairs.find_map(|(here, there)| {
+        let found = column(here, there)?;
+        let allowed = !strict && matches!(found, Difference::Column("nullability", _));
+        (!allowed).then_some(found)
+    })
 }
 
 type Row = Vec<Field>;
@@ -137,32 +176,42 @@ fn rows(ours: &[Row], theirs: &[Row], columns: &[Column], ordered: bool) -> Opti
     })
 }
 
-/// Lengths of text are not compared: no client needs them, and each function has its own.
+/// A name or message as MariaDB tells it: in utf8mb3, which has no characters of four bytes.
+fn plain(text: &str) -> String {
+    text.chars().map(|it| if it.len_utf8() == 4 { '?' } else { it }).collect()
+}
+
+/// How long a computed value is shown, and so whether a computed text is a VARCHAR or a BLOB, is
+/// not compared: no client needs what each function thinks that it could make at most.
 fn is_text(column: &Column) -> bool {
     matches!(column.type_code, 15 | 249..=254)
 }
 
 /// What a column's description says of the column itself.
 fn column(ours: &Column, theirs: &Column) -> Option<Difference> {
-    // By these bits MariaDB notes for itself that a column is part of a key or grouped by.
-    const INTERNAL: u16 = 16384 | 32768;
+    // ZEROFILL, ENUM, AUTO_INCREMENT and SET. Flags of keys and of bytes are those of a temporary
+    // table where the answer was put into one.
+    const FLAGS: u16 = 64 | 256 | 512 | 2048;
     let kind = render::type_name(theirs.type_code);
-    if ours.type_code != theirs.type_code {
+    let computed = theirs.schema.is_empty();
+    let is_text = is_text(theirs) && computed;
+    let both_text = is_text && self::is_text(ours);
+    if ours.type_code != theirs.type_code && !both_text {
         return Some(Difference::Type(render::type_name(ours.type_code), kind));
     }
     let what = if ours.collation != theirs.collation {
         "collation"
-    } else if ours.decimals != theirs.decimals {
+    } else if ours.decimals.min(31) != theirs.decimals.min(31) && !is_text {
         "decimals"
     } else if (ours.flags ^ theirs.flags) & 1 != 0 {
         "nullability"
     } else if (ours.flags ^ theirs.flags) & 32 != 0 {
         "sign"
-    } else if (ours.flags ^ theirs.flags) & !INTERNAL != 0 {
+    } else if (ours.flags ^ theirs.flags) & FLAGS != 0 {
         "flags"
-    } else if ours.length != theirs.length && !is_text(theirs) {
+    } else if ours.length != theirs.length && !computed {
         "length"
-    } else if ours.name != theirs.name {
+    } else if plain(&ours.name) != plain(&theirs.name) {
         "name"
     } else {
         return None;
@@ -170,9 +219,24 @@ fn column(ours: &Column, theirs: &Column) -> Option<Difference> {
     Some(Difference::Column(what, kind))
 }
 
+/// A message without what it says of the column and row that a query has read: rows are counted
+/// as they are sent, or not. Of a change with a condition the row is left out.
+fn message(text: &str, is_query: bool, has_condition: bool) -> String {
+    let cut = match (is_query, has_condition) {
+        (true, _) => text.find(" for column "),
+        (false, true) => text.rfind(" at row "),
+        _ => None,
+    };
+    plain(&text[..cut.unwrap_or(text.len())])
+}
+
 /// Without a table warnings are compared one by one. With one their number depends on how often
 /// a value is looked at, so each is compared once.
 fn warnings(ours: &Told, theirs: &Told, statement: &Statement) -> Option<Difference> {
+    // What was noted before an error depends on what was evaluated before it.
+    if matches!(ours.answer, Answer::Error(_)) {
+        return None;
+    }
     if statement.kind == Kind::Query && !statement.root.sql().contains(" FROM t") {
         let same = ours.warnings.len() == theirs.warnings.len();
         let pairs = ours.warnings.iter().zip(&theirs.warnings);
@@ -180,7 +244,13 @@ fn warnings(ours: &Told, theirs: &Told, statement: &Statement) -> Option<Differe
             return None;
         }
     }
-    let set = |told: &Told| -> BTreeSet<[String; 3]> { told.warnings.iter().cloned().collect() };
+    let (is_query, has_condition) = kind_of(statement);
+    let set = |told: &Told| -> BTreeSet<[String; 3]> {
+        let warnings = told.warnings.iter();
+        warnings
+            .map(|warning| warning.clone().map(|text| message(&text, is_query, has_condition)))
+            .collect()
+    };
     let (here, there) = (set(ours), set(theirs));
     let extra = here.difference(&there).next().map(|warning| warning[1].clone());
     let missing = there.difference(&here).next().map(|warning| warning[1].clone());
@@ -223,7 +293,7 @@ mod tests {
     fn compare(ours: Told, theirs: Told) -> Option<String> {
         let root = Node::leaf(Role::Fixed, "SELECT a FROM t1");
         let statement = Statement { kind: Kind::Query, root, prepared: false };
-        difference(&statement, &Ok(vec![ours]), &[theirs]).map(|it| it.to_string())
+        difference(&statement, "", &Ok(vec![ours]), &[theirs]).map(|it| it.to_string())
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Differ {
         mode: &'static str,
     ) -> Result<(Option<Difference>, Reply, Vec<Told>), String> {
         let (ours, theirs) = self.pair.ask(statement, mode)?;
-        Ok((compare::difference(statement, &ours, &theirs), ours, theirs))
+        Ok((compare::difference(statement, mode, &ours, &theirs), ours, theirs))
     }
 
     /// The statement of a seed; what differs is shrunk and put into the report.

@@ -57,7 +57,7 @@ impl Pair {
         })
     }
 
-    /// Sends a statement to both in a mode. An error is one of MariaDB's side: nothing is known then.
+    /// Sends a statement to both in a mode. An error is one of MariaDB's side.
     pub fn ask(
         &mut self,
         statement: &Statement,
@@ -138,7 +138,7 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 
 /// The columns of the changed table but its key.
 const TARGET_COLUMNS: &str = "tiny, bigu, dec2, d, f, name, lat, vb, day, moment, stamp, clock, y, \
-    e, s, bits + 0, plain, word";
+    e, s, HEX(bits), plain, word";
 
 /// Runs a statement; a change in a transaction that is rolled back, its rows read before that.
 fn run(connection: &mut Connection, statement: &Statement) -> Reply {
