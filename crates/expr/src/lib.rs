@@ -39,4 +39,3 @@ pub use expression::{
 };
 pub use functions::{Function, RandomGenerator, find as find_function};
 pub use result_type::{Coercibility, Metadata, ResultType, STRING_DECIMALS, flags};
-

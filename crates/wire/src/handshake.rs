@@ -244,10 +244,10 @@ mod tests {
                 capabilities: capability::SERVER,
             },
         );
-        // As MariaDB 10.11.19 sent it, but for the capabilities.
+        // As MariaDB 10.11.19 sent it, but for the extended capabilities.
         let expected = [
             &b"\n5.5.5-10.11.19-MariaDB-0+deb12u1\0\x11\0\0\0|n3Ou!>U\0"[..],
-            b"\x7e\xf7\x08\x02\0\xff\x01\x15\0\0\0\0\0\0\x14\0\0\0pT5L[gs/.6ez\0",
+            b"\xfe\xf7\x08\x02\0\xff\x01\x15\0\0\0\0\0\0\x14\0\0\0pT5L[gs/.6ez\0",
             b"mysql_native_password\0",
         ];
         assert_eq!(out, expected.concat());

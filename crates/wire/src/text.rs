@@ -142,18 +142,32 @@ impl Scratch {
 
 fn push_double(out: &mut Vec<u8>, number: f64, scale: u8) {
     if scale < SCALE_NOT_FIXED {
-        let text = Scratch::format(format_args!("{number:.*}", usize::from(scale)));
-        out.extend_from_slice(text.text().as_bytes());
+        push_fixed(out, number, usize::from(scale));
     } else {
         push_scientific(out, Scratch::format(format_args!("{number:e}")).text());
     }
 }
 
+/// So many digits after the point; zeros follow the fewest that read back the same.
+fn push_fixed(out: &mut Vec<u8>, number: f64, places: usize) {
+    let shortest = Scratch::format(format_args!("{number}"));
+    let text = shortest.text();
+    let own = text.find('.').map_or(0, |point| text.len() - point - 1);
+    if own > places {
+        let text = Scratch::format(format_args!("{number:.places$}"));
+        return out.extend_from_slice(text.text().as_bytes());
+    }
+    out.extend_from_slice(text.as_bytes());
+    if own == 0 && places > 0 {
+        out.push(b'.');
+    }
+    out.extend(std::iter::repeat_n(b'0', places - own));
+}
+
 /// FLOAT shows six significant digits.
 fn push_float(out: &mut Vec<u8>, number: f32, scale: u8) {
     if scale < SCALE_NOT_FIXED {
-        let text = Scratch::format(format_args!("{number:.*}", usize::from(scale)));
-        out.extend_from_slice(text.text().as_bytes());
+        push_fixed(out, f64::from(number), usize::from(scale));
     } else {
         push_scientific(out, Scratch::format(format_args!("{number:.5e}")).text());
     }
@@ -252,6 +266,10 @@ mod tests {
             assert_eq!(shown(ValueRef::Double(number), &double), expected);
         }
         assert_eq!(shown(ValueRef::Double(2.345), &column(TypeKind::Double, 10, 2)), "2.35");
+        let long = column(TypeKind::Double, 40, 18);
+        assert_eq!(shown(ValueRef::Double(std::f64::consts::PI), &long), "3.141592653589793000");
+        let large = shown(ValueRef::Double(2.68543036828497e43), &column(TypeKind::Double, 60, 2));
+        assert_eq!(large, "26854303682849700000000000000000000000000000.00");
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl Builder<'_> {
                 without_decimals(ResultType::string(
                     characters,
                     collation,
-                    Coercibility::Coercible,
+                    Coercibility::Implicit,
                     ascii,
                     true,
                 ))
@@ -114,7 +114,7 @@ impl Builder<'_> {
                 without_decimals(ResultType::string(
                     bytes,
                     CollationId::BINARY,
-                    Coercibility::Coercible,
+                    Coercibility::Implicit,
                     false,
                     true,
                 ))
@@ -136,7 +136,7 @@ impl Builder<'_> {
         let from = operand.result;
         let characters = u64::from(from.text_length());
         let result =
-            ResultType::string(characters, collation, Coercibility::Coercible, from.ascii, true);
+            ResultType::string(characters, collation, Coercibility::Implicit, from.ascii, true);
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
     }
 

@@ -195,9 +195,9 @@ fn converted_bytes<'a>(
     Ok(context.keep(&out))
 }
 
-/// CHAR(... USING charset): its bytes end before the first that is of no character; in a strict
+/// CHAR(... USING charset) and CHR: their bytes end before the first that is of no character; in a strict
 /// mode they are none at all.
-fn characters_of_numbers<'a>(
+pub(super) fn characters_of_numbers<'a>(
     bytes: &'a [u8],
     charset: types::Charset,
     context: &EvalContext,

@@ -1,7 +1,8 @@
 //! Encryption, compression and passwords.
 
+use super::hash::checksum;
 use super::typing::{argument_bytes, bytes, connection_text, int};
-use super::{Frame, Function};
+use super::{Frame, Function, any_nullable};
 use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -19,7 +20,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("uncompress", 1, 1, resolve_uncompress, uncompress),
     Function::new("uncompressed_length", 1, 1, resolve_length, uncompressed_length),
     Function::new("password", 1, 1, resolve_password, password),
-    Function::new("crc32c", 1, 1, resolve_crc32c, crc32c),
+    Function::new("crc32c", 1, 2, resolve_crc32c, crc32c),
 ];
 
 type Resolved = Result<ResultType, SqlError>;
@@ -166,18 +167,20 @@ fn password(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_crc32c(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let mut result = ResultType::integer_of_length(10, true, arguments[0].result.nullable);
+    let mut result = ResultType::integer_of_length(10, true, any_nullable(arguments));
     result.column_type.kind = types::TypeKind::Int;
     Ok(result)
 }
 
 /// CRC-32C (Castagnoli, reflected), bit by bit.
 fn crc32c(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let crc = text.iter().fold(u32::MAX, |crc, byte| {
+    checksum(&frame, crc32c_of)
+}
+
+fn crc32c_of(before: u32, text: &[u8]) -> u32 {
+    !text.iter().fold(!before, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
             crc >> 1 ^ 0x82f6_3b78 & (crc & 1).wrapping_neg()
         })
-    });
-    Ok(ValueRef::UInt(u64::from(!crc)))
+    })
 }

@@ -1,7 +1,7 @@
 //! Digests and checksums.
 
 use super::typing::{bytes, connection_text, constant_integer};
-use super::{Frame, Function};
+use super::{Frame, Function, any_nullable};
 use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -14,7 +14,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("sha1", 1, 1, resolve_sha1, sha1_digest),
     Function::new("sha", 1, 1, resolve_sha1, sha1_digest),
     Function::new("sha2", 2, 2, resolve_sha2, sha2_digest),
-    Function::new("crc32", 1, 1, resolve_crc32, crc32),
+    Function::new("crc32", 1, 2, resolve_crc32, crc32),
 ];
 
 type Resolved = Result<ResultType, SqlError>;
@@ -118,7 +118,7 @@ fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_crc32(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let mut column_type = ColumnType::integer(TypeKind::Int, true);
     column_type.length = 10;
-    Ok(ResultType::of(column_type, arguments[0].result.nullable))
+    Ok(ResultType::of(column_type, any_nullable(arguments)))
 }
 
 /// For each byte, what it does to a CRC-32 when 0 to 7 more bytes follow ("slicing by 8").
@@ -151,11 +151,11 @@ const fn crc32_tables() -> [[u32; 256]; 8] {
 }
 
 /// CRC-32 (IEEE 802.3, reflected), eight bytes at a time.
-fn crc32_of(text: &[u8]) -> u32 {
+fn crc32_of(before: u32, text: &[u8]) -> u32 {
     let (chunks, rest) = text.as_chunks::<8>();
     let tables = &CRC32_TABLES;
     let at = |table: usize, byte: u32| tables[table][(byte & 0xff) as usize];
-    let by_eight = chunks.iter().fold(u32::MAX, |crc, chunk| {
+    let by_eight = chunks.iter().fold(!before, |crc, chunk| {
         let [a, b, c, d, e, f, g, h] = *chunk;
         let low = crc ^ u32::from_le_bytes([a, b, c, d]);
         let high = u32::from_le_bytes([e, f, g, h]);
@@ -172,8 +172,24 @@ fn crc32_of(text: &[u8]) -> u32 {
 }
 
 fn crc32(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let text = frame.text(0)?;
-    Ok(text.map_or(ValueRef::Null, |text| ValueRef::UInt(u64::from(crc32_of(text)))))
+    checksum(&frame, crc32_of)
+}
+
+/// A checksum of the last argument, going on from the one before it.
+pub(super) fn checksum<'a>(
+    frame: &Frame<'a>,
+    of: fn(u32, &[u8]) -> u32,
+) -> Result<ValueRef<'a>, SqlError> {
+    let last = frame.count() - 1;
+    let before = match last {
+        0 => 0,
+        _ => match frame.wide(0)? {
+            Some(before) => before as u32,
+            None => return Ok(ValueRef::Null),
+        },
+    };
+    let text = frame.text(last)?;
+    Ok(text.map_or(ValueRef::Null, |text| ValueRef::UInt(u64::from(of(before, text)))))
 }
 
 #[cfg(test)]
@@ -184,8 +200,8 @@ mod tests {
     fn digests_of_known_texts() {
         assert_eq!(hexadecimal(&md5_of(b"")), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(hexadecimal(&md5_of(&[b'a'; 100])), "36a92cc94a9e0fa21f625f8bfb007adf");
-        assert_eq!(crc32_of(b"123456789"), 0xcbf4_3926);
-        assert_eq!(crc32_of(b""), 0);
-        assert_eq!(crc32_of(b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
+        assert_eq!(crc32_of(0, b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32_of(0, b""), 0);
+        assert_eq!(crc32_of(0, b"The quick brown fox jumps over the lazy dog"), 0x414f_a339);
     }
 }

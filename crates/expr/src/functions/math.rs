@@ -4,7 +4,7 @@ use super::random::RandomGenerator;
 use super::typing::{int, resolve_double, resolve_int_2};
 use super::{Frame, Function, MANY, any_nullable};
 use crate::arithmetic::{division_by_zero, double_result};
-use crate::builder::{Builder, Domain};
+use crate::builder::{Builder, Domain, number_of_hex};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -18,7 +18,6 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("log2", 1, 1, resolve_double, log2),
     Function::new("log10", 1, 1, resolve_double, log10),
     Function::new("pow", 2, 2, resolve_double, pow),
-    Function::new("power", 2, 2, resolve_double, pow),
     Function::new("sin", 1, 1, resolve_double, sin),
     Function::new("cos", 1, 1, resolve_double, cos),
     Function::new("tan", 1, 1, resolve_double, tan),
@@ -26,12 +25,12 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("asin", 1, 1, resolve_double, asin),
     Function::new("acos", 1, 1, resolve_double, acos),
     Function::new("atan", 1, 2, resolve_double, atan),
-    Function::new("atan2", 2, 2, resolve_double, atan),
+    Function::new("atan2", 1, 2, resolve_double, atan),
     Function::new("degrees", 1, 1, resolve_like_argument, degrees),
     Function::new("radians", 1, 1, resolve_like_argument, radians),
     Function::new("pi", 0, 0, resolve_pi, pi),
     Function::new("sign", 1, 1, resolve_int_2, sign),
-    Function::new("bit_count", 1, 1, resolve_int_2, bit_count),
+    Function::new("bit_count", 1, 1, resolve_bit_count, bit_count),
     Function::new("interval", 2, MANY, resolve_interval, interval),
     Function::new("rand", 0, 1, resolve_like_argument, rand).volatile(),
 ];
@@ -182,6 +181,15 @@ fn sign(frame: Frame<'_>) -> Evaluated<'_> {
         i64::from(!x.is_zero()) * if x.is_negative() { -1 } else { 1 }
     };
     Ok(ValueRef::Int(sign))
+}
+
+fn resolve_bit_count(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Result<ResultType, SqlError> {
+    arguments[0] = number_of_hex(arguments[0].clone());
+    resolve_int_2(builder, function, arguments)
 }
 
 fn bit_count(frame: Frame<'_>) -> Evaluated<'_> {

@@ -143,7 +143,13 @@ static FAMILIES: &[&[Function]] = &[
 pub fn find(name: &str) -> Option<&'static Function> {
     static BY_NAME: OnceLock<HashMap<&'static str, &'static Function>> = OnceLock::new();
     let by_name = BY_NAME.get_or_init(|| {
-        FAMILIES.iter().flat_map(|family| family.iter()).map(|f| (f.name, f)).collect()
+        let all = FAMILIES.iter().flat_map(|family| family.iter());
+        let mut by_name: HashMap<_, _> = all.map(|f| (f.name, f)).collect();
+        // Error texts have this one under its short name only.
+        if let Some(pow) = by_name.get("pow").copied() {
+            by_name.insert("power", pow);
+        }
+        by_name
     });
     match by_name.get(name) {
         Some(function) => Some(function),

@@ -214,7 +214,8 @@ fn chr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(number) = frame.wide(0)? else { return Ok(ValueRef::Null) };
     let bytes = (number as u32).to_be_bytes();
     let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(3);
-    Ok(frame.keep(&bytes[start..]))
+    let ValueRef::Bytes(text) = frame.keep(&bytes[start..]) else { return Ok(ValueRef::Null) };
+    super::cast::characters_of_numbers(text, frame.collation().charset, frame.context)
 }
 
 fn lengthb(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -193,6 +193,11 @@ fn round_decimal(number: &Decimal, places: i64, cut: bool, frame: &Frame<'_>) ->
 
 fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let operand = arguments[0].result.of_expression();
+    if operand.column_type.kind == TypeKind::Date {
+        let mut column_type = ColumnType::integer(TypeKind::Int, true);
+        column_type.length = 8;
+        return Ok(ResultType::of(column_type, operand.nullable));
+    }
     Ok(match Domain::of(&operand) {
         Domain::Double => ResultType::double_of_scale(0, operand.nullable),
         Domain::Integer => operand,
@@ -231,6 +236,9 @@ fn whole<'a>(
     }
     let from = frame.result(0);
     match (Domain::of(from), Domain::of(&frame.expr.result)) {
+        (Domain::Integer, _) if matches!(value, ValueRef::Date(_)) => {
+            Ok(ValueRef::UInt(coerce::to_bits(frame.context, value, from)?))
+        }
         (Domain::Integer, _) => Ok(value),
         (Domain::Double, _) => {
             let number = coerce::to_double(frame.context, value, from)?;

@@ -314,6 +314,9 @@ fn quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
+/// From here on SOUNDEX takes every character for a letter.
+const LETTERS_BEYOND_ASCII: u32 = 0xc0;
+
 fn resolve_soundex(
     builder: &Builder<'_>,
     _: &'static Function,
@@ -333,24 +336,32 @@ fn soundex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         b'R' => b'6',
         _ => b'0',
     };
-    let (mut out, mut last) = (Vec::new(), b'0');
-    for &letter in text.iter().filter(|byte| byte.is_ascii_alphabetic()) {
-        if out.is_empty() {
-            out.push(letter.to_ascii_uppercase());
-            last = code(letter);
+    let charset = frame.collation().charset;
+    let (mut out, mut characters, mut last, mut rest) = (Vec::new(), 0, b'0', text);
+    while !rest.is_empty() {
+        let (letter, tail) = rest.split_at(charset.character_bytes(rest).clamp(1, rest.len()));
+        let code_point = charset.decode(rest).map_or(0, |(code_point, _)| code_point);
+        rest = tail;
+        let ascii = u8::try_from(code_point).ok().filter(u8::is_ascii_alphabetic);
+        if ascii.is_none() && code_point < LETTERS_BEYOND_ASCII {
             continue;
         }
-        if matches!(letter.to_ascii_uppercase(), b'H' | b'W') {
-            continue;
-        }
-        let digit = code(letter);
-        if digit != b'0' && digit != last {
+        let digit = ascii.map_or(b'0', code);
+        if characters == 0 {
+            match ascii {
+                Some(ascii) => out.push(ascii.to_ascii_uppercase()),
+                None => out.extend_from_slice(letter),
+            }
+        } else if digit != b'0' && digit != last {
             out.push(digit);
+        } else {
+            continue;
         }
+        characters += 1;
         last = digit;
     }
-    while !out.is_empty() && out.len() < 4 {
-        out.push(b'0');
+    if characters > 0 {
+        out.extend(std::iter::repeat_n(b'0', 4usize.saturating_sub(characters)));
     }
     Ok(frame.keep(&out))
 }
