@@ -9,22 +9,35 @@ use types::temporal::{
     DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime, parse_time,
     time_from_number,
 };
-use types::{Date, DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, Warning, codes, text};
+use types::{
+    Charset, Date, DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, Warning, codes, text,
+};
 
 /// Warns that `bytes` is not wholly a number: a note if only blanks follow.
 fn warn_truncated(
     context: &EvalContext,
     kind: &str,
-    bytes: &[u8],
+    (bytes, result): (&[u8], &ResultType),
     length: usize,
     overflow: bool,
 ) -> Result<(), SqlError> {
-    let shown = printable(bytes);
+    let shown = shown_text(bytes, result);
     if length > 0 && !overflow && bytes[length..].iter().all(u8::is_ascii_whitespace) {
         context.note(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
         return Ok(());
     }
     context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown])
+}
+
+/// Text as messages show it, whatever its character set is.
+pub(crate) fn shown_text(bytes: &[u8], result: &ResultType) -> String {
+    let charset = result.collation().charset();
+    if charset != Charset::Latin1 || bytes.is_ascii() {
+        return printable(bytes);
+    }
+    let mut converted = Vec::with_capacity(2 * bytes.len());
+    charset.convert(bytes, Charset::Utf8mb4, &mut converted);
+    printable(&converted)
 }
 
 /// What a value of ENUM or SET is as a number.
@@ -48,8 +61,10 @@ pub(crate) fn to_double(
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => number as f64,
         ValueRef::Bytes(bytes) => {
             let parsed = parse_double(bytes);
-            if parsed.length != bytes.len() || bytes.is_empty() || parsed.overflow {
-                warn_truncated(context, "DOUBLE", bytes, parsed.length, parsed.overflow)?;
+            let whole = parsed.length == bytes.len() && !bytes.is_empty() && !parsed.overflow;
+            if !whole && !result.is_variable {
+                let (length, overflow) = (parsed.length, parsed.overflow);
+                warn_truncated(context, "DOUBLE", (bytes, result), length, overflow)?;
             }
             parsed.value
         }
@@ -77,8 +92,10 @@ pub(crate) fn to_decimal(
         }
         ValueRef::Bytes(bytes) => {
             let parsed = Decimal::parse(bytes);
-            if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
-                warn_truncated(context, "DECIMAL", bytes, parsed.length, parsed.overflow)?;
+            let whole = parsed.length == bytes.len() && parsed.length > 0 && !parsed.overflow;
+            if !whole && !result.is_variable {
+                let (length, overflow) = (parsed.length, parsed.overflow);
+                warn_truncated(context, "DECIMAL", (bytes, result), length, overflow)?;
             }
             parsed.value
         }
@@ -131,7 +148,8 @@ pub(crate) fn to_integer(
         ValueRef::Bytes(bytes) => {
             let parsed = types::number::parse_integer(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
-                warn_truncated(context, "INTEGER", bytes, parsed.length, parsed.overflow)?;
+                let (length, overflow) = (parsed.length, parsed.overflow);
+                warn_truncated(context, "INTEGER", (bytes, result), length, overflow)?;
             }
             magnitude(parsed.value)
         }
@@ -209,7 +227,9 @@ pub(crate) fn write_text(
     out: &mut Vec<u8>,
 ) {
     let value = match value {
-        ValueRef::Decimal(v) => ValueRef::Decimal(v.with_scale(result.column_type.scale)),
+        ValueRef::Decimal(v) if !result.is_variable => {
+            ValueRef::Decimal(v.with_scale(result.column_type.scale))
+        }
         other => other,
     };
     text::write_text(value, &result.column_type, context.settings.time_zone, out);
@@ -333,7 +353,11 @@ pub(crate) fn to_datetime(
     match found {
         Some(parsed) => {
             let kind = if parsed.has_time { "datetime" } else { "date" };
-            warn_wrong_value(context, true, kind, &shown, source)?;
+            if matches!(value, ValueRef::Bytes(_)) {
+                warn_wrong_value(context, true, kind, &shown, source)?;
+            } else {
+                context.note(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
+            }
             Ok(Some(parsed.value))
         }
         None => {
@@ -342,6 +366,10 @@ pub(crate) fn to_datetime(
         }
     }
 }
+
+/// What dates are compared by: days up to 31 in every month, and zeros.
+pub(crate) const COMPARE_RULES: DateRules =
+    DateRules { no_zero_date: false, no_zero_in_date: false, allow_invalid: true };
 
 /// The rules of the session.
 pub(crate) fn session_rules(context: &EvalContext) -> DateRules {
@@ -354,7 +382,7 @@ pub(crate) fn to_datetime_for_compare(
     value: ValueRef<'_>,
     result: &ResultType,
 ) -> Result<DateTime, SqlError> {
-    match datetime_of(context, value, result, session_rules(context)) {
+    match datetime_of(context, value, result, COMPARE_RULES) {
         Some(parsed) if !parsed.truncated => Ok(parsed.value),
         found => {
             let shown = printable(to_text(context, value, result));

@@ -1,6 +1,5 @@
 //! As what values are compared, and the comparison itself.
 
-use crate::builder::Builder;
 use crate::coerce;
 use crate::context::{EvalContext, NoColumns, detached};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
@@ -25,6 +24,9 @@ pub enum CompareRule {
     DateTime,
     /// Duration.
     Time,
+    /// What a constant is converted by that is compared with a YEAR: below 100 it stands for a
+    /// year of 1970 to 2069. Nothing is compared by it.
+    Year,
 }
 
 /// What a side of a comparison brings.
@@ -121,7 +123,7 @@ impl CompareRule {
 
     /// A constant converted to what it is compared as. Text that is not wholly such a value
     /// warns when it is first evaluated.
-    pub(crate) fn prepare_constant(self, builder: &Builder<'_>, expr: Expr) -> Expr {
+    pub(crate) fn prepare_constant(self, expr: Expr) -> Expr {
         if matches!(expr.kind, ExprKind::Parameter(_)) {
             return self.prepare_parameter(expr);
         }
@@ -139,13 +141,10 @@ impl CompareRule {
             (CompareRule::DateTime, Value::Date(date)) => {
                 (Value::DateTime(date.at_midnight()), true)
             }
-            (_, Value::Bytes(text)) => {
-                let rules = DateRules::of(builder.settings().sql_mode);
-                match self.of_text(text, rules) {
-                    Some(converted) => converted,
-                    None => return expr,
-                }
-            }
+            (_, Value::Bytes(text)) => match self.of_text(text, coerce::COMPARE_RULES) {
+                Some(converted) => converted,
+                None => return expr,
+            },
             _ => return expr,
         };
         let result = ResultType::of(type_of_prepared(&prepared), false);
@@ -185,7 +184,7 @@ impl CompareRule {
                 }
                 None => (Value::Time(types::Time(0)), false),
             },
-            CompareRule::Integer | CompareRule::Text(_) => return None,
+            CompareRule::Integer | CompareRule::Text(_) | CompareRule::Year => return None,
         })
     }
 
@@ -193,7 +192,7 @@ impl CompareRule {
     fn prepare_parameter(self, expr: Expr) -> Expr {
         let column_type = match self {
             _ if !expr.result.is_string() => return expr,
-            CompareRule::Text(_) | CompareRule::Integer => return expr,
+            CompareRule::Text(_) | CompareRule::Integer | CompareRule::Year => return expr,
             CompareRule::Decimal => types::ColumnType::decimal(65, 30, false),
             CompareRule::Double => types::ColumnType::double(),
             CompareRule::DateTime => types::ColumnType::temporal(TypeKind::DateTime, 6),
@@ -218,18 +217,24 @@ impl CompareRule {
                 Value::DateTime(coerce::to_datetime_for_compare(context, value, result)?)
             }
             CompareRule::Time => Value::Time(coerce::to_time_for_compare(context, value, result)?),
+            CompareRule::Year => match (full_year(value), value) {
+                (Some(year), _) => Value::Int(year),
+                (None, ValueRef::Bytes(_)) => {
+                    Value::Decimal(coerce::to_decimal(context, value, result)?)
+                }
+                (None, value) => value.to_owned(),
+            },
             CompareRule::Integer | CompareRule::Text(_) => value.to_owned(),
         })
     }
 
     /// The same for the value of a parameter, if that gives no warning.
-    pub(crate) fn converted_cleanly<'a>(
-        self,
-        context: &EvalContext,
-        value: ValueRef<'a>,
-    ) -> Option<ValueRef<'a>> {
+    pub(crate) fn converted_cleanly<'a>(self, value: ValueRef<'a>) -> Option<ValueRef<'a>> {
+        if self == CompareRule::Year {
+            return full_year(value).map(ValueRef::Int);
+        }
         let ValueRef::Bytes(text) = value else { return value.is_null().then_some(value) };
-        let (value, clean) = self.of_text(text, coerce::session_rules(context))?;
+        let (value, clean) = self.of_text(text, coerce::COMPARE_RULES)?;
         clean.then(|| detached(&value))
     }
 
@@ -240,9 +245,39 @@ impl CompareRule {
         constant: &'a Expr,
     ) -> Result<ValueRef<'a>, SqlError> {
         let value = constant.eval(context, &NoColumns)?;
+        if let (CompareRule::Year, Some(year)) = (self, full_year(value)) {
+            return Ok(ValueRef::Int(year));
+        }
         let ValueRef::Bytes(text) = value else { return Ok(value) };
-        let converted = self.of_text(text, coerce::session_rules(context));
+        let converted = self.of_text(text, coerce::COMPARE_RULES);
         Ok(converted.map_or(value, |(value, _)| detached(&value)))
+    }
+}
+
+/// The year that a number or text stands for beside a YEAR, if it is one.
+pub(crate) fn full_year(value: ValueRef<'_>) -> Option<i64> {
+    let is_text = matches!(value, ValueRef::Bytes(_));
+    let number = match value {
+        ValueRef::Int(v) => v,
+        ValueRef::UInt(v) => i64::try_from(v).ok()?,
+        ValueRef::Decimal(v) => {
+            let whole = v.with_scale(0);
+            (whole == v).then(|| whole.mantissa())?.and_then(|v| i64::try_from(v).ok())?
+        }
+        ValueRef::Double(v) if v.fract() == 0.0 && v.abs() < 1e5 => v as i64,
+        ValueRef::Bytes(text) => {
+            let parsed = types::number::parse_integer(text);
+            let is_number = parsed.length > 0 && !parsed.value.negative;
+            is_number.then(|| i64::try_from(parsed.value.magnitude).ok())??
+        }
+        _ => return None,
+    };
+    match number {
+        0 if is_text && !matches!(value, ValueRef::Bytes(b"0000")) => Some(2000),
+        1..70 => Some(number + 2000),
+        70..100 => Some(number + 1900),
+        1901..=2155 => Some(number),
+        _ => None,
     }
 }
 
@@ -319,7 +354,7 @@ fn compare_converted(
     right: (ValueRef<'_>, &ResultType),
 ) -> Result<Option<Ordering>, SqlError> {
     Ok(Some(match rule {
-        CompareRule::Integer => {
+        CompareRule::Integer | CompareRule::Year => {
             let a = coerce::to_integer(context, left.0, left.1)?;
             let b = coerce::to_integer(context, right.0, right.1)?;
             a.cmp(&b)

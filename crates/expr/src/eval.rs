@@ -1,7 +1,7 @@
 //! Evaluation.
 
 use crate::compare::{CompareRule, compare_values};
-use crate::context::{Columns, EvalContext, UserVariable, detached};
+use crate::context::{Columns, EvalContext, detached};
 use crate::expression::{CompareOperator, Expr, ExprKind, Test};
 use crate::functions::Frame;
 use crate::{arithmetic, coerce, functions};
@@ -59,8 +59,15 @@ impl Expr {
             ExprKind::UserVariable(name) => Ok(read_variable(name, context)),
             ExprKind::Assign(name, value) => {
                 let result = value.eval_result(context, row)?;
-                let variable = UserVariable { value: result.to_owned(), result: value.result };
+                let zone = context.settings.time_zone;
+                let variable = crate::builder::variable_of(result, &value.result, zone);
                 context.variables.borrow_mut().insert(name.clone(), variable);
+                if value.result.column_type.kind.is_temporal() {
+                    return Ok(match result {
+                        ValueRef::Null => ValueRef::Null,
+                        _ => ValueRef::Bytes(coerce::to_text(context, result, &value.result)),
+                    });
+                }
                 Ok(result)
             }
             ExprKind::Converted { original, value: Some(value), rule } => {
@@ -114,7 +121,7 @@ impl Expr {
         row: &'a dyn Columns,
     ) -> Result<ValueRef<'a>, SqlError> {
         Ok(match self.operand(context, row)? {
-            ValueRef::Decimal(value) if !matches!(self.kind, ExprKind::UserVariable(_)) => {
+            ValueRef::Decimal(value) if !self.result.is_variable => {
                 ValueRef::Decimal(value.with_scale(self.result.column_type.scale))
             }
             other => other,

@@ -31,6 +31,7 @@ mod result_type;
 pub mod vector;
 
 pub use builder::{Builder, CastTarget};
+pub use builder::{variable_of, variable_type};
 pub use compare::{CompareRule, compare_values};
 pub use context::{Columns, EvalContext, Hooks, NoColumns, SessionFacts, Settings, UserVariable};
 pub use expression::{

@@ -36,6 +36,9 @@ pub struct ResultType {
     pub is_column: bool,
     /// Text that is JSON by its making: JSON functions take it as a value, not as a string.
     pub is_json: bool,
+    /// A user variable: its text counts as a number without a word, its DECIMAL values have the
+    /// digits that they have.
+    pub is_variable: bool,
 }
 
 /// What the column definition packet says.
@@ -85,6 +88,7 @@ impl ResultType {
             ascii: true,
             is_column: false,
             is_json: false,
+            is_variable: false,
         }
     }
 
@@ -99,6 +103,7 @@ impl ResultType {
             ascii: !string,
             is_column: true,
             is_json: false,
+            is_variable: false,
         }
     }
 
@@ -111,6 +116,7 @@ impl ResultType {
             ascii: true,
             is_column: false,
             is_json: false,
+            is_variable: false,
         }
     }
 
@@ -183,7 +189,15 @@ impl ResultType {
         let length = characters.min(u64::from(u32::MAX)) as u32;
         let mut column_type = ColumnType::text(kind, length, collation);
         column_type.scale = STRING_DECIMALS;
-        Self { column_type, nullable, coercibility, ascii, is_column: false, is_json: false }
+        Self {
+            column_type,
+            nullable,
+            coercibility,
+            ascii,
+            is_column: false,
+            is_json: false,
+            is_variable: false,
+        }
     }
 
     /// Whether values are strings.
@@ -248,13 +262,19 @@ impl ResultType {
         if self.column_type.members.take().is_some() {
             self.column_type.kind = TypeKind::VarChar;
         }
-        Self { is_column: false, ..self }
+        self.column_type.zerofill = false;
+        Self { is_column: false, is_variable: false, ..self }
     }
 
     /// Longest text in characters; a TEXT column may have as many as its bytes would be of the
     /// longest character.
     pub fn characters(&self) -> u64 {
         let characters = u64::from(self.text_length());
+        if self.is_column && self.column_type.kind.is_integer() {
+            // A display width is no limit.
+            let usual = ColumnType::integer(self.column_type.kind, self.column_type.unsigned);
+            return characters.max(u64::from(usual.length));
+        }
         if self.column_type.kind.is_large() && self.is_column {
             characters * u64::from(self.collation().charset().max_bytes())
         } else {

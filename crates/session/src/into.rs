@@ -5,8 +5,9 @@ use crate::execute::Extras;
 use crate::statement::{Answer, Failure};
 use engine_api::ReadGate;
 use exec::{Outcome, RowSink};
+use expr::ResultType;
 use std::sync::Arc;
-use syntax::ast::{Into, IntoVariable, Query, QueryBody, Statement};
+use syntax::ast::{Expression, Into, IntoVariable, Query, QueryBody, Statement};
 use types::{Level, SqlError, Value, ValueRef, Warning, codes};
 
 /// The INTO of a query, wherever it stands.
@@ -88,14 +89,32 @@ impl Session {
             exec::execute(exec, prepared.plan(), &mut sink)
         });
         if let Some(row) = sink.row {
+            let zone = self.eval.settings.time_zone;
             let variables = self.eval.variables.get_mut();
             for ((name, value), column) in names.into_iter().zip(row).zip(plan.prepared.columns()) {
-                variables.insert(name, expr::UserVariable { value, result: column.result });
+                let variable = expr::variable_of(value.as_ref(), &column.result, zone);
+                variables.insert(name, variable);
             }
         } else if outcome.is_ok() {
             self.eval.warn(&codes::SP_FETCH_NO_DATA, &[])?;
         }
         let outcome = outcome?;
         Ok(Answer::Done(Outcome { has_rows: false, ..outcome }))
+    }
+
+    /// The value of an expression with subqueries.
+    pub(crate) fn selected(
+        &mut self,
+        expression: &Expression,
+    ) -> Result<(Value, ResultType), SqlError> {
+        let prepared = self.plan_value(expression)?;
+        let mut sink = OneRow::default();
+        let outcome = self.with_exec(&prepared, Extras::default(), |exec, _| {
+            exec::execute(exec, prepared.plan(), &mut sink)
+        });
+        outcome.map_err(|failure| failure.sql)?;
+        let value = sink.row.and_then(|row| row.into_iter().next()).unwrap_or(Value::Null);
+        let result = prepared.columns().first().map_or_else(ResultType::null, |it| it.result);
+        Ok((value, result))
     }
 }

@@ -269,6 +269,13 @@ impl Session {
         Ok((value, bound.result))
     }
 
+    /// A query for the value of an expression with subqueries.
+    pub(crate) fn plan_value(&mut self, expression: &Expression) -> Result<Prepared, SqlError> {
+        let server = self.server.clone();
+        plan_context!(self, &server, view, context, &[]);
+        plan::select_values(std::slice::from_ref(expression), &mut context)
+    }
+
     /// Plain literals, as most SET statements have them; saves binding an expression.
     fn literal(&self, expression: &Expression) -> Option<(Value, ResultType)> {
         match expression {

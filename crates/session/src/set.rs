@@ -1,7 +1,6 @@
 //! SET in all its forms.
 //!
-//! All assignments of one SET are checked before the first takes effect; user variables are the
-//! exception, they are assigned as they are evaluated, as in MariaDB.
+//! All values of one SET are found and checked before the first of its assignments takes effect.
 
 use crate::Session;
 use crate::answer::Outlet;
@@ -30,6 +29,7 @@ enum Assignment {
     Password(Box<SetItem>),
     /// SET ROLE, SET DEFAULT ROLE.
     Role(Box<SetItem>),
+    User(String, expr::UserVariable),
 }
 
 impl Session {
@@ -52,8 +52,8 @@ impl Session {
     fn check_item(&mut self, item: &SetItem) -> Result<Option<Assignment>, SqlError> {
         match item {
             SetItem::User { name, value } => {
-                self.assign_user_variable(name, value)?;
-                Ok(None)
+                let variable = self.user_variable_of(value)?;
+                Ok(Some(Assignment::User(name.to_lowercase(), variable)))
             }
             SetItem::System { scope, instance, name, value } => {
                 if instance.is_some() {
@@ -201,6 +201,10 @@ impl Session {
                 SetItem::Role(role) => self.set_role(role.as_deref()),
                 _ => Ok(()),
             },
+            Assignment::User(name, variable) => {
+                self.eval.variables.get_mut().insert(name, variable);
+                Ok(())
+            }
         }
     }
 
@@ -282,11 +286,14 @@ impl Session {
         }
     }
 
-    fn assign_user_variable(&mut self, name: &str, value: &Expression) -> Result<(), SqlError> {
-        let (value, result) = self.constant(value)?;
-        let variable = expr::UserVariable { value, result };
-        self.eval.variables.get_mut().insert(name.to_lowercase(), variable);
-        Ok(())
+    /// What a user variable gets; with subqueries it is the row of a query.
+    fn user_variable_of(&mut self, value: &Expression) -> Result<expr::UserVariable, SqlError> {
+        let (value, result) = match self.constant(value) {
+            Err(error) if error.is(&codes::NOT_SUPPORTED_YET) => self.selected(value)?,
+            found => found?,
+        };
+        let zone = self.eval.settings.time_zone;
+        Ok(expr::variable_of(value.as_ref(), &result, zone))
     }
 
     /// SET TRANSACTION.

@@ -255,6 +255,7 @@ fn numeric_precision(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
     let digits = match column_type.kind {
         TypeKind::TinyInt => 3,
         TypeKind::SmallInt => 5,
+        TypeKind::MediumInt if column_type.unsigned => 8,
         TypeKind::MediumInt => 7,
         TypeKind::Int => 10,
         TypeKind::BigInt if column_type.unsigned => 20,
@@ -263,6 +264,11 @@ fn numeric_precision(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
             return (Some(column_type.precision.into()), Some(column_type.scale.into()));
         }
         TypeKind::Bit => return (Some(column_type.length.into()), None),
+        TypeKind::Float | TypeKind::Double
+            if column_type.scale < types::column_type::SCALE_NOT_FIXED =>
+        {
+            return (Some(column_type.length.into()), Some(column_type.scale.into()));
+        }
         TypeKind::Float => return (Some(12), None),
         TypeKind::Double => return (Some(22), None),
         _ => return (None, None),

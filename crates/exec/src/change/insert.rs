@@ -129,6 +129,7 @@ impl<'p> Inserter<'p> {
         let mut maker = RowMaker::new(exec, &plan.target.0, plan.ignore);
         maker.view = plan.view.as_deref();
         maker.refuses_null |= !plan.ignore && is_one_row(plan);
+        maker.generates = true;
         Ok(Self {
             plan,
             table: plan.target.0.handle()?.as_ref(),
@@ -154,6 +155,8 @@ impl<'p> Inserter<'p> {
         for position in 0..count {
             let given = self.plan.columns.contains(&position);
             values.push(match (given, self.reads_row) {
+                // What is missing is told once, not for each row.
+                (false, _) if self.records > 0 => self.maker.initial_value(exec, position)?,
                 (false, _) => self.maker.default_value(exec, position)?,
                 (true, true) => self.maker.initial_value(exec, position)?,
                 (true, false) => Value::Null,
@@ -400,7 +403,10 @@ impl<'p> Inserter<'p> {
         let assignments: Vec<(usize, Option<&Expr>)> =
             self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
         let mut frame = TwoRows { first: present, second: inserted };
-        if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
+        self.maker.generates = false;
+        let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
+        self.maker.generates = true;
+        if !changed? {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink).map(|()| true);
         }

@@ -34,6 +34,8 @@ pub struct RowMaker<'t> {
     pub view: Option<&'t plan::physical::ViewName>,
     /// NULL for a column that takes none is an error even where bad values are not.
     pub refuses_null: bool,
+    /// NULL for the AUTO_INCREMENT column asks for a value: rows are inserted.
+    pub generates: bool,
 }
 
 impl<'t> RowMaker<'t> {
@@ -41,7 +43,8 @@ impl<'t> RowMaker<'t> {
     pub fn new(exec: &Exec<'_>, entry: &'t TableEntry, ignore: bool) -> Self {
         let strict = exec.eval.settings.sql_mode.is_strict() && !ignore;
         exec.eval.warnings_are_errors.set(strict);
-        Self { entry, fillers: OnceCell::new(), view: None, refuses_null: strict }
+        let fillers = OnceCell::new();
+        Self { entry, fillers, view: None, refuses_null: strict, generates: false }
     }
 
     fn filler(&self, exec: &Exec<'_>, position: usize) -> Result<&Filler, ExecError> {
@@ -78,6 +81,15 @@ impl<'t> RowMaker<'t> {
                 Ok(zero_of(&column.column_type))
             }
         }
+    }
+
+    /// DEFAULT in an UPDATE: 1364 for a column without, whatever the mode is.
+    pub fn default_of_update(&self, exec: &Exec<'_>, position: usize) -> Result<Value, ExecError> {
+        let column = &self.definition().columns[position];
+        if column.default == ColumnDefault::None && !column.nullable && !column.auto_increment {
+            return Err(SqlError::new(&codes::NO_DEFAULT_FOR_FIELD, &[&column.name]).into());
+        }
+        self.default_value(exec, position)
     }
 
     /// What a column holds before the statement sets it: its default, or its type's zero.
@@ -125,8 +137,12 @@ impl<'t> RowMaker<'t> {
     }
 
     fn store_null(&self, exec: &Exec<'_>, column: &ColumnDefinition) -> Result<Value, ExecError> {
-        if column.nullable || column.auto_increment {
+        if column.nullable || column.auto_increment && self.generates {
             return Ok(Value::Null);
+        }
+        if column.column_type.kind == TypeKind::Timestamp {
+            // NULL for a TIMESTAMP that takes none is the time.
+            return Ok(now(exec.eval, &column.column_type));
         }
         if self.refuses_null {
             return Err(SqlError::new(&codes::BAD_NULL_ERROR, &[&column.name]).into());
@@ -285,6 +301,9 @@ pub fn zero_of(column_type: &ColumnType) -> Value {
         TypeKind::Timestamp => Value::Timestamp(Timestamp(0)),
         TypeKind::Time => Value::Time(Time(0)),
         TypeKind::Null => Value::Null,
+        TypeKind::Enum => {
+            Value::text(column_type.members.and_then(|it| it.name(1)).unwrap_or_default())
+        }
         _ => Value::Bytes(Vec::new()),
     }
 }

@@ -61,7 +61,7 @@ pub fn changed_row<R: ChangingRow>(
     let mut changed = false;
     for &(column, expr) in assignments {
         let value = match expr {
-            None => maker.default_value(exec, column)?,
+            None => maker.default_of_update(exec, column)?,
             Some(expr) => {
                 let value = expr.eval(exec.eval, frame)?;
                 maker.store(exec, column, value, &expr.result)?
@@ -154,7 +154,7 @@ impl Updater<'_> {
         let mut changed = false;
         for (column, expr) in &self.plan.assignments {
             let value = match expr {
-                None => self.maker.default_value(exec, *column)?,
+                None => self.maker.default_of_update(exec, *column)?,
                 Some(expr) => {
                     let value = expr.eval(exec.eval, frame)?;
                     self.maker.store(exec, *column, value, &expr.result)?

@@ -155,7 +155,12 @@ fn converted(
                     next_value(counter)
                 }
                 value => {
-                    let from = ResultType::column(table.columns[*at].column_type, true);
+                    let old_type = table.columns[*at].column_type;
+                    let padded = old_type.zerofill && column.column_type.kind.is_string();
+                    let text = padded
+                        .then(|| types::text::to_text(value, &old_type, eval.settings.time_zone));
+                    let value = text.as_deref().map_or(value, ValueRef::Bytes);
+                    let from = ResultType::column(old_type, true);
                     let place = StoredPlace {
                         schema: &table.schema,
                         table: &table.name,

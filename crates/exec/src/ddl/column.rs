@@ -11,6 +11,7 @@ use syntax::ast::{
 use types::convert::ColumnPlace;
 use types::{Charset, CollationId, ColumnType, SqlError, TypeKind, ValueRef, codes};
 
+const DISPLAY_WIDTH_MAX: u64 = 255;
 const CHAR_CHARACTERS_MAX: u64 = 255;
 const VARCHAR_BYTES_MAX: u64 = 65_535;
 const FRACTION_DIGITS_MAX: u64 = 6;
@@ -31,10 +32,16 @@ pub fn column_type(
         let mut column_type = ColumnType::integer(kind, unsigned);
         column_type.zerofill = written.zerofill;
         if let Some(width) = written.length.filter(|width| *width > 0) {
-            column_type.length = width.min(255) as u32;
+            column_type.length = width as u32;
         }
         column_type
     };
+    if matches!(written.kind, K::TinyInt | K::SmallInt | K::MediumInt | K::Int | K::BigInt)
+        && written.length.is_some_and(|width| width > DISPLAY_WIDTH_MAX)
+    {
+        let arguments: [&dyn std::fmt::Display; 2] = [&name, &DISPLAY_WIDTH_MAX];
+        return Err(SqlError::new(&codes::TOO_BIG_DISPLAYWIDTH, &arguments).into());
+    }
     Ok(match written.kind {
         K::TinyInt => integer(TypeKind::TinyInt),
         K::SmallInt => integer(TypeKind::SmallInt),

@@ -83,6 +83,9 @@ fn column_of(column: &ResultColumn, query: &Prepared) -> ColumnDefinition {
         made.column_type = original.column_type;
         made.comment.clone_from(&original.comment);
         made.on_update_now = original.on_update_now;
+        if made.nullable && !original.nullable {
+            made.default = ColumnDefault::None;
+        }
         let direct = reads_directly(query, column);
         if direct && original.default != ColumnDefault::None {
             made.default = original.default.clone();
@@ -109,10 +112,12 @@ fn reads_directly(query: &Prepared, column: &ResultColumn) -> bool {
 /// The type of a column that holds values of an expression.
 fn stored_type(column: &ResultColumn) -> ColumnType {
     let mut made = column.result.column_type;
+    made.unsigned &= !made.kind.is_string();
     match made.kind {
         TypeKind::Null => {
             made = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
         }
+        TypeKind::VarChar | TypeKind::Char if made.length == 0 => made.kind = TypeKind::Char,
         kind if kind.is_string() && !kind.is_large() => {
             let binary = made.collation == CollationId::BINARY;
             made.kind = match (made.length > VARCHAR_CHARACTERS_MAX, binary) {

@@ -84,7 +84,7 @@ impl Builder<'_> {
                 }
             },
             F::Average => match Domain::of(&argument) {
-                Domain::Double => ResultType::double(true),
+                Domain::Double => self.average_of_doubles(&argument),
                 _ => {
                     let increment = u32::from(self.settings().div_precision_increment);
                     let scale = u32::from(argument.decimal_scale()) + increment;
@@ -111,6 +111,19 @@ impl Builder<'_> {
                 result
             }
         })
+    }
+
+    /// AVG of DOUBLE values: with more digits where theirs are fixed.
+    fn average_of_doubles(&self, argument: &ResultType) -> ResultType {
+        let column_type = &argument.column_type;
+        if !column_type.kind.is_floating() || column_type.scale >= 31 {
+            return ResultType::double(true);
+        }
+        let increment = self.settings().div_precision_increment;
+        let mut result = ResultType::double_of_scale((column_type.scale + increment).min(31), true);
+        let length = argument.text_length() + u32::from(increment);
+        result.column_type.length = length.min(result.column_type.length);
+        result
     }
 
     /// Deviations are DOUBLE, with fixed digits for exact arguments.

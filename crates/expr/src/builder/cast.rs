@@ -71,10 +71,7 @@ impl Builder<'_> {
         let string = from.is_string();
         Ok(match target {
             CastTarget::Signed => {
-                let length = match from.column_type.kind {
-                    kind if kind.is_floating() => 20,
-                    _ => from.text_length().clamp(2, 21),
-                };
+                let length = whole_width(from);
                 ResultType::integer_of_length(length, false, nullable)
             }
             CastTarget::Unsigned => {
@@ -94,7 +91,11 @@ impl Builder<'_> {
             }
             CastTarget::Char { length, collation } => {
                 let collation = collation.unwrap_or(self.connection_collation());
-                let characters = length.map_or_else(|| from.characters(), u64::from);
+                let own = match collation {
+                    CollationId::BINARY if string => from.column_type.max_bytes(),
+                    _ => from.characters(),
+                };
+                let characters = length.map_or(own, u64::from);
                 let ascii = from.ascii && collation != CollationId::BINARY;
                 without_decimals(ResultType::string(
                     characters,
@@ -120,6 +121,9 @@ impl Builder<'_> {
                 ))
             }
             CastTarget::Date => ResultType::of(ColumnType::date(), true),
+            CastTarget::Time(scale) | CastTarget::DateTime(scale) if scale > 6 => {
+                return Err(too_precise(operand));
+            }
             CastTarget::Time(scale) => {
                 ResultType::of(ColumnType::temporal(TypeKind::Time, scale), true)
             }
@@ -170,6 +174,26 @@ impl Builder<'_> {
     }
 }
 
+/// Error 1426.
+fn too_precise(operand: &Expr) -> SqlError {
+    let name = match operand.literal() {
+        Some(Value::Bytes(text)) => String::from_utf8_lossy(text).into_owned(),
+        _ => operand.to_string(),
+    };
+    SqlError::new(&codes::TOO_BIG_PRECISION, &[&name, &6])
+}
+
+/// The characters of an integer column, however wide it is shown.
+fn whole_width(from: &ResultType) -> u32 {
+    match from.column_type.kind {
+        kind if kind.is_floating() => 20,
+        kind if kind.is_integer() && from.column_type.zerofill => {
+            ColumnType::integer(kind, false).length
+        }
+        _ => from.text_length().clamp(2, 21),
+    }
+}
+
 /// The text type of a cast has no digits after the point.
 fn without_decimals(mut result: ResultType) -> ResultType {
     result.column_type.scale = 0;
@@ -180,7 +204,6 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 fn is_not_negative(operand: &Expr) -> bool {
     match operand.literal() {
         Some(Value::Int(v)) => *v >= 0,
-        Some(Value::Decimal(v)) => !v.is_negative(),
         Some(Value::Bytes(text)) => text.first() != Some(&b'-'),
         Some(Value::UInt(_)) => true,
         Some(_) => false,

@@ -49,10 +49,13 @@ pub(crate) fn aggregate_collations(
         return Err(mix_error(builder, operation, operands));
     }
     let charset = sum.collation.charset();
-    for operand in operands.iter_mut() {
-        if operand.result.is_string() && operand.result.collation().charset() != charset {
-            convert_operand(operand, sum.collation, charset)
-                .map_err(|()| mix_error(builder, operation, std::slice::from_ref(operand)))?;
+    for at in 0..operands.len() {
+        let operand = &mut operands[at];
+        if operand.result.is_string()
+            && operand.result.collation().charset() != charset
+            && convert_operand(operand, sum.collation, charset).is_err()
+        {
+            return Err(mix_error(builder, operation, operands));
         }
     }
     Ok((sum.collation, sum.coercibility, sum.ascii))
@@ -115,7 +118,7 @@ fn combine_charsets(a: Strength, b: Strength) -> Option<Strength> {
         part.ascii || (whole == Charset::Utf8mb4) || part.coercibility >= Coercibility::Coercible
     };
     let superset = |whole: Charset, part: Charset| {
-        matches!((whole, part), (Charset::Utf8mb4, _))
+        matches!((whole, part), (Charset::Utf8mb4, _) | (_, Charset::Ascii))
             || (whole == Charset::Utf8mb3 && part != Charset::Utf8mb4)
     };
     match a.coercibility.cmp(&b.coercibility) {

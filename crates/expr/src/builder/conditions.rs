@@ -5,7 +5,7 @@ use super::{Builder, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Test};
 use crate::functions::control;
-use crate::result_type::ResultType;
+use crate::result_type::{Coercibility, ResultType};
 use types::{SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
@@ -102,7 +102,8 @@ impl Builder<'_> {
             _ => false,
         };
         let other = &other.result;
-        if side.result.is_json && is_extract(&side.kind) && !other.is_json && other.is_string() {
+        let scalar = other.is_string() || other.column_type.kind.is_number();
+        if side.result.is_json && is_extract(&side.kind) && !other.is_json && scalar {
             *side = self.call("json_unquote", vec![take(side)])?;
         }
         Ok(())
@@ -124,8 +125,8 @@ impl Builder<'_> {
         let years = operands.iter().any(|e| e.result.column_type.kind == TypeKind::Year);
         for operand in operands.iter_mut() {
             let taken = take(operand);
-            let taken = if years { year_of_short(taken) } else { taken };
-            *operand = rule.prepare_constant(self, taken);
+            let taken = if years { full_year(taken) } else { taken };
+            *operand = rule.prepare_constant(taken);
         }
         Ok(rule)
     }
@@ -189,11 +190,12 @@ impl Builder<'_> {
         let mut operand = operand;
         let nullable =
             operand.result.nullable || list.iter().any(|candidate| candidate.result.nullable);
+        self.check_texts(&operand, &list)?;
         let mut candidates = Vec::with_capacity(list.len());
         for mut candidate in list {
             let rules = match self.row_rules("in", &mut operand, &mut candidate)? {
                 Some(rules) => rules,
-                None => vec![self.candidate_rule(&operand, &mut candidate)?],
+                None => vec![self.candidate_rule("in", &operand, &mut candidate)?],
             };
             candidates.push((candidate, rules));
         }
@@ -201,16 +203,32 @@ impl Builder<'_> {
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
+    /// Texts of an IN list must have one collation together.
+    fn check_texts(&self, operand: &Expr, list: &[Expr]) -> Result<(), SqlError> {
+        let own = operand.result.collation();
+        let differs = |other: &Expr| {
+            other.result.collation() != own && other.result.coercibility < Coercibility::Coercible
+        };
+        let are_texts = operand.result.is_string() && list.iter().all(|it| it.result.is_string());
+        if list.len() > 1 && are_texts && list.iter().any(differs) {
+            let mut all = vec![operand.clone()];
+            all.extend(list.iter().cloned());
+            aggregate_collations(self, "in", &mut all, CollationUse::Compare)?;
+        }
+        Ok(())
+    }
+
     /// The rule for an operand that is compared with several candidates: only the candidate
     /// is converted.
     fn candidate_rule(
         &self,
+        operation: &str,
         operand: &Expr,
         candidate: &mut Expr,
     ) -> Result<CompareRule, SqlError> {
         let rule = CompareRule::of_pair(operand, candidate);
         let mut pair = [operand.clone(), take(candidate)];
-        let rule = self.decide("in", rule, &mut pair);
+        let rule = self.decide(operation, rule, &mut pair);
         let [_, second] = pair;
         *candidate = second;
         rule
@@ -272,7 +290,7 @@ impl Builder<'_> {
             Some(operand) => {
                 let mut rules = Vec::with_capacity(whens.len());
                 for when in &mut whens {
-                    rules.push(self.candidate_rule(&operand, when)?);
+                    rules.push(self.candidate_rule("case", &operand, when)?);
                 }
                 Some((Box::new(operand), rules))
             }
@@ -282,18 +300,27 @@ impl Builder<'_> {
     }
 }
 
-/// An integer constant of two digits that is compared with a YEAR stands for a year.
-fn year_of_short(mut expr: Expr) -> Expr {
-    if let ExprKind::Literal(literal) = &mut expr.kind
-        && let Value::Int(year) = &mut literal.value
-    {
-        *year += match *year {
-            1..70 => 2000,
-            70..100 => 1900,
-            _ => 0,
-        };
+/// A constant that is compared with a YEAR: below 100 it stands for a year of 1970 to 2069.
+fn full_year(mut expr: Expr) -> Expr {
+    match &mut expr.kind {
+        ExprKind::Parameter(_) => {
+            let result = expr.result;
+            let kind = ExprKind::Converted {
+                original: std::sync::Arc::new(expr),
+                value: None,
+                rule: CompareRule::Year,
+            };
+            Expr { kind, result: ResultType::decimal(65, 30, false, result.nullable) }
+        }
+        ExprKind::Literal(literal) => {
+            if let Some(year) = crate::compare::full_year(literal.value.as_ref()) {
+                literal.value = Value::Int(year);
+                expr.result = ResultType::bigint(false, false);
+            }
+            expr
+        }
+        _ => expr,
     }
-    expr
 }
 
 /// Takes an expression out, leaving NULL.

@@ -76,9 +76,9 @@ impl Builder<'_> {
         };
         let charset = collation.charset();
         let valid = charset.valid_prefix(&bytes);
-        if valid < bytes.len() && introducer.is_some() {
-            let bad = bytes[valid..].iter().take(6).fold(String::new(), |mut text, byte| {
-                text.push_str(&format!("\\x{byte:02X}"));
+        if valid < bytes.len() && introducer.is_some() && charset != Charset::Ascii {
+            let bad = bytes[valid..].iter().take(3).fold(String::new(), |mut text, byte| {
+                text.push_str(&format!("{byte:02X}"));
                 text
             });
             return Err(SqlError::new(&codes::INVALID_CHARACTER_STRING, &[&charset.name(), &bad]));

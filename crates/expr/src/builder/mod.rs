@@ -13,13 +13,13 @@ pub use cast::CastTarget;
 pub(crate) use collations::{CollationUse, aggregate_collations};
 pub(crate) use operators::{Domain, number_of_hex};
 
-use crate::context::Settings;
+use crate::context::{Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
 use crate::functions;
 use crate::result_type::{Coercibility, ResultType};
 use std::sync::Arc;
 use types::temporal::IntervalUnit;
-use types::{CollationId, ColumnType, SqlError, codes};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value, ValueRef, codes};
 
 /// Builds expressions under the settings of a session.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +60,8 @@ impl<'a> Builder<'a> {
 
     /// `@name`, with the type it has now (`None`: it is not set).
     pub fn user_variable(&self, name: &str, result: Option<ResultType>) -> Expr {
-        let result = result.unwrap_or_else(|| {
+        let is_set = |result: &ResultType| result.coercibility != Coercibility::Ignorable;
+        let result = result.filter(is_set).unwrap_or_else(|| {
             let mut unset = ResultType::string(
                 16_777_216,
                 CollationId::BINARY,
@@ -75,13 +76,23 @@ impl<'a> Builder<'a> {
         if result.is_string() {
             result.coercibility = Coercibility::Implicit;
         }
+        result.is_variable = true;
         Expr { kind: ExprKind::UserVariable(name.to_lowercase()), result }
     }
 
     /// `@name := value`.
     pub fn assign(&self, name: &str, value: Expr) -> Result<Expr, SqlError> {
         let value = scalar(value)?;
-        let result = value.result;
+        let mut result = variable_type(value.result);
+        if let TypeKind::TinyInt | TypeKind::SmallInt | TypeKind::MediumInt | TypeKind::Int =
+            result.column_type.kind
+            && result.text_length() >= 10
+        {
+            result.column_type.kind = TypeKind::BigInt;
+        }
+        if result.is_string() {
+            result.coercibility = Coercibility::Implicit;
+        }
         Ok(Expr { kind: ExprKind::Assign(name.to_lowercase(), Box::new(value)), result })
     }
 
@@ -144,4 +155,37 @@ pub(crate) fn one_column(expr: &Expr) -> Result<(), SqlError> {
 fn scalar(expr: Expr) -> Result<Expr, SqlError> {
     one_column(&expr)?;
     Ok(expr)
+}
+
+/// The type that a user variable has after a value of this type was assigned: dates and times are
+/// text in it.
+pub fn variable_type(result: ResultType) -> ResultType {
+    let kind = result.column_type.kind;
+    if kind == TypeKind::Null {
+        let nothing = Coercibility::Ignorable;
+        return ResultType::string(0, CollationId::BINARY, nothing, true, true);
+    }
+    if kind == TypeKind::Float {
+        return ResultType::double(result.nullable);
+    }
+    if !kind.is_temporal() {
+        return result;
+    }
+    let length = u64::from(result.text_length());
+    let collation = types::collation::default_of(types::Charset::Latin1).id;
+    ResultType::string(length, collation, Coercibility::Implicit, true, result.nullable)
+}
+
+/// A value as a user variable keeps it, with its type.
+pub fn variable_of(
+    value: ValueRef<'_>,
+    result: &ResultType,
+    zone: types::TimeZone,
+) -> UserVariable {
+    let kept = match value {
+        ValueRef::Float(v) => Value::Double(f64::from(v)),
+        _ if !result.column_type.kind.is_temporal() || value.is_null() => value.to_owned(),
+        _ => Value::Bytes(types::text::to_text(value, &result.column_type, zone)),
+    };
+    UserVariable { value: kept, result: variable_type(*result) }
 }

@@ -26,7 +26,15 @@ pub(crate) fn eval<'a>(
         kind if kind.is_integer() => integer(target.unsigned, value, from, context),
         TypeKind::Decimal => decimal(expr, value, from, context).map(ValueRef::Decimal),
         TypeKind::Double => coerce::to_double(context, value, from).map(ValueRef::Double),
-        TypeKind::Float => Ok(ValueRef::Float(coerce::to_double(context, value, from)? as f32)),
+        TypeKind::Float => {
+            let exact = coerce::to_double(context, value, from)?;
+            let nearest = exact as f32;
+            if nearest.is_finite() {
+                return Ok(ValueRef::Float(nearest));
+            }
+            context.note(&codes::WARN_DATA_OUT_OF_RANGE, &[&name_of(expr), &1]);
+            Ok(ValueRef::Float(f32::MAX.copysign(nearest)))
+        }
         TypeKind::Date => {
             let rules = coerce::session_rules(context);
             let found = coerce::to_datetime(context, value, operand, rules)?;
@@ -74,7 +82,24 @@ fn integer<'a>(
         }
         return Ok(integer_value(unsigned, clamped));
     }
+    if let (true, ValueRef::Time(time)) = (unsigned, value)
+        && time.is_negative()
+    {
+        let shown = types::text::to_text(
+            value,
+            &types::ColumnType::temporal(TypeKind::Time, 6),
+            context.settings.time_zone,
+        );
+        let shown = String::from_utf8_lossy(&shown);
+        context.note(&codes::DATA_OVERFLOW, &[&shown, &"UNSIGNED BIGINT"]);
+        return Ok(ValueRef::UInt(0));
+    }
     let wide = coerce::to_integer(context, value, from)?;
+    if let (false, true, ValueRef::Bytes(text)) = (unsigned, wide < low, value) {
+        let shown = coerce::shown_text(text, from);
+        context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &shown])?;
+        return Ok(ValueRef::Int(i64::MIN));
+    }
     let complement = |signs: &str| {
         context.push_warning(Warning {
             level: Level::Note,
@@ -126,13 +151,18 @@ fn decimal(
     if rounded.precision() <= u32::from(precision) && rounded.scale() == scale {
         return Ok(rounded);
     }
-    let name = match &expr.kind {
-        ExprKind::Cast { name: Some(name), .. } => name.to_string(),
-        _ => expr.to_string(),
-    };
+    let name = name_of(expr);
     let row = context.row_number.get().max(1);
     context.warn(&codes::WARN_DATA_OUT_OF_RANGE, &[&name, &row])?;
     Ok(Decimal::largest(precision, scale, exact.is_negative()))
+}
+
+/// How messages name a CAST: as the select item that it is.
+fn name_of(expr: &Expr) -> String {
+    match &expr.kind {
+        ExprKind::Cast { name: Some(name), .. } => name.to_string(),
+        _ => expr.to_string(),
+    }
 }
 
 /// CHAR and BINARY: printed, converted, cut to the length; BINARY is filled up with 0x00.
@@ -173,10 +203,13 @@ fn converted_bytes<'a>(
     let bytes = coerce::to_text(context, value, from);
     let source = if from.is_string() { from.collation().charset() } else { target.charset() };
     let charset = target.charset();
-    if source.is_subset_of(charset, bytes) {
+    if source != types::Charset::Binary && source.is_subset_of(charset, bytes) {
         return Ok(bytes);
     }
     if source == types::Charset::Binary {
+        if charset == types::Charset::Binary {
+            return Ok(bytes);
+        }
         let valid = charset.valid_prefix(bytes);
         if valid == bytes.len() {
             return Ok(bytes);

@@ -42,7 +42,13 @@ pub(crate) fn common_result(
     let same = typed.iter().all(|r| r.column_type.kind == first.column_type.kind);
     let length = typed.iter().map(ResultType::text_length).max().unwrap_or(0);
     let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
-    let mut result = if kinds(is_whole) {
+    let kept = matches!(first.column_type.kind, TypeKind::Year | TypeKind::Bit);
+    let mut result = if same && kept && typed.len() == values.len() {
+        ResultType {
+            column_type: ColumnType { length, ..first.column_type },
+            ..first.of_expression()
+        }
+    } else if kinds(is_whole) {
         common_integer(&typed, length)
     } else if kinds(|kind| is_whole(kind) || kind == TypeKind::Decimal) {
         common_decimal(&typed)

@@ -2,7 +2,7 @@
 
 use super::typing::{compared, int, joined_text, resolve_int_3};
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::{Builder, Domain};
+use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -30,7 +30,15 @@ fn resolve_locate(
     arguments: &mut [Expr],
 ) -> Resolved {
     let nullable = any_nullable(arguments);
-    compared(builder, function, &mut arguments[..2])?;
+    if function.name() == "locate" {
+        arguments.swap(0, 1);
+    }
+    let decided =
+        aggregate_collations(builder, "locate", &mut arguments[..2], CollationUse::Compare);
+    if function.name() == "locate" {
+        arguments.swap(0, 1);
+    }
+    decided?;
     Ok(int(11, nullable))
 }
 
@@ -100,6 +108,7 @@ fn resolve_replace(
     let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
     let growth = lengths[2].saturating_sub(lengths[1]);
     let most = lengths[0].checked_div(lengths[1]).unwrap_or(0);
+    aggregate_collations(builder, "replace", arguments, CollationUse::Compare)?;
     joined_text(builder, function, arguments, lengths[0] + most * growth)
 }
 

@@ -61,7 +61,7 @@ impl<'a> Compile<'a> {
     pub(crate) fn constant(&self, expr: &'a crate::Expr) -> Option<ValueRef<'a>> {
         match &expr.kind {
             crate::ExprKind::Converted { original, value: None, rule } => {
-                rule.converted_cleanly(self.context, self.constant(original)?)
+                rule.converted_cleanly(self.constant(original)?)
             }
             // ASCII is the same in all character sets.
             crate::ExprKind::ConvertText(operand) => self

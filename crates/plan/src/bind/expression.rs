@@ -25,6 +25,7 @@ impl<'q> Binder<'_, '_, 'q> {
             E::AssignUserVariable(name, value) => {
                 self.reusable = false;
                 let value = self.bind_scalar(value)?;
+                self.assigned.insert(name.to_lowercase());
                 self.builder().assign(name, value)
             }
             E::SystemVariable(variable) => {
@@ -148,8 +149,14 @@ impl<'q> Binder<'_, '_, 'q> {
         self.reusable = false;
         let variables = self.context.eval.variables.borrow();
         let known = variables.get(&name.to_lowercase());
-        let result = known.map(|variable| variable_type(variable.result));
+        let mut result = known.map(|variable| variable_type(variable.result));
         drop(variables);
+        if result.is_none() && self.assigned.contains(&name.to_lowercase()) {
+            // It is text as long as nobody knows what it will be.
+            let collation = self.builder().connection_collation();
+            let text = expr::Coercibility::Implicit;
+            result = Some(variable_type(ResultType::string(1, collation, text, false, true)));
+        }
         self.builder().user_variable(name, result)
     }
 
@@ -267,7 +274,11 @@ fn variable_type(result: ResultType) -> ResultType {
     let kind = result.column_type.kind;
     if kind.is_string() {
         let mut text = result.with_nullable(true);
-        text.column_type.kind = types::TypeKind::LongText;
+        text.column_type.unsigned = false;
+        text.column_type.kind = match text.collation() {
+            types::CollationId::BINARY => types::TypeKind::LongBlob,
+            _ => types::TypeKind::LongText,
+        };
         text.column_type.length = TEXT_CHARACTERS;
         return text;
     }

@@ -245,6 +245,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     pub(crate) inner_entries: Vec<EntryHandle>,
     /// The plan may be run again while schema and settings stay.
     pub(crate) reusable: bool,
+    /// User variables that the statement assigns, as far as it was bound.
+    pub(crate) assigned: std::collections::HashSet<String>,
     /// Deepest number of nested blocks is bounded.
     depth: usize,
     /// Views that are being looked at, the outermost first.
@@ -289,6 +291,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             entries: Vec::new(),
             inner_entries: Vec::new(),
             reusable: true,
+            assigned: Default::default(),
             depth: 0,
             views: Vec::new(),
             defines_view: false,

@@ -31,9 +31,11 @@ fn given<'a>(
         }
         ValueRef::Double(v) => Given::Number(v.trunc() as i128),
         ValueRef::Float(v) => Given::Number(v.trunc() as i128),
-        ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) => {
-            Given::Number(to_wide(value, source, settings).0)
+        ValueRef::Decimal(v) => {
+            let whole = ValueRef::Decimal(v.truncated(0));
+            Given::Number(to_wide(whole, source, settings).0)
         }
+        ValueRef::Int(_) | ValueRef::UInt(_) => Given::Number(to_wide(value, source, settings).0),
         _ => Given::Text(Cow::Owned(to_text(value, source, settings.time_zone))),
     }
 }
@@ -115,7 +117,18 @@ pub(super) fn bit<'a>(
 ) -> Stored<'a> {
     let most = u64::MAX >> (64 - target.length.clamp(1, 64));
     let too_many = || Stored::new(Value::UInt(most), Some(StoreIssue::TooManyBits));
+    let printed;
+    let value = match value {
+        ValueRef::Date(_) | ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
+            printed = to_text(value, source, settings.time_zone);
+            ValueRef::Bytes(&printed)
+        }
+        other => other,
+    };
     let bits = match value {
+        ValueRef::Decimal(v) if v.is_negative() => {
+            return Stored::new(Value::UInt(0), Some(StoreIssue::OutOfRange));
+        }
         ValueRef::Bytes(bytes) => {
             let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
             let bytes = &bytes[start..];

@@ -60,7 +60,14 @@ pub(super) fn integer<'a>(
     } else {
         (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
     };
-    let clamped = wide.clamp(low, high);
+    let mut clamped = wide.clamp(low, high);
+    if let ValueRef::Bytes(_) = value
+        && target.unsigned
+        && wide < -i128::from(u64::MAX)
+    {
+        // As the server reads a text far below zero.
+        clamped = high;
+    }
     let lost_sign = target.unsigned && matches!(value, ValueRef::Decimal(v) if v.is_negative());
     let issue = if clamped == wide && !lost_sign { issue } else { Some(StoreIssue::OutOfRange) };
     let stored =
@@ -178,7 +185,10 @@ pub(super) fn floating<'a>(
         }
         _ => temporal_number(value, source, settings).map_or(0.0, |number| number.to_f64()),
     };
-    let (fitted, outside) = fit_double(exact, target);
+    let unchanged = matches!(value, ValueRef::Float(_))
+        && (source.length, source.scale, source.unsigned)
+            == (target.length, target.scale, target.unsigned);
+    let (fitted, outside) = if unchanged { (exact, false) } else { fit_double(exact, target) };
     if outside {
         issue = Some(StoreIssue::OutOfRange);
     }
@@ -191,6 +201,8 @@ pub(super) fn floating<'a>(
 }
 
 fn fit_double(exact: f64, target: &ColumnType) -> (f64, bool) {
+    // No column holds a negative zero.
+    let exact = exact + 0.0;
     if target.unsigned && exact < 0.0 {
         return (0.0, true);
     }

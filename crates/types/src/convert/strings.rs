@@ -17,7 +17,7 @@ pub(super) fn text<'a>(
 ) -> Stored<'a> {
     let (bytes, mut issue) = match value {
         ValueRef::Bytes(bytes) => in_charset(bytes, source, target),
-        _ => (Cow::Owned(to_text(value, source, settings.time_zone)), None),
+        _ => (Cow::Owned(printed(value, source, target, settings)), None),
     };
     let charset = target.collation.charset();
     let limit = if target.kind.is_large() {
@@ -31,6 +31,10 @@ pub(super) fn text<'a>(
         let blank = charset != Charset::Binary && rest.iter().all(|&byte| byte == b' ');
         if issue.is_none() {
             issue = match (blank, target.kind) {
+                (false, kind) if kind.is_large() && limit < target.length as usize => {
+                    let shown = printable_start(&bytes[limit..]);
+                    Some(StoreIssue::Incorrect { kind: "string", shown })
+                }
                 (false, _) => Some(StoreIssue::TooLong),
                 (true, TypeKind::Char) => None,
                 (true, _) => Some(StoreIssue::Shortened),
@@ -38,7 +42,7 @@ pub(super) fn text<'a>(
         }
         end = limit;
     }
-    if target.kind == TypeKind::Char && target.collation.info().pads {
+    if target.kind == TypeKind::Char {
         while end > 0 && bytes[end - 1] == b' ' {
             end -= 1;
         }
@@ -57,6 +61,22 @@ pub(super) fn text<'a>(
         }
     };
     Stored { value, issue }
+}
+
+/// The text of a number, date or time: the bits of a BIT as a number, and leading zeros only in
+/// the large types.
+fn printed(
+    value: ValueRef<'_>,
+    source: &ColumnType,
+    target: &ColumnType,
+    settings: &StoreSettings,
+) -> Vec<u8> {
+    let mut shown = *source;
+    shown.zerofill &= target.kind.is_large();
+    if source.kind == TypeKind::Bit {
+        shown.kind = TypeKind::BigInt;
+    }
+    to_text(value, &shown, settings.time_zone)
 }
 
 /// The longest prefix of at most `limit` bytes that ends between characters.

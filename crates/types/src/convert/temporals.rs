@@ -12,6 +12,9 @@ use crate::temporal::{
 use crate::text::to_text;
 use crate::value::{Value, ValueRef};
 
+/// 838:59:59 in microseconds, what TIME holds at most without a fraction.
+const TIME_MAX_MICROS: i64 = (838 * 3600 + 59 * 60 + 59) * 1_000_000;
+
 /// Sign, whole part and microseconds of a number.
 fn split_number(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
     let decimal = match value {
@@ -63,6 +66,18 @@ fn incorrect(
     StoreIssue::IncorrectTemporal { kind: kind_name(target.kind), shown, out_of_range }
 }
 
+/// Whether a value would be the zero date.
+fn is_zero_date(value: ValueRef<'_>) -> bool {
+    let found = match value {
+        ValueRef::Bytes(text) => parse_datetime(text, DateRules::default()),
+        _ => split_number(value).and_then(|(negative, whole, micros)| {
+            let rules = DateRules::default();
+            (!negative).then(|| datetime_from_number(whole, micros, rules)).flatten()
+        }),
+    };
+    found.is_some_and(|parsed| parsed.value.0 == 0)
+}
+
 /// DATE, DATETIME and TIMESTAMP.
 pub(super) fn datetime<'a>(
     value: ValueRef<'a>,
@@ -93,7 +108,9 @@ pub(super) fn datetime<'a>(
         },
     };
     let Some(parsed) = found else {
-        let issue = incorrect(value, source, target, settings, false);
+        let zero_refused =
+            rules.no_zero_date && target.kind != TypeKind::Timestamp && is_zero_date(value);
+        let issue = incorrect(value, source, target, settings, zero_refused);
         return Stored::new(zero(target.kind), Some(issue));
     };
     let mut issue = None;
@@ -107,7 +124,7 @@ pub(super) fn datetime<'a>(
         issue = Some(StoreIssue::Shortened);
     }
     let mut moment = parsed.value;
-    if settings.sql_mode.contains(SqlMode::TIME_ROUND_FRACTIONAL) {
+    if settings.sql_mode.contains(SqlMode::TIME_ROUND_FRACTIONAL) && target.kind != TypeKind::Date {
         moment = rounded(moment, target.scale, parsed.rounds_up);
     }
     match target.kind {
@@ -185,6 +202,14 @@ pub(super) fn time<'a>(
         },
     };
     let Some(parsed) = found else {
+        if let ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Decimal(_) = value
+            && split_number(value).is_none()
+        {
+            let below = matches!(value, ValueRef::Double(v) if v < 0.0);
+            let issue = incorrect(value, source, target, settings, true);
+            let far = if below { -TIME_MAX_MICROS } else { TIME_MAX_MICROS };
+            return Stored::new(Value::Time(Time(far)), Some(issue));
+        }
         let issue = incorrect(value, source, target, settings, false);
         return Stored::new(zero(TypeKind::Time), Some(issue));
     };
@@ -201,5 +226,15 @@ pub(super) fn time<'a>(
     } else {
         None
     };
-    Stored::new(Value::Time(time.truncated(target.scale)), issue)
+    if !settings.sql_mode.contains(SqlMode::TIME_ROUND_FRACTIONAL) {
+        return Stored::new(Value::Time(time.truncated(target.scale)), issue);
+    }
+    let unit = i64::from(fraction_unit(target.scale));
+    let half = if time.0 < 0 { -unit / 2 } else { unit / 2 };
+    let rounded = Time(time.0 + half).truncated(target.scale);
+    if rounded.0.abs() > TIME_MAX_MICROS {
+        let issue = incorrect(value, source, target, settings, true);
+        return Stored::new(Value::Time(Time(TIME_MAX_MICROS * rounded.0.signum())), Some(issue));
+    }
+    Stored::new(Value::Time(rounded), issue)
 }
