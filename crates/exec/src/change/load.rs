@@ -116,6 +116,14 @@ fn set_variable(exec: &Exec<'_>, name: &str, text: Option<&[u8]>, rows: &FileRow
     }
 }
 
+/// The zero of a type, for ENUM what is no member.
+fn zero_of_field(column_type: &types::ColumnType) -> Value {
+    match column_type.kind {
+        TypeKind::Enum => Value::Bytes(Vec::new()),
+        _ => zero_of(column_type),
+    }
+}
+
 /// `\N` for a column.
 fn null_field(exec: &Exec<'_>, insert: &Inserter<'_>, position: usize) -> Result<Value, ExecError> {
     let column = &insert.maker.definition().columns[position];
@@ -127,7 +135,7 @@ fn null_field(exec: &Exec<'_>, insert: &Inserter<'_>, position: usize) -> Result
     }
     let row = exec.eval.row_number.get();
     exec.eval.warn(&codes::WARN_NULL_TO_NOTNULL, &[&column.name, &row])?;
-    Ok(zero_of(&column.column_type))
+    Ok(zero_of_field(&column.column_type))
 }
 
 /// What a column gets for which the line has no field: not its default, but zero; NULL stays.
@@ -145,6 +153,6 @@ fn without_field(
         _ if column.column_type.kind == TypeKind::Timestamp && !column.nullable => {
             now(exec.eval, &column.column_type)
         }
-        _ => zero_of(&column.column_type),
+        _ => zero_of_field(&column.column_type),
     })
 }
