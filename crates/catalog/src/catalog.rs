@@ -26,6 +26,7 @@ pub struct Catalog {
     pub(crate) families: RwLock<crate::foreign::Families>,
     pub(crate) users: RwLock<crate::accounts::Accounts>,
     pub(crate) enabled: Mutex<crate::roles::EnabledRoles>,
+    pub(crate) kept_statistics: RwLock<crate::kept_statistics::KeptByName>,
 }
 
 impl Catalog {
@@ -40,6 +41,7 @@ impl Catalog {
             families: RwLock::default(),
             users: RwLock::default(),
             enabled: Mutex::default(),
+            kept_statistics: RwLock::default(),
         };
         let mut trx = catalog.begin();
         let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;
@@ -54,6 +56,7 @@ impl Catalog {
         catalog.load_views(views)?;
         catalog.load_accounts(accounts)?;
         catalog.drop_left_behind(left_behind)?;
+        catalog.load_statistics()?;
         if empty {
             catalog.initialise()?;
         }
@@ -272,6 +275,7 @@ impl Catalog {
         }
         self.schemas.write().remove(name);
         for (table, entry) in &schema.tables {
+            self.move_statistics((name, table), None)?;
             self.note_family(Some(entry.definition()), None, (name, table));
         }
         self.changed();
@@ -361,6 +365,7 @@ impl Catalog {
         self.engine.drop_table(&mut *trx, entry.definition())?;
         self.engine.dictionary_delete(&mut *trx, &table_key(schema, name))?;
         trx.commit()?;
+        self.move_statistics((schema, name), None)?;
         self.publish(schema, name, None);
         Ok(())
     }
@@ -400,6 +405,7 @@ impl Catalog {
             self.engine.dictionary_put(&mut *trx, &key, &encode_table(child))?;
         }
         trx.commit()?;
+        self.move_statistics(from, Some(to))?;
         self.publish(from.0, from.1, None);
         self.publish(to.0, to.1, Some(self.entry(definition)));
         for child in children {

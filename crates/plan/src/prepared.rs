@@ -2,7 +2,7 @@
 
 use crate::bind::{Binder, Clause, ColumnList, NamedColumn, NamedTable, unsupported};
 use crate::context::PlanContext;
-use crate::physical::{InsertRows, Plan, ResultColumn};
+use crate::physical::{InsertRows, Plan, QueryPlan, ResultColumn};
 use catalog::TableEntry;
 use expr::Expr;
 use std::sync::Arc;
@@ -52,6 +52,23 @@ impl Prepared {
     /// default database and the types of the parameters are the caller's to compare.
     pub fn is_reusable(&self) -> bool {
         self.is_reusable
+    }
+}
+
+/// Cost from which planning once more with the values is worth it.
+const COSTLY: f64 = 2000.0;
+
+impl Prepared {
+    /// A query that reads much and that could be read in several ways: a plan made without the
+    /// values of its parameters may be a bad one for some of them.
+    pub fn depends_on_values(&self) -> bool {
+        let Plan::Query(QueryPlan::Select(select)) = &self.plan else { return false };
+        let has_choice = match &select.tables[..] {
+            [] => false,
+            [one] => one.possible_keys.len() > 1,
+            _ => true,
+        };
+        has_choice && select.estimate.cost > COSTLY
     }
 }
 

@@ -1,6 +1,7 @@
 //! USE, KILL, FLUSH, SHUTDOWN, table upkeep, and the time limit of statements.
 
 use crate::Session;
+use crate::analyze::{Wishes, collects_always};
 use crate::answer::{Outlet, Protocol};
 use crate::statement::{Answer, Failure};
 use catalog::information_schema::{self, VirtualType};
@@ -189,6 +190,33 @@ impl Session {
         })
     }
 
+    /// Which engine-independent statistics an ANALYZE TABLE asks for, if any.
+    fn statistics_wishes(&self, maintenance: &TableMaintenance) -> Option<Wishes> {
+        if maintenance.operation != MaintenanceOperation::Analyze {
+            return None;
+        }
+        let always = || {
+            let wish = self.variables.value("use_stat_tables").show().to_ascii_uppercase();
+            collects_always(&wish).then_some(Wishes::ALL)
+        };
+        Wishes::of(&maintenance.options).or_else(always)
+    }
+
+    /// Collects what is asked for; false if that cannot be.
+    fn add_statistics(
+        &mut self,
+        entry: &TableEntry,
+        wishes: Option<&Wishes>,
+        name: &str,
+        rows: &mut Vec<(String, &'static str, String)>,
+    ) -> Result<bool, SqlError> {
+        let Some(wishes) = wishes else { return Ok(true) };
+        let lines = self.collect_statistics(entry, wishes)?;
+        let goes_on = lines.iter().all(|(kind, _)| *kind != "error");
+        rows.extend(lines.into_iter().map(|(kind, text)| (name.to_owned(), kind, text)));
+        Ok(goes_on)
+    }
+
     /// CHECK TABLE, ANALYZE TABLE and their kin: one line per finding.
     pub(crate) fn maintain(
         &mut self,
@@ -196,10 +224,7 @@ impl Session {
         protocol: Protocol,
         outlet: &mut dyn Outlet,
     ) -> Result<Answer, Failure> {
-        if maintenance.options.iter().any(|word| word == "PERSISTENT") {
-            let what = "ANALYZE TABLE ... PERSISTENT FOR";
-            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]).into());
-        }
+        let wishes = self.statistics_wishes(maintenance);
         self.commit_implicitly()?;
         if maintenance.operation == MaintenanceOperation::Checksum {
             return self.checksum(maintenance, protocol, outlet);
@@ -212,13 +237,22 @@ impl Session {
             };
             let full_name = format!("{schema}.{}", name.name);
             if let Some(entry) = self.temporary_table(&schema, &name.name) {
+                if wishes.is_some() {
+                    rows.push((full_name.clone(), "error", "Invalid argument".to_owned()));
+                    continue;
+                }
                 maintain_table(maintenance.operation, &full_name, entry, &mut rows);
                 continue;
             }
             self.check_sees_table(&schema, &name.name)?;
             let found = self.server.catalog.open_table(&mut self.locks, &schema, &name.name);
             match found.and_then(TableRef::base) {
-                Ok(entry) => maintain_table(maintenance.operation, &full_name, &entry, &mut rows),
+                Ok(entry) => {
+                    let operation = maintenance.operation;
+                    if self.add_statistics(&entry, wishes.as_ref(), &full_name, &mut rows)? {
+                        maintain_table(operation, &full_name, &entry, &mut rows);
+                    }
+                }
                 Err(error) => {
                     let message = SqlError::from(error).message;
                     rows.push((full_name.clone(), "Error", message));

@@ -18,6 +18,7 @@ mod account_connections;
 mod account_options;
 mod accounts;
 mod admin;
+mod analyze;
 mod answer;
 mod authenticate;
 mod bulk;

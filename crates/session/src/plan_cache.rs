@@ -364,9 +364,14 @@ impl Session {
 
     /// Runs a statement that was learned; its plan is kept.
     pub(crate) fn run_learned(&mut self, statement: Arc<Statement>, outlet: &mut dyn Outlet) {
+        let has_values = !self.eval.parameters.is_empty();
         let made = self.run_statement(&statement, Run::text(), outlet);
         self.eval.parameters.clear();
         match made {
+            // What it costs is much more than planning, and the values decide how it is done.
+            Some(plan) if has_values && plan.prepared.depends_on_values() => {
+                self.keep_entry(Known::Nothing);
+            }
             Some(plan) => {
                 self.keep_entry(Known::Plan(statement, plan));
             }

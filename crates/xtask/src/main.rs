@@ -19,6 +19,7 @@ mod plans;
 mod process;
 mod random;
 mod servers;
+mod spill_command;
 mod sqltest_command;
 mod test_command;
 mod tidy;
@@ -49,6 +50,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             TPC-C's five transactions, its twelve conditions, also after kill -9
   plans [--mariadb] [--all] [TEXT]
                             plans against forced orders and indexes, by rows read
+  spill [--release]         resident memory of operators with ten times their budget
   dump [--release]          MariaDB to Gannet and back by mariadb-dump, compared
   flip [--places N]         one flipped byte at a time: found, contained
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Some("miri") => miri_command::run(),
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
+        Some("spill") => spill_command::run(rest),
         Some("plans") => plans::run(&root(), rest),
         Some("dump") => dump_command::run(&root(), rest),
         Some("sqltest") => sqltest_command::run(&root(), rest),

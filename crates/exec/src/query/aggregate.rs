@@ -137,10 +137,13 @@ impl<'p> Groups<'p> {
     ) -> Result<(), ExecError> {
         self.carry(place, frame);
         let group = &mut self.groups[place];
+        let mut kept = 0;
         for (accumulator, call) in group.accumulators.iter_mut().zip(&self.plan.calls) {
+            let before = accumulator.kept_bytes();
             accumulator.update(call, exec.eval, frame)?;
+            kept += accumulator.kept_bytes() - before;
         }
-        Ok(())
+        self.charge_kept(exec, kept)
     }
 
     /// Charges what is kept; without room for it the groups overflow.
@@ -227,16 +230,20 @@ impl<'p> Groups<'p> {
             }
         }
         if !row_wise.is_empty() {
+            let mut kept = 0;
             for (at, &row) in selected.iter().enumerate() {
                 frame.stand_at(slot, row as usize);
                 let place = if let Places::Each(places) = places { places[at] } else { 0 };
                 let accumulators = &mut self.groups[place as usize].accumulators;
                 for &number in &row_wise {
                     let call = &self.plan.calls[number];
+                    let before = accumulators[number].kept_bytes();
                     accumulators[number].update(call, exec.eval, frame)?;
+                    kept += accumulators[number].kept_bytes() - before;
                 }
                 exec.eval.reset_arena();
             }
+            self.charge_kept(exec, kept)?;
         }
         self.vectors = Some(vectors);
         self.write_finished(exec)?;

@@ -168,7 +168,10 @@ fn combine(
         SetOperation::Union | SetOperation::UnionAll => left.extend(right),
         SetOperation::Except | SetOperation::Intersect => {
             for row in &right {
-                other.insert(&identity(row, types));
+                let key = identity(row, types);
+                if other.insert(&key).1 {
+                    exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
+                }
             }
         }
     }

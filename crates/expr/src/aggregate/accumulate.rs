@@ -18,7 +18,12 @@ pub struct Accumulator {
     state: State,
     /// Keys of the values seen, for DISTINCT.
     seen: Option<HashSet<Vec<u8>>>,
+    /// Bytes of values that are kept.
+    kept_bytes: usize,
 }
+
+/// What a kept value takes beside its bytes.
+const KEPT_OVERHEAD_BYTES: usize = 56;
 
 #[derive(Clone, Debug)]
 enum State {
@@ -109,7 +114,7 @@ impl Aggregate {
             }
             F::AnyValue => State::First(None),
         };
-        Accumulator { state, seen: self.distinct.then(HashSet::new) }
+        Accumulator { state, seen: self.distinct.then(HashSet::new), kept_bytes: 0 }
     }
 }
 
@@ -145,6 +150,7 @@ impl Accumulator {
         if let (true, State::Concat { items, bytes }) = (takes_null, &mut self.state) {
             let item = json_item(aggregate, context, row)?;
             *bytes += item.text.len();
+            self.kept_bytes += item.bytes();
             items.push(item);
             return Ok(());
         }
@@ -154,6 +160,7 @@ impl Accumulator {
         if let State::Concat { items, bytes } = &mut self.state {
             if let Some(item) = concat_item(aggregate, context, row)? {
                 *bytes += item.text.len();
+                self.kept_bytes += item.bytes();
                 items.push(item);
             }
             return Ok(());
@@ -264,7 +271,16 @@ impl Accumulator {
             }
             push_order_key(&argument.result, false, value, &mut key);
         }
-        Ok(self.seen.as_mut().is_none_or(|seen| seen.insert(key)))
+        let Some(seen) = &mut self.seen else { return Ok(true) };
+        let bytes = key.len() + KEPT_OVERHEAD_BYTES;
+        let is_new = seen.insert(key);
+        self.kept_bytes += if is_new { bytes } else { 0 };
+        Ok(is_new)
+    }
+
+    /// Bytes of the values kept for DISTINCT and for lists, as they grow.
+    pub fn kept_bytes(&self) -> usize {
+        self.kept_bytes
     }
 
     /// The value for the rows so far.
@@ -327,6 +343,12 @@ fn order(
 ) -> Result<Ordering, SqlError> {
     let rule = CompareRule::of_type(result);
     Ok(compare_values(context, rule, (a, result), (b, result))?.unwrap_or(Ordering::Equal))
+}
+
+impl Item {
+    fn bytes(&self) -> usize {
+        self.key.len() + self.text.len() + KEPT_OVERHEAD_BYTES
+    }
 }
 
 fn concat_item(

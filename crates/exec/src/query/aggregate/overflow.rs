@@ -83,6 +83,22 @@ impl Columns for Waited<'_> {
 }
 
 impl Groups<'_> {
+    /// Charges values that DISTINCT and lists keep: they cannot be put off, so without room for
+    /// them the statement ends (1041). Groups that are new go to files from the budget on.
+    pub(super) fn charge_kept(&mut self, exec: &Exec<'_>, bytes: usize) -> Result<(), ExecError> {
+        if bytes == 0 {
+            return Ok(());
+        }
+        if !self.charged.add(bytes) {
+            return Err(crate::query::output::refused());
+        }
+        let over = self.charged.bytes() > exec.spill.budgets().table;
+        if over && self.overflow.is_none() && !self.plan.keys.is_empty() {
+            self.set_overflow(exec);
+        }
+        Ok(())
+    }
+
     /// There is no room for another group.
     pub(super) fn set_overflow(&mut self, exec: &Exec<'_>) {
         match &mut self.overflow {

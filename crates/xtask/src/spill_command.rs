@@ -1,0 +1,130 @@
+//! `cargo xtask spill`: what a sort, a group by and a hash join of ten times their memory budget
+//! take, by the kernel's account: the server's resident memory before each, and its peak.
+//!
+//! Every statement runs in a session whose budgets are [`BUDGET_KB`]. The peak may pass what was
+//! resident before by the budgets of the operators that work at the same time (three at most),
+//! and by [`FREE_KB`] for what the buffer pool, the log and the allocator take meanwhile.
+
+use crate::process::Server;
+use crate::{Outcome, servers};
+use sqltest::client::{Connection, Options};
+use std::time::Instant;
+
+/// Budget of every operator of the session.
+const BUDGET_KB: u64 = 4096;
+/// Memory that is not the operators'.
+const FREE_KB: u64 = 16_384;
+/// Rows of each table; a row has 240 bytes, so that a table is ten times the budget and more.
+const ROWS: u64 = 200_000;
+
+/// What is run, with how many operators hold memory at the same time.
+const STATEMENTS: [(&str, u64, &str); 6] = [
+    (
+        "sort",
+        1,
+        "SELECT COUNT(*), MIN(id), SUM(k) FROM (SELECT id, k, pad FROM big \
+         ORDER BY pad DESC, id LIMIT 10000000) x",
+    ),
+    (
+        "group by",
+        2,
+        "SELECT COUNT(*), SUM(n) FROM (SELECT pad, COUNT(*) AS n FROM big GROUP BY pad) x",
+    ),
+    ("hash join", 1, "SELECT COUNT(*), SUM(b.k) FROM big a JOIN other b ON a.pad = b.pad"),
+    (
+        "hash semi-join",
+        2,
+        "SELECT COUNT(*) FROM big a WHERE EXISTS (SELECT 1 FROM other b WHERE b.pad = a.pad)",
+    ),
+    (
+        "hash anti-join",
+        2,
+        "SELECT COUNT(*) FROM big a WHERE NOT EXISTS (SELECT 1 FROM other b WHERE b.pad = a.pad)",
+    ),
+    ("distinct", 2, "SELECT COUNT(*) FROM (SELECT DISTINCT pad, k FROM big) x"),
+];
+
+/// Runs it.
+pub fn run(arguments: &[String]) -> Outcome {
+    let release = match arguments {
+        [] => false,
+        [one] if one == "--release" => true,
+        _ => return Err("usage: cargo xtask spill [--release]".into()),
+    };
+    let folder = servers::fresh_folder("spill")?;
+    let binary = servers::build_gannet(release)?;
+    let options = ["--buffer-pool-size=64M"];
+    let mut server = servers::start_gannet(&binary, &folder.join("data"), 0, &options)?;
+    let measured = measure(&server);
+    let stopped = server.stop();
+    std::fs::remove_dir_all(folder.join("data")).map_err(|error| error.to_string())?;
+    measured?;
+    if stopped { Ok(()) } else { Err("the server did not stop cleanly".into()) }
+}
+
+fn measure(server: &Server) -> Outcome {
+    let mut connection =
+        Connection::open(&Options::local(server.port)).map_err(|error| error.to_string())?;
+    let mut execute =
+        |sql: &str| connection.execute(sql).map_err(|error| format!("{sql}: {error}"));
+    execute("CREATE DATABASE spill")?;
+    execute("USE spill")?;
+    execute("CREATE TABLE digits (d INT PRIMARY KEY)")?;
+    execute("INSERT INTO digits VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)")?;
+    for table in ["big", "other"] {
+        execute(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, k INT, pad VARCHAR(250))"))?;
+        for part in 0..ROWS / 20_000 {
+            let from = part * 20_000;
+            execute(&format!(
+                "INSERT INTO {table} SELECT n, n * 7919 % 1000, CONCAT(LPAD(n * 101 % 199999, 8, \
+                 '0'), REPEAT('x', 220)) FROM (SELECT a.d + 10 * b.d + 100 * c.d + 1000 * e.d + \
+                 10000 * f.d + {from} AS n FROM digits a, digits b, digits c, digits e, digits f \
+                 WHERE f.d < 2) q"
+            ))?;
+        }
+    }
+    let bytes = BUDGET_KB * 1024;
+    for name in ["sort_buffer_size", "join_buffer_size", "tmp_table_size", "max_heap_table_size"] {
+        execute(&format!("SET {name} = {bytes}"))?;
+    }
+    let mut over = Vec::new();
+    println!("{ROWS} rows of 240 bytes a table, budget {BUDGET_KB} KB an operator");
+    for (name, operators, sql) in STATEMENTS {
+        // What is read and allocated once should not be the statement's.
+        execute("SELECT COUNT(*), SUM(k) FROM big")?;
+        std::fs::write(format!("/proc/{}/clear_refs", server.id()), "5")
+            .map_err(|error| format!("clear_refs: {error}"))?;
+        let before = memory_kb(server, "VmRSS")?;
+        let start = Instant::now();
+        let rows = execute(sql)?;
+        let peak = memory_kb(server, "VmHWM")?;
+        let answer: Vec<String> = rows.into_iter().flatten().map(shown).collect();
+        let (taken, most) = (peak.saturating_sub(before), operators * BUDGET_KB + FREE_KB);
+        println!(
+            "{name:15} before {before:>7} KB, peak {peak:>7} KB: {taken:>6} KB more (at most \
+             {most}), {:.1} s, {}",
+            start.elapsed().as_secs_f64(),
+            answer.join(" ")
+        );
+        if taken > most {
+            over.push(name);
+        }
+    }
+    match over.is_empty() {
+        true => Ok(()),
+        false => Err(format!("over the limit: {}", over.join(", "))),
+    }
+}
+
+fn shown(field: Option<Vec<u8>>) -> String {
+    String::from_utf8_lossy(&field.unwrap_or_default()).into_owned()
+}
+
+/// A line of the kernel's account of the server, KB.
+fn memory_kb(server: &Server, name: &str) -> Result<u64, String> {
+    let path = format!("/proc/{}/status", server.id());
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let number = line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok());
+    number.ok_or_else(|| format!("{path} has no {name}"))
+}
