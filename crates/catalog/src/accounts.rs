@@ -188,7 +188,10 @@ impl Catalog {
         if let GrantLevel::Table(schema, table) = level {
             let has_columns = user.columns.iter().any(|c| c.schema == *schema && c.table == *table);
             let has_table = user.tables.iter().any(|(s, t, _)| s == schema && t == table);
-            if !has_columns && !has_table {
+            let lacks = |(column, _): &(String, PrivilegeSet)| {
+                user.on_column(schema, table, column).is_empty()
+            };
+            if !has_columns && !has_table || columns.iter().any(lacks) {
                 let Account { user, host } = account.clone();
                 return Err(CatalogError::NoSuchTableGrant(user, host.0, table.clone()));
             }

@@ -137,6 +137,15 @@ impl PrivilegeSet {
         self.0 == 0
     }
 
+    /// The commands that messages name when these are missing: `INSERT, CREATE`.
+    pub fn commands(self) -> String {
+        let name = |privilege: Privilege| match privilege {
+            Privilege::GrantOption => "GRANT",
+            other => other.name(),
+        };
+        self.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
     /// Members in SHOW GRANTS' order.
     pub fn iter(self) -> impl Iterator<Item = Privilege> {
         Privilege::ALL.iter().copied().filter(move |p| self.has(*p))

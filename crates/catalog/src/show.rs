@@ -4,6 +4,7 @@
 use crate::information_schema::{self, Row, Scope, VirtualType};
 use crate::{CatalogError, Result, TableEntry, TableRef, describe};
 use VirtualType::{BigInt, BigIntUnsigned, DateTime, IntUnsigned, LongText, Varchar};
+use engine_api::ColumnDefinition;
 use std::sync::Arc;
 use types::{CollationId, Value, collation};
 
@@ -154,7 +155,14 @@ fn show_bare_defaults(scope: &Scope<'_>, answer: &mut ShowAnswer) -> Result<()> 
         None => scope.catalog.find(schema, table)?,
     };
     if let TableRef::Base(entry) | TableRef::View(entry) = found {
-        for (row, column) in answer.rows.iter_mut().zip(&entry.definition().columns) {
+        let columns = &entry.definition().columns;
+        for row in &mut answer.rows {
+            // Columns that the reader may not use are left out.
+            let is_named = |column: &&ColumnDefinition| match &row[0] {
+                Value::Bytes(name) => column.name.as_bytes() == &**name,
+                _ => false,
+            };
+            let Some(column) = columns.iter().find(is_named) else { continue };
             let text = describe::default_text(column);
             row[default] = text.map_or(Value::Null, Value::text);
         }

@@ -319,6 +319,16 @@ impl UserPrivileges {
         self.global.has(privilege) || self.on_table(schema, table).has(privilege)
     }
 
+    /// Those of `wanted` that are not held on the table, and on none of its columns.
+    pub fn missing(&self, wanted: PrivilegeSet, schema: &str, table: &str) -> PrivilegeSet {
+        if self.global.contains(wanted) {
+            return PrivilegeSet::NONE;
+        }
+        let of_columns = self.columns_of(schema, table);
+        let held = of_columns.fold(self.on_table(schema, table), |held, grant| held | grant.set);
+        wanted.without(held)
+    }
+
     /// May know that the schema exists: holds anything on it or in it, or SHOW DATABASES.
     pub fn sees_schema(&self, schema: &str) -> bool {
         self.global.has(Privilege::ShowDatabases)

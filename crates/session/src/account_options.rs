@@ -96,10 +96,9 @@ pub(crate) fn require_clause(attributes: &AccountAttributes) -> &'static str {
     }
 }
 
-/// ` PASSWORD EXPIRE NEVER`, or nothing.
+/// ` PASSWORD EXPIRE NEVER`, or nothing: what is said of a password's lifetime.
 pub(crate) fn expire_clause(attributes: &AccountAttributes) -> String {
     match attributes.lifetime {
-        _ if attributes.expired => " PASSWORD EXPIRE".to_owned(),
         PasswordLifetime::Default => String::new(),
         PasswordLifetime::Never => " PASSWORD EXPIRE NEVER".to_owned(),
         PasswordLifetime::Days(days) => format!(" PASSWORD EXPIRE INTERVAL {days} DAY"),
@@ -168,7 +167,6 @@ mod tests {
         let expected = " WITH MAX_QUERIES_PER_HOUR 5 MAX_UPDATES_PER_HOUR 7";
         assert_eq!(shown(&[hourly]).as_deref(), Ok(expected));
         for (option, expected) in [
-            ("PASSWORD EXPIRE", " PASSWORD EXPIRE"),
             ("PASSWORD EXPIRE NEVER", " PASSWORD EXPIRE NEVER"),
             ("PASSWORD EXPIRE INTERVAL 5 DAY", " PASSWORD EXPIRE INTERVAL 5 DAY"),
             ("PASSWORD EXPIRE DEFAULT", ""),

@@ -201,8 +201,13 @@ impl Session {
         }
         match level {
             GrantLevel::Global => {
+                let using = if self.user.authentication == Authentication::NoPassword {
+                    "NO"
+                } else {
+                    "YES"
+                };
                 let arguments: [&dyn std::fmt::Display; 3] =
-                    [&account.user, &account.host.0, &"YES"];
+                    [&account.user, &account.host.0, &using];
                 Err(SqlError::new(&codes::ACCESS_DENIED_ERROR, &arguments))
             }
             GrantLevel::Schema(schema) => {
@@ -211,7 +216,10 @@ impl Session {
                 Err(SqlError::new(&codes::DBACCESS_DENIED_ERROR, &arguments))
             }
             GrantLevel::Table(schema, table) => {
-                Err(denied("GRANT", &self.user, &self.identity.host, schema, table))
+                let of_columns = wanted.columns.iter().filter(|column| !holds_column(column));
+                let all = of_columns.fold(wanted.set, |set, (_, of_column)| set | *of_column);
+                let missing = all.with(Privilege::GrantOption).without(held).commands();
+                Err(denied(&missing, &self.user, &self.identity.host, schema, table))
             }
         }
     }
@@ -294,7 +302,7 @@ impl Session {
         let own = self.user.account.clone();
         let account = account.as_ref().map_or(own.clone(), |name| self.account(name));
         if account != own {
-            self.require_global(Privilege::CreateUser)?;
+            self.require_on_schema(Privilege::Update, "mysql")?;
         }
         let present = self.server.catalog.user(&account);
         let authentication = match (password, present.as_ref().map(|user| &user.authentication)) {

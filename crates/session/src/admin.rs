@@ -156,7 +156,7 @@ impl Session {
         schema: &str,
         table: &str,
     ) -> Result<Vec<(ResultColumn, Option<Vec<u8>>)>, SqlError> {
-        self.check_sees_table(schema, table)?;
+        self.check_sees_table("SELECT", schema, table)?;
         let describe = |name: &str, result| ResultColumn {
             name: name.to_owned(),
             org_name: name.to_owned(),
@@ -244,7 +244,12 @@ impl Session {
                 maintain_table(maintenance.operation, &full_name, entry, &mut rows);
                 continue;
             }
-            self.check_sees_table(&schema, &name.name)?;
+            match maintenance.operation {
+                MaintenanceOperation::Check => {
+                    self.check_sees_table("CHECK TABLE", &schema, &name.name)?;
+                }
+                _ => self.require_all(&[Privilege::Select, Privilege::Insert], name)?,
+            }
             let found = self.server.catalog.open_table(&mut self.locks, &schema, &name.name);
             match found.and_then(TableRef::base) {
                 Ok(entry) => {
@@ -303,7 +308,7 @@ impl Session {
             let entry = match self.temporary_table(&schema, &name.name) {
                 Some(entry) => Ok(entry.clone()),
                 None => {
-                    self.check_sees_table(&schema, &name.name)?;
+                    self.require_all(&[Privilege::Select], name)?;
                     let catalog = self.server.catalog.clone();
                     let found = catalog.open_table(&mut self.locks, &schema, &name.name);
                     found.and_then(TableRef::base)

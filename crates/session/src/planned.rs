@@ -4,7 +4,7 @@ use crate::Session;
 use crate::answer::{Outlet, Protocol, ResultShape};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
-use catalog::{EstimateAge, TableEntry, UserPrivileges};
+use catalog::{EstimateAge, Privilege, TableEntry, UserPrivileges};
 use engine_api::{FlushPolicy, Isolation, Transaction, TransactionOptions};
 use expr::{Coercibility, Columns, Expr, NoColumns, ResultType};
 use plan::physical::ResultColumn;
@@ -12,6 +12,7 @@ use plan::{PlanContext, Prepared};
 use std::sync::Arc;
 use std::time::Duration;
 use syntax::ast::{self, Expression, Literal, Statement, UnaryOperator};
+use types::error::ErrorCode;
 use types::{CollationId, ColumnType, SqlError, TypeKind, Value, codes};
 
 /// Borrows of a session what the planner needs.
@@ -32,6 +33,14 @@ macro_rules! plan_context {
         };
     };
 }
+
+/// 1345.
+static VIEW_NO_EXPLAIN: ErrorCode = ErrorCode {
+    number: 1345,
+    sqlstate: "HY000",
+    name: "VIEW_NO_EXPLAIN",
+    template: "ANALYZE/EXPLAIN/SHOW can not be issued; lacking privileges for underlying table",
+};
 
 /// A plan with what it was made for.
 pub(crate) struct SessionPlan {
@@ -311,6 +320,24 @@ impl Session {
         filter.eval_bool(&self.eval, row).map(|passes| passes == Some(true))
     }
 
+    /// Who is shown how a view is read needs SHOW VIEW on it and SELECT on its tables (1345).
+    fn check_may_explain(&self, plan: &SessionPlan) -> Result<(), SqlError> {
+        let tables = plan.prepared.tables();
+        let may = |entry: &catalog::TableEntry, privilege| {
+            let definition = entry.definition();
+            entry.is_temporary() || self.user.may(privilege, &definition.schema, &definition.name)
+        };
+        let has_views = tables.iter().any(|entry| entry.view().is_some());
+        let allowed = |entry: &Arc<catalog::TableEntry>| {
+            may(entry, Privilege::Select)
+                && (entry.view().is_none() || may(entry, Privilege::ShowView))
+        };
+        if !has_views || tables.iter().all(allowed) {
+            return Ok(());
+        }
+        Err(SqlError::new(&VIEW_NO_EXPLAIN, &[]))
+    }
+
     /// EXPLAIN.
     pub(crate) fn explain(
         &mut self,
@@ -334,6 +361,7 @@ impl Session {
             self.begin_write(Some(statement))?;
         }
         let plan = self.plan(statement)?;
+        self.check_may_explain(&plan)?;
         let mut profile = plan::Profile::default();
         if explain.analyze {
             let begun = runtime::now();

@@ -4,7 +4,7 @@ use crate::Session;
 use crate::accounts::cannot;
 use catalog::{Account, CatalogError, Privilege};
 use syntax::ast::{AccountName, CreateRole, DropRole, Grant, Revoke};
-use types::{SqlError, codes};
+use types::{SqlError, Warning, codes};
 
 type Done = Result<(), SqlError>;
 
@@ -81,10 +81,22 @@ impl Session {
             self.check_may_give(&role.name)?;
             for user in &grant.users {
                 let to = self.account(&user.account);
-                self.server.catalog.grant_role(&role.name, &to, grant.grant_option)?;
+                let given = self.server.catalog.grant_role(&role.name, &to, grant.grant_option);
+                if matches!(given, Err(CatalogError::NoSuchUser)) {
+                    self.tell_no_such_user(&role.name, &to);
+                }
+                given?;
             }
         }
         Ok(())
+    }
+
+    /// The errors of a GRANT to nobody: the second says what it was about.
+    fn tell_no_such_user(&self, role: &str, to: &Account) {
+        let about = CatalogError::CannotGrantRole(role.to_owned(), to.to_string());
+        for error in [CatalogError::NoSuchUser, about] {
+            self.eval.push_warning(Warning::from(&SqlError::from(error)));
+        }
     }
 
     /// REVOKE role FROM account.

@@ -2,10 +2,12 @@
 //! the server knows is made here. WHERE is evaluated over the rows with the planner's binder.
 
 use crate::Session;
+use crate::access::denied;
 use crate::answer::{AnswerSink, Outlet, Protocol, ResultShape};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
-use catalog::information_schema::{Scope, SessionTables, VirtualType};
+use catalog::Privilege;
+use catalog::information_schema::{self, Scope, SessionTables, VirtualType};
 use catalog::show::{self, ShowAnswer};
 use exec::{Outcome, RowSink};
 use expr::ResultType;
@@ -139,6 +141,8 @@ impl Session {
         let found = self.server.catalog.find(schema, table)?;
         match (found, kind) {
             (catalog::TableRef::View(entry), _) => {
+                let name = TableName { schema: Some(schema.into()), name: table.into() };
+                self.require_all(&[Privilege::Select, Privilege::ShowView], &name)?;
                 let columns = self.view_columns(&entry);
                 if let Err(error) = &columns {
                     self.eval.push_warning(types::Warning {
@@ -167,7 +171,18 @@ impl Session {
             if self.temporary_table(&database, &name.name).is_some() {
                 return Ok((Some(database), Some(name.name.clone())));
             }
-            self.check_sees_table(&database, &name.name)?;
+            let is_virtual = database.eq_ignore_ascii_case(information_schema::SCHEMA_NAME);
+            match kind {
+                _ if is_virtual => {}
+                // Columns are listed one by one to who may use only some of them.
+                ShowKind::CreateTable(_)
+                    if self.user.on_table(&database, &name.name).is_empty() =>
+                {
+                    let host = &self.identity.host;
+                    return Err(denied("SHOW", &self.user, host, &database, &name.name));
+                }
+                _ => self.check_sees_table("SELECT", &database, &name.name)?,
+            }
             Ok((Some(database), Some(name.name.clone())))
         };
         let of_schema = |written: &Option<String>| {
@@ -181,7 +196,10 @@ impl Session {
             | ShowKind::OpenTables { schema }
             | ShowKind::Triggers { schema }
             | ShowKind::Events { schema } => of_schema(schema),
-            ShowKind::CreateDatabase { name, .. } => of_schema(&Some(name.clone())),
+            ShowKind::CreateDatabase { name, .. } => {
+                let of_schema = of_schema(&Some(name.clone()));
+                of_schema.map_err(|_| self.denied_schema(&self.identity.host, name))
+            }
             ShowKind::Columns { table, .. } | ShowKind::Indexes { table } => of_table(table),
             ShowKind::CreateTable(table) | ShowKind::CreateView(table) => of_table(table),
             _ => Ok((None, None)),

@@ -81,6 +81,7 @@ impl Session {
     ) -> Result<ShowAnswer, SqlError> {
         let user = self.shown_user(name)?;
         let is_locked = user.attributes.locked || user.authentication == Authentication::Locked;
+        let lifetime = account_options::expire_clause(&user.attributes);
         let text = format!(
             "CREATE USER {}{}{}{}{}{}",
             account_text(&user.account),
@@ -88,13 +89,15 @@ impl Session {
             account_options::require_clause(&user.attributes),
             account_options::with_clause(&user.attributes, ""),
             if is_locked { " ACCOUNT LOCK" } else { "" },
-            account_options::expire_clause(&user.attributes),
+            if user.attributes.expired { " PASSWORD EXPIRE" } else { &lifetime },
         );
+        let mut rows = vec![vec![Value::text(text)]];
+        if user.attributes.expired && !lifetime.is_empty() {
+            let text = format!("ALTER USER {}{lifetime}", account_text(&user.account));
+            rows.push(vec![Value::text(text)]);
+        }
         let title = format!("CREATE USER for {}@{}", user.account.user, user.account.host.0);
-        Ok(ShowAnswer {
-            columns: vec![(title, VirtualType::Varchar(1024), false)],
-            rows: vec![vec![Value::text(text)]],
-        })
+        Ok(ShowAnswer { columns: vec![(title, VirtualType::Varchar(1024), false)], rows })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What follows from a statement's kind alone.
 
 use exec::phase;
-use syntax::ast::{QueryBody, ShowKind, Statement};
+use syntax::ast::{GrantLevel, QueryBody, ShowKind, Statement};
 
 /// What a statement does first, for the process list.
 pub(crate) fn phase_of(statement: &Statement) -> u8 {
@@ -40,6 +40,8 @@ pub(crate) fn keeps_warnings(statement: &Statement) -> bool {
                 | ShowKind::Other(_)
         ),
         Statement::Flush(flush) => flush.tables.is_empty(),
+        Statement::Grant(grant) => !matches!(grant.level, Some(GrantLevel::Table(_))),
+        Statement::Revoke(revoke) => !matches!(revoke.level, Some(GrantLevel::Table(_))),
         Statement::Insert(_)
         | Statement::Update(_)
         | Statement::Delete(_)

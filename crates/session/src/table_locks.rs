@@ -6,6 +6,7 @@
 
 use crate::Session;
 use crate::statement::{Answer, Failure};
+use catalog::information_schema::SCHEMA_NAME;
 use catalog::{LockKind, Privilege, TableRef};
 use plan::LockedTables;
 use syntax::ast::{Flush, LockTables, Statement, TableLock, TableName};
@@ -15,8 +16,15 @@ impl Session {
     /// LOCK TABLES: what is open is committed, former locks are given up.
     pub(crate) fn lock_tables(&mut self, statement: &LockTables) -> Result<Answer, Failure> {
         for table in &statement.tables {
-            self.require(Privilege::LockTables, &table.name)?;
-            self.require(Privilege::Select, &table.name)?;
+            let schema = match &table.name.schema {
+                Some(schema) => schema.clone(),
+                None => self.current_database()?,
+            };
+            let is_temporary = self.temporary_table(&schema, &table.name.name).is_some();
+            if !is_temporary && !schema.eq_ignore_ascii_case(SCHEMA_NAME) {
+                self.require_on_schema(Privilege::LockTables, &schema)?;
+                self.require_all(&[Privilege::Select], &table.name)?;
+            }
         }
         for (number, table) in statement.tables.iter().enumerate() {
             let alias = |table: &TableLock| {

@@ -19,6 +19,9 @@ impl Session {
     pub(crate) fn create_view(&mut self, create: &CreateView) -> Result<Answer, Failure> {
         self.check_may_write()?;
         self.require(Privilege::CreateView, &create.name)?;
+        if create.or_replace || create.alter {
+            self.require(Privilege::Drop, &create.name)?;
+        }
         let (schema, name) = self.full_name(&create.name)?;
         self.commit_implicitly()?;
         self.begin_write(None)?;

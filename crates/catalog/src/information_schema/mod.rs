@@ -26,6 +26,8 @@ use types::{CollationId, ColumnType, TimeZone, TypeKind, Value};
 pub enum VirtualType {
     /// VARCHAR of so many characters.
     Varchar(u32),
+    /// CHAR of so many characters.
+    Char(u32),
     /// LONGTEXT.
     LongText,
     /// VARBINARY of so many bytes.
@@ -56,6 +58,7 @@ impl VirtualType {
         let text = CollationId::UTF8MB4_GENERAL_CI;
         let (kind, unsigned, length, precision, scale) = match self {
             Self::Varchar(length) => (TypeKind::VarChar, false, length, 0, 0),
+            Self::Char(length) => (TypeKind::Char, false, length, 0, 0),
             Self::LongText => (TypeKind::LongText, false, u32::MAX, 0, 0),
             Self::VarBinary(length) => (TypeKind::VarBinary, false, length, 0, 0),
             Self::Blob => (TypeKind::Blob, false, 65_535, 0, 0),
@@ -68,7 +71,7 @@ impl VirtualType {
             Self::Decimal(precision, scale) => (TypeKind::Decimal, false, 0, precision, scale),
             Self::DateTime(scale) => (TypeKind::DateTime, false, 0, 0, scale),
         };
-        let is_text = matches!(self, Self::Varchar(_) | Self::LongText);
+        let is_text = matches!(self, Self::Varchar(_) | Self::Char(_) | Self::LongText);
         let collation = if is_text { text } else { CollationId::BINARY };
         let members = None;
         ColumnType { kind, unsigned, zerofill: false, length, precision, scale, collation, members }

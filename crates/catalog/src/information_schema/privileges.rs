@@ -3,7 +3,7 @@
 //! 1. Who holds SELECT on the database `mysql` sees every account, everybody else their own.
 //! 2. Roles are among the grantees (with an empty host), but not in USER_PRIVILEGES.
 
-use super::VirtualType::{BigInt, BigIntUnsigned, DateTime, Decimal, LongText, Varchar};
+use super::VirtualType::{BigInt, BigIntUnsigned, Char, DateTime, Decimal, LongText, Varchar};
 use super::columns::{optional, required};
 use super::{ACCOUNTS_SCHEMA, Row, Scope, VirtualColumn};
 use crate::{
@@ -201,8 +201,8 @@ const DB_FLAGS: Flags = &[
 ];
 
 pub(super) const USER: &[VirtualColumn] = &[
-    required("Host", Varchar(255)),
-    required("User", Varchar(128)),
+    required("Host", Char(255)),
+    required("User", Char(128)),
     optional("Password", LongText),
     required("Select_priv", Varchar(1)),
     required("Insert_priv", Varchar(1)),
@@ -251,61 +251,61 @@ pub(super) const USER: &[VirtualColumn] = &[
 ];
 
 pub(super) const DB: &[VirtualColumn] = &[
-    required("Host", Varchar(255)),
-    required("Db", Varchar(64)),
-    required("User", Varchar(128)),
-    required("Select_priv", Varchar(1)),
-    required("Insert_priv", Varchar(1)),
-    required("Update_priv", Varchar(1)),
-    required("Delete_priv", Varchar(1)),
-    required("Create_priv", Varchar(1)),
-    required("Drop_priv", Varchar(1)),
-    required("Grant_priv", Varchar(1)),
-    required("References_priv", Varchar(1)),
-    required("Index_priv", Varchar(1)),
-    required("Alter_priv", Varchar(1)),
-    required("Create_tmp_table_priv", Varchar(1)),
-    required("Lock_tables_priv", Varchar(1)),
-    required("Create_view_priv", Varchar(1)),
-    required("Show_view_priv", Varchar(1)),
-    required("Create_routine_priv", Varchar(1)),
-    required("Alter_routine_priv", Varchar(1)),
-    required("Execute_priv", Varchar(1)),
-    required("Event_priv", Varchar(1)),
-    required("Trigger_priv", Varchar(1)),
-    required("Delete_history_priv", Varchar(1)),
+    required("Host", Char(255)),
+    required("Db", Char(64)),
+    required("User", Char(128)),
+    required("Select_priv", Char(1)),
+    required("Insert_priv", Char(1)),
+    required("Update_priv", Char(1)),
+    required("Delete_priv", Char(1)),
+    required("Create_priv", Char(1)),
+    required("Drop_priv", Char(1)),
+    required("Grant_priv", Char(1)),
+    required("References_priv", Char(1)),
+    required("Index_priv", Char(1)),
+    required("Alter_priv", Char(1)),
+    required("Create_tmp_table_priv", Char(1)),
+    required("Lock_tables_priv", Char(1)),
+    required("Create_view_priv", Char(1)),
+    required("Show_view_priv", Char(1)),
+    required("Create_routine_priv", Char(1)),
+    required("Alter_routine_priv", Char(1)),
+    required("Execute_priv", Char(1)),
+    required("Event_priv", Char(1)),
+    required("Trigger_priv", Char(1)),
+    required("Delete_history_priv", Char(1)),
 ];
 
 pub(super) const TABLES_PRIV: &[VirtualColumn] = &[
-    required("Host", Varchar(255)),
-    required("Db", Varchar(64)),
-    required("User", Varchar(128)),
-    required("Table_name", Varchar(64)),
+    required("Host", Char(255)),
+    required("Db", Char(64)),
+    required("User", Char(128)),
+    required("Table_name", Char(64)),
     required("Grantor", Varchar(384)),
     required("Timestamp", DateTime(0)),
-    required("Table_priv", Varchar(512)),
-    required("Column_priv", Varchar(64)),
+    required("Table_priv", Char(512)),
+    required("Column_priv", Char(64)),
 ];
 
 pub(super) const COLUMNS_PRIV: &[VirtualColumn] = &[
-    required("Host", Varchar(255)),
-    required("Db", Varchar(64)),
-    required("User", Varchar(128)),
-    required("Table_name", Varchar(64)),
-    required("Column_name", Varchar(64)),
+    required("Host", Char(255)),
+    required("Db", Char(64)),
+    required("User", Char(128)),
+    required("Table_name", Char(64)),
+    required("Column_name", Char(64)),
     required("Timestamp", DateTime(0)),
-    required("Column_priv", Varchar(64)),
+    required("Column_priv", Char(64)),
 ];
 
 pub(super) const ROLES_MAPPING: &[VirtualColumn] = &[
-    required("Host", Varchar(255)),
-    required("User", Varchar(128)),
-    required("Role", Varchar(128)),
-    required("Admin_option", Varchar(1)),
+    required("Host", Char(255)),
+    required("User", Char(128)),
+    required("Role", Char(128)),
+    required("Admin_option", Char(1)),
 ];
 
 pub(super) const GLOBAL_PRIV: &[VirtualColumn] =
-    &[required("Host", Varchar(255)), required("User", Varchar(128)), required("Priv", LongText)];
+    &[required("Host", Char(255)), required("User", Char(128)), required("Priv", LongText)];
 
 fn put_flags(flags: Flags, set: PrivilegeSet, row: &mut Row) {
     row.extend(flags.iter().map(|(_, privilege)| y_n(set.has(*privilege))));

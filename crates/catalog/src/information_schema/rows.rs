@@ -294,7 +294,29 @@ fn character_lengths(column_type: &ColumnType) -> Option<(u64, u64)> {
     Some((whole, whole))
 }
 
-fn column_row(table: &TableDefinition, position: usize, column: &ColumnDefinition) -> Row {
+/// What the reader may do with a column of the table, of what columns have privileges for.
+fn column_privileges(scope: &Scope<'_>, table: &TableDefinition, column: &str) -> Option<String> {
+    use crate::Privilege::{Insert, References, Select, Update};
+    let of_table = scope.user.on_table(&table.schema, &table.name);
+    let held = of_table | scope.user.on_column(&table.schema, &table.name, column);
+    let words =
+        [(Select, "select"), (Insert, "insert"), (Update, "update"), (References, "references")];
+    let named = words.iter().filter(|(privilege, _)| held.has(*privilege) || is_own(scope));
+    let named: Vec<&str> = named.map(|(_, word)| *word).collect();
+    (!named.is_empty()).then(|| named.join(","))
+}
+
+/// A temporary table of the session itself.
+fn is_own(scope: &Scope<'_>) -> bool {
+    scope.temporary.is_some_and(|entry| entry.is_temporary())
+}
+
+fn column_row(
+    table: &TableDefinition,
+    position: usize,
+    column: &ColumnDefinition,
+    privileges: String,
+) -> Row {
     let column_type = &column.column_type;
     let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
     let lengths = character_lengths(column_type);
@@ -324,7 +346,7 @@ fn column_row(table: &TableDefinition, position: usize, column: &ColumnDefinitio
         text(describe::type_text(column_type)),
         text(describe::key_text(table, position)),
         text(describe::extra_text(column)),
-        text("select,insert,update,references"),
+        text(privileges),
         text(&column.comment),
         text("NEVER"),
         Value::Null,
@@ -336,7 +358,9 @@ pub(super) fn columns(scope: &Scope<'_>) -> Result<Vec<Row>> {
     for_each_entry(scope, |_, table| {
         let definition = table.definition();
         for (position, column) in definition.columns.iter().enumerate() {
-            rows.push(column_row(definition, position, column));
+            if let Some(privileges) = column_privileges(scope, definition, &column.name) {
+                rows.push(column_row(definition, position, column, privileges));
+            }
         }
         Ok(())
     })?;

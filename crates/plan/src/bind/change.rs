@@ -9,11 +9,16 @@ use crate::physical::{
     DeletePlan, InsertPlan, InsertRows, InsertValue, Plan, ResultColumn, SelectPlan, TableSource,
     UpdatePlan, ViewCheck,
 };
-use catalog::{Privilege, TableEntry};
+use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::LockMode;
 
 impl<'q> Binder<'_, '_, 'q> {
     pub(crate) fn bind_insert(&mut self, insert: &'q ast::Insert) -> Result<InsertPlan> {
+        let wanted = PrivilegeSet::from(Privilege::Insert);
+        let wanted = if insert.replace { wanted.with(Privilege::Delete) } else { wanted };
+        let updates = !insert.on_duplicate.is_empty();
+        let wanted = if updates { wanted.with(Privilege::Update) } else { wanted };
+        self.require_all(wanted, &insert.table.name)?;
         let target = match self.open_for_change(
             &insert.table.name,
             &insert.table.name.name,
@@ -29,10 +34,14 @@ impl<'q> Binder<'_, '_, 'q> {
             None => target.definition().name.clone(),
             Some(view) => view.name.clone(),
         };
-        self.require(insert.replace, Privilege::Delete, &insert.table.name)?;
-        self.require(!insert.on_duplicate.is_empty(), Privilege::Update, &insert.table.name)?;
         let columns = self.insert_columns(insert, &target, &name)?;
-        self.check_written(Privilege::Insert, &target, columns.iter().copied())?;
+        let written = columns.iter().copied();
+        let written = self.check_written(Privilege::Insert, &target, written);
+        if insert.columns.is_none() && written.is_err() {
+            let schema = self.schema_of(&insert.table.name)?;
+            return Err(self.denied(Privilege::Insert, &schema, &insert.table.name.name));
+        }
+        written?;
         let source = self.insert_source(insert, &target, &columns, &name)?;
         let on_duplicate = self.on_duplicate(insert, &target, &name)?;
         let changed = on_duplicate.iter().map(|(column, _)| *column);
@@ -70,21 +79,19 @@ impl<'q> Binder<'_, '_, 'q> {
         })
     }
 
-    pub(super) fn require(
-        &self,
-        needed: bool,
-        privilege: Privilege,
-        name: &ast::TableName,
-    ) -> Result<()> {
-        if !needed {
+    /// Fails with 1142 unless all of these are held on a table or some of its columns.
+    pub(super) fn require_all(&self, wanted: PrivilegeSet, name: &ast::TableName) -> Result<()> {
+        if self.context.user.global.contains(wanted) {
             return Ok(());
         }
         let schema = self.schema_of(name)?;
         let temporary = self.context.temporary.and_then(|known| known.find(&schema, &name.name));
-        if temporary.is_some() || self.may_open(privilege, &schema, &name.name) {
+        let missing = self.context.user.missing(wanted, &schema, &name.name);
+        let is_virtual = schema.eq_ignore_ascii_case(catalog::information_schema::SCHEMA_NAME);
+        if temporary.is_some() || is_virtual || missing.is_empty() {
             return Ok(());
         }
-        Err(self.denied(privilege, &schema, &name.name))
+        Err(self.denied_all(missing, &schema, &name.name))
     }
 
     /// Binds something in a block whose only table is the target, from position 0.
@@ -229,6 +236,8 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<InsertRows> {
         self.push_block()?;
         self.add_target(target, alias);
+        // Columns of the row that is inserted may be named by who inserts it.
+        self.block().tables.iter_mut().for_each(|table| table.guard = None);
         self.block().clause = Clause::Values;
         let bound = self.bind_insert_rows(rows, target, columns);
         let block = self.pop_block();

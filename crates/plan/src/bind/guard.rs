@@ -8,7 +8,7 @@
 //!    user, and made again when they change.
 
 use super::*;
-use catalog::Privilege;
+use catalog::{Privilege, PrivilegeSet};
 
 /// A table whose columns are not all readable.
 #[derive(Debug)]
@@ -112,9 +112,14 @@ impl Binder<'_, '_, '_> {
 
     /// Error 1142.
     pub(super) fn denied(&self, privilege: Privilege, schema: &str, table: &str) -> SqlError {
+        self.denied_all(privilege.into(), schema, table)
+    }
+
+    /// Error 1142 about all that is missing.
+    pub(super) fn denied_all(&self, missing: PrivilegeSet, schema: &str, table: &str) -> SqlError {
         let (name, host) = (&self.context.user.account.user, self.client_host());
         let arguments: [&dyn std::fmt::Display; 5] =
-            [&privilege.name(), name, &host, &schema, &table];
+            [&missing.commands(), name, &host, &schema, &table];
         SqlError::new(&codes::TABLEACCESS_DENIED_ERROR, &arguments)
     }
 }

@@ -13,7 +13,9 @@ impl<'q> Binder<'_, '_, 'q> {
         if !load.table.partitions.is_empty() {
             return Err(unsupported("PARTITION"));
         }
-        self.require(load.replace, Privilege::Delete, &load.table.name)?;
+        if load.replace {
+            self.require_all(Privilege::Delete.into(), &load.table.name)?;
+        }
         let name = match &self.target_view {
             None => target.definition().name.clone(),
             Some(view) => view.name.clone(),
@@ -34,6 +36,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 columns.push(column);
             }
         }
+        self.check_written(Privilege::Insert, &target, columns.iter().copied())?;
         let effect = if load.replace { Effect::Change } else { Effect::Insert };
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
         let check = self.view_check(&target, &name)?;

@@ -92,6 +92,12 @@ impl Binder<'_, '_, '_> {
                 return Ok(alias.expr.clone());
             }
         }
+        // Who may not read all of a table does not learn which columns it has.
+        let mut guarded = self.blocks.last().into_iter().flat_map(|block| &block.tables);
+        if let Some(guard) = guarded.find_map(|table| table.guard.as_ref()) {
+            let table = (guard.schema.as_str(), guard.table.as_str());
+            self.check_column(catalog::Privilege::Select, table, &name.name)?;
+        }
         Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &clause.name()]))
     }
 

@@ -13,8 +13,8 @@ use super::table::unqualified_error;
 use super::*;
 use crate::physical::{QueryPlan, TableSource};
 use catalog::{
-    Account, CheckOption, HostPattern, Privilege, TableEntry, TableRef, UserPrivileges,
-    ViewAlgorithm, ViewDefinition,
+    Account, Authentication, CheckOption, HostPattern, Privilege, TableEntry, TableRef,
+    UserPrivileges, ViewAlgorithm, ViewDefinition,
 };
 use syntax::ParseOptions;
 
@@ -173,7 +173,22 @@ impl Binder<'_, '_, '_> {
             return Ok(None);
         }
         let known = self.context.catalog.user(&account);
-        known.map(Some).ok_or_else(|| SqlError::new(&codes::NO_SUCH_USER, &[user, host]))
+        known.map(Some).ok_or_else(|| self.no_definer(user, host))
+    }
+
+    /// 1449 for administrators, 1045 for all others.
+    fn no_definer(&self, user: &str, host: &str) -> SqlError {
+        let reader = self.context.user;
+        if reader.global.has(Privilege::Super) {
+            return SqlError::new(&codes::NO_SUCH_USER, &[&user, &host]);
+        }
+        let using = match reader.authentication {
+            Authentication::NoPassword => "NO",
+            _ => "YES",
+        };
+        let account = &reader.account;
+        let arguments: [&dyn std::fmt::Display; 3] = [&account.user, &account.host.0, &using];
+        SqlError::new(&codes::ACCESS_DENIED_ERROR, &arguments)
     }
 
     /// What a simple view comes down to; none if it is not simple.
