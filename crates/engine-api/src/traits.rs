@@ -126,6 +126,25 @@ pub struct ScanOptions {
     pub covering: bool,
 }
 
+impl ScanOptions {
+    /// A forward scan of whole rows that takes no locks.
+    pub fn plain(index: usize, range: KeyRange) -> Self {
+        Self {
+            index,
+            range,
+            direction: ScanDirection::Forward,
+            lock: LockMode::None,
+            lock_wait: LockWait::Wait,
+            covering: false,
+        }
+    }
+
+    /// All rows of a table, in the order of its clustered index, without locks.
+    pub fn whole_table() -> Self {
+        Self::plain(0, KeyRange::all())
+    }
+}
+
 /// A unique index already holds the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DuplicateKey {

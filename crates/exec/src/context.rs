@@ -2,6 +2,7 @@
 
 use crate::ExecError;
 use crate::change::load::FileInput;
+use crate::query::Recursions;
 use crate::spill::Spill;
 use base::memory::MemoryAccount;
 use catalog::information_schema::SessionTables;
@@ -44,6 +45,10 @@ pub struct Exec<'a> {
     pub profile: Option<&'a mut Profile>,
     /// The transaction lasts for this statement only: its rollback undoes a failure.
     pub is_autocommit: bool,
+    /// max_recursive_iterations.
+    pub recursion_limit: u64,
+    /// The rows that recursive tables gave last.
+    pub recursions: Recursions,
     /// The file of LOAD DATA.
     pub input: Option<&'a mut dyn FileInput>,
 }

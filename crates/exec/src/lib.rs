@@ -32,7 +32,7 @@ mod store;
 pub use change::load::FileInput;
 pub use context::{Exec, RowSink, StoredRows, phase};
 pub use error::ExecError;
-pub use query::stored_columns;
+pub use query::{Recursions, stored_columns};
 pub use spill::{BUDGET_BYTES_MIN, Budgets, Spill, WorkCounts};
 
 use plan::physical::{InsertRows, Plan};

@@ -14,9 +14,11 @@
 
 mod access;
 mod file;
+mod window;
 
 pub use access::{Access, RangeEnd, RangePlan, RangeValue};
 pub use file::{FieldTarget, FileRows, LineFormat};
+pub use window::{FrameEdge, FramePlan, WindowFunction, WindowKind, WindowPlan, WindowStep};
 
 use catalog::TableEntry;
 use catalog::information_schema::VirtualTable;
@@ -91,6 +93,10 @@ pub enum SetOperation {
     Except,
     /// Rows that both have, each once.
     Intersect,
+    /// Rows of the left, each as often as the left has it more often than the right.
+    ExceptAll,
+    /// Rows that both have, each as often as both have it.
+    IntersectAll,
 }
 
 /// A combination of queries, evaluated from left to right.
@@ -101,12 +107,28 @@ pub struct SetPlan {
     /// What is combined with the result so far. The projections of all queries already give
     /// values of `columns`' types (the planner has put casts where needed).
     pub rest: Vec<(SetOperation, QueryPlan)>,
-    /// ORDER BY of the whole, positions in `columns`.
+    /// Further values that the whole is sorted by, over `columns`.
+    pub sort_values: Vec<Expr>,
+    /// ORDER BY of the whole, positions in `columns` and behind them in `sort_values`.
     pub order_by: Vec<SortKey>,
     /// LIMIT of the whole.
     pub limit: LimitPlan,
     /// Result columns.
     pub columns: Vec<ResultColumn>,
+    /// WITH RECURSIVE: some of the queries read what the ones before gave.
+    pub recursion: Option<Recursion>,
+}
+
+/// A recursive common table. The queries before [`Recursion::first`] give the first rows; the
+/// others are run again and again, each time over the rows that came last, until none comes.
+#[derive(Clone, Debug)]
+pub struct Recursion {
+    /// What its [`TableSource::Recursive`] are known by in the statement.
+    pub id: usize,
+    /// Position in [`SetPlan::rest`] of the first query that reads the table.
+    pub first: usize,
+    /// UNION rather than UNION ALL: a row that came before does not count.
+    pub distinct: bool,
 }
 
 /// A key of a sort: a position in the projected row.
@@ -144,6 +166,8 @@ pub struct SelectPlan {
     pub aggregate: Option<AggregatePlan>,
     /// HAVING over the grouped (or, without grouping, the plain) frame.
     pub having: Option<Expr>,
+    /// Window functions; with them `projection` is over the frame behind them.
+    pub window: Option<Box<WindowPlan>>,
     /// Values of a result row, `columns.len()` of them shown, the others only sorted by.
     pub projection: Vec<Expr>,
     /// DISTINCT over the shown values.
@@ -274,6 +298,13 @@ pub enum TableSource {
     },
     /// A subquery in FROM, run once per execution of the block.
     Derived(Box<QueryPlan>),
+    /// The rows that the recursive table around the block gave last.
+    Recursive {
+        /// See [`Recursion::id`].
+        id: usize,
+        /// Number of its columns.
+        columns: usize,
+    },
 }
 
 /// A table of the engine: definition, layouts and handle. Prints as its name.
@@ -296,10 +327,24 @@ pub struct AggregatePlan {
     pub calls: Vec<Aggregate>,
     /// Rows come in the order of the keys: groups are finished one after the other.
     pub sorted: bool,
+    /// WITH ROLLUP.
+    pub rollup: Option<Box<RollupPlan>>,
     /// Positions of the block's frame whose values do not depend on its rows (columns of the
     /// enclosing block, subqueries run once). They are appended to each group's row, also to
     /// that of the one group of no rows.
     pub carried: Vec<usize>,
+}
+
+/// WITH ROLLUP: behind each run of groups whose first keys are equal a row for all of them.
+#[derive(Clone, Debug)]
+pub struct RollupPlan {
+    /// Values of a frame that are sorted by the keys: the keys, the arguments of the aggregates,
+    /// the values carried over.
+    pub inputs: Vec<Expr>,
+    /// The aggregates over these values.
+    pub calls: Vec<Aggregate>,
+    /// For each key, DESC.
+    pub descending: Vec<bool>,
 }
 
 /// Foreign keys that a statement must look at. The first table is the one that it changes; the

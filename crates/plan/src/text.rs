@@ -222,6 +222,8 @@ fn set_word(operation: SetOperation) -> &'static str {
         SetOperation::Union => "union",
         SetOperation::Except => "except",
         SetOperation::Intersect => "intersect",
+        SetOperation::ExceptAll => "except all",
+        SetOperation::IntersectAll => "intersect all",
     }
 }
 
@@ -231,7 +233,9 @@ fn index_name(source: &TableSource, index: usize) -> String {
             let indexes = &entry.0.definition().indexes;
             indexes.get(index).map_or(String::new(), |index| index.name.clone())
         }
-        TableSource::Virtual { .. } | TableSource::Derived(_) => String::new(),
+        TableSource::Virtual { .. } | TableSource::Derived(_) | TableSource::Recursive { .. } => {
+            String::new()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Walking over parts of plans.
 
-use crate::physical::{Apply, ApplyKind, QueryPlan, ResultColumn};
+use crate::physical::{Apply, ApplyKind, QueryPlan, ResultColumn, SelectPlan};
 use expr::Expr;
 
 impl Apply {
@@ -26,6 +26,17 @@ impl Apply {
     pub(crate) fn map_reads(&mut self, map: &mut dyn FnMut(usize) -> usize) {
         self.outer_positions.iter_mut().for_each(|position| *position = map(*position));
         self.for_each_operand_mut(&mut |operand| operand.map_columns(map));
+    }
+}
+
+impl SelectPlan {
+    /// The values over the frame of its rows or groups.
+    pub fn frame_values(&self) -> impl Iterator<Item = &Expr> {
+        let values = match &self.window {
+            Some(window) => &window.inputs,
+            None => &self.projection,
+        };
+        values.iter().chain(&self.having)
     }
 }
 

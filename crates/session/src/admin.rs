@@ -7,7 +7,7 @@ use crate::statement::{Answer, Failure};
 use catalog::information_schema::{self, VirtualType};
 use catalog::show::ShowAnswer;
 use catalog::{Privilege, TableEntry, TableRef};
-use engine_api::{KeyRange, LockMode, LockWait, RowBuffer, ScanDirection, ScanOptions};
+use engine_api::{RowBuffer, ScanOptions};
 use expr::ResultType;
 use plan::physical::ResultColumn;
 use runtime::{CancelReason, CancelToken};
@@ -341,15 +341,8 @@ impl Session {
         let failed = |error| catalog::engine_error(&error, "");
         let table = entry.handle()?;
         let mut transaction = self.passing_transaction();
-        let options = ScanOptions {
-            index: 0,
-            range: KeyRange::all(),
-            direction: ScanDirection::Forward,
-            lock: LockMode::None,
-            lock_wait: LockWait::Wait,
-            covering: false,
-        };
-        let mut cursor = table.scan(&mut *transaction, options).map_err(failed)?;
+        let mut cursor =
+            table.scan(&mut *transaction, ScanOptions::whole_table()).map_err(failed)?;
         let (mut row, mut sum, mut text) = (RowBuffer::default(), 0u32, Vec::new());
         let columns = &entry.definition().columns;
         while cursor.next(&mut *transaction, &mut row).map_err(failed)? {

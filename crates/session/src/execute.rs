@@ -4,7 +4,7 @@ use crate::Session;
 use crate::statement::Failure;
 use crate::system_variables::session_view;
 use engine_api::Transaction;
-use exec::{Exec, ExecError, FileInput};
+use exec::{Exec, ExecError, FileInput, Recursions};
 use types::{SqlError, codes};
 use wire::OutputBuffer;
 
@@ -57,6 +57,8 @@ impl Session {
             select_limit: self.settings.select_limit,
             profile: extras.profile,
             is_autocommit,
+            recursion_limit: self.settings.recursion_limit,
+            recursions: Recursions::default(),
             // Made anew, since it lives no longer than the rest.
             input: match extras.input {
                 Some(input) => Some(input),

@@ -414,6 +414,7 @@ impl Session {
             spill: &self.spill,
             user: &self.user,
             session: &tables,
+            recursion_limit: self.settings.recursion_limit,
         });
         let mut context = exec::ddl::DdlContext {
             catalog: &server.catalog,

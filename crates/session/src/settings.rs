@@ -38,6 +38,8 @@ pub struct Settings {
     pub statement_limit: Option<Duration>,
     /// sql_select_limit.
     pub select_limit: u64,
+    /// max_recursive_iterations.
+    pub recursion_limit: u64,
     /// max_allowed_packet, bytes.
     pub packet_bytes_max: usize,
     /// auto_increment_increment.
@@ -121,6 +123,7 @@ impl Settings {
             time_zone: TimeZone::parse(&text("time_zone")).unwrap_or_default(),
             statement_limit,
             select_limit: number("sql_select_limit"),
+            recursion_limit: number("max_recursive_iterations"),
             packet_bytes_max: number("max_allowed_packet") as usize,
             auto_increment_increment: number("auto_increment_increment").max(1),
             auto_increment_offset: number("auto_increment_offset").max(1),

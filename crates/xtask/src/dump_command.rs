@@ -1,6 +1,7 @@
 //! `cargo xtask dump`: a database goes by mariadb-dump and the mariadb client from MariaDB to
 //! Gannet and back, and is compared after each step: the statements that create its tables and
-//! views, and all rows in order.
+//! views, and all rows in order. So is a table that the mariadb client sends with
+//! `--local-infile`, plain, compressed and through TLS.
 
 use crate::process::Server;
 use crate::{Outcome, servers};
@@ -29,7 +30,8 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     let port = crate::process::free_port()?;
     let mut mariadb = servers::start_mariadb(&folder, port, &[])?;
     let mut gannet = servers::start_gannet(&binary, &folder.join("gannet"), 0, &[])?;
-    let done = there_and_back(root, &folder, &mariadb, &gannet);
+    let done = there_and_back(root, &folder, &mariadb, &gannet)
+        .and_then(|()| local_file(&folder, &mariadb, &gannet));
     mariadb.stop();
     let stopped = gannet.stop();
     done?;
@@ -64,6 +66,48 @@ fn there_and_back(root: &Path, folder: &Path, mariadb: &Server, gannet: &Server)
     }
     println!("dump: --master-data: {}", text.trim());
     Ok(())
+}
+
+/// Rows of the file that the client sends.
+const LOCAL_ROWS: usize = 50_000;
+
+/// The client reads a file and sends it, as LOAD DATA LOCAL asks.
+fn local_file(folder: &Path, mariadb: &Server, gannet: &Server) -> Outcome {
+    let path = folder.join("local.csv");
+    let mut text = String::from("id,name,amount\n");
+    for row in 0..LOCAL_ROWS {
+        let name = format!("\"name, {row} \"\"quoted\"\" \u{e4}\u{20ac}\"");
+        let amount = if row % 7 == 0 { "\\N".to_string() } else { format!("{}.25", row % 1000) };
+        text += &format!("{row},{name},{amount}\n");
+    }
+    std::fs::write(&path, text).map_err(|e| format!("{}: {e}", path.display()))?;
+    let load = format!(
+        "LOAD DATA LOCAL INFILE '{}' INTO TABLE t CHARACTER SET utf8mb4 FIELDS TERMINATED BY ',' \
+         OPTIONALLY ENCLOSED BY '\"' IGNORE 1 LINES (id, name, amount) SET half = amount / 2",
+        path.display()
+    );
+    let table = "CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(60), amount DECIMAL(10,2), \
+                 half DECIMAL(10,3), KEY (name))";
+    let ways: [&[&str]; 3] = [&[], &["--compress"], &["--ssl"]];
+    let mut wanted = None;
+    for (number, server) in [mariadb, gannet, gannet, gannet].into_iter().enumerate() {
+        let database = format!("local_{number}");
+        client(server, None, &["-e", &format!("CREATE DATABASE {database}")], None)?;
+        client(server, Some(&database), &["-e", table], None)?;
+        let mut options = vec!["--local-infile", "-e", &load];
+        options.extend_from_slice(ways[number.saturating_sub(1)]);
+        client(server, Some(&database), &options, None)?;
+        let found = contents(server, &database)?;
+        match &wanted {
+            None => wanted = Some(found),
+            Some(wanted) => same(wanted, &found, "loaded from the client's file")?,
+        }
+    }
+    let missing = "LOAD DATA LOCAL INFILE '/nothing/here' INTO TABLE t";
+    match client(gannet, Some("local_1"), &["--local-infile", "-e", missing], None) {
+        Err(text) if text.contains("nothing/here") => Ok(()),
+        other => Err(format!("a file that is not there: {other:?}")),
+    }
 }
 
 /// What there is of a table or view: its statement, and its rows.

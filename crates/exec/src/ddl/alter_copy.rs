@@ -6,10 +6,7 @@ use super::index;
 use super::table::{check_auto_increment, forbid_null};
 use crate::ExecError;
 use crate::change::breaks_check;
-use engine_api::{
-    ColumnDefinition, KeyRange, LockMode, LockWait, RowBuffer, ScanDirection, ScanOptions,
-    TableDefinition, Transaction,
-};
+use engine_api::{ColumnDefinition, RowBuffer, ScanOptions, TableDefinition, Transaction};
 use expr::{EvalContext, ResultType};
 use std::sync::Arc;
 use types::convert::ColumnPlace as StoredPlace;
@@ -84,15 +81,7 @@ pub(super) fn copy(
     let source = engine.open_table(Arc::new(table.clone()))?;
     let target = engine.open_table(Arc::new(new.clone()))?;
     let (source_layout, layout) = (table.row_layout(), new.row_layout());
-    let options = ScanOptions {
-        index: 0,
-        range: KeyRange::all(),
-        direction: ScanDirection::Forward,
-        lock: LockMode::None,
-        lock_wait: LockWait::Wait,
-        covering: false,
-    };
-    let mut cursor = source.scan(transaction, options)?;
+    let mut cursor = source.scan(transaction, ScanOptions::whole_table())?;
     let (mut old, mut row) = (RowBuffer::default(), RowBuffer::default());
     let strict = eval.settings.sql_mode.is_strict() && !work.ignore;
     eval.warnings_are_errors.set(strict);

@@ -7,8 +7,8 @@ use super::{DdlContext, index};
 use crate::ExecError;
 use catalog::{CatalogError, QualifiedName, constraint_in_table, constraint_text};
 use engine_api::{
-    Engine, ForeignKeyDefinition, KeyRange, LockMode, LockWait, ReferentialAction, RowBuffer,
-    ScanDirection, ScanOptions, Table, TableDefinition, Transaction,
+    Engine, ForeignKeyDefinition, KeyRange, ReferentialAction, RowBuffer, ScanOptions, Table,
+    TableDefinition, Transaction,
 };
 use std::sync::Arc;
 use syntax::ast::{self, ColumnSpecification, IndexKind, IndexSpecification, TableName};
@@ -576,7 +576,7 @@ fn check_rows(
     let parent_layout = definition.index_layout(&definition.row_layout(), index);
     let layout = table.row_layout();
     let own = table.foreign_key_columns(key);
-    let mut cursor = child.scan(transaction, scan(0, KeyRange::all()))?;
+    let mut cursor = child.scan(transaction, ScanOptions::whole_table())?;
     let (mut row, mut found, mut rows) = (RowBuffer::default(), RowBuffer::default(), 0);
     while cursor.next(transaction, &mut row)? {
         context.tick()?;
@@ -588,22 +588,12 @@ fn check_rows(
         }
         let mut prefix = Vec::new();
         parent_layout.push_values(&values, &mut prefix)?;
-        let mut lookup = parent.scan(transaction, scan(index, KeyRange::prefix(prefix)))?;
+        let mut lookup =
+            parent.scan(transaction, ScanOptions::plain(index, KeyRange::prefix(prefix)))?;
         if !lookup.next(transaction, &mut found)? {
             let text = constraint_in_table(table, key, false);
             return Err(SqlError::new(&codes::NO_REFERENCED_ROW_2, &[&text]).into());
         }
     }
     Ok(rows)
-}
-
-fn scan(index: usize, range: KeyRange) -> ScanOptions {
-    ScanOptions {
-        index,
-        range,
-        direction: ScanDirection::Forward,
-        lock: LockMode::None,
-        lock_wait: LockWait::Wait,
-        covering: false,
-    }
 }

@@ -66,6 +66,8 @@ pub struct CreateQuery<'a> {
     pub user: &'a UserPrivileges,
     /// What the sessions know, for information_schema.
     pub session: &'a dyn SessionTables,
+    /// max_recursive_iterations.
+    pub recursion_limit: u64,
 }
 
 impl DdlContext<'_> {

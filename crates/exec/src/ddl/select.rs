@@ -1,6 +1,7 @@
 //! CREATE TABLE ... SELECT: columns of a query, and its rows.
 
 use super::{CreateQuery, DdlContext, create_empty};
+use crate::Recursions;
 use crate::change::insert;
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};
@@ -238,6 +239,8 @@ fn fill(
         profile: None,
         is_autocommit: false,
         input: None,
+        recursion_limit: made.recursion_limit,
+        recursions: Recursions::default(),
     };
     insert::run(&mut exec, &plan, &mut NoRows)
 }

@@ -43,6 +43,10 @@ pub fn each_row<'p>(
             run.steps[depth].rows = Some(rows.clone());
             value_rows(exec, run, depth, &rows, body)
         }
+        (TableSource::Recursive { id, .. }, _) => {
+            let rows = exec.recursions.rows(*id)?;
+            rows.each_part(exec, |exec, rows| derived_rows(exec, run, depth, rows, body))
+        }
         (TableSource::Derived(query), _) => {
             let rows = match run.steps[depth].derived.clone() {
                 Some(rows) => rows,
@@ -380,6 +384,10 @@ fn build_hash(
         TableSource::Virtual { table, schema, name } => {
             let rows = virtual_rows(exec, run, table, schema, name)?;
             value_rows(exec, run, depth, &rows, &mut keep)?
+        }
+        TableSource::Recursive { id, .. } => {
+            let rows = exec.recursions.rows(*id)?;
+            rows.each_part(exec, |exec, rows| derived_rows(exec, run, depth, rows, &mut keep))?
         }
         TableSource::Derived(query) => {
             let rows = collect_packed(exec, query)?;

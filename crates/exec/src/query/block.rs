@@ -1,6 +1,6 @@
 //! One query block: nested loops over its tables.
 
-use super::aggregate::Groups;
+use super::aggregate::{GroupTarget, Groups};
 use super::derived::DerivedRows;
 use super::direct::Direct;
 use super::grace::Grace;
@@ -8,6 +8,7 @@ use super::hash::HashTable;
 use super::output::Output;
 use super::remembered::Remembered;
 use super::vector::{Columns, Filter, Selection};
+use super::window::Windows;
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
 use crate::context::{Exec, RowSink};
@@ -15,7 +16,7 @@ use crate::frame::Frame;
 use crate::spill::Charged;
 use engine_api::Table;
 use expr::Expr;
-use plan::physical::{SelectPlan, TableSource, TableStep};
+use plan::physical::{AggregatePlan, SelectPlan, TableSource, TableStep, WindowPlan};
 use std::sync::Arc;
 use types::Value;
 
@@ -339,6 +340,7 @@ pub fn column_count(source: &TableSource) -> usize {
         TableSource::Base(entry) => entry.0.definition().columns.len(),
         TableSource::Virtual { table, .. } => table.columns.len(),
         TableSource::Derived(query) => query.columns().len(),
+        TableSource::Recursive { columns, .. } => *columns,
     }
 }
 
@@ -379,11 +381,20 @@ pub fn run_block(
 ) -> Result<u64, ExecError> {
     let Some(limit) = block_limit(exec, plan)? else { return Ok(0) };
     let mut run = BlockRun::new(plan, outer);
+    if let Some(window) = &plan.window {
+        return run_windows(exec, &mut run, window, limit, target);
+    }
     if plan.aggregate.is_none() && !plan.order_by.is_empty() {
         run.sorted = Some(Box::new(Output::new(plan, limit, exec)));
         return sort_rows(exec, &mut run)?.map_or(Ok(0), |sorted| sorted.finish(exec, target));
     }
     let mut output = Output::new(plan, limit, exec);
+    let mut give = |exec: &mut Exec<'_>, row: &Vec<Value>| {
+        if !is_true(&plan.having, exec, row)? {
+            return Ok(Flow::Continue(()));
+        }
+        output.add(exec, row, target)
+    };
     match &plan.aggregate {
         None => {
             let _ = run.run(exec, &mut |exec, run| {
@@ -393,21 +404,60 @@ pub fn run_block(
                 output.add(exec, &run.frame, target)
             })?;
         }
-        Some(aggregate) => {
-            run.groups = Some(Box::new(Groups::new(aggregate, exec)));
+        Some(aggregate) => group(exec, &mut run, aggregate, &mut give)?,
+    }
+    output.finish(exec, target)
+}
+
+/// Groups the rows of a block.
+fn group<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    aggregate: &'p AggregatePlan,
+    target: &mut GroupTarget<'_>,
+) -> Result<(), ExecError> {
+    if let Some(rollup) = &aggregate.rollup {
+        return super::rollup::run(exec, run, rollup, target);
+    }
+    run.groups = Some(Box::new(Groups::new(aggregate, exec)));
+    let _ = run.run(exec, &mut |exec, run| {
+        let Some(groups) = &mut run.groups else { return Ok(Flow::Continue(())) };
+        groups.add(exec, &run.frame)
+    })?;
+    match run.groups.take() {
+        Some(groups) => groups.finish(exec, &run.frame, target),
+        None => Ok(()),
+    }
+}
+
+/// Runs a block with window functions.
+fn run_windows<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    window: &'p WindowPlan,
+    limit: Limit,
+    target: &mut RowTarget<'_>,
+) -> Result<u64, ExecError> {
+    let plan = run.plan;
+    let mut windows = Windows::new(window, exec);
+    match &plan.aggregate {
+        None => {
             let _ = run.run(exec, &mut |exec, run| {
-                let Some(groups) = &mut run.groups else { return Ok(Flow::Continue(())) };
-                groups.add(exec, &run.frame)
-            })?;
-            let Some(groups) = run.groups.take() else { return Ok(0) };
-            groups.finish(exec, &run.frame, &mut |exec, row| {
-                if !is_true(&plan.having, exec, row)? {
-                    return Ok(Flow::Continue(()));
+                if is_true(&plan.having, exec, &run.frame)? {
+                    windows.add(exec, &run.frame)?;
                 }
-                output.add(exec, row, target)
+                Ok(Flow::Continue(()))
             })?;
         }
+        Some(aggregate) => group(exec, run, aggregate, &mut |exec, row| {
+            if is_true(&plan.having, exec, row)? {
+                windows.add(exec, row)?;
+            }
+            Ok(Flow::Continue(()))
+        })?,
     }
+    let mut output = Output::new(plan, limit, exec);
+    windows.finish(exec, &mut |exec, row| output.add(exec, row, target))?;
     output.finish(exec, target)
 }
 
@@ -453,7 +503,7 @@ pub fn collect_sorted(
     exec: &mut Exec<'_>,
     plan: &SelectPlan,
 ) -> Result<Option<DerivedRows>, ExecError> {
-    if plan.aggregate.is_some() || plan.order_by.is_empty() {
+    if plan.aggregate.is_some() || plan.window.is_some() || plan.order_by.is_empty() {
         return Ok(None);
     }
     let Some(limit) = block_limit(exec, plan)? else {

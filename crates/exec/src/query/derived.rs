@@ -34,6 +34,11 @@ impl DerivedRows {
         Self::Memory { rows: Arc::new(PackedRows::default()), _charged: charged }
     }
 
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Memory { rows, .. } if rows.len() == 0)
+    }
+
     /// Calls `each` with some rows after the other until it says that it wants no more.
     pub fn each_part(
         &self,

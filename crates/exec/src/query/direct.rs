@@ -27,6 +27,7 @@ pub fn stored_columns(plan: &Plan) -> Option<(&TableEntry, Vec<usize>)> {
     let plain = select.outer_columns == 0
         && select.aggregate.is_none()
         && select.having.is_none()
+        && select.window.is_none()
         && (!select.distinct || super::output::sorts_uniquely(select))
         && select.projection.len() == select.columns.len()
         && !step.left_join

@@ -284,8 +284,7 @@ fn kept_positions(plan: &SelectPlan, depth: usize) -> Vec<usize> {
             }
         }
         None => {
-            let values = plan.projection.iter().chain(&plan.having);
-            values.for_each(|value| value.for_each_column(&mut visit));
+            plan.frame_values().for_each(|value| value.for_each_column(&mut visit));
         }
     }
     let applies = plan.tables[..depth].iter().flat_map(|step| &step.applies);

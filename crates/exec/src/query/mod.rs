@@ -20,17 +20,21 @@ mod keys;
 mod ordering;
 mod output;
 mod packed;
+mod recursive;
 mod remembered;
+mod rollup;
 pub mod rows;
 mod set;
 mod sort_batch;
 mod sort_stored;
 mod sorter;
 mod vector;
+mod window;
 
 pub use block::{BlockRun, each_row};
 pub use direct::stored_columns;
 pub use output::refused;
+pub use recursive::Recursions;
 
 use crate::context::{Exec, RowSink};
 use crate::{ExecError, Outcome};

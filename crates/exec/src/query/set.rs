@@ -2,6 +2,8 @@
 
 use super::distinct::{Distinct, Seen};
 use super::keys::Keys;
+use super::recursive;
+use super::rollup::RowColumns;
 use super::sorter::Sorter;
 use super::{Flow, Limit, RowTarget, collect, run_query};
 use crate::ExecError;
@@ -15,13 +17,25 @@ struct Whole<'t, 't2> {
     sorter: Option<Sorter>,
     limit: Limit,
     passed: u64,
+    /// Values that are only sorted by.
+    sort_values: &'t [expr::Expr],
+    /// Values of a row.
+    width: usize,
     target: &'t mut RowTarget<'t2>,
 }
 
 impl Whole<'_, '_> {
     fn add(&mut self, eval: &expr::EvalContext, row: &[ValueRef<'_>]) -> Result<Flow, ExecError> {
         if let Some(sorter) = &mut self.sorter {
-            return sorter.add(row).map(Flow::Continue);
+            if self.sort_values.is_empty() {
+                return sorter.add(row).map(Flow::Continue);
+            }
+            let columns = RowColumns(row);
+            let mut values = row.to_vec();
+            for value in self.sort_values {
+                values.push(value.eval_result(eval, &columns)?);
+            }
+            return sorter.add(&values).map(Flow::Continue);
         }
         self.passed += 1;
         if self.passed > self.limit.offset && self.passed <= self.limit.needed() {
@@ -41,7 +55,7 @@ impl Whole<'_, '_> {
         let offset = usize::try_from(self.limit.offset).unwrap_or(usize::MAX);
         sorter.give(offset, |row| {
             exec.tick()?;
-            Ok((self.target)(exec.eval, row)?.is_continue())
+            Ok((self.target)(exec.eval, &row[..self.width])?.is_continue())
         })
     }
 }
@@ -59,11 +73,18 @@ pub fn run_set(
         return Ok(0);
     }
     let sorter = (!plan.order_by.is_empty()).then(|| {
-        let type_of = |position: usize| types[position];
+        let mut all = types.clone();
+        all.extend(plan.sort_values.iter().map(|value| value.result.column_type));
         let (needed, memory) = (limit.needed(), exec.memory);
-        Sorter::new(&plan.order_by, type_of, types.len(), needed, memory, exec.spill)
+        Sorter::new(&plan.order_by, |at| all[at], all.len(), needed, memory, exec.spill)
     });
-    let mut whole = Whole { sorter, limit, passed: 0, target };
+    let (sort_values, width) = (&plan.sort_values[..], types.len());
+    let mut whole = Whole { sorter, limit, passed: 0, sort_values, width, target };
+    if let Some(recursion) = &plan.recursion {
+        recursive::run(exec, plan, recursion, &mut |eval, row| whole.add(eval, row))?;
+        whole.finish(exec)?;
+        return Ok(0);
+    }
     let is_union = |(operation, _): &(SetOperation, QueryPlan)| {
         matches!(operation, SetOperation::Union | SetOperation::UnionAll)
     };
@@ -165,6 +186,9 @@ fn combine(
     }
     let mut other = Keys::default();
     match operation {
+        SetOperation::ExceptAll | SetOperation::IntersectAll => {
+            return combine_all(exec, operation, left, &right, types);
+        }
         SetOperation::Union | SetOperation::UnionAll => left.extend(right),
         SetOperation::Except | SetOperation::Intersect => {
             for row in &right {
@@ -183,10 +207,51 @@ fn combine(
         let wanted = match operation {
             SetOperation::Except => other.find(&key).is_none(),
             SetOperation::Intersect => other.find(&key).is_some(),
-            SetOperation::Union | SetOperation::UnionAll => true,
+            _ => true,
         };
         if wanted && seen.insert(&key).1 {
             exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
+            kept.push(row);
+        }
+    }
+    Ok(kept)
+}
+
+/// EXCEPT ALL and INTERSECT ALL: of equal rows so many are kept, those that came first.
+fn combine_all(
+    exec: &Exec<'_>,
+    operation: SetOperation,
+    left: Vec<Vec<Value>>,
+    right: &[Vec<Value>],
+    types: &[ColumnType],
+) -> Result<Vec<Vec<Value>>, ExecError> {
+    let mut places = Keys::default();
+    // How often each row stands on the left and on the right.
+    let mut counts: Vec<(u64, u64)> = Vec::new();
+    for (number, row) in left.iter().chain(right).enumerate() {
+        exec.check_cancelled()?;
+        let key = identity(row, types);
+        let (place, is_new) = places.insert(&key);
+        if is_new {
+            exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
+            counts.push((0, 0));
+        }
+        match number < left.len() {
+            true => counts[place].0 += 1,
+            false => counts[place].1 += 1,
+        }
+    }
+    let wanted = |&(left, right): &(u64, u64)| match operation {
+        SetOperation::ExceptAll => left.saturating_sub(right),
+        _ => left.min(right),
+    };
+    let mut wanted: Vec<u64> = counts.iter().map(wanted).collect();
+    let mut kept = Vec::new();
+    for row in left {
+        if let Some(place) = places.find(&identity(&row, types))
+            && wanted[place] > 0
+        {
+            wanted[place] -= 1;
             kept.push(row);
         }
     }

@@ -197,6 +197,7 @@ impl Cutoff {
         let step = &plan.tables[depth];
         let simple = plan.aggregate.is_none()
             && plan.having.is_none()
+            && plan.window.is_none()
             && !plan.distinct
             && !plan.calculate_found_rows
             && depth + 1 == plan.tables.len()

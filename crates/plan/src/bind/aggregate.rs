@@ -65,7 +65,7 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 }
 
-fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction> {
+pub(super) fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction> {
     use AggregateFunction as F;
     use ast::AggregateFunction as A;
     Ok(match function {

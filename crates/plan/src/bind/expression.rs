@@ -56,7 +56,7 @@ impl<'q> Binder<'_, '_, 'q> {
             }
             E::Function(call) => self.bind_function(call),
             E::Aggregate(call) => self.bind_aggregate(call),
-            E::Window(_) => Err(unsupported("window functions")),
+            E::Window(call) => self.bind_window(call),
             E::DateArithmetic { base, amount, unit, subtract } => {
                 let (base, amount) = (self.bind_scalar(base)?, self.bind_scalar(amount)?);
                 self.builder().date_arithmetic(base, amount, interval_unit(*unit), *subtract)

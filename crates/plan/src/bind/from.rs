@@ -7,7 +7,7 @@
 use super::join_tree::visible_names;
 use super::table::Source;
 use super::*;
-use crate::physical::{LimitPlan, QueryPlan, TableSource};
+use crate::physical::{LimitPlan, QueryPlan, ResultColumn, TableSource};
 use catalog::{Privilege, TableRef};
 
 /// Most tables of a block: their sets are 64 bit masks.
@@ -85,6 +85,9 @@ impl<'q> Binder<'_, '_, 'q> {
         hints: &[ast::IndexHint],
         from: &mut From,
     ) -> Result<()> {
+        if name.schema.is_none() && self.bind_recursive_reference(&name.name, alias, from)? {
+            return Ok(());
+        }
         if name.schema.is_none()
             && let Some(plan) = self.bind_common_table(&name.name)?
         {
@@ -157,8 +160,23 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     pub(super) fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
-        let columns = plan
-            .columns()
+        let columns = plan.columns().to_vec();
+        let unplanned = self.unplanned.take();
+        self.add_listed(TableSource::Derived(Box::new(plan)), &columns, alias, from);
+        if let Some(source) = from.sources.last_mut() {
+            source.unplanned = unplanned;
+        }
+    }
+
+    /// Adds a table without a definition to the block and to FROM.
+    pub(super) fn add_listed(
+        &mut self,
+        source: TableSource,
+        columns: &[ResultColumn],
+        alias: &str,
+        from: &mut From,
+    ) {
+        let columns = columns
             .iter()
             .map(|column| NamedColumn {
                 name: column.name.clone(),
@@ -171,12 +189,7 @@ impl<'q> Binder<'_, '_, 'q> {
             })
             .collect();
         let columns = ColumnList::Listed(columns);
-        let source = TableSource::Derived(Box::new(plan));
-        let unplanned = self.unplanned.take();
         self.add_source(source, alias.to_string(), String::new(), columns, Vec::new(), from);
-        if let Some(source) = from.sources.last_mut() {
-            source.unplanned = unplanned;
-        }
     }
 
     /// A derived table sees the blocks outside of the one it stands in, which are none of its

@@ -1,8 +1,9 @@
 //! From the plain frame to the frame behind a grouping.
 
 use super::order::same;
+use super::window::WINDOW;
 use super::*;
-use crate::physical::AggregatePlan;
+use crate::physical::{AggregatePlan, RollupPlan};
 use expr::ExprKind;
 use expr::aggregate::{Aggregate, AggregateFunction, ConcatOptions};
 
@@ -65,6 +66,9 @@ impl<'b> Grouping<'b> {
         result: ResultType,
         name: &Arc<str>,
     ) -> Result<usize> {
+        if position >= WINDOW {
+            return Ok(position);
+        }
         if position >= AGGREGATE {
             return Ok(self.keys.len() + position - AGGREGATE);
         }
@@ -105,8 +109,9 @@ impl<'b> Grouping<'b> {
     /// Gives carried values their final positions.
     pub(super) fn finish_expr(&self, expr: &mut Expr) {
         let first = self.keys.len() + self.calls.len();
-        expr.map_columns(&mut |position| {
-            if position >= CARRIED { first + position - CARRIED } else { position }
+        expr.map_columns(&mut |position| match position {
+            CARRIED..WINDOW => first + position - CARRIED,
+            _ => position,
         });
     }
 
@@ -119,7 +124,26 @@ impl<'b> Grouping<'b> {
             call.concat.order_by.iter_mut().for_each(|(key, _)| key.map_columns(position));
         }
         carried.iter_mut().for_each(|carried| *carried = position(*carried));
-        AggregatePlan { keys, calls, sorted: false, carried }
+        AggregatePlan { keys, calls, sorted: false, carried, rollup: None }
+    }
+}
+
+impl AggregatePlan {
+    /// Adds WITH ROLLUP; the keys are sorted as GROUP BY says.
+    pub(super) fn roll_up(&mut self, builder: &Builder<'_>, descending: Vec<bool>) {
+        let mut inputs = self.keys.clone();
+        let mut calls = self.calls.clone();
+        let mut take = |expr: &mut Expr| {
+            let column = builder.column(inputs.len(), expr.result, "");
+            inputs.push(std::mem::replace(expr, column));
+        };
+        for call in &mut calls {
+            call.arguments.iter_mut().for_each(&mut take);
+            call.concat.order_by.iter_mut().for_each(|(key, _)| take(key));
+        }
+        let carried = self.carried.iter();
+        inputs.extend(carried.map(|&position| builder.column(position, ResultType::null(), "")));
+        self.rollup = Some(Box::new(RollupPlan { inputs, calls, descending }));
     }
 }
 

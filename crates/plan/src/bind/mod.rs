@@ -5,7 +5,8 @@
 //! * `0..` columns of its tables in the order of FROM;
 //! * from [`OUTER`] columns of the enclosing block, in order of first use;
 //! * from [`APPLY`] subqueries;
-//! * from [`AGGREGATE`] aggregates.
+//! * from [`AGGREGATE`] aggregates;
+//! * from [`window::WINDOW`] window functions.
 //!
 //! [`select`] brings them to the frame's positions that `physical` describes.
 
@@ -23,6 +24,7 @@ pub(crate) mod merge;
 mod name;
 pub(crate) mod order;
 mod query;
+mod recursive;
 mod select;
 pub(crate) mod semijoin;
 pub(crate) mod set;
@@ -30,6 +32,7 @@ mod subquery;
 pub(crate) mod table;
 pub(crate) mod view;
 pub(crate) mod view_text;
+mod window;
 
 use crate::context::PlanContext;
 use crate::physical::{Apply, EntryHandle};
@@ -169,6 +172,8 @@ pub(crate) struct Block {
     pub forms: Vec<(usize, semijoin::Forms)>,
     /// Aggregates.
     pub aggregates: Vec<Aggregate>,
+    /// Window functions.
+    pub windows: Vec<window::BoundWindow>,
     /// Select items by name.
     pub aliases: Vec<Alias>,
     /// Columns merged by USING and NATURAL, which `*` gives first.
@@ -179,6 +184,8 @@ pub(crate) struct Block {
     pub in_aggregate: bool,
     /// Columns that HAVING can name: selected ones, and those that are grouped by.
     pub having: Vec<usize>,
+    /// Inside of a window function.
+    pub in_window: bool,
     /// In ON DUPLICATE KEY UPDATE: virtual position of the first column of the row that was to
     /// be inserted.
     pub inserted_row: Option<usize>,
@@ -197,11 +204,13 @@ impl Block {
             applies: Vec::new(),
             forms: Vec::new(),
             aggregates: Vec::new(),
+            windows: Vec::new(),
             aliases: Vec::new(),
             having: Vec::new(),
             merged: Vec::new(),
             clause: Clause::Select,
             in_aggregate: false,
+            in_window: false,
             inserted_row: None,
             merged_tables: Vec::new(),
             views: Vec::new(),
@@ -230,6 +239,8 @@ struct CommonTableScope<'q> {
     table: &'q ast::CommonTable,
     /// Number of common tables visible to its definition.
     visible: usize,
+    /// Its definition reads it.
+    recursive: bool,
 }
 
 /// Binds one statement.
@@ -239,6 +250,12 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     pub(crate) blocks: Vec<Block>,
     /// Tables of WITH, innermost last.
     common: Vec<CommonTableScope<'q>>,
+    /// WINDOW of the blocks that have one, with their depth.
+    named_windows: Vec<(usize, &'q [(String, ast::WindowDefinition)])>,
+    /// Recursive tables of WITH whose definitions are being bound.
+    recursions: Vec<recursive::Open>,
+    /// Recursive tables so far.
+    recursion_count: usize,
     /// Tables of the engine that the statement reads or changes.
     pub(crate) entries: Vec<EntryHandle>,
     /// Those among them that stand in a block inside of the statement's own.
@@ -288,6 +305,9 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             context,
             blocks: Vec::new(),
             common: Vec::new(),
+            named_windows: Vec::new(),
+            recursions: Vec::new(),
+            recursion_count: 0,
             entries: Vec::new(),
             inner_entries: Vec::new(),
             reusable: true,

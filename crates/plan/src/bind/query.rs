@@ -32,12 +32,10 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let common = self.common.len();
         if let Some(with) = &query.with {
-            if with.recursive && with.tables.iter().any(reads_itself) {
-                return Err(unsupported("WITH RECURSIVE"));
-            }
             for table in &with.tables {
                 let visible = self.common.len();
-                self.common.push(CommonTableScope { table, visible });
+                let recursive = with.recursive && super::recursive::reads_itself(table);
+                self.common.push(CommonTableScope { table, visible, recursive });
             }
         }
         let tail =
@@ -101,14 +99,21 @@ impl<'q> Binder<'_, '_, 'q> {
         self.finish_set(first, Vec::new(), tail)
     }
 
+    /// The place of a table of WITH among those that can be named here.
+    pub(super) fn common_table(&self, name: &str) -> Option<usize> {
+        self.common.iter().rposition(|scope| scope.table.name == name)
+    }
+
     /// A table of WITH by name, planned where it is used.
     pub(super) fn bind_common_table(&mut self, name: &str) -> Result<Option<QueryPlan>> {
-        let found = self.common.iter().rposition(|scope| scope.table.name == name);
-        let Some(found) = found else { return Ok(None) };
+        let Some(found) = self.common_table(name) else { return Ok(None) };
         let scope = self.common[found].clone();
         let hidden = self.common.split_off(scope.visible);
         let outside = std::mem::take(&mut self.blocks);
-        let plan = self.bind_query(&scope.table.query);
+        let plan = match scope.recursive {
+            true => self.bind_recursive(scope.table),
+            false => self.bind_query(&scope.table.query),
+        };
         self.blocks = outside;
         self.common.extend(hidden);
         let mut plan = plan?;
@@ -161,31 +166,4 @@ pub(super) fn lock_of(locking: Option<ast::Locking>) -> (LockMode, LockWait) {
         ast::LockingWait::Default => LockWait::Wait,
     };
     (mode, wait)
-}
-
-/// Whether a common table's definition names itself in FROM.
-fn reads_itself(table: &ast::CommonTable) -> bool {
-    fn in_body(body: &ast::QueryBody, name: &str) -> bool {
-        match body {
-            ast::QueryBody::Select(select) => select.from.iter().any(|r| in_reference(r, name)),
-            ast::QueryBody::Set { first, rest } => {
-                in_body(first, name) || rest.iter().any(|member| in_body(&member.body, name))
-            }
-            ast::QueryBody::Nested(query) => in_body(&query.body, name),
-            ast::QueryBody::Values(_) => false,
-        }
-    }
-    fn in_reference(reference: &ast::TableReference, name: &str) -> bool {
-        match reference {
-            ast::TableReference::Table { name: table, .. } => {
-                table.schema.is_none() && table.name == name
-            }
-            ast::TableReference::Derived { query, .. } => in_body(&query.body, name),
-            ast::TableReference::Join { left, right, .. } => {
-                in_reference(left, name) || in_reference(right, name)
-            }
-            ast::TableReference::Nested(inner) => inner.iter().any(|r| in_reference(r, name)),
-        }
-    }
-    in_body(&table.query.body, &table.name)
 }

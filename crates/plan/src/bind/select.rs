@@ -6,6 +6,7 @@ use super::order::{Ordered, same};
 use super::query::{Tail, lock_of};
 use super::semijoin::FormsRequest;
 use super::set::empty_select;
+use super::window::{self, WINDOW};
 use super::*;
 use crate::optimize::merge::Unplanned;
 use crate::optimize::{self, BlockParts, WantedOrder};
@@ -19,6 +20,8 @@ pub(super) struct Draft {
     pub plan: SelectPlan,
     /// GROUP BY values; none without grouping.
     pub keys: Option<Vec<Expr>>,
+    /// WITH ROLLUP: for each key, DESC.
+    pub rollup: Option<Vec<bool>>,
     /// ORDER BY as values over the plain frame, where all of it can be said so.
     pub wanted: Option<WantedOrder>,
 }
@@ -32,7 +35,10 @@ impl<'q> Binder<'_, '_, 'q> {
         request: Option<FormsRequest>,
     ) -> Result<SelectPlan> {
         self.push_block()?;
+        let depth = self.blocks.len();
+        self.named_windows.push((depth, &select.windows));
         let draft = self.draft(select, tail);
+        self.named_windows.pop();
         let block = self.pop_block();
         let draft = draft?;
         let forms = match request {
@@ -75,6 +81,7 @@ impl<'q> Binder<'_, '_, 'q> {
             conjuncts: Vec::new(),
             plan: empty_select(values, columns),
             keys: None,
+            rollup: None,
             wanted: None,
         };
         self.finish_block(block, draft, outer)
@@ -84,21 +91,24 @@ impl<'q> Binder<'_, '_, 'q> {
         if select.into.is_some() {
             return Err(unsupported("SELECT ... INTO"));
         }
-        if select.rollup {
-            return Err(unsupported("WITH ROLLUP"));
-        }
         if select.procedure.is_some() {
             return Err(unsupported("PROCEDURE"));
         }
+        self.check_window_names(select)?;
         let mut from = self.bind_from(&select.from)?;
         self.block().clause = Clause::Select;
+        let outside = self.make_keys_nullable(select.rollup, &[]);
         let (items, columns) = self.bind_items(&select.items)?;
+        if select.rollup {
+            self.restore_nullable(&outside);
+        }
         let mut conjuncts = std::mem::take(&mut from.conjuncts);
         if let Some(filter) = &select.filter {
             let filter = self.bind_conjuncts(filter, Clause::Where)?;
             self.note_semijoins(&mut from, &filter)?;
             filter.into_iter().for_each(|f| optimize::conjuncts::flatten(f, &mut conjuncts));
         }
+        self.make_keys_nullable(select.rollup, &outside);
         let mut keys = self.bind_group_by(&select.group_by, &items)?;
         let having = match &select.having {
             Some(having) => {
@@ -117,7 +127,15 @@ impl<'q> Binder<'_, '_, 'q> {
         plan.distinct = select.options.distinct;
         plan.calculate_found_rows = select.options.calculate_found_rows;
         let implied = self.implied_order(select, tail, &keys);
-        let wanted = self.bind_order_by(tail.order_by, &mut plan, implied)?;
+        let mut wanted = self.bind_order_by(tail.order_by, &mut plan, implied)?;
+        if !self.block().windows.is_empty() {
+            // Their order is what the rows have in the end.
+            wanted = None;
+            if tail.order_by.is_empty() {
+                plan.order_by.clear();
+                plan.projection.truncate(plan.columns.len());
+            }
+        }
         plan.limit = self.bind_limit(tail.limit)?;
         (plan.lock, plan.lock_wait) = lock_of(tail.locking);
         let grouped = !select.group_by.is_empty() || !self.block().aggregates.is_empty();
@@ -127,7 +145,27 @@ impl<'q> Binder<'_, '_, 'q> {
         if select.options.straight_join {
             from.sources.iter_mut().for_each(|source| source.straight = true);
         }
-        Ok(Draft { from, conjuncts, plan, keys: grouped.then_some(keys), wanted })
+        let descending = || select.group_by.iter().map(|item| item.descending).collect();
+        let rollup = (select.rollup && grouped).then(descending);
+        Ok(Draft { from, conjuncts, plan, keys: grouped.then_some(keys), rollup, wanted })
+    }
+
+    /// Behind WITH ROLLUP every key can be NULL. `known` is what the tables were before, empty at
+    /// first; the result is that.
+    fn make_keys_nullable(&mut self, rollup: bool, known: &[bool]) -> Vec<bool> {
+        if !rollup {
+            return Vec::new();
+        }
+        let tables = &mut self.block().tables;
+        let before = tables.iter().map(|table| table.nullable).collect();
+        tables.iter_mut().for_each(|table| table.nullable = true);
+        if known.is_empty() { before } else { known.to_vec() }
+    }
+
+    fn restore_nullable(&mut self, known: &[bool]) {
+        for (table, nullable) in self.block().tables.iter_mut().zip(known) {
+            table.nullable = *nullable;
+        }
     }
 
     /// MariaDB gives groups in the order of their keys when no other is asked for.
@@ -137,7 +175,8 @@ impl<'q> Binder<'_, '_, 'q> {
         tail: Tail<'q>,
         keys: &[Expr],
     ) -> Vec<(Expr, bool)> {
-        if !tail.order_by.is_empty() || select.group_by.len() != keys.len() {
+        let is_other = !tail.order_by.is_empty() || select.rollup;
+        if is_other || select.group_by.len() != keys.len() {
             return Vec::new();
         }
         let descending = select.group_by.iter().map(|item| item.descending);
@@ -151,6 +190,7 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<(Vec<Expr>, Vec<ResultColumn>)> {
         let mut values = Vec::with_capacity(items.len());
         let mut columns = Vec::with_capacity(items.len());
+        let mut later = Vec::new();
         for item in items {
             match item {
                 ast::SelectItem::Wildcard => self.expand_all(&mut values, &mut columns)?,
@@ -158,22 +198,46 @@ impl<'q> Binder<'_, '_, 'q> {
                     self.expand_table(table, &mut values, &mut columns)?;
                 }
                 ast::SelectItem::Expression { expression, alias, text } => {
-                    let value = self.bind_scalar(expression)?;
                     let name = alias.clone().unwrap_or_else(|| {
                         let name = item_name(expression, text);
                         name[..name.floor_char_boundary(ITEM_NAME_BYTES)].to_string()
                     });
+                    let value = match self.bind_scalar(expression) {
+                        // A window may be ordered by an item that comes later.
+                        Err(error) if error.is(&codes::BAD_FIELD_ERROR) => {
+                            self.block().clause = Clause::Select;
+                            later.push((values.len(), expression, error));
+                            self.builder().null()
+                        }
+                        bound => bound?,
+                    };
                     columns.push(self.result_column(name.clone(), &value));
                     values.push(value.named(&name));
                 }
             }
         }
+        self.name_items(&values, &columns);
+        for (position, expression, error) in later {
+            let is_window =
+                |message: &str| message.ends_with("'ORDER BY'") || message.ends_with("'GROUP BY'");
+            if !is_window(&error.message) {
+                return Err(error);
+            }
+            let name = columns[position].name.clone();
+            let value = self.bind_scalar(expression)?;
+            columns[position] = self.result_column(name.clone(), &value);
+            values[position] = value.named(&name);
+            self.name_items(&values, &columns);
+        }
+        Ok((values, columns))
+    }
+
+    fn name_items(&mut self, values: &[Expr], columns: &[ResultColumn]) {
         self.block().aliases = columns
             .iter()
-            .zip(&values)
+            .zip(values)
             .map(|(column, value)| Alias { name: column.name.clone(), expr: value.clone() })
             .collect();
-        Ok((values, columns))
     }
 
     fn expand_all(
@@ -324,8 +388,9 @@ impl<'q> Binder<'_, '_, 'q> {
         draft: Draft,
         outer: &mut Vec<usize>,
     ) -> Result<SelectPlan> {
-        let Draft { mut from, mut conjuncts, mut plan, keys, wanted } = draft;
+        let Draft { mut from, mut conjuncts, mut plan, keys, rollup, wanted } = draft;
         let mut block = block;
+        let mut windows = std::mem::take(&mut block.windows);
         let grouping = match keys {
             Some(keys) => {
                 let full = self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
@@ -334,8 +399,20 @@ impl<'q> Binder<'_, '_, 'q> {
                 for value in plan.projection.iter_mut().chain(&mut plan.having) {
                     grouping.map(value)?;
                 }
+                let mut outcome = Ok(());
+                for window in &mut windows {
+                    window.for_each_mut(&mut |value| {
+                        if outcome.is_ok() {
+                            outcome = grouping.map(value);
+                        }
+                    });
+                }
+                outcome?;
                 for value in plan.projection.iter_mut().chain(&mut plan.having) {
                     grouping.finish_expr(value);
+                }
+                for window in &mut windows {
+                    window.for_each_mut(&mut |value| grouping.finish_expr(value));
                 }
                 Some(grouping)
             }
@@ -347,6 +424,7 @@ impl<'q> Binder<'_, '_, 'q> {
         plan.frame_columns = first_apply + block.applies.len();
         let shift = plan.outer_columns;
         let mut position = |virtual_position: usize| match virtual_position {
+            p if p >= WINDOW => p,
             p if p >= APPLY => first_apply + (p - APPLY),
             p if p >= OUTER => outer_columns[p - OUTER],
             p => shift + p,
@@ -355,6 +433,12 @@ impl<'q> Binder<'_, '_, 'q> {
             for value in plan.projection.iter_mut().chain(&mut plan.having) {
                 value.map_columns(&mut position);
             }
+            for window in &mut windows {
+                window.for_each_mut(&mut |value| value.map_columns(&mut position));
+            }
+        }
+        if !windows.is_empty() {
+            window::attach(&self.builder(), &mut plan, windows);
         }
         conjuncts.iter_mut().for_each(|conjunct| conjunct.map_columns(&mut position));
         for source in &mut from.sources {
@@ -371,6 +455,9 @@ impl<'q> Binder<'_, '_, 'q> {
             wanted
         });
         plan.aggregate = grouping.map(|grouping| grouping.finish(&mut position));
+        if let (Some(aggregate), Some(descending)) = (&mut plan.aggregate, rollup) {
+            aggregate.roll_up(&self.builder(), descending);
+        }
         let parts = BlockParts {
             sources: from.sources,
             conjuncts,
@@ -401,7 +488,7 @@ impl<'q> Binder<'_, '_, 'q> {
             value.map_columns(&mut |p| if p >= APPLY { first_apply + (p - APPLY) } else { p });
         }
         let wanted = wanted_of(&plan);
-        let draft = Draft { from, conjuncts, plan, keys: None, wanted };
+        let draft = Draft { from, conjuncts, plan, keys: None, rollup: None, wanted };
         self.finish_block(block, draft, &mut Vec::new())
     }
 

@@ -86,6 +86,7 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<Option<Forms>> {
         let plain = draft.keys.is_none()
             && block.aggregates.is_empty()
+            && block.windows.is_empty()
             && draft.plan.having.is_none()
             && draft.plan.lock == LockMode::None
             && limit.is_none_or(|limit| request.operands.is_empty() && is_one(limit));
@@ -126,8 +127,14 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut plan = empty_select(inner, columns);
         plan.distinct = true;
         let own = Block::of(block.columns, Vec::new(), block.applies.clone());
-        let own_draft =
-            Draft { conjuncts: rest, plan, wanted: None, keys: None, from: draft.from.clone() };
+        let own_draft = Draft {
+            conjuncts: rest,
+            plan,
+            wanted: None,
+            keys: None,
+            rollup: None,
+            from: draft.from.clone(),
+        };
         let plan = self.finish_block(own, own_draft, &mut Vec::new())?;
         Ok((plan.outer_columns == 0).then(|| (QueryPlan::Select(Box::new(plan)), outer)))
     }
@@ -159,7 +166,7 @@ impl<'q> Binder<'_, '_, 'q> {
         plan.limit = LimitPlan { count: Some(builder.integer(1)), offset: None };
         let from = draft.from.clone();
         let mut outer = Vec::new();
-        let own_draft = Draft { conjuncts, plan, wanted: None, keys: None, from };
+        let own_draft = Draft { conjuncts, plan, wanted: None, keys: None, rollup: None, from };
         let plan = self.finish_block(own, own_draft, &mut outer)?;
         Ok(Some((QueryPlan::Select(Box::new(plan)), outer)))
     }

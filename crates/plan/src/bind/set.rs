@@ -58,11 +58,12 @@ impl<'q> Binder<'_, '_, 'q> {
         for (_, query) in &mut rest {
             self.convert(query, &columns)?;
         }
-        let order_by = self.bind_set_order(tail.order_by, &columns)?;
+        let (order_by, sort_values) = self.bind_set_order(tail.order_by, &columns)?;
         self.push_block()?;
         let limit = self.bind_limit(tail.limit);
         self.pop_block();
-        let set = SetPlan { first, rest, order_by, limit: limit?, columns };
+        let (limit, recursion) = (limit?, None);
+        let set = SetPlan { first, rest, sort_values, order_by, limit, columns, recursion };
         Ok(QueryPlan::Set(Box::new(set)))
     }
 
@@ -114,12 +115,12 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(case)
     }
 
-    /// ORDER BY of a set operation: names and positions of its columns only.
+    /// ORDER BY of a set operation, over its columns: the keys, and the values that are no columns.
     fn bind_set_order(
         &mut self,
         items: &'q [ast::OrderItem],
         columns: &[ResultColumn],
-    ) -> Result<Vec<SortKey>> {
+    ) -> Result<(Vec<SortKey>, Vec<Expr>)> {
         self.push_block()?;
         let builder = self.builder();
         let values: Vec<Expr> = columns
@@ -134,21 +135,27 @@ impl<'q> Binder<'_, '_, 'q> {
             .map(|(column, value)| Alias { name: column.name.clone(), expr: value.clone() })
             .collect();
         let mut keys = Vec::with_capacity(items.len());
+        let mut others = Vec::new();
         let mut outcome = Ok(());
         for item in items {
+            let descending = item.descending;
             match self.bind_order_item(&item.expression, Clause::OrderBy, &values) {
                 Ok(Ordered::Item(position)) => {
-                    keys.push(SortKey { position, descending: item.descending });
+                    keys.push(SortKey { position, descending });
                 }
                 Ok(Ordered::Nothing) => {}
-                Ok(Ordered::Value(_)) => {
-                    outcome = Err(unsupported("expressions in ORDER BY of a UNION"));
+                Ok(Ordered::Value(value)) => {
+                    keys.push(SortKey { position: columns.len() + others.len(), descending });
+                    others.push(value);
                 }
                 Err(error) => outcome = Err(error),
             }
         }
-        self.pop_block();
-        outcome.map(|()| keys)
+        let block = self.pop_block();
+        if !block.applies.is_empty() || !block.aggregates.is_empty() {
+            outcome = Err(unsupported("subqueries and aggregates in ORDER BY of a UNION"));
+        }
+        outcome.map(|()| (keys, others))
     }
 
     /// VALUES (..), (..) as a query: a UNION ALL of selects without tables.
@@ -178,8 +185,8 @@ fn set_operation(operator: ast::SetOperator, all: bool) -> Result<SetOperation> 
         (ast::SetOperator::Union, false) => Ok(SetOperation::Union),
         (ast::SetOperator::Except, false) => Ok(SetOperation::Except),
         (ast::SetOperator::Intersect, false) => Ok(SetOperation::Intersect),
-        (ast::SetOperator::Except, true) => Err(unsupported("EXCEPT ALL")),
-        (ast::SetOperator::Intersect, true) => Err(unsupported("INTERSECT ALL")),
+        (ast::SetOperator::Except, true) => Ok(SetOperation::ExceptAll),
+        (ast::SetOperator::Intersect, true) => Ok(SetOperation::IntersectAll),
     }
 }
 
@@ -193,6 +200,7 @@ pub(crate) fn empty_select(projection: Vec<Expr>, columns: Vec<ResultColumn>) ->
         tables: Vec::new(),
         aggregate: None,
         having: None,
+        window: None,
         projection,
         distinct: false,
         order_by: Vec::new(),

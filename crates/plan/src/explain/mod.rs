@@ -408,6 +408,7 @@ fn sorting_words(select: &SelectPlan) -> Vec<&'static str> {
     let groups = select.aggregate.as_ref().is_some_and(|aggregate| !aggregate.keys.is_empty());
     let sorted_groups = select.aggregate.as_ref().is_some_and(|aggregate| aggregate.sorted);
     if (groups && !sorted_groups)
+        || (select.window.is_some() && !select.tables.is_empty())
         || (select.distinct && !select.tables.is_empty() && !select.equal_are_neighbours)
     {
         words.push("Using temporary");

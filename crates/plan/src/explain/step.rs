@@ -414,7 +414,7 @@ fn column_reference(position: usize, name: &str, before: &[TableStep]) -> String
                     (true, true) => "func".to_string(),
                 };
             }
-            TableSource::Virtual { .. } => {}
+            TableSource::Virtual { .. } | TableSource::Recursive { .. } => {}
         }
     }
     // A column of the enclosing block has the name that it had there.

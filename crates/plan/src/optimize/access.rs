@@ -60,7 +60,7 @@ impl Problem<'_> {
         let mut candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, bound, &entry.0, &usable)?,
             TableSource::Derived(query) => vec![self.derived(query, &usable, source)],
-            TableSource::Virtual { .. } => {
+            TableSource::Virtual { .. } | TableSource::Recursive { .. } => {
                 vec![self.whole(cost::DERIVED_ROWS, &usable, source)]
             }
         };
@@ -358,7 +358,9 @@ impl Problem<'_> {
         let candidates = match &self.sources[source].table {
             TableSource::Base(entry) => self.base(source, 0, &entry.0, &alone)?,
             TableSource::Derived(query) => vec![self.derived(query, &alone, source)],
-            TableSource::Virtual { .. } => vec![self.whole(cost::DERIVED_ROWS, &alone, source)],
+            TableSource::Virtual { .. } | TableSource::Recursive { .. } => {
+                vec![self.whole(cost::DERIVED_ROWS, &alone, source)]
+            }
         };
         let Some(build) = candidates.into_iter().min_by(|a, b| a.cost.total_cmp(&b.cost)) else {
             return Ok(None);

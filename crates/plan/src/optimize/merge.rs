@@ -49,6 +49,8 @@ impl Unplanned {
         let plan = &self.plan;
         plan.outer_columns == 0
             && plan.having.is_none()
+            && plan.window.is_none()
+            && plan.aggregate.as_ref().is_none_or(|it| it.rollup.is_none())
             && plan.limit.count.is_none()
             && plan.limit.offset.is_none()
             && plan.lock == LockMode::None
@@ -158,9 +160,15 @@ fn map_plan(plan: &mut SelectPlan, map: &mut dyn FnMut(usize) -> usize) {
                 let order_by = &mut call.concat.order_by;
                 order_by.iter_mut().for_each(|(key, _)| key.map_columns(map));
             }
+            let inputs = aggregate.rollup.iter_mut().flat_map(|rollup| &mut rollup.inputs);
+            inputs.for_each(|input| input.map_columns(map));
         }
         None => {
-            let values = plan.projection.iter_mut().chain(&mut plan.having);
+            let values = match &mut plan.window {
+                Some(window) => &mut window.inputs,
+                None => &mut plan.projection,
+            };
+            let values = values.iter_mut().chain(&mut plan.having);
             values.for_each(|value| value.map_columns(map));
         }
     }

@@ -116,6 +116,7 @@ pub(crate) fn plan_block(
         merge::push_down(context, &plan, &mut parts)?;
     }
     if parts.applies.is_empty()
+        && plan.window.is_none()
         && let Some(plan) = extreme::plan(context, &plan, &parts.sources, &parts.conjuncts)?
     {
         return Ok(plan);
@@ -232,7 +233,9 @@ impl Problem<'_> {
         let rows = match (&self.group_keys, &plan.aggregate) {
             (Some(keys), _) => self.groups(keys, chosen.rows),
             (None, Some(_)) => 1.0,
-            (None, None) if plan.distinct => self.groups(&plan.projection, chosen.rows),
+            (None, None) if plan.distinct && plan.window.is_none() => {
+                self.groups(&plan.projection, chosen.rows)
+            }
             (None, None) => chosen.rows,
         };
         let rows = self.limit.map_or(rows, |limit| rows.min(limit as f64));
@@ -283,7 +286,8 @@ const LIMIT_GUESS: u64 = 100;
 
 /// LIMIT plus OFFSET, where every row that passes counts at once.
 fn streaming_limit(plan: &SelectPlan) -> Option<u64> {
-    if plan.aggregate.is_some() || plan.distinct || plan.calculate_found_rows {
+    let is_counted = plan.distinct || plan.calculate_found_rows;
+    if plan.aggregate.is_some() || plan.window.is_some() || is_counted {
         return None;
     }
     let number = |expr: &Option<Expr>| match expr {

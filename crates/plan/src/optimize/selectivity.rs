@@ -282,7 +282,7 @@ impl Problem<'_> {
                 (known.distinct > 0.0).then_some(known.distinct)
             }
             TableSource::Derived(query) => distinct_of_derived(query, position - own.first),
-            TableSource::Virtual { .. } => None,
+            TableSource::Virtual { .. } | TableSource::Recursive { .. } => None,
         }
     }
 

@@ -31,7 +31,7 @@ pub(super) fn columns(
                 call.concat.order_by.iter().for_each(|(key, _)| read(key));
             }
         }
-        None => plan.projection.iter().chain(&plan.having).for_each(&mut read),
+        None => plan.frame_values().for_each(&mut read),
     }
     wanted.iter().flat_map(|wanted| &wanted.keys).for_each(|(key, _)| read(key));
     for apply in applies {

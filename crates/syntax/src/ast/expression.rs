@@ -410,8 +410,32 @@ pub struct WindowDefinition {
     pub partition_by: Vec<Expression>,
     /// ORDER BY.
     pub order_by: Vec<OrderItem>,
-    /// ROWS or RANGE frame as written, empty by default.
-    pub frame: String,
+    /// ROWS or RANGE.
+    pub bounds: Option<WindowFrame>,
+}
+
+/// ROWS and RANGE of a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WindowFrame {
+    /// ROWS rather than RANGE.
+    pub rows: bool,
+    /// Where it begins.
+    pub start: FrameBound,
+    /// Where it ends.
+    pub end: FrameBound,
+    /// EXCLUDE of anything.
+    pub exclusion: bool,
+}
+
+/// A bound of a window's frame.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the names are the words")]
+pub enum FrameBound {
+    UnboundedPreceding,
+    Preceding(Expression),
+    CurrentRow,
+    Following(Expression),
+    UnboundedFollowing,
 }
 
 /// Units of intervals.

@@ -70,17 +70,50 @@ impl Parser<'_> {
         }
         window.order_by = self.order_by()?;
         if self.at_any(&[Keyword::ROWS, Keyword::RANGE]) {
-            let start = self.token.start;
-            while !self.at(Symbol::RightParenthesis) {
-                if self.at(Kind::End) || self.at(Kind::Invalid) {
-                    return Err(self.unexpected());
-                }
-                self.advance();
-            }
-            window.frame = self.source(start, self.previous_end);
+            window.bounds = Some(self.window_frame()?);
         }
         self.expect(Symbol::RightParenthesis)?;
         Ok(window)
+    }
+
+    fn window_frame(&mut self) -> Result<WindowFrame> {
+        let rows = self.at(Keyword::ROWS);
+        self.advance();
+        let (start, end) = if self.eat(Keyword::BETWEEN) {
+            let start = self.frame_bound()?;
+            self.expect(Keyword::AND)?;
+            (start, self.frame_bound()?)
+        } else {
+            (self.frame_bound()?, FrameBound::CurrentRow)
+        };
+        let exclusion = self.eat(Keyword::EXCLUDE);
+        if exclusion {
+            while !self.at(Symbol::RightParenthesis) && !self.at(Kind::End) {
+                self.advance();
+            }
+        }
+        Ok(WindowFrame { rows, start, end, exclusion })
+    }
+
+    fn frame_bound(&mut self) -> Result<FrameBound> {
+        if self.eat(Keyword::CURRENT) {
+            self.expect(Keyword::ROW)?;
+            return Ok(FrameBound::CurrentRow);
+        }
+        if self.eat(Keyword::UNBOUNDED) {
+            if self.eat(Keyword::FOLLOWING) {
+                return Ok(FrameBound::UnboundedFollowing);
+            }
+            self.expect(Keyword::PRECEDING)?;
+            return Ok(FrameBound::UnboundedPreceding);
+        }
+        let Some(literal) = self.literal()? else { return Err(self.unexpected()) };
+        let count = Expression::Literal(literal);
+        if self.eat(Keyword::FOLLOWING) {
+            return Ok(FrameBound::Following(count));
+        }
+        self.expect(Keyword::PRECEDING)?;
+        Ok(FrameBound::Preceding(count))
     }
 }
 

@@ -274,6 +274,9 @@ error_codes! {
     CONNECTION_KILLED = 1927, "70100", "Connection was killed";
     STORED_FUNCTION_PREVENTS_SWITCH_SKIP_REPLICATION = 1930, "HY000",
         "Cannot modify @@session.skip_replication inside a stored function or trigger";
+    QUERY_RESULT_INCOMPLETE = 1931, "HY000",
+        "Query execution was interrupted. The query exceeded {} = {}. The query result may be \
+         incomplete";
     NO_SUCH_TABLE_IN_ENGINE = 1932, "42S02", "Table '{}.{}' doesn't exist in engine";
     FAILED_GTID_STATE_INIT = 1940, "HY000", "Failed initializing replication GTID state";
     CANNOT_LOAD_SLAVE_GTID_STATE = 1946, "HY000",
@@ -309,12 +312,39 @@ error_codes! {
         "WITH column list and SELECT field list have different column counts";
     TOO_MANY_DEFINITIONS_IN_WITH_CLAUSE = 4003, "HY000", "Too many WITH elements in WITH clause";
     DUP_QUERY_NAME = 4004, "HY000", "Duplicate query name {Q} in WITH clause";
+    RECURSIVE_WITHOUT_ANCHORS = 4005, "HY000", "No anchors for recursive WITH element '{}'";
     UNACCEPTABLE_MUTUAL_RECURSION = 4006, "HY000",
         "Unacceptable mutual recursion with anchored table '{}'";
     REF_TO_RECURSIVE_WITH_TABLE_IN_DERIVED = 4007, "HY000",
         "Reference to recursive WITH table '{}' in materialized derived";
     NOT_STANDARD_COMPLIANT_RECURSIVE = 4008, "HY000",
         "Restrictions imposed on recursive definitions are violated for table '{}'";
+    WRONG_WINDOW_SPEC_NAME = 4009, "HY000",
+        "Window specification with name '{}' is not defined";
+    DUP_WINDOW_NAME = 4010, "HY000", "Multiple window specifications with the same name '{}'";
+    PARTITION_LIST_IN_REFERENCING_WINDOW_SPEC = 4011, "HY000",
+        "Window specification referencing another one '{}' cannot contain partition list";
+    ORDER_LIST_IN_REFERENCING_WINDOW_SPEC = 4012, "HY000",
+        "Referenced window specification '{}' already contains order list";
+    WINDOW_FRAME_IN_REFERENCED_WINDOW_SPEC = 4013, "HY000",
+        "Referenced window specification '{}' cannot contain window frame";
+    BAD_COMBINATION_OF_WINDOW_FRAME_BOUND_SPECS = 4014, "HY000",
+        "Unacceptable combination of window frame bound specifications";
+    WRONG_PLACEMENT_OF_WINDOW_FUNCTION = 4015, "HY000",
+        "Window function is allowed only in SELECT list and ORDER BY clause";
+    WINDOW_FUNCTION_IN_WINDOW_SPEC = 4016, "HY000",
+        "Window function is not allowed in window specification";
+    NOT_ALLOWED_WINDOW_FRAME = 4017, "HY000", "Window frame is not allowed with '{}'";
+    NO_ORDER_LIST_IN_WINDOW_SPEC = 4018, "HY000",
+        "No order list in window specification for '{}'";
+    RANGE_FRAME_NEEDS_SIMPLE_ORDERBY = 4019, "HY000",
+        "RANGE-type frame requires ORDER BY clause with single sort key";
+    WRONG_TYPE_FOR_ROWS_FRAME = 4020, "HY000", "Integer is required for ROWS-type frame";
+    WRONG_TYPE_FOR_RANGE_FRAME = 4021, "HY000",
+        "Numeric datatype is required for RANGE-type frame";
+    FRAME_EXCLUSION_NOT_SUPPORTED = 4022, "HY000", "Frame exclusion is not supported yet";
+    WINDOW_FUNCTION_DONT_HAVE_FRAME = 4023, "HY000",
+        "This window function may not have a window frame";
     INVALID_NTILE_ARGUMENT = 4024, "HY000", "Argument of NTILE must be greater than 0";
     CONSTRAINT_FAILED = 4025, "23000", "CONSTRAINT {Q} failed for {Q}.{Q}";
     CALCULATING_DEFAULT_VALUE = 4028, "HY000",
@@ -351,6 +381,8 @@ error_codes! {
         "Argument 2 to function '{}' must be \"one\" or \"all\".";
     JSON_PATH_EMPTY = 4051, "HY000",
         "Path expression '$' is not allowed in argument {} to function '{}'.";
+    SUM_FUNC_WITH_WINDOW_FUNC_AS_ARG = 4074, "HY000",
+        "Window functions can not be used as arguments to group functions.";
     ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION = 4078, "HY000",
         "Illegal parameter data types {} and {} for operation '{}'";
     ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION = 4079, "HY000",
