@@ -420,7 +420,7 @@ impl<'p> Inserter<'p> {
         {
             return Ok(true);
         }
-        self.maker.encode(&frame.first, &mut new)?;
+        self.maker.encode_changed(&frame.first, &old, &mut new)?;
         let updated = match self.foreign {
             None => self.table.update(exec.transaction, &old, &new)?,
             Some(foreign) => foreign.update(exec, &old, &new)?,

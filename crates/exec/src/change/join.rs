@@ -250,7 +250,7 @@ fn change_row(
         return Ok(None);
     }
     let mut new = RowBuffer::default();
-    target.maker.encode(&values, &mut new)?;
+    target.maker.encode_changed(&values, &old, &mut new)?;
     let updated = match &target.plan.foreign_keys {
         None => {
             let updated = target.table.update(exec.transaction, &old, &new);

@@ -156,6 +156,21 @@ impl<'t> RowMaker<'t> {
         self.encode_with(|column| values[column].as_ref(), row)
     }
 
+    /// Encodes what becomes of a row: where the table has no primary key, the number that it is
+    /// known by stays.
+    pub fn encode_changed(
+        &self,
+        values: &[Value],
+        old: &RowBuffer,
+        new: &mut RowBuffer,
+    ) -> Result<(), ExecError> {
+        self.encode(values, new)?;
+        if self.definition().hidden_row_id {
+            new.key.clone_from(&old.key);
+        }
+        Ok(())
+    }
+
     /// Encodes a row whose values are asked for by column.
     pub fn encode_with<'v>(
         &self,

@@ -134,7 +134,7 @@ impl Updater<'_> {
             self.matched -= 1;
             return Ok(());
         }
-        self.maker.encode(&frame.row, &mut self.new)?;
+        self.maker.encode_changed(&frame.row, old, &mut self.new)?;
         self.write(exec, old, |column| frame.row[column].clone())
     }
 
