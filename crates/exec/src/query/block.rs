@@ -1,14 +1,14 @@
 //! One query block: nested loops over its tables.
 
-use super::aggregate::{GroupTarget, Groups};
+use super::aggregate::Groups;
 use super::derived::DerivedRows;
 use super::direct::Direct;
 use super::grace::Grace;
+use super::grouped::{group, run_windows};
 use super::hash::HashTable;
 use super::output::Output;
 use super::remembered::Remembered;
 use super::vector::{Columns, Filter, Selection};
-use super::window::Windows;
 use super::{Flow, Limit, RowTarget, access, apply};
 use crate::ExecError;
 use crate::context::{Exec, RowSink};
@@ -16,7 +16,7 @@ use crate::frame::Frame;
 use crate::spill::Charged;
 use engine_api::Table;
 use expr::Expr;
-use plan::physical::{AggregatePlan, SelectPlan, TableSource, TableStep, WindowPlan};
+use plan::physical::{SelectPlan, TableSource, TableStep};
 use std::sync::Arc;
 use types::Value;
 
@@ -406,58 +406,6 @@ pub fn run_block(
         }
         Some(aggregate) => group(exec, &mut run, aggregate, &mut give)?,
     }
-    output.finish(exec, target)
-}
-
-/// Groups the rows of a block.
-fn group<'p>(
-    exec: &mut Exec<'_>,
-    run: &mut BlockRun<'p>,
-    aggregate: &'p AggregatePlan,
-    target: &mut GroupTarget<'_>,
-) -> Result<(), ExecError> {
-    if let Some(rollup) = &aggregate.rollup {
-        return super::rollup::run(exec, run, rollup, target);
-    }
-    run.groups = Some(Box::new(Groups::new(aggregate, exec)));
-    let _ = run.run(exec, &mut |exec, run| {
-        let Some(groups) = &mut run.groups else { return Ok(Flow::Continue(())) };
-        groups.add(exec, &run.frame)
-    })?;
-    match run.groups.take() {
-        Some(groups) => groups.finish(exec, &run.frame, target),
-        None => Ok(()),
-    }
-}
-
-/// Runs a block with window functions.
-fn run_windows<'p>(
-    exec: &mut Exec<'_>,
-    run: &mut BlockRun<'p>,
-    window: &'p WindowPlan,
-    limit: Limit,
-    target: &mut RowTarget<'_>,
-) -> Result<u64, ExecError> {
-    let plan = run.plan;
-    let mut windows = Windows::new(window, exec);
-    match &plan.aggregate {
-        None => {
-            let _ = run.run(exec, &mut |exec, run| {
-                if is_true(&plan.having, exec, &run.frame)? {
-                    windows.add(exec, &run.frame)?;
-                }
-                Ok(Flow::Continue(()))
-            })?;
-        }
-        Some(aggregate) => group(exec, run, aggregate, &mut |exec, row| {
-            if is_true(&plan.having, exec, row)? {
-                windows.add(exec, row)?;
-            }
-            Ok(Flow::Continue(()))
-        })?,
-    }
-    let mut output = Output::new(plan, limit, exec);
-    windows.finish(exec, &mut |exec, row| output.add(exec, row, target))?;
     output.finish(exec, target)
 }
 

@@ -14,6 +14,7 @@ mod direct;
 mod distinct;
 mod distribute;
 mod grace;
+mod grouped;
 mod hash;
 mod heads;
 mod keys;

@@ -1,9 +1,9 @@
 //! From the plain frame to the frame behind a grouping.
 
 use super::order::same;
-use super::window::WINDOW;
+use super::window::{self, BoundWindow, WINDOW};
 use super::*;
-use crate::physical::{AggregatePlan, RollupPlan};
+use crate::physical::{AggregatePlan, RollupPlan, SelectPlan};
 use expr::ExprKind;
 use expr::aggregate::{Aggregate, AggregateFunction, ConcatOptions};
 
@@ -32,6 +32,23 @@ impl<'b> Grouping<'b> {
         let constant_applies = block.applies.iter().map(Apply::is_virtually_constant).collect();
         let calls = std::mem::take(&mut block.aggregates);
         Self { builder, keys, calls, carried: Vec::new(), constant_applies, full }
+    }
+
+    /// Brings everything that stands behind the grouping to the grouped frame.
+    pub(super) fn map_block(
+        &mut self,
+        plan: &mut SelectPlan,
+        windows: &mut [BoundWindow],
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        window::each_value(plan, windows, &mut |value| {
+            if outcome.is_ok() {
+                outcome = self.map(value);
+            }
+        });
+        outcome?;
+        window::each_value(plan, windows, &mut |value| self.finish_expr(value));
+        Ok(())
     }
 
     /// Brings an expression over the plain frame to the grouped one. Positions of carried

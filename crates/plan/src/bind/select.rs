@@ -2,6 +2,7 @@
 
 use super::from::From;
 use super::grouping::Grouping;
+use super::items::item_name;
 use super::order::{Ordered, same};
 use super::query::{Tail, lock_of};
 use super::semijoin::FormsRequest;
@@ -183,144 +184,6 @@ impl<'q> Binder<'_, '_, 'q> {
         keys.iter().cloned().zip(descending).collect()
     }
 
-    /// The select list: values, and what the client is told of them.
-    pub(super) fn bind_items(
-        &mut self,
-        items: &'q [ast::SelectItem],
-    ) -> Result<(Vec<Expr>, Vec<ResultColumn>)> {
-        let mut values = Vec::with_capacity(items.len());
-        let mut columns = Vec::with_capacity(items.len());
-        let mut later = Vec::new();
-        for item in items {
-            match item {
-                ast::SelectItem::Wildcard => self.expand_all(&mut values, &mut columns)?,
-                ast::SelectItem::TableWildcard(table) => {
-                    self.expand_table(table, &mut values, &mut columns)?;
-                }
-                ast::SelectItem::Expression { expression, alias, text } => {
-                    let name = alias.clone().unwrap_or_else(|| {
-                        let name = item_name(expression, text);
-                        name[..name.floor_char_boundary(ITEM_NAME_BYTES)].to_string()
-                    });
-                    let value = match self.bind_scalar(expression) {
-                        // A window may be ordered by an item that comes later.
-                        Err(error) if error.is(&codes::BAD_FIELD_ERROR) => {
-                            self.block().clause = Clause::Select;
-                            later.push((values.len(), expression, error));
-                            self.builder().null()
-                        }
-                        bound => bound?,
-                    };
-                    columns.push(self.result_column(name.clone(), &value));
-                    values.push(value.named(&name));
-                }
-            }
-        }
-        self.name_items(&values, &columns);
-        for (position, expression, error) in later {
-            let is_window =
-                |message: &str| message.ends_with("'ORDER BY'") || message.ends_with("'GROUP BY'");
-            if !is_window(&error.message) {
-                return Err(error);
-            }
-            let name = columns[position].name.clone();
-            let value = self.bind_scalar(expression)?;
-            columns[position] = self.result_column(name.clone(), &value);
-            values[position] = value.named(&name);
-            self.name_items(&values, &columns);
-        }
-        Ok((values, columns))
-    }
-
-    fn name_items(&mut self, values: &[Expr], columns: &[ResultColumn]) {
-        self.block().aliases = columns
-            .iter()
-            .zip(values)
-            .map(|(column, value)| Alias { name: column.name.clone(), expr: value.clone() })
-            .collect();
-    }
-
-    fn expand_all(
-        &mut self,
-        values: &mut Vec<Expr>,
-        columns: &mut Vec<ResultColumn>,
-    ) -> Result<()> {
-        if self.block().tables.is_empty() {
-            return Err(SqlError::new(&codes::NO_TABLES_USED, &[]));
-        }
-        let tables = self.block().tables.len();
-        self.check_all_readable(0..tables)?;
-        let merged = self.block().merged.clone();
-        for position in &merged {
-            self.push_column(*position, values, columns);
-        }
-        for table in 0..self.block().tables.len() {
-            for offset in 0..self.block().tables[table].width() {
-                let table = &self.block().tables[table];
-                let position = table.position(offset);
-                if !table.hidden.contains(&offset) && !merged.contains(&position) {
-                    let column = table.column(offset);
-                    self.push_named(position, column, values, columns);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn expand_table(
-        &mut self,
-        name: &ast::TableName,
-        values: &mut Vec<Expr>,
-        columns: &mut Vec<ResultColumn>,
-    ) -> Result<()> {
-        let qualified = ast::ColumnName {
-            schema: name.schema.clone(),
-            table: Some(name.name.clone()),
-            name: String::new(),
-        };
-        let found = self.block().tables.iter().position(|table| table.answers_to(&qualified));
-        let Some(table) = found else {
-            let schema = name.schema.clone().or_else(|| self.context.database.map(str::to_owned));
-            let name = ast::TableName { schema, name: name.name.clone() };
-            return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&name]));
-        };
-        self.check_all_readable(table..table + 1)?;
-        for offset in 0..self.block().tables[table].width() {
-            let table = &self.block().tables[table];
-            let (position, column) = (table.position(offset), table.column(offset));
-            self.push_named(position, column, values, columns);
-        }
-        Ok(())
-    }
-
-    fn push_column(
-        &mut self,
-        position: usize,
-        values: &mut Vec<Expr>,
-        columns: &mut Vec<ResultColumn>,
-    ) {
-        let Some((_, column)) = self.block().column_at(position) else { return };
-        self.push_named(position, column, values, columns);
-    }
-
-    fn push_named(
-        &mut self,
-        position: usize,
-        column: NamedColumn,
-        values: &mut Vec<Expr>,
-        columns: &mut Vec<ResultColumn>,
-    ) {
-        let builder = self.builder();
-        let value = builder.column(position, column.result, column.printed);
-        columns.push(self.result_column(column.name, &value));
-        values.push(value);
-    }
-
-    /// What the client is told of a value.
-    pub(super) fn result_column(&mut self, name: String, value: &Expr) -> ResultColumn {
-        self.block().result_column(name, value)
-    }
-
     fn bind_group_by(&mut self, items: &'q [ast::OrderItem], values: &[Expr]) -> Result<Vec<Expr>> {
         let mut keys: Vec<Expr> = Vec::with_capacity(items.len());
         for item in items {
@@ -391,33 +254,11 @@ impl<'q> Binder<'_, '_, 'q> {
         let Draft { mut from, mut conjuncts, mut plan, keys, rollup, wanted } = draft;
         let mut block = block;
         let mut windows = std::mem::take(&mut block.windows);
-        let grouping = match keys {
-            Some(keys) => {
-                let full = self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
-                let builder = self.builder();
-                let mut grouping = Grouping::new(builder, keys, &mut block, full);
-                for value in plan.projection.iter_mut().chain(&mut plan.having) {
-                    grouping.map(value)?;
-                }
-                let mut outcome = Ok(());
-                for window in &mut windows {
-                    window.for_each_mut(&mut |value| {
-                        if outcome.is_ok() {
-                            outcome = grouping.map(value);
-                        }
-                    });
-                }
-                outcome?;
-                for value in plan.projection.iter_mut().chain(&mut plan.having) {
-                    grouping.finish_expr(value);
-                }
-                for window in &mut windows {
-                    window.for_each_mut(&mut |value| grouping.finish_expr(value));
-                }
-                Some(grouping)
-            }
-            None => None,
-        };
+        let full = self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
+        let mut grouping = keys.map(|keys| Grouping::new(self.builder(), keys, &mut block, full));
+        if let Some(grouping) = &mut grouping {
+            grouping.map_block(&mut plan, &mut windows)?;
+        }
         let outer_columns: Vec<usize> = block.outer.iter().map(|p| share(outer, *p)).collect();
         plan.outer_columns = outer.len();
         let first_apply = plan.outer_columns + block.columns;
@@ -430,12 +271,7 @@ impl<'q> Binder<'_, '_, 'q> {
             p => shift + p,
         };
         if grouping.is_none() {
-            for value in plan.projection.iter_mut().chain(&mut plan.having) {
-                value.map_columns(&mut position);
-            }
-            for window in &mut windows {
-                window.for_each_mut(&mut |value| value.map_columns(&mut position));
-            }
+            window::each_value(&mut plan, &mut windows, &mut |v| v.map_columns(&mut position));
         }
         if !windows.is_empty() {
             window::attach(&self.builder(), &mut plan, windows);
@@ -450,10 +286,9 @@ impl<'q> Binder<'_, '_, 'q> {
             apply.map_reads(&mut position);
         }
         from.semijoins.iter_mut().for_each(|it| it.map(shift, &mut position));
-        let wanted = wanted.map(|mut wanted| {
-            wanted.keys.iter_mut().for_each(|(key, _)| key.map_columns(&mut position));
-            wanted
-        });
+        let mut wanted = wanted;
+        let keys = wanted.iter_mut().flat_map(|wanted| &mut wanted.keys);
+        keys.for_each(|(key, _)| key.map_columns(&mut position));
         plan.aggregate = grouping.map(|grouping| grouping.finish(&mut position));
         if let (Some(aggregate), Some(descending)) = (&mut plan.aggregate, rollup) {
             aggregate.roll_up(&self.builder(), descending);
@@ -546,31 +381,5 @@ fn expression_column(name: String, value: &Expr) -> ResultColumn {
         schema: String::new(),
         result: value.result,
         flags: 0,
-    }
-}
-
-/// The name of an item without an alias: constants have their own, whatever stands around
-/// them.
-/// Bytes of an item's text that are its name.
-const ITEM_NAME_BYTES: usize = 255;
-
-fn item_name(expression: &ast::Expression, text: &str) -> String {
-    match expression {
-        ast::Expression::Column(column) => column.name.clone(),
-        ast::Expression::Unary(ast::UnaryOperator::Plus, operand) => item_name(operand, text),
-        ast::Expression::Literal(ast::Literal::String { bytes, .. }) => {
-            // What is not UTF-8 came from a latin1 client.
-            let name = std::str::from_utf8(bytes).map(String::from);
-            let name = name.unwrap_or_else(|_| bytes.iter().map(|b| char::from(*b)).collect());
-            name.trim_start().to_string()
-        }
-        ast::Expression::Literal(
-            literal @ (ast::Literal::Integer(_)
-            | ast::Literal::Decimal(_)
-            | ast::Literal::Float(_)
-            | ast::Literal::Boolean(_)
-            | ast::Literal::Null),
-        ) => literal.to_string(),
-        _ => text.trim_start().to_string(),
     }
 }

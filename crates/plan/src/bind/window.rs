@@ -57,6 +57,16 @@ impl BoundWindow {
     }
 }
 
+/// Visits the values behind a block's rows or groups: its items, HAVING, its windows.
+pub(super) fn each_value(
+    plan: &mut SelectPlan,
+    windows: &mut [BoundWindow],
+    visit: &mut dyn FnMut(&mut Expr),
+) {
+    plan.projection.iter_mut().chain(&mut plan.having).for_each(&mut *visit);
+    windows.iter_mut().for_each(|window| window.for_each_mut(visit));
+}
+
 impl<'q> Binder<'_, '_, 'q> {
     /// Error 4010 for names that stand twice.
     pub(super) fn check_window_names(&self, select: &'q ast::Select) -> Result<()> {
