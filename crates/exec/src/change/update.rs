@@ -198,10 +198,6 @@ impl Updater<'_> {
         value: impl Fn(usize) -> Value,
     ) -> Result<(), ExecError> {
         let definition = self.maker.definition();
-        if definition.hidden_row_id {
-            // No column has it: it was not made with the row.
-            self.new.key.clone_from(&old.key);
-        }
         let updated = match &self.plan.foreign_keys {
             None => {
                 let updated = self.table.update(exec.transaction, old, &self.new);
