@@ -44,7 +44,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             differs shrunk; --one shows a seed's, --text only prints statements
   crash [--rounds N] [--seed S]
                             kill -9 under bank transfers, then check every promise
-  isolation [--level NAME] [--transactions N] [--crash] [--mariadb]
+  isolation [--level NAME] [--transactions N] [--crash] [--mariadb] [--release]
                             what concurrent clients see at each level, judged
   tpcc [--seconds N] [--crash] [--mariadb]
                             TPC-C's five transactions, its twelve conditions, also after kill -9

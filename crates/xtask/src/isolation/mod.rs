@@ -71,7 +71,7 @@ impl Subject {
 /// Runs all levels, or those of `--level NAME[,NAME]`.
 pub fn run(words: &[String]) -> Outcome {
     let options = ["--level", "--transactions", "--seed", "--judge"];
-    let arguments = Arguments::new(words, &["--crash", "--mariadb"], &options)?;
+    let arguments = Arguments::new(words, &["--crash", "--mariadb", "--release"], &options)?;
     let subjects = chosen(&arguments)?;
     if let Some(file) = arguments.value("--judge") {
         let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
@@ -151,7 +151,10 @@ impl Host {
             let server = servers::start_mariadb(folder, port, &["--innodb-buffer-pool-size=64M"])?;
             return Ok(Self { server, gannet: None });
         }
-        let (binary, data) = (servers::build_gannet(true)?, folder.join("data"));
+        let built = servers::build_gannet(arguments.has("--release"))?;
+        // Every life is one of the same binary, whatever is built meanwhile.
+        let (binary, data) = (folder.join("gannet"), folder.join("data"));
+        std::fs::copy(&built, &binary).map_err(|e| format!("{}: {e}", binary.display()))?;
         let server = restart(&binary, &data, port)?;
         Ok(Self { server, gannet: Some((binary, data)) })
     }
