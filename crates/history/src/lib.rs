@@ -12,7 +12,9 @@
 //!    isolation forbids just the cycles without two read-write dependencies in a row (Cerone and
 //!    Gotsman, "Analysing Snapshot Isolation", 2016), serializability forbids all.
 //! 4. What nobody can know accuses nobody: a transaction whose commit was never answered counts
-//!    as committed if somebody saw what it wrote, else as if it had not been.
+//!    as committed if somebody saw what it wrote, else as if it had not been. But one whose
+//!    elements are missing from the last read of a list was rolled back (by a crash), whoever saw
+//!    them: at most levels it is an anomaly to have seen them, READ UNCOMMITTED allows that.
 
 mod anomaly;
 mod cycles;
@@ -30,6 +32,8 @@ pub use transaction::{History, Operation, Outcome, Transaction};
 /// Everything that is wrong with a history at some level.
 pub fn judge(history: &History) -> Findings {
     let mut findings = Findings::default();
+    let settled = list_append::settle(history);
+    let history = &settled;
     let lists = list_append::observe(history, &mut findings);
     let registers = register::observe(history, &mut findings);
     let graph = dependencies::graph(history, &[lists, registers], &mut findings);

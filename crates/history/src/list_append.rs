@@ -114,8 +114,14 @@ impl Judge<'_> {
     }
 }
 
-/// What the last reader of each list should have seen and did not.
-fn lost(history: &History, appends: &Writers, findings: &mut Findings) {
+/// The last read of a list by a committed transaction.
+struct LastRead {
+    begin_nanos: u64,
+    reader: u32,
+    elements: BTreeSet<u64>,
+}
+
+fn last_reads(history: &History) -> BTreeMap<u64, LastRead> {
     let mut last: BTreeMap<u64, (u64, u32, &Vec<u64>)> = BTreeMap::new();
     for (reader, transaction) in history.committed() {
         for operation in &transaction.operations {
@@ -126,16 +132,40 @@ fn lost(history: &History, appends: &Writers, findings: &mut Findings) {
             }
         }
     }
-    let last: BTreeMap<_, _> = last
-        .into_iter()
-        .map(|(key, (begin, reader, elements))| {
-            (key, (begin, reader, elements.iter().copied().collect::<BTreeSet<_>>()))
+    last.into_iter()
+        .map(|(key, (begin_nanos, reader, elements))| {
+            (key, LastRead { begin_nanos, reader, elements: elements.iter().copied().collect() })
         })
-        .collect();
+        .collect()
+}
+
+/// The history with those transactions as rolled back whose COMMIT was not answered and whose
+/// elements somebody who began later does not see.
+pub(crate) fn settle(history: &History) -> History {
+    let last = last_reads(history);
+    let mut settled = history.clone();
+    for transaction in &mut settled.transactions {
+        let is_missing = |operation: &Operation| match operation {
+            Operation::Append { key, element } => last.get(key).is_some_and(|read| {
+                transaction.end_nanos < read.begin_nanos && !read.elements.contains(element)
+            }),
+            _ => false,
+        };
+        if transaction.outcome == Outcome::Unknown && transaction.operations.iter().any(is_missing)
+        {
+            transaction.outcome = Outcome::Aborted;
+        }
+    }
+    settled
+}
+
+/// What the last reader of each list should have seen and did not.
+fn lost(history: &History, appends: &Writers, findings: &mut Findings) {
+    let last = last_reads(history);
     for ((key, element), append) in appends {
         let writer = history.get(append.writer);
-        let Some((begin, reader, elements)) = last.get(key) else { continue };
-        let is_due = writer.outcome == Outcome::Committed && writer.end_nanos < *begin;
+        let Some(LastRead { begin_nanos, reader, elements }) = last.get(key) else { continue };
+        let is_due = writer.outcome == Outcome::Committed && writer.end_nanos < *begin_nanos;
         if is_due && !elements.contains(element) {
             findings.add(Anomaly::LostWrite, || {
                 format!(

@@ -1,6 +1,6 @@
 //! What clients did and saw.
 
-/// One operation of a transaction that was answered.
+/// One operation of a transaction: a read that was answered, a write that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Appended an element to a list. No two appends to a list have the same element.

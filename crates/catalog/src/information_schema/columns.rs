@@ -4,6 +4,7 @@ use super::VirtualColumn;
 use super::VirtualType::{
     BigInt, BigIntUnsigned, Blob, DateTime, Decimal, Int, IntUnsigned, LongText, TinyInt, Varchar,
 };
+pub(super) use super::metadata_locks::METADATA_LOCK_INFO;
 
 pub(super) const fn required(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
     VirtualColumn { name, kind, nullable: false }
@@ -213,17 +214,6 @@ pub(super) const KEY_COLUMN_USAGE: &[VirtualColumn] = &[
     optional("REFERENCED_TABLE_SCHEMA", Varchar(64)),
     optional("REFERENCED_TABLE_NAME", Varchar(64)),
     optional("REFERENCED_COLUMN_NAME", Varchar(64)),
-];
-
-pub(super) const METADATA_LOCK_INFO: &[VirtualColumn] = &[
-    required("THREAD_ID", BigIntUnsigned(20)),
-    required("LOCK_MODE", Varchar(24)),
-    optional("LOCK_DURATION", Varchar(33)),
-    optional("LOCK_TIME_MS", BigIntUnsigned(8)),
-    required("LOCK_TYPE", Varchar(33)),
-    optional("TABLE_CATALOG", Varchar(64)),
-    optional("TABLE_SCHEMA", Varchar(64)),
-    optional("TABLE_NAME", Varchar(64)),
 ];
 
 pub(super) const PARTITIONS: &[VirtualColumn] = &[

@@ -3,12 +3,25 @@
 //! There are no locks of schemas for those who use tables, and none for backups: such rows are
 //! missing. A locking read holds the lock of one that reads.
 
-use super::{Row, Scope};
+use super::VirtualType::{BigIntUnsigned, Varchar};
+use super::columns::{optional, required};
+use super::{Row, Scope, VirtualColumn};
 use crate::shown_locks::{ShownLock, address_of};
 use crate::{LockKind, MetadataLock, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::Value;
+
+pub(super) const METADATA_LOCK_INFO: &[VirtualColumn] = &[
+    required("THREAD_ID", BigIntUnsigned(20)),
+    required("LOCK_MODE", Varchar(24)),
+    optional("LOCK_DURATION", Varchar(33)),
+    optional("LOCK_TIME_MS", BigIntUnsigned(8)),
+    required("LOCK_TYPE", Varchar(33)),
+    optional("TABLE_CATALOG", Varchar(64)),
+    optional("TABLE_SCHEMA", Varchar(64)),
+    optional("TABLE_NAME", Varchar(64)),
+];
 
 fn mode_name(lock: &ShownLock, is_schema: bool) -> &'static str {
     match lock.kind {

@@ -225,7 +225,12 @@ impl Open {
     fn step(&mut self, connection: &mut Connection, step: &Step) -> Result<bool, Failure> {
         let mut version = 0;
         for place in 0..step.statements(version).len() {
-            let text = &step.statements(version)[place];
+            let statements = step.statements(version);
+            let text = &statements[place];
+            if place + 1 == statements.len() {
+                // Before it is sent: others may see it though nobody answers.
+                self.transaction.operations.extend(step.written());
+            }
             match connection.query_one(text)? {
                 Answer::Rows { rows, .. } => {
                     let seen = step.read(&rows).ok_or_else(|| unreadable(text))?;
@@ -234,9 +239,7 @@ impl Open {
                     }
                     self.transaction.operations.push(seen);
                 }
-                Answer::Done(done) if done.affected_rows == 1 => {
-                    self.transaction.operations.extend(step.written());
-                }
+                Answer::Done(done) if done.affected_rows == 1 => {}
                 Answer::Done(done) => {
                     let count = done.affected_rows;
                     return Err(Failure::Refused(format!("{text}: {count} rows were changed")));
