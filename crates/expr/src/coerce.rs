@@ -244,7 +244,7 @@ fn warn_wrong_value(
     source: &Expr,
 ) -> Result<(), SqlError> {
     if truncated {
-        return context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
+        return context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &in_ascii(shown)]);
     }
     let shown =
         if matches!(kind, "datetime" | "time" | "date") { in_ascii(shown) } else { shown.into() };

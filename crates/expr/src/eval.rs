@@ -181,7 +181,10 @@ impl Expr {
                 if value.is_null() {
                     return Ok(None);
                 }
-                if let (ExprKind::Column { .. }, ValueRef::Bytes(_)) = (&self.kind, value) {
+                // Text of a table's column is taken as a DECIMAL.
+                if let (ExprKind::Column { name, .. }, ValueRef::Bytes(_)) = (&self.kind, value)
+                    && name.starts_with('`')
+                {
                     let exact = coerce::to_decimal(context, value, &self.result)?;
                     return Ok(Some(!exact.is_zero()));
                 }

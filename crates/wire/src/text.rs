@@ -144,6 +144,8 @@ fn push_double(out: &mut Vec<u8>, number: f64, scale: u8) {
     if scale < SCALE_NOT_FIXED {
         push_fixed(out, number, usize::from(scale));
     } else {
+        // Zero has no sign: of the two zeros the sum is the positive one.
+        let number = number + 0.0;
         push_scientific(out, Scratch::format(format_args!("{number:e}")).text());
     }
 }
@@ -169,6 +171,7 @@ fn push_float(out: &mut Vec<u8>, number: f32, scale: u8) {
     if scale < SCALE_NOT_FIXED {
         push_fixed(out, f64::from(number), usize::from(scale));
     } else {
+        let number = number + 0.0;
         push_scientific(out, Scratch::format(format_args!("{number:.5e}")).text());
     }
 }

@@ -136,10 +136,7 @@ fn add<'a>(frame: &Frame<'a>, sign: i64) -> Evaluated<'a> {
     match base {
         TimeOrDateTime::DateTime(base) => {
             let micros = base.to_epoch_micros() + sign * added.0;
-            let Some(sum) = DateTime::from_epoch_micros(micros) else {
-                frame.context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"datetime"])?;
-                return Ok(ValueRef::Null);
-            };
+            let Some(sum) = DateTime::from_epoch_micros(micros) else { return Ok(ValueRef::Null) };
             if !as_text {
                 return Ok(ValueRef::DateTime(sum));
             }

@@ -308,6 +308,11 @@ pub(crate) fn add<'a>(
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
     let value = base.eval(context, row)?;
+    // Known by the types alone: the server tells it of NULL, too.
+    if base.result.column_type.kind == TypeKind::Time && is_too_long_for_time(unit) {
+        context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
+        return Ok(ValueRef::Null);
+    }
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
@@ -324,10 +329,6 @@ pub(crate) fn add<'a>(
             return Ok(ValueRef::Null);
         }
         return Ok(ValueRef::Time(Time(sum as i64)));
-    }
-    if let (ValueRef::Time(_), true) = (value, is_too_long_for_time(unit)) {
-        context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
-        return Ok(ValueRef::Null);
     }
     let rules = DateRules::complete();
     let Some(start) = coerce::to_datetime(context, value, base, rules)? else {

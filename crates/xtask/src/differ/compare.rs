@@ -227,7 +227,15 @@ fn message(text: &str, is_query: bool, has_condition: bool) -> String {
         (false, true) => text.rfind(" at row "),
         _ => None,
     };
-    plain(&text[..cut.unwrap_or(text.len())])
+    let text = plain(&text[..cut.unwrap_or(text.len())]);
+    // Gannet names the alias of the table that is read.
+    match text.split_once(" for column `differ`.`") {
+        Some((before, rest)) => {
+            let column = rest.split_once("`.").map_or(rest, |(_, column)| column);
+            format!("{before} for column {column}")
+        }
+        None => text,
+    }
 }
 
 /// Without a table warnings are compared one by one. With one their number depends on how often
