@@ -334,64 +334,10 @@ pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String
     if !table.options.comment.is_empty() {
         let _ = write!(text, " COMMENT={}", quote_text(&table.options.comment));
     }
-    if let Some(partitions) = Partitions::of(table) {
-        let _ = write!(text, "\n PARTITION BY {}", partitions.by);
-        let names: Vec<String> = partitions
-            .written
-            .iter()
-            .map(|name| format!("PARTITION {} ENGINE = InnoDB", quote_name(name)))
-            .collect();
-        if !names.is_empty() {
-            let _ = write!(text, "\n({})", names.join(",\n "));
-        } else if let Some(count) = partitions.count {
-            let _ = write!(text, "\nPARTITIONS {count}");
-        }
+    if let Some(partitions) = crate::Partitions::of(table) {
+        text.push_str(&partitions.clause());
     }
     text
-}
-
-/// What a table's PARTITION BY says.
-pub(crate) struct Partitions {
-    /// Method and expression, as shown.
-    pub(crate) by: String,
-    /// Names that were written out.
-    pub(crate) written: Vec<String>,
-    /// The number that was written.
-    pub(crate) count: Option<u64>,
-}
-
-impl Partitions {
-    /// Of a table; none if it is not partitioned.
-    pub(crate) fn of(table: &TableDefinition) -> Option<Self> {
-        let option = |wanted: &str| {
-            let found = table.options.other.iter().find(|(name, _)| name == wanted);
-            found.map(|(_, value)| value.clone())
-        };
-        let by = option(engine_api::PARTITION_BY)?;
-        let written = option(engine_api::PARTITION_NAMES);
-        let written = written.map(|names| names.split('\0').map(str::to_string).collect());
-        let count = option(engine_api::PARTITION_COUNT).and_then(|count| count.parse().ok());
-        Some(Self { by, written: written.unwrap_or_default(), count })
-    }
-
-    /// Names of all partitions.
-    pub(crate) fn names(&self) -> Vec<String> {
-        if !self.written.is_empty() {
-            return self.written.clone();
-        }
-        (0..self.count.unwrap_or(1)).map(|number| format!("p{number}")).collect()
-    }
-
-    /// Method and expression, apart.
-    pub(crate) fn method(&self) -> (&str, &str) {
-        match self.by.split_once('(') {
-            Some((method, rest)) => {
-                let method = method.split(" ALGORITHM").next().unwrap_or(method);
-                (method.trim_end(), rest.strip_suffix(')').unwrap_or(rest))
-            }
-            None => (&self.by, ""),
-        }
-    }
 }
 
 /// The statement that creates a database.

@@ -30,8 +30,8 @@ pub use report::{
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
     ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
-    PARTITION_BY, PARTITION_COUNT, PARTITION_NAMES, ReferentialAction, TableDefinition,
-    TableOptions,
+    PARTITION_BY, PARTITION_COMMENTS, PARTITION_COUNT, PARTITION_NAMES, PARTITION_VALUES,
+    ReferentialAction, TableDefinition, TableOptions,
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,

@@ -181,6 +181,10 @@ pub const PARTITION_BY: &str = "PARTITION BY";
 pub const PARTITION_COUNT: &str = "PARTITIONS";
 /// Name in [`TableOptions::other`] of the names of partitions, with NUL between them.
 pub const PARTITION_NAMES: &str = "PARTITION NAMES";
+/// Name in [`TableOptions::other`] of the VALUES of RANGE and LIST.
+pub const PARTITION_VALUES: &str = "PARTITION VALUES";
+/// Name in [`TableOptions::other`] of the comments of partitions.
+pub const PARTITION_COMMENTS: &str = "PARTITION COMMENTS";
 
 /// Options of CREATE TABLE that are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -205,9 +209,14 @@ impl TableDefinition {
         columns.chain(own.map(|(name, text)| (name.clone(), text.as_str()))).collect()
     }
 
-    /// Whether there are CHECK constraints.
+    /// Whether there are CHECK constraints, or partitions that not all rows have a place in.
     pub fn has_checks(&self) -> bool {
-        !self.options.checks.is_empty() || self.columns.iter().any(|it| !it.check.is_empty())
+        let is_partitioned = |(name, by): &(String, String)| {
+            name == PARTITION_BY && (by.starts_with("RANGE") || by.starts_with("LIST"))
+        };
+        !self.options.checks.is_empty()
+            || self.columns.iter().any(|it| !it.check.is_empty())
+            || self.options.other.iter().any(is_partitioned)
     }
 
     /// Position of a column by name, compared without regard to case.

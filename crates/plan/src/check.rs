@@ -2,8 +2,9 @@
 
 use crate::bind::{Result, unsupported};
 use crate::context::PlanContext;
-use crate::physical::ResultColumn;
+use crate::physical::{ResultColumn, RowCheck, RowCheckKind};
 use crate::prepared::filter;
+use catalog::Partitions;
 use engine_api::{ColumnDefinition, TableDefinition};
 use expr::{Expr, ResultType};
 use syntax::ParseOptions;
@@ -42,24 +43,49 @@ fn bind(
     })
 }
 
-/// The constraints of a table with their names.
-pub fn checks(
+/// An expression over the columns of a table, by its text.
+pub(crate) fn bind_text(
     context: &mut PlanContext<'_>,
     table: &TableDefinition,
-) -> Result<Vec<(String, Expr)>> {
+    text: &str,
+) -> Result<Expr> {
+    let statement = syntax::parse(format!("DO {text}").as_bytes(), &ParseOptions::default());
+    let Ok(Statement::Do(expressions)) = statement.map(|parsed| parsed.statement) else {
+        return Err(unsupported("this expression of a table"));
+    };
+    let [expression] = &expressions[..] else {
+        return Err(unsupported("this expression of a table"));
+    };
+    bind(context, &result_columns(&table.columns), expression)
+}
+
+/// The condition that a row is in one of the partitions named.
+pub fn partition_condition(
+    context: &mut PlanContext<'_>,
+    table: &TableDefinition,
+    partitions: &[usize],
+) -> Result<Expr> {
+    let text = Partitions::of(table).unwrap_or_default().condition(partitions);
+    bind_text(context, table, &text)
+}
+
+/// What rows of a table must fulfil: its constraints, then its partitions.
+pub fn checks(context: &mut PlanContext<'_>, table: &TableDefinition) -> Result<Vec<RowCheck>> {
     if !table.has_checks() {
         return Ok(Vec::new());
     }
-    let columns = result_columns(&table.columns);
     let mut bound = Vec::new();
     for (name, text) in table.checks() {
-        let statement = syntax::parse(format!("DO ({text})").as_bytes(), &ParseOptions::default());
-        let Ok(Statement::Do(conditions)) = statement.map(|parsed| parsed.statement) else {
-            return Err(unsupported("this CHECK constraint"));
-        };
-        for condition in &conditions {
-            bound.push((name.clone(), bind(context, &columns, condition)?));
-        }
+        let condition = bind_text(context, table, &format!("({text})"))?;
+        bound.push(RowCheck { condition, kind: RowCheckKind::Constraint(name) });
+    }
+    if let Some(partitions) = Partitions::of(table)
+        && let Some(text) = partitions.any()
+    {
+        let condition = bind_text(context, table, &text)?;
+        let value = partitions.function().map(|text| bind_text(context, table, text));
+        let kind = RowCheckKind::NoPartition(value.transpose()?);
+        bound.push(RowCheck { condition, kind });
     }
     Ok(bound)
 }

@@ -26,7 +26,7 @@ mod view;
 mod walk;
 
 pub use bind::table::column_flags;
-pub use check::{check_text, checks};
+pub use check::{check_text, checks, partition_condition};
 pub use context::{LockedTables, PlanContext, SystemVariables};
 pub use explain::{ExplainOptions, explain, explain_json, json_answer};
 pub use prepared::{Prepared, constant, filter, prepare, select_values};

@@ -13,11 +13,13 @@
 //!    `ANY_VALUE`-like aggregates.
 
 mod access;
+mod check;
 mod file;
 mod foreign;
 mod window;
 
 pub use access::{Access, RangeEnd, RangePlan, RangeValue};
+pub use check::{RowCheck, RowCheckKind, ViewCheck};
 pub use file::{FieldTarget, FileRows, LineFormat};
 pub use foreign::{ChildLink, ForeignKeys, ForeignTable, ParentLink};
 pub use window::{FrameEdge, FramePlan, WindowFunction, WindowKind, WindowPlan, WindowStep};
@@ -352,17 +354,6 @@ pub struct RollupPlan {
 /// Database and name of a view.
 pub type ViewName = (String, String);
 
-/// WITH CHECK OPTION: conditions over the table's columns.
-#[derive(Clone, Debug)]
-pub struct ViewCheck {
-    /// All must be true.
-    pub conditions: Vec<Expr>,
-    /// The view's database.
-    pub schema: String,
-    /// The view.
-    pub name: String,
-}
-
 /// INSERT and REPLACE. The frame of its expressions is the new row: one position a column.
 #[derive(Clone, Debug)]
 pub struct InsertPlan {
@@ -389,8 +380,8 @@ pub struct InsertPlan {
     pub check: Option<Box<ViewCheck>>,
     /// The view that rows come in through.
     pub view: Option<Box<ViewName>>,
-    /// CHECK constraints over the row that is written.
-    pub checks: Vec<(String, Expr)>,
+    /// CHECK constraints and partitions, over the row that is written.
+    pub checks: Vec<RowCheck>,
 }
 
 /// Where the rows of an INSERT come from.
@@ -434,8 +425,8 @@ pub struct UpdatePlan {
     pub foreign_keys: Option<Box<ForeignKeys>>,
     /// What rows must fulfil that come in through a view.
     pub check: Option<Box<ViewCheck>>,
-    /// CHECK constraints over the row that is written.
-    pub checks: Vec<(String, Expr)>,
+    /// CHECK constraints and partitions, over the row that is written.
+    pub checks: Vec<RowCheck>,
 }
 
 /// DELETE from one table.
@@ -483,8 +474,8 @@ pub struct JoinTarget {
     pub shared: bool,
     /// What rows of the join must fulfil when they have the new values.
     pub check: Option<Box<ViewCheck>>,
-    /// CHECK constraints over the row that is written.
-    pub checks: Vec<(String, Expr)>,
+    /// CHECK constraints and partitions, over the row that is written.
+    pub checks: Vec<RowCheck>,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
 }

@@ -169,7 +169,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             Value::Null,
             text(definition.collation.name()),
             Value::Null,
-            text(describe::Partitions::of(definition).map_or("", |_| "partitioned")),
+            text(crate::Partitions::of(definition).map_or("", |_| "partitioned")),
             text(&definition.options.comment),
             Value::UInt(0),
             text("N"),
@@ -206,7 +206,7 @@ pub(super) fn partitions(scope: &Scope<'_>) -> Result<Vec<Row>> {
         let statistics = table_statistics(table).0.unwrap_or_default();
         let created = DateTime::from_epoch_micros(definition.created_micros);
         let start = vec![text("def"), text(&schema.name), text(&definition.name)];
-        let Some(partitions) = describe::Partitions::of(definition) else {
+        let Some(partitions) = crate::Partitions::of(definition) else {
             let mut row = start;
             row.extend(std::iter::repeat_n(Value::Null, 9));
             row.extend(partition_figures(&statistics, 1, created));
@@ -220,13 +220,19 @@ pub(super) fn partitions(scope: &Scope<'_>) -> Result<Vec<Row>> {
             "" => Value::Null,
             expression => text(expression),
         };
-        for (number, name) in names.iter().enumerate() {
+        for (at, name) in names.iter().enumerate() {
             let mut row = start.clone();
-            let number = Value::UInt(number as u64 + 1);
-            row.extend([text(name), Value::Null, number, Value::Null, text(method), Value::Null]);
-            row.extend([expression.clone(), Value::Null, Value::Null]);
+            let number = Value::UInt(at as u64 + 1);
+            row.extend([text(name), Value::Null, number, Value::Null, text(&method), Value::Null]);
+            let description = match partitions.description(at) {
+                // As MariaDB has it.
+                Some(word) if word == crate::partition::DEFAULT => text("0"),
+                description => optional_text(description),
+            };
+            row.extend([expression.clone(), Value::Null, description]);
             row.extend(partition_figures(&statistics, names.len() as u64, created));
-            row.extend([text(""), text("default"), Value::Null]);
+            let comment = partitions.comments.get(at).map_or("", String::as_str);
+            row.extend([text(comment), text("default"), Value::Null]);
             rows.push(row);
         }
         Ok(())

@@ -5,8 +5,8 @@ use crate::context::Exec;
 use crate::store::store;
 use catalog::TableEntry;
 use engine_api::{ColumnDefault, ColumnDefinition, DuplicateKey, RowBuffer, TableDefinition};
-use expr::{Coercibility, Columns, EvalContext, Expr, ResultType};
-use plan::physical::ViewCheck;
+use expr::{Coercibility, Columns, EvalContext, ResultType};
+use plan::physical::{RowCheck, RowCheckKind, ViewCheck};
 use std::cell::OnceCell;
 use types::convert::ColumnPlace;
 use types::{
@@ -255,18 +255,18 @@ pub fn passes_check(
     Ok(true)
 }
 
-/// 4025 if a row breaks a constraint: true with a warning where that only leaves the row out.
+/// 4025 if a row breaks a constraint, 1526 if no partition takes it: true with a warning where
+/// that only leaves the row out.
 pub fn breaks_check(
     eval: &EvalContext,
-    checks: &[(String, Expr)],
+    checks: &[RowCheck],
     row: &dyn Columns,
     table: &TableDefinition,
     ignore: bool,
 ) -> Result<bool, ExecError> {
-    for (name, condition) in checks {
-        if condition.eval_bool(eval, row)? == Some(false) {
-            let error =
-                SqlError::new(&codes::CONSTRAINT_FAILED, &[name, &table.schema, &table.name]);
+    for check in checks {
+        if check.condition.eval_bool(eval, row)? == Some(false) {
+            let error = broken(eval, check, row, table)?;
             if !ignore {
                 return Err(error.into());
             }
@@ -276,6 +276,37 @@ pub fn breaks_check(
         }
     }
     Ok(false)
+}
+
+/// The error for a row that breaks a check.
+fn broken(
+    eval: &EvalContext,
+    check: &RowCheck,
+    row: &dyn Columns,
+    table: &TableDefinition,
+) -> Result<SqlError, SqlError> {
+    Ok(match &check.kind {
+        RowCheckKind::Constraint(name) => {
+            SqlError::new(&codes::CONSTRAINT_FAILED, &[name, &table.schema, &table.name])
+        }
+        RowCheckKind::PartitionSet => {
+            SqlError::new(&codes::ROW_DOES_NOT_MATCH_GIVEN_PARTITION_SET, &[])
+        }
+        RowCheckKind::NoPartition(None) => {
+            SqlError::new(&codes::NO_PARTITION_FOR_GIVEN_VALUE, &[&"from column_list"])
+        }
+        RowCheckKind::NoPartition(Some(value)) => {
+            let column_type = value.result.column_type;
+            let value = value.eval(eval, row)?;
+            let mut text = b"NULL".to_vec();
+            if !value.is_null() {
+                text.clear();
+                types::text::write_text(value, &column_type, eval.settings.time_zone, &mut text);
+            }
+            let text = String::from_utf8_lossy(&text).into_owned();
+            SqlError::new(&codes::NO_PARTITION_FOR_GIVEN_VALUE, &[&text])
+        }
+    })
 }
 
 /// Error 1062 with the text that names the index.

@@ -9,6 +9,7 @@ use crate::{ExecError, Outcome};
 use catalog::CatalogError;
 use engine_api::{Engine, TableDefinition, Transaction};
 use expr::EvalContext;
+use plan::physical::{RowCheck, RowCheckKind};
 use runtime::CancelToken;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,8 +22,12 @@ pub(super) struct Scene<'a> {
     pub(super) cancel: CancelToken,
     pub(super) planned: &'a TableDefinition,
     pub(super) work: &'a Work,
-    /// CHECK constraints that rows which are copied must pass.
-    pub(super) checks: Vec<(String, expr::Expr)>,
+    /// What rows which are copied must fulfil.
+    pub(super) checks: Vec<RowCheck>,
+    /// Rows of which this is true are not copied.
+    pub(super) leaves_out: Option<expr::Expr>,
+    /// Only rows of which this is true count.
+    pub(super) counts: Option<expr::Expr>,
 }
 
 impl Scene<'_> {
@@ -79,6 +84,8 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
             planned: &planned,
             work: &work,
             checks: new_checks(context, &planned, &work)?,
+            leaves_out: in_partitions(context, entry.definition(), &work.leave_out)?,
+            counts: in_partitions(context, entry.definition(), &work.counted)?,
         };
         let mut followers = Vec::new();
         let changed = context.change_table(&schema, &name, &mut |context, transaction, table| {
@@ -90,10 +97,8 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
             followers = changed;
             Ok(())
         });
-        if changed.is_ok() {
-            context.catalog.store_definitions(followers)?;
-        }
         changed?;
+        context.catalog.store_definitions(followers)?;
     }
     if let Some(value) = work.auto_increment {
         context.find(&schema, &name)?.base()?.handle()?.set_auto_increment(value)?;
@@ -104,11 +109,28 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
             super::rename(context, &from, to)?;
         }
     }
-    if only_names(alter) {
+    if only_names(alter) || truncates(alter) {
         return Ok(Outcome::default());
     }
     // What MariaDB does in place or at once changes no rows in its eyes.
     Ok(outcome(context, if reports { copied } else { (0, 0) }))
+}
+
+/// TRUNCATE PARTITION tells nothing of records.
+fn truncates(alter: &AlterTable) -> bool {
+    matches!(alter.actions[..], [AlterAction::TruncatePartitions(_)])
+}
+
+/// What is true of the rows of some partitions.
+fn in_partitions(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+    partitions: &[usize],
+) -> Result<Option<expr::Expr>, ExecError> {
+    match partitions {
+        [] => Ok(None),
+        some => super::check::in_partitions(context, table, some).map(Some),
+    }
 }
 
 /// The constraints of the table as it will be; 1054 for one whose column is gone.
@@ -116,15 +138,18 @@ fn new_checks(
     context: &DdlContext<'_>,
     planned: &TableDefinition,
     work: &Work,
-) -> Result<Vec<(String, expr::Expr)>, ExecError> {
+) -> Result<Vec<RowCheck>, ExecError> {
     let columns = work.columns.iter().map(|(column, _)| column.clone()).collect();
     let altered = TableDefinition { columns, ..planned.clone() };
     if !work.copy || !altered.has_checks() {
         return Ok(Vec::new());
     }
-    let checks = super::check::bound(context, &altered)?;
-    // What MariaDB does without copying it does without looking at the rows.
-    Ok(if work.reports || work.ignore { checks } else { Vec::new() })
+    let mut checks = super::check::bound(context, &altered)?;
+    if !work.reports && !work.ignore {
+        // What MariaDB does without copying it does without looking at the rows.
+        checks.retain(|check| !matches!(check.kind, RowCheckKind::Constraint(_)));
+    }
+    Ok(checks)
 }
 
 fn outcome(context: &DdlContext<'_>, (records, duplicates): (u64, u64)) -> Outcome {

@@ -91,11 +91,15 @@ pub(super) fn copy(
         scene.tick()?;
         eval.row_number.set(read + 1);
         let view = RowView::new(&source_layout, &old.key, &old.payload);
+        if is_true(eval, scene.leaves_out.as_ref(), &view, table)? == Some(true) {
+            continue;
+        }
+        let counts = is_true(eval, scene.counts.as_ref(), &view, table)? != Some(false);
         let values = converted(eval, &view, table, work, &mut counter)?;
         if breaks_check(eval, &scene.checks, &values, table, work.ignore)? {
             continue;
         }
-        read += 1;
+        read += u64::from(counts);
         let references: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         row.key.clear();
         layout.encode(&references, &mut row.key, &mut row.payload)?;
@@ -116,6 +120,18 @@ pub(super) fn copy(
     engine.drop_table(transaction, table)?;
     *table = new;
     Ok((read, duplicates))
+}
+
+/// Whether a condition over the former columns is true of a row; none without a condition.
+fn is_true(
+    eval: &EvalContext,
+    condition: Option<&expr::Expr>,
+    row: &RowView<'_>,
+    table: &TableDefinition,
+) -> Result<Option<bool>, ExecError> {
+    let Some(condition) = condition else { return Ok(None) };
+    let values: Vec<Value> = (0..table.columns.len()).map(|at| row.get(at).to_owned()).collect();
+    Ok(Some(condition.eval_bool(eval, &values)? == Some(true)))
 }
 
 /// The values of a row under the new columns.

@@ -2,7 +2,7 @@
 
 use super::column::{self, column};
 use super::table::options;
-use super::{DdlContext, alter_check, collation_of, foreign, index, partition, unsupported};
+use super::{DdlContext, alter_check, alter_partition, collation_of, foreign, index, unsupported};
 use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
 use syntax::ast::{
@@ -28,6 +28,10 @@ pub(super) struct Work {
     pub(super) auto_increment: Option<u64>,
     pub(super) add_foreign: Vec<ForeignKey>,
     pub(super) drop_foreign: Vec<String>,
+    /// Partitions whose rows are to go.
+    pub(super) leave_out: Vec<usize>,
+    /// Only rows of these partitions count as copied; empty for all.
+    pub(super) counted: Vec<usize>,
     /// CHECK of columns, to be read when all columns are known.
     pub(super) column_checks: Vec<ColumnSpecification>,
     /// CHECK constraints of the table.
@@ -113,10 +117,13 @@ fn plan_action(
         AlterAction::AddCheck(_) | AlterAction::DropConstraint { .. } => {
             alter_check::plan_constraint(context, action, table, work)?;
         }
-        AlterAction::PartitionBy(_) | AlterAction::Other(_) => {
-            plan_partition(action, table)?;
-            (work.copy, work.reports) = (true, true);
-        }
+        AlterAction::PartitionBy(_)
+        | AlterAction::AddPartitions { .. }
+        | AlterAction::DropPartitions { .. }
+        | AlterAction::TruncatePartitions(_)
+        | AlterAction::ReorganizePartitions { .. }
+        | AlterAction::CoalescePartitions(_)
+        | AlterAction::Other(_) => alter_partition::plan(context, action, table, work)?,
         AlterAction::Rename(_) | AlterAction::Hint(..) => {}
         other => return Err(unsupported(&format!("ALTER TABLE {other:?}"))),
     }
@@ -215,17 +222,6 @@ fn read_options(
     table.options = read.kept;
     work.auto_increment = read.auto_increment;
     Ok(())
-}
-
-/// PARTITION BY and REMOVE PARTITIONING.
-fn plan_partition(action: &AlterAction, table: &mut TableDefinition) -> Result<(), ExecError> {
-    match action {
-        AlterAction::PartitionBy(written) => partition::apply(table, written),
-        AlterAction::Other(text) if text.eq_ignore_ascii_case("REMOVE PARTITIONING") => {
-            partition::remove(table)
-        }
-        other => Err(unsupported(&format!("ALTER TABLE {other:?}"))),
-    }
 }
 
 pub(super) fn drop_foreign(

@@ -5,6 +5,7 @@ use crate::ExecError;
 use catalog::{Account, Authentication, HostPattern, MetadataLockSet, UserPrivileges};
 use engine_api::{ColumnDefinition, TableDefinition};
 use expr::{Expr, ResultType};
+use plan::physical::RowCheck;
 use plan::{PlanContext, SystemVariables};
 use std::time::Duration;
 use syntax::ast::{ColumnSpecification, CreateTable, Expression, SystemVariable};
@@ -54,8 +55,30 @@ pub fn text(
 pub fn bound(
     context: &DdlContext<'_>,
     table: &TableDefinition,
-) -> Result<Vec<(String, Expr)>, ExecError> {
+) -> Result<Vec<RowCheck>, ExecError> {
     with_planning(context, |planning| plan::checks(planning, table))
+}
+
+/// The value of a constant; 1054 for columns.
+pub fn constant(
+    context: &DdlContext<'_>,
+    expression: &Expression,
+) -> Result<(Value, ResultType), ExecError> {
+    let bound = with_planning(context, |planning| plan::constant(expression, planning));
+    let bound = bound.map_err(|mut error| {
+        error.sql.message = error.sql.message.replace("in 'WHERE'", "in 'PARTITION BY'");
+        error
+    })?;
+    Ok((bound.eval(context.eval, &expr::NoColumns)?.to_owned(), bound.result))
+}
+
+/// The condition that a row is in one of these partitions.
+pub fn in_partitions(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+    partitions: &[usize],
+) -> Result<Expr, ExecError> {
+    with_planning(context, |planning| plan::partition_condition(planning, table, partitions))
 }
 
 /// The conditions written with a column as one text.

@@ -6,12 +6,14 @@
 mod alter;
 mod alter_check;
 mod alter_copy;
+mod alter_partition;
 mod alter_plan;
 mod check;
 mod column;
 mod foreign;
 mod index;
 mod partition;
+mod partition_values;
 mod select;
 mod table;
 

@@ -1,18 +1,16 @@
-//! PARTITION BY KEY and HASH: checked and kept for SHOW CREATE TABLE and information_schema. Rows
-//! of all partitions lie in one tree, so nothing depends on which partition a row is in.
+//! PARTITION BY: checked and kept for SHOW CREATE TABLE and information_schema. Rows of all
+//! partitions lie in one tree; what partition a row is in is computed where it matters.
 
-use super::unsupported;
+use super::partition_values as values;
+use super::{DdlContext, unsupported};
 use crate::ExecError;
+use catalog::Partitions;
 use engine_api::{IndexDefinition, TableDefinition};
 use syntax::ast::{BinaryOperator, Expression, Literal, PartitionBy, PartitionKind};
 use types::{SqlError, TypeKind, codes};
 
-/// Names under which the parts of the clause are kept among the options.
-pub const KEPT: [&str; 3] =
-    [engine_api::PARTITION_BY, engine_api::PARTITION_COUNT, engine_api::PARTITION_NAMES];
-
 /// Most partitions of a table.
-const PARTITIONS_MAX: u64 = 8192;
+pub const PARTITIONS_MAX: u64 = 8192;
 
 /// Functions of a column that a partition may be chosen by.
 const FUNCTIONS: [&str; 19] = [
@@ -39,44 +37,37 @@ const FUNCTIONS: [&str; 19] = [
 
 /// Takes the clause away.
 pub fn remove(table: &mut TableDefinition) -> Result<(), ExecError> {
-    if !is_partitioned(table) {
+    if Partitions::of(table).is_none() {
         return Err(SqlError::new(&codes::PARTITION_MGMT_ON_NONPARTITIONED, &[]).into());
     }
-    forget(table);
+    Partitions::remove(table);
     Ok(())
 }
 
-fn forget(table: &mut TableDefinition) {
-    table.options.other.retain(|(name, _)| !KEPT.contains(&name.as_str()));
-}
-
-fn is_partitioned(table: &TableDefinition) -> bool {
-    table.options.other.iter().any(|(name, _)| name == engine_api::PARTITION_BY)
-}
-
 /// Puts the clause into a definition that has its columns and indexes.
-pub fn apply(table: &mut TableDefinition, written: &PartitionBy) -> Result<(), ExecError> {
+pub fn apply(
+    context: &DdlContext<'_>,
+    table: &mut TableDefinition,
+    written: &PartitionBy,
+) -> Result<(), ExecError> {
     let mut columns = Vec::new();
     let linear = if written.linear { "LINEAR " } else { "" };
-    let text = match &written.kind {
-        PartitionKind::Other(_)
-        | PartitionKind::Range(_)
-        | PartitionKind::RangeColumns(_)
-        | PartitionKind::List(_)
-        | PartitionKind::ListColumns(_) => return Err(unsupported("PARTITION BY RANGE and LIST")),
+    let by = match &written.kind {
+        PartitionKind::Other(_) => return Err(unsupported("subpartitions")),
         PartitionKind::Hash(value) => {
-            let text = hash_text(table, value, &mut columns)?;
-            if columns.is_empty() {
-                return Err(SqlError::new(&codes::WRONG_EXPR_IN_PARTITION_FUNC_ERROR, &[]).into());
-            }
-            if let (Expression::Column(_), [column]) = (value, &columns[..])
-                && !table.columns[*column].column_type.kind.is_integer()
-            {
-                let name = &table.columns[*column].name;
-                let code = &codes::FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD;
-                return Err(SqlError::new(code, &[name]).into());
-            }
-            format!("{linear}HASH ({text})")
+            format!("{linear}HASH ({})", function_text(table, value, &mut columns)?)
+        }
+        PartitionKind::Range(value) => {
+            format!("RANGE ({})", function_text(table, value, &mut columns)?)
+        }
+        PartitionKind::List(value) => {
+            format!("LIST ({})", function_text(table, value, &mut columns)?)
+        }
+        PartitionKind::RangeColumns(names) => {
+            format!("RANGE  COLUMNS({})", key_text(table, names, &mut columns)?)
+        }
+        PartitionKind::ListColumns(names) => {
+            format!("LIST  COLUMNS({})", key_text(table, names, &mut columns)?)
         }
         PartitionKind::Key { algorithm, columns: names } => {
             let text = key_text(table, names, &mut columns)?;
@@ -89,16 +80,56 @@ pub fn apply(table: &mut TableDefinition, written: &PartitionBy) -> Result<(), E
         }
     };
     check_count(written)?;
-    forget(table);
-    table.options.other.push((engine_api::PARTITION_BY.to_string(), text));
-    if !written.partitions.is_empty() {
-        let names = written.partitions.iter().map(|partition| partition.name.as_str());
-        let names = names.collect::<Vec<_>>().join("\0");
-        table.options.other.push((engine_api::PARTITION_NAMES.to_string(), names));
-    } else if let Some(count) = written.count {
-        table.options.other.push((engine_api::PARTITION_COUNT.to_string(), count.to_string()));
+    let mut partitions = Partitions { by, count: written.count, ..Partitions::default() };
+    if partitions.is_by_columns() {
+        check_column_types(table, &columns)?;
     }
+    values::put(context, table, &mut partitions, &columns, &written.partitions)?;
+    partitions.store(table);
     check_indexes(table)
+}
+
+/// The function of HASH, RANGE or LIST as it is shown.
+fn function_text(
+    table: &TableDefinition,
+    value: &Expression,
+    columns: &mut Vec<usize>,
+) -> Result<String, ExecError> {
+    let text = hash_text(table, value, columns)?;
+    if columns.is_empty() {
+        return Err(SqlError::new(&codes::WRONG_EXPR_IN_PARTITION_FUNC_ERROR, &[]).into());
+    }
+    if let (Expression::Column(_), [column]) = (value, &columns[..])
+        && !table.columns[*column].column_type.kind.is_integer()
+    {
+        let name = &table.columns[*column].name;
+        let code = &codes::FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD;
+        return Err(SqlError::new(code, &[name]).into());
+    }
+    Ok(text)
+}
+
+/// Columns of RANGE COLUMNS and LIST COLUMNS are whole numbers, dates or text (1659).
+fn check_column_types(table: &TableDefinition, columns: &[usize]) -> Result<(), ExecError> {
+    for column in columns {
+        let column = &table.columns[*column];
+        let kind = column.column_type.kind;
+        let allowed = kind.is_integer()
+            || matches!(
+                kind,
+                TypeKind::Date
+                    | TypeKind::DateTime
+                    | TypeKind::Char
+                    | TypeKind::VarChar
+                    | TypeKind::Binary
+                    | TypeKind::VarBinary
+            );
+        if !allowed {
+            let code = &codes::FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD;
+            return Err(SqlError::new(code, &[&column.name]).into());
+        }
+    }
+    Ok(())
 }
 
 fn check_count(written: &PartitionBy) -> Result<(), ExecError> {

@@ -207,6 +207,7 @@ fn fill(
         return Ok(Outcome::default());
     };
     let definition = entry.definition();
+    let checks = super::check::bound(context, definition)?;
     let columns = query.columns().iter();
     let columns = columns.filter_map(|column| definition.column_position(&column.name)).collect();
     let plan = InsertPlan {
@@ -221,7 +222,7 @@ fn fill(
         returning: Vec::new(),
         returning_columns: Vec::new(),
         foreign_keys: None,
-        checks: Vec::new(),
+        checks,
     };
     let mut exec = Exec {
         eval: &mut *context.eval,

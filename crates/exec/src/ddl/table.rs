@@ -129,7 +129,7 @@ pub fn definition(
     }
     check_auto_increment(&table)?;
     if let Some(partition) = &create.partition_by {
-        super::partition::apply(&mut table, partition)?;
+        super::partition::apply(context, &mut table, partition)?;
     }
     Ok((table, options.auto_increment))
 }

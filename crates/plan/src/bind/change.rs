@@ -27,9 +27,6 @@ impl<'q> Binder<'_, '_, 'q> {
             Err(_) if self.wants_merge => self.open_joined_target(insert)?,
             opened => opened?,
         };
-        if !insert.table.partitions.is_empty() {
-            return Err(unsupported("PARTITION"));
-        }
         let name = match &self.target_view {
             None => target.definition().name.clone(),
             Some(view) => view.name.clone(),
@@ -60,7 +57,8 @@ impl<'q> Binder<'_, '_, 'q> {
         let effect = if changes { Effect::Change } else { Effect::Insert };
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
         let check = self.view_check(&target, &name)?;
-        let checks = crate::check::checks(self.context, target.definition())?;
+        let mut checks = crate::check::checks(self.context, target.definition())?;
+        self.partition_check(target.definition(), &insert.table.partitions, &mut checks)?;
         let view = self.target_view.as_ref();
         let view = view.map(|view| Box::new((view.schema.clone(), view.name.clone())));
         Ok(InsertPlan {
@@ -326,9 +324,6 @@ impl<'q> Binder<'_, '_, 'q> {
             let change = self.bind_update_join(update)?;
             return Ok(Plan::UpdateJoin(Box::new(change)));
         };
-        if !partitions.is_empty() {
-            return Err(unsupported("PARTITION"));
-        }
         let target = match self.open_for_change(
             name,
             alias.as_deref().unwrap_or(&name.name),
@@ -345,8 +340,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut from = self.add_target(&target, &alias);
         from.sources[0].hints = hints.clone();
         let drafted = self.draft_update(update, &target, &alias);
+        let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);
         let block = self.pop_block();
-        let (columns, mut values, conjuncts, plan) = drafted?;
+        let (columns, mut values, mut conjuncts, plan) = drafted?;
+        conjuncts.extend(restricted?);
         let mut expressions: Vec<Expr> = values.iter_mut().filter_map(Option::take).collect();
         let defaults: Vec<bool> = columns.iter().map(|(_, is_default)| *is_default).collect();
         let select = self.finish_change(block, from, conjuncts, plan, &mut expressions)?;
@@ -363,7 +360,8 @@ impl<'q> Binder<'_, '_, 'q> {
         let assigned = changed_columns(target.definition(), &assigned);
         let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
         let check = self.view_check(&target, &alias)?;
-        let checks = crate::check::checks(self.context, target.definition())?;
+        let mut checks = crate::check::checks(self.context, target.definition())?;
+        self.partition_check(target.definition(), partitions, &mut checks)?;
         Ok(Plan::Update(Box::new(UpdatePlan {
             check,
             foreign_keys,
@@ -434,9 +432,6 @@ impl<'q> Binder<'_, '_, 'q> {
         else {
             return Err(unsupported("multi-table DELETE"));
         };
-        if !partitions.is_empty() {
-            return Err(unsupported("PARTITION"));
-        }
         let target = match self.open_for_change(
             name,
             alias.as_deref().unwrap_or(&name.name),
@@ -453,8 +448,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut from = self.add_target(&target, &alias);
         from.sources[0].hints = hints.clone();
         let drafted = self.draft_delete(delete);
+        let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);
         let block = self.pop_block();
-        let (mut returning, returning_columns, conjuncts, plan) = drafted?;
+        let (mut returning, returning_columns, mut conjuncts, plan) = drafted?;
+        conjuncts.extend(restricted?);
         let select = self.finish_change(block, from, conjuncts, plan, &mut returning)?;
         let foreign_keys = self.foreign_keys(&target, Effect::Delete, None)?;
         Ok(Plan::Delete(Box::new(DeletePlan {

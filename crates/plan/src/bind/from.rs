@@ -58,10 +58,19 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<()> {
         match reference {
             ast::TableReference::Table { name, partitions, alias, hints } => {
+                let first = self.block().columns;
+                self.bind_table(name, alias.as_deref(), hints, from)?;
                 if !partitions.is_empty() {
-                    return Err(unsupported("PARTITION"));
+                    let table = self.block().tables.last().and_then(|table| match &table.columns {
+                        ColumnList::Base(entry) => Some(entry.clone()),
+                        _ => None,
+                    });
+                    let none = || SqlError::new(&codes::PARTITION_CLAUSE_ON_NONPARTITIONED, &[]);
+                    let table = table.ok_or_else(none)?;
+                    let conditions = self.partition_conditions(&table, partitions, first)?;
+                    from.conjuncts.extend(conditions);
                 }
-                self.bind_table(name, alias.as_deref(), hints, from)
+                Ok(())
             }
             ast::TableReference::Derived { query, alias } => {
                 let mut plan = self.bind_derived(query)?;

@@ -24,6 +24,7 @@ mod load;
 pub(crate) mod merge;
 mod name;
 pub(crate) mod order;
+mod partition;
 mod query;
 mod recursive;
 mod select;

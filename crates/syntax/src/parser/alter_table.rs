@@ -47,7 +47,7 @@ impl Parser<'_> {
         let Kind::Word(keyword) = self.token.kind else { return Err(self.unexpected()) };
         let action = match keyword {
             K::ADD => return self.alter_add(actions),
-            K::DROP => self.alter_drop()?,
+            K::DROP => self.alter_drop(actions.is_empty())?,
             K::MODIFY | K::CHANGE => self.alter_change(keyword == K::CHANGE)?,
             K::ALTER => self.alter_column()?,
             K::RENAME => self.alter_rename()?,
@@ -192,7 +192,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn alter_drop(&mut self) -> Result<AlterAction> {
+    fn alter_drop(&mut self, first: bool) -> Result<AlterAction> {
         self.advance();
         let Kind::Word(keyword) = self.token.kind else { return self.drop_column() };
         match keyword {
@@ -217,7 +217,8 @@ impl Parser<'_> {
                 let if_exists = self.if_exists()?;
                 Ok(AlterAction::DropConstraint { name: self.name()?, if_exists })
             }
-            K::PARTITION => self.alter_drop_partition(),
+            K::PARTITION if first => self.alter_drop_partition(),
+            K::PARTITION => Err(self.unexpected()),
             K::SYSTEM | K::PERIOD => {
                 Ok(AlterAction::Other(format!("DROP {}", self.rest_as_text()?)))
             }

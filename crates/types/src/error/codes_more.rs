@@ -92,11 +92,23 @@ error_codes! {
          optional and non-empty FIELDS ENCLOSED BY";
     ILLEGAL_HA_CREATE_OPTION = 1478, "HY000",
         "Table storage engine '{}' does not support the create option '{}'";
+    PARTITION_REQUIRES_VALUES_ERROR = 1479, "HY000",
+        "Syntax error: {} PARTITIONING requires definition of VALUES {} for each partition";
+    PARTITION_WRONG_VALUES_ERROR = 1480, "HY000",
+        "Only {} PARTITIONING can use VALUES {} in partition definition";
+    PARTITION_MAXVALUE_ERROR = 1481, "HY000",
+        "MAXVALUE can only be used in last partition definition";
     WRONG_EXPR_IN_PARTITION_FUNC_ERROR = 1486, "HY000",
         "Constant, random or timezone-dependent expressions in (sub)partitioning function are \
          not allowed";
     FIELD_NOT_FOUND_PART_ERROR = 1488, "HY000",
         "Field in list of fields for partition function not found in table";
+    PARTITIONS_MUST_BE_DEFINED_ERROR = 1492, "HY000",
+        "For {} partitions each partition must be defined";
+    RANGE_NOT_INCREASING_ERROR = 1493, "HY000",
+        "VALUES LESS THAN value must be strictly increasing for each partition";
+    MULTIPLE_DEF_CONST_IN_LIST_PART_ERROR = 1495, "HY000",
+        "Multiple definition of same constant in list partitioning";
     TOO_MANY_PARTITIONS_ERROR = 1499, "HY000",
         "Too many partitions (including subpartitions) were defined";
     BLOB_FIELD_IN_PART_FUNC_ERROR = 1502, "HY000",
@@ -106,6 +118,21 @@ error_codes! {
     NO_PARTS_ERROR = 1504, "HY000", "Number of {} = 0 is not an allowed value";
     PARTITION_MGMT_ON_NONPARTITIONED = 1505, "HY000",
         "Partition management on a not partitioned table is not possible";
+    DROP_PARTITION_NON_EXISTENT = 1507, "HY000", "Wrong partition name or partition list";
+    DROP_LAST_PARTITION = 1508, "HY000",
+        "Cannot remove all partitions, use DROP TABLE instead";
+    COALESCE_ONLY_ON_HASH_PARTITION = 1509, "HY000",
+        "COALESCE PARTITION can only be used on HASH/KEY partitions";
+    ONLY_ON_RANGE_LIST_PARTITION = 1512, "HY000",
+        "{} PARTITION can only be used on RANGE/LIST partitions";
+    COALESCE_PARTITION_NO_PARTITION = 1515, "HY000",
+        "At least one partition must be coalesced";
+    SAME_NAME_PARTITION = 1517, "HY000", "Duplicate partition name {}";
+    CONSECUTIVE_REORG_PARTITIONS = 1519, "HY000",
+        "When reorganizing a set of partitions they must be in consecutive order";
+    REORG_OUTSIDE_RANGE = 1520, "HY000",
+        "Reorganize of range partitions cannot change total ranges except for last partition \
+         where it can extend the range";
     WRONG_VALUE = 1525, "HY000", "Incorrect {} value: '{T128}'";
     NO_PARTITION_FOR_GIVEN_VALUE = 1526, "HY000", "Table has no partition for value {}";
     CREATE_FILEGROUP_FAILED = 1528, "HY000", "Failed to create {}";
@@ -120,7 +147,11 @@ error_codes! {
     TEMP_TABLE_PREVENTS_SWITCH_OUT_OF_RBR = 1559, "HY000",
         "Cannot switch out of the row-based binary log format when the session has open \
          temporary tables";
+    PARTITION_CONST_DOMAIN_ERROR = 1563, "HY000",
+        "Partition constant is out of partition function domain";
     PARTITION_FUNCTION_IS_NOT_ALLOWED = 1564, "HY000", "This partition function is not allowed";
+    NULL_IN_VALUES_LESS_THAN = 1566, "HY000",
+        "Not allowed to use NULL value in VALUES LESS THAN";
     CANT_CHANGE_TX_CHARACTERISTICS = 1568, "25001",
         "Transaction characteristics can't be changed while a transaction is in progress";
     EVENT_MODIFY_QUEUE_ERROR = 1570, "HY000", "Internal scheduler error {}";
@@ -156,6 +187,10 @@ error_codes! {
     SIGNAL_EXCEPTION = 1644, "HY000", "Unhandled user-defined exception condition";
     QUERY_CACHE_DISABLED = 1651, "HY000",
         "Query cache is disabled; set query_cache_type to ON or DEMAND to enable it";
+    WRONG_TYPE_COLUMN_VALUE_ERROR = 1654, "HY000",
+        "Partition column values of incorrect type";
+    TOO_MANY_VALUES_ERROR = 1657, "HY000",
+        "Cannot have more than one value for this type of {} partitioning";
     FIELD_TYPE_NOT_ALLOWED_AS_PARTITION_FIELD = 1659, "HY000",
         "Field '{}' is of a not allowed type for this type of partitioning";
     WARN_DEPRECATED_SYNTAX_NO_REPLACEMENT = 1681, "HY000",
@@ -178,10 +213,15 @@ error_codes! {
         "Index column size too large. The maximum column size is {} bytes";
     INDEX_CORRUPT = 1712, "HY000", "Index {} is corrupted";
     UNDO_RECORD_TOO_BIG = 1713, "HY000", "Undo log record is too big";
+    UNKNOWN_PARTITION = 1735, "HY000", "Unknown partition '{}' in table '{}'";
     WARN_INDEX_NOT_APPLICABLE = 1739, "HY000",
         "Cannot use {} access on index '{}' due to type or collation conversion on field '{}'";
     PARTITION_EXCHANGE_FOREIGN_KEY = 1740, "HY000",
         "Table to exchange with partition has foreign key references: '{}'";
+    PARTITION_CLAUSE_ON_NONPARTITIONED = 1747, "HY000",
+        "PARTITION () clause on non partitioned table";
+    ROW_DOES_NOT_MATCH_GIVEN_PARTITION_SET = 1748, "HY000",
+        "Found a row not matching the given partition set";
     VARIABLE_NOT_SETTABLE_IN_TRANSACTION = 1766, "HY000",
         "The system variable {} cannot be set when there is an ongoing transaction";
     GTID_NEXT_IS_NOT_IN_GTID_NEXT_LIST = 1767, "HY000",
