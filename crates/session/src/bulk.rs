@@ -3,6 +3,7 @@
 //! Invariants:
 //! 1. All sets or none: an error undoes the whole command, as one INSERT of many rows.
 //! 2. One answer: the rows of all executions together, the first insert id.
+//! 3. DEFAULT and IGNORE stand for a whole value that is stored, nowhere else (4032).
 
 use crate::Session;
 use crate::answer::{Outlet, Protocol};
@@ -12,14 +13,15 @@ use crate::statement::{Answer, Failure, Run};
 use crate::status::StatusCounter;
 use exec::Outcome;
 use std::sync::Arc;
-use syntax::ast::{Begin, Expression, InsertSource, Statement};
+use syntax::ast::{Assignment, Begin, Expression, InsertSource, Statement};
 use types::{SqlError, Value, codes};
 use wire::bulk::{BulkParameters, Indicator};
 use wire::capability::STMT_BULK_OPERATIONS;
 
-/// The statement with DEFAULT in place of some parameters.
+/// The statement with DEFAULT or nothing in place of some parameters.
 struct WithDefaults {
-    positions: Vec<usize>,
+    /// What each parameter is; values are all the same.
+    kinds: Vec<Kind>,
     statement: Statement,
     plan: Option<Arc<SessionPlan>>,
 }
@@ -40,25 +42,62 @@ fn matched_of(info: &str) -> u64 {
     rest.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// Puts DEFAULT in the place of parameters; none if the statement has no place for it.
-fn with_defaults(statement: &Statement, positions: &[usize]) -> Option<Statement> {
-    let mut changed = statement.clone();
-    let Statement::Insert(insert) = &mut changed else {
-        return None;
-    };
-    let InsertSource::Values(rows) = &mut insert.source else {
-        return None;
-    };
-    let mut replaced = 0;
-    for value in rows.iter_mut().flatten() {
-        if let Expression::Parameter(number) = value
-            && positions.contains(&(*number as usize))
-        {
-            *value = Expression::Default(None);
-            replaced += 1;
+/// What a set has for a parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Value,
+    Default,
+    Ignore,
+}
+
+impl Kind {
+    fn of(indicator: &Indicator) -> Self {
+        match indicator {
+            Indicator::Value(_) => Self::Value,
+            Indicator::Default => Self::Default,
+            Indicator::Ignore => Self::Ignore,
         }
     }
-    (replaced == positions.len()).then_some(changed)
+}
+
+/// Puts DEFAULT in the place of parameters, or the column as it is for those to be ignored; none
+/// if one of them is in another place than that of a whole value.
+fn with_defaults(statement: &Statement, kinds: &[Kind]) -> Option<Statement> {
+    let mut changed = statement.clone();
+    let mut replaced = 0;
+    let mut kind_of = |value: &Expression| match value {
+        Expression::Parameter(number) => {
+            let kind = kinds.get(*number as usize).copied().unwrap_or(Kind::Value);
+            replaced += usize::from(kind != Kind::Value);
+            kind
+        }
+        _ => Kind::Value,
+    };
+    let mut assign = |assignments: &mut [Assignment]| {
+        for assignment in assignments {
+            match kind_of(&assignment.value) {
+                Kind::Value => {}
+                Kind::Default => assignment.value = Expression::Default(None),
+                Kind::Ignore => assignment.value = Expression::Column(assignment.column.clone()),
+            }
+        }
+    };
+    match &mut changed {
+        Statement::Insert(insert) => {
+            assign(&mut insert.on_duplicate);
+            if let InsertSource::Values(rows) = &mut insert.source {
+                for value in rows.iter_mut().flatten() {
+                    if kind_of(value) != Kind::Value {
+                        *value = Expression::Default(None);
+                    }
+                }
+            }
+        }
+        Statement::Update(update) => assign(&mut update.assignments),
+        _ => {}
+    }
+    let wanted = kinds.iter().filter(|kind| **kind != Kind::Value).count();
+    (replaced == wanted).then_some(changed)
 }
 
 impl Total {
@@ -197,8 +236,8 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> Result<Outcome, Failure> {
         let is_value = |indicator: &Indicator| matches!(indicator, Indicator::Value(_));
-        let positions: Vec<usize> =
-            (0..set.len()).filter(|position| !is_value(&set[*position])).collect();
+        let kinds: Option<Vec<Kind>> =
+            (!set.iter().all(is_value)).then(|| set.iter().map(Kind::of).collect());
         self.eval.parameters.clear();
         self.eval.parameters.extend(set.into_iter().map(|indicator| match indicator {
             Indicator::Value(value) => value,
@@ -206,18 +245,11 @@ impl Session {
         }));
         let protocol = Protocol::Binary;
         let mut made = None;
-        let answer = if positions.is_empty() {
-            let plan = prepared.plan.clone();
-            let run = Run { protocol, plan: plan.as_ref(), definitions_known: true };
-            let answer = self.execute_statement(&prepared.statement, run, outlet, &mut made)?;
-            made.into_iter().for_each(|plan| prepared.keep(plan));
-            answer
-        } else {
-            if defaults.as_ref().is_none_or(|known| known.positions != positions) {
-                let lacking = || SqlError::new(&codes::NOT_SUPPORTED_YET, &[&"DEFAULT in bulk"]);
-                let statement =
-                    with_defaults(&prepared.statement, &positions).ok_or_else(lacking)?;
-                *defaults = Some(WithDefaults { positions, statement, plan: None });
+        let answer = if let Some(kinds) = kinds {
+            if defaults.as_ref().is_none_or(|known| known.kinds != kinds) {
+                let lacking = || SqlError::new(&codes::INVALID_DEFAULT_PARAM, &[]);
+                let statement = with_defaults(&prepared.statement, &kinds).ok_or_else(lacking)?;
+                *defaults = Some(WithDefaults { kinds, statement, plan: None });
             }
             let Some(WithDefaults { statement, plan, .. }) = defaults else {
                 return Err(SqlError::new(&codes::UNKNOWN_ERROR, &[]).into());
@@ -225,6 +257,12 @@ impl Session {
             let run = Run { protocol, plan: plan.as_ref(), definitions_known: true };
             let answer = self.execute_statement(statement, run, outlet, &mut made)?;
             *plan = made.or(plan.take());
+            answer
+        } else {
+            let plan = prepared.plan.clone();
+            let run = Run { protocol, plan: plan.as_ref(), definitions_known: true };
+            let answer = self.execute_statement(&prepared.statement, run, outlet, &mut made)?;
+            made.into_iter().for_each(|plan| prepared.keep(plan));
             answer
         };
         match answer {

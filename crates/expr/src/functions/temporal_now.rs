@@ -36,7 +36,10 @@ fn asked_scale(function: &Function, arguments: &[Expr]) -> Result<u8, SqlError> 
     match constant_integer(arguments.first()) {
         None => Ok(0),
         Some(scale @ 0..=6) => Ok(scale as u8),
-        Some(_) => Err(SqlError::new(&codes::TOO_BIG_PRECISION, &[&function.name(), &6])),
+        Some(_) => {
+            let name = if function.name() == "now" { "current_timestamp" } else { function.name() };
+            Err(SqlError::new(&codes::TOO_BIG_PRECISION, &[&name, &6]))
+        }
     }
 }
 

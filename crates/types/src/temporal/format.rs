@@ -165,11 +165,27 @@ pub fn write_time_format(value: Time, format: &[u8], out: &mut Vec<u8>) -> bool 
         second: value.seconds(),
         micros: value.micros(),
     };
+    if asks_for_date(format) {
+        return false;
+    }
     if value.is_negative() {
         out.push(b'-');
     }
     write_moment(&moment, format, out)
 }
+
+/// Whether a format has a part of a date in it.
+fn asks_for_date(format: &[u8]) -> bool {
+    let mut letters = format.iter();
+    while let Some(byte) = letters.next() {
+        if *byte == b'%' && letters.next().is_some_and(|letter| DATE_LETTERS.contains(letter)) {
+            return true;
+        }
+    }
+    false
+}
+
+const DATE_LETTERS: &[u8] = b"MbWaDYymcdejUuVvXxw";
 
 fn write_moment(moment: &Moment, format: &[u8], out: &mut Vec<u8>) -> bool {
     let mut at = 0;

@@ -14,7 +14,7 @@ pub enum TimeZone {
 }
 
 impl TimeZone {
-    /// Reads `SYSTEM`, `UTC` or an offset from -12:59 to +14:00; `None` if it is neither.
+    /// Reads `SYSTEM`, `UTC` or an offset from -12:59 to +13:00; `None` if it is neither.
     pub fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("SYSTEM") {
             return Some(Self::System);
@@ -35,7 +35,7 @@ impl TimeZone {
         }
         let (hours, minutes): (i32, i32) = (hours.parse().ok()?, minutes.parse().ok()?);
         let seconds = sign * (hours * 3600 + minutes * 60);
-        let in_range = minutes < 60 && (-46_740..=50_400).contains(&seconds);
+        let in_range = minutes < 60 && (-46_740..=46_800).contains(&seconds);
         in_range.then_some(Self::Fixed(seconds))
     }
 
