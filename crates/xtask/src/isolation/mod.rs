@@ -1,8 +1,9 @@
 //! `cargo xtask isolation`: clients append to lists and replace registers in concurrent
 //! transactions; what they saw is judged (crate `history`) by what the level forbids.
 //!
-//! 1. A client notes a read when it was answered and a write when it is sent; a transaction whose COMMIT was sent and
-//!    not answered has an unknown outcome, any other that did not end well was rolled back.
+//! 1. A client notes a read when it was answered and a write when it is sent; a transaction whose
+//!    COMMIT was sent and not answered has an unknown outcome, any other that did not end well was
+//!    rolled back.
 //! 2. All clients share one clock, so what had ended before something began is known.
 //! 3. At the end one reader reads everything that was ever written.
 //! 4. With `--crash` the server is killed again and again; the history goes on across its lives.
