@@ -152,6 +152,7 @@ fn push_double(out: &mut Vec<u8>, number: f64, scale: u8) {
 
 /// So many digits after the point; zeros follow the fewest that read back the same.
 fn push_fixed(out: &mut Vec<u8>, number: f64, places: usize) {
+    let number = number + 0.0;
     let shortest = Scratch::format(format_args!("{number}"));
     let text = shortest.text();
     let own = text.find('.').map_or(0, |point| text.len() - point - 1);

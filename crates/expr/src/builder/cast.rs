@@ -205,7 +205,7 @@ fn is_not_negative(operand: &Expr) -> bool {
     match operand.literal() {
         Some(Value::Int(v)) => *v >= 0,
         Some(Value::Bytes(text)) => text.first() != Some(&b'-'),
-        Some(Value::UInt(_)) => true,
+        Some(Value::UInt(_) | Value::Null) => true,
         Some(_) => false,
         None => operand.result.column_type.unsigned,
     }

@@ -228,8 +228,8 @@ fn converted_bytes<'a>(
     Ok(context.keep(&out))
 }
 
-/// CHAR(... USING charset) and CHR: their bytes end before the first that is of no character; in a strict
-/// mode they are none at all.
+/// CHAR(... USING charset) and CHR: their bytes end before the first that is of no character; in
+/// a strict mode they are none at all.
 pub(super) fn characters_of_numbers<'a>(
     bytes: &'a [u8],
     charset: types::Charset,

@@ -24,7 +24,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_keys", 1, 2, resolve_document, json_keys),
     Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
-    Function::new("json_overlaps", 2, 2, resolve_flag, json_overlaps),
+    Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_flag, json_equals),
     Function::new("json_search", 3, MANY, resolve_document, json_search),
     Function::new("json_compact", 1, 1, resolve_document, json_compact),

@@ -237,8 +237,9 @@ fn from_days(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(days) = frame.integer(0)? else { return Ok(ValueRef::Null) };
     let date = if days < 366 { None } else { date_from_day_number(days) };
     let date = date.unwrap_or_default();
+    // Day 0 is refused, what is too early to be a date is not.
     let refused = frame.context.settings.sql_mode.contains(SqlMode::NO_ZERO_DATE);
-    Ok(if refused && date.is_zero() { ValueRef::Null } else { ValueRef::Date(date) })
+    Ok(if refused && days == 0 { ValueRef::Null } else { ValueRef::Date(date) })
 }
 
 fn datediff(frame: Frame<'_>) -> Evaluated<'_> {

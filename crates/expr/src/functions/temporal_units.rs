@@ -307,12 +307,12 @@ pub(crate) fn add<'a>(
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
-    let value = base.eval(context, row)?;
-    // Known by the types alone: the server tells it of NULL, too.
+    // Known by the types alone: the server does not even look at the value.
     if base.result.column_type.kind == TypeKind::Time && is_too_long_for_time(unit) {
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
         return Ok(ValueRef::Null);
     }
+    let value = base.eval(context, row)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
     }

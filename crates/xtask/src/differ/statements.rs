@@ -201,7 +201,12 @@ impl Generator<'_> {
 
     /// An order in which no two rows are equal, perhaps with a limit.
     fn total_order(&mut self) -> Node {
-        let value = self.expression("any", 2);
+        let mut value = self.expression("any", 2);
+        // What is the same for all rows is not computed to sort them.
+        let text = value.sql();
+        if !self.reach.iter().any(|source| text.contains(&format!("{}.", source.alias))) {
+            value = Node::leaf(Role::Expression, format!("{}.id", self.reach[0].alias));
+        }
         let keys: Vec<String> =
             self.reach.iter().map(|source| format!("{}.id", source.alias)).collect();
         let direction = self.pick(&["", " DESC"]);
