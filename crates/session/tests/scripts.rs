@@ -266,6 +266,11 @@ fn show() {
 }
 
 #[test]
+fn limits() {
+    check("limits");
+}
+
+#[test]
 fn kill() {
     check("kill");
 }
