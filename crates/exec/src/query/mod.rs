@@ -26,6 +26,7 @@ mod remembered;
 mod rollup;
 pub mod rows;
 mod set;
+mod sides;
 mod sort_batch;
 mod sort_stored;
 mod sorter;

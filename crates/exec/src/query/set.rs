@@ -1,15 +1,19 @@
 //! UNION, EXCEPT, INTERSECT.
 
+use super::derived::{DerivedRows, RowKeeper};
 use super::distinct::{Distinct, Seen};
 use super::keys::Keys;
 use super::recursive;
 use super::rollup::RowColumns;
+use super::rows::PackedRows;
+use super::sides::Sides;
 use super::sorter::Sorter;
 use super::{Flow, Limit, RowTarget, collect, run_query};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::order;
 use plan::physical::{QueryPlan, SetOperation, SetPlan};
+use smallvec::SmallVec;
 use types::{ColumnType, Value, ValueRef};
 
 /// Takes the rows of the whole: sorts them, or lets those within LIMIT pass.
@@ -91,13 +95,10 @@ pub fn run_set(
     if plan.rest.iter().all(is_union) {
         unite(exec, plan, outer, types, &mut whole)?;
     } else {
-        for row in combined(exec, plan, outer, &types)? {
-            exec.tick()?;
-            let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-            if whole.add(exec.eval, &values)?.is_break() {
-                break;
-            }
-        }
+        let rows = combined(exec, plan, outer, &types)?;
+        let _ = rows.each_part(exec, |exec, rows| {
+            each(exec, rows, width, &mut |exec, row| whole.add(exec.eval, row))
+        })?;
     }
     whole.finish(exec)?;
     Ok(0)
@@ -151,18 +152,146 @@ fn unite(
     Ok(())
 }
 
+/// The rows of queries combined one after the other, as they lie in memory or in files.
 fn combined(
     exec: &mut Exec<'_>,
     plan: &SetPlan,
     outer: &[Value],
     types: &[ColumnType],
-) -> Result<Vec<Vec<Value>>, ExecError> {
-    let mut rows = collect(exec, &plan.first, outer)?;
+) -> Result<DerivedRows, ExecError> {
+    let mut keeper = RowKeeper::new(exec, types.len());
+    run_query(exec, &plan.first, outer, &mut |_, row| {
+        keeper.push(row)?;
+        Ok(Flow::Continue(()))
+    })?;
+    let mut rows = keeper.finish()?;
     for (operation, query) in &plan.rest {
-        let right = collect(exec, query, outer)?;
-        rows = combine(exec, *operation, rows, right, types)?;
+        rows = match operation {
+            SetOperation::Union | SetOperation::UnionAll => {
+                append(exec, rows, query, outer, *operation, types)?
+            }
+            SetOperation::Except | SetOperation::Intersect => {
+                decide(exec, rows, query, outer, *operation, types)?
+            }
+            SetOperation::ExceptAll | SetOperation::IntersectAll => {
+                count_rows(exec, &rows, query, outer, *operation, types)?
+            }
+        };
     }
     Ok(rows)
+}
+
+/// Calls `give` with each row.
+fn each(
+    exec: &mut Exec<'_>,
+    rows: &PackedRows,
+    width: usize,
+    give: &mut dyn FnMut(&mut Exec<'_>, &[ValueRef<'_>]) -> Result<Flow, ExecError>,
+) -> Result<Flow, ExecError> {
+    for number in 0..rows.len() {
+        exec.tick()?;
+        let mut values = rows.row(number);
+        let row: SmallVec<[ValueRef<'_>; 8]> = (0..width).map(|_| values.next_value()).collect();
+        if give(exec, &row)?.is_break() {
+            return Ok(Flow::Break(()));
+        }
+    }
+    Ok(Flow::Continue(()))
+}
+
+/// UNION and UNION ALL in the middle of a chain.
+fn append(
+    exec: &mut Exec<'_>,
+    rows: DerivedRows,
+    query: &QueryPlan,
+    outer: &[Value],
+    operation: SetOperation,
+    types: &[ColumnType],
+) -> Result<DerivedRows, ExecError> {
+    let width = types.len();
+    let mut keeper = RowKeeper::new(exec, width);
+    let is_distinct = operation == SetOperation::Union;
+    let mut distinct = is_distinct.then(|| Distinct::new(types.to_vec(), exec.memory, exec.spill));
+    let mut add = |row: &[ValueRef<'_>]| -> Result<Flow, ExecError> {
+        let is_new = match &mut distinct {
+            Some(distinct) => distinct.see(row)? == Seen::First,
+            None => true,
+        };
+        if is_new {
+            keeper.push(row)?;
+        }
+        Ok(Flow::Continue(()))
+    };
+    let _ = rows.each_part(exec, |exec, rows| each(exec, rows, width, &mut |_, row| add(row)))?;
+    drop(rows);
+    run_query(exec, query, outer, &mut |_, row| add(row))?;
+    if let Some(distinct) = &mut distinct {
+        let _ = distinct.drain(width, |row| {
+            keeper.push(row)?;
+            Ok(Flow::Continue(()))
+        })?;
+    }
+    keeper.finish()
+}
+
+/// EXCEPT and INTERSECT.
+fn decide(
+    exec: &mut Exec<'_>,
+    left: DerivedRows,
+    right: &QueryPlan,
+    outer: &[Value],
+    operation: SetOperation,
+    types: &[ColumnType],
+) -> Result<DerivedRows, ExecError> {
+    let width = types.len();
+    let mut sides = Sides::new(exec, operation, types);
+    let (memory, spill) = (exec.memory.clone(), exec.spill.clone());
+    run_query(exec, right, outer, &mut |_, row| {
+        sides.add_right(&memory, &spill, row)?;
+        Ok(Flow::Continue(()))
+    })?;
+    let mut keeper = RowKeeper::new(exec, width);
+    let _ = left.each_part(exec, |exec, rows| {
+        each(exec, rows, width, &mut |_, row| {
+            if sides.add_left(&memory, &spill, row)? {
+                keeper.push(row)?;
+            }
+            Ok(Flow::Continue(()))
+        })
+    })?;
+    drop(left);
+    let _ = sides.drain(exec, |row| {
+        keeper.push(row)?;
+        Ok(Flow::Continue(()))
+    })?;
+    keeper.finish()
+}
+
+/// EXCEPT ALL and INTERSECT ALL, in memory.
+fn count_rows(
+    exec: &mut Exec<'_>,
+    left: &DerivedRows,
+    right: &QueryPlan,
+    outer: &[Value],
+    operation: SetOperation,
+    types: &[ColumnType],
+) -> Result<DerivedRows, ExecError> {
+    let mut kept: Vec<Vec<Value>> = Vec::new();
+    let _ = left.each_part(exec, |exec, rows| {
+        each(exec, rows, types.len(), &mut |exec, row| {
+            let row: Vec<Value> = row.iter().map(|&value| value.to_owned()).collect();
+            exec.charge(super::row_bytes(&row))?;
+            kept.push(row);
+            Ok(Flow::Continue(()))
+        })
+    })?;
+    let right = collect(exec, right, outer)?;
+    let mut keeper = RowKeeper::new(exec, types.len());
+    for row in combine_all(exec, operation, kept, &right, types)? {
+        let row: SmallVec<[ValueRef<'_>; 8]> = row.iter().map(Value::as_ref).collect();
+        keeper.push(&row)?;
+    }
+    keeper.finish()
 }
 
 fn identity(row: &[Value], types: &[ColumnType]) -> Vec<u8> {
@@ -171,50 +300,6 @@ fn identity(row: &[Value], types: &[ColumnType]) -> Vec<u8> {
         order::push_identity(value.as_ref(), column_type, &mut key);
     }
     key
-}
-
-fn combine(
-    exec: &Exec<'_>,
-    operation: SetOperation,
-    mut left: Vec<Vec<Value>>,
-    right: Vec<Vec<Value>>,
-    types: &[ColumnType],
-) -> Result<Vec<Vec<Value>>, ExecError> {
-    if operation == SetOperation::UnionAll {
-        left.extend(right);
-        return Ok(left);
-    }
-    let mut other = Keys::default();
-    match operation {
-        SetOperation::ExceptAll | SetOperation::IntersectAll => {
-            return combine_all(exec, operation, left, &right, types);
-        }
-        SetOperation::Union | SetOperation::UnionAll => left.extend(right),
-        SetOperation::Except | SetOperation::Intersect => {
-            for row in &right {
-                let key = identity(row, types);
-                if other.insert(&key).1 {
-                    exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
-                }
-            }
-        }
-    }
-    let mut seen = Keys::default();
-    let mut kept = Vec::new();
-    for row in left {
-        exec.check_cancelled()?;
-        let key = identity(&row, types);
-        let wanted = match operation {
-            SetOperation::Except => other.find(&key).is_none(),
-            SetOperation::Intersect => other.find(&key).is_some(),
-            _ => true,
-        };
-        if wanted && seen.insert(&key).1 {
-            exec.charge(key.len() + super::keys::KEY_OVERHEAD_BYTES)?;
-            kept.push(row);
-        }
-    }
-    Ok(kept)
 }
 
 /// EXCEPT ALL and INTERSECT ALL: of equal rows so many are kept, those that came first.

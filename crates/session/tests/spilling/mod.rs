@@ -58,6 +58,21 @@ const STATEMENTS: &[(u64, &str)] = &[
       WHERE b.pad = a.pad AND b.k > 100)",
     ),
     (2, "SELECT COUNT(*) FROM (SELECT pad FROM big UNION SELECT pad FROM other) x"),
+    (
+        4,
+        "SELECT COUNT(*), SUM(LENGTH(pad)), MIN(k) FROM (SELECT pad, k FROM big \
+      EXCEPT SELECT pad, k FROM other WHERE id < 20000) x",
+    ),
+    (
+        4,
+        "SELECT COUNT(*), SUM(LENGTH(pad)), MAX(k) FROM (SELECT pad, k FROM big \
+      INTERSECT SELECT pad, k FROM other WHERE id < 20000) x",
+    ),
+    (
+        4,
+        "SELECT COUNT(*), MIN(pad), MAX(k) FROM (SELECT pad, k FROM big UNION ALL \
+      SELECT pad, k FROM other EXCEPT SELECT pad, k FROM other WHERE k > 300) x",
+    ),
     (3, "SELECT pad FROM big UNION SELECT pad FROM other ORDER BY pad LIMIT 5 OFFSET 29500"),
     (
         1,
