@@ -4,6 +4,7 @@ mod arguments;
 mod bench;
 mod bigger_command;
 mod connectors_command;
+mod coverage_command;
 mod crash_command;
 mod differ;
 mod dump_command;
@@ -37,6 +38,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   sqltest [--bless] [--own] [NAME]
                             compare SQL answers and interleavings with MariaDB's; --bless asks a
                             live MariaDB, --own records interleavings that differ on purpose
+  coverage                  functions and clauses that too few blessed statements use
   connectors [NAME...]      small applications through real connectors (JDBC, Go, Node, Python,
                             PHP), the same with MariaDB and with Gannet
   differ [--seed N] [--minutes M] [--statements N] [--one SEED] [--text]
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
     let outcome = match arguments.first().map(String::as_str) {
         Some("test") => test_command::run(),
         Some("tidy") => tidy::run(&root()),
+        Some("coverage") => coverage_command::run(&root()),
         Some("connectors") => connectors_command::run(rest),
         Some("crash") => crash_command::run(rest),
         Some("differ") => differ::run(rest),
