@@ -5,6 +5,7 @@ use super::statements::{Kind, Statement, TARGET};
 use crate::process::{self, Server};
 use crate::servers;
 use sqltest::client::{Answer, Connection, Options};
+use sqltest::parameter::Parameter;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -143,36 +144,42 @@ const TARGET_COLUMNS: &str = "tiny, bigu, dec2, d, f, name, lat, vb, day, moment
 /// Runs a statement; a change in a transaction that is rolled back, its rows read before that.
 fn run(connection: &mut Connection, statement: &Statement) -> Reply {
     let text = |error: std::io::Error| error.to_string();
-    let sql = statement.root.sql();
     let mut told = Vec::new();
     if statement.kind == Kind::Change {
         connection.execute("START TRANSACTION").map_err(text)?;
     }
-    told.push(one(connection, &sql, statement.prepared).map_err(text)?);
+    let answer = if statement.prepared {
+        let (sql, values) = statement.root.with_parameters();
+        prepared(connection, &sql, &values)
+    } else {
+        plain(connection, &statement.root.sql())
+    };
+    told.push(answer.map_err(text)?);
     if statement.kind == Kind::Change {
         // Without the generated key: its next value depends on the statements before.
         let rows = format!("SELECT {TARGET_COLUMNS} FROM {TARGET} ORDER BY id");
-        told.push(one(connection, &rows, false).map_err(text)?);
+        told.push(plain(connection, &rows).map_err(text)?);
         connection.execute("ROLLBACK").map_err(text)?;
     }
     Ok(told)
 }
 
-fn one(connection: &mut Connection, sql: &str, prepared: bool) -> std::io::Result<Told> {
-    let answer = if prepared {
-        match connection.prepare(sql)? {
-            Err(error) => Answer::Error(error),
-            Ok(statement) => {
-                let answer = connection.execute_prepared(&statement, &[])?;
-                let warnings = warnings(connection, &answer)?;
-                connection.close_prepared(&statement)?;
-                return Ok(Told { answer, warnings });
-            }
-        }
-    } else {
-        connection.query_one(sql)?
-    };
+fn plain(connection: &mut Connection, sql: &str) -> std::io::Result<Told> {
+    let answer = connection.query_one(sql)?;
     let warnings = warnings(connection, &answer)?;
+    Ok(Told { answer, warnings })
+}
+
+fn prepared(connection: &mut Connection, sql: &str, values: &[String]) -> std::io::Result<Told> {
+    let statement = match connection.prepare(sql)? {
+        Ok(statement) => statement,
+        Err(error) => return Ok(Told { answer: Answer::Error(error), warnings: Vec::new() }),
+    };
+    let parameters = values.iter().map(|value| Parameter::parse(value));
+    let parameters = parameters.collect::<Result<Vec<_>, _>>().map_err(std::io::Error::other)?;
+    let answer = connection.execute_typed(&statement, 0, &parameters)?;
+    let warnings = warnings(connection, &answer)?;
+    connection.close_prepared(&statement)?;
     Ok(Told { answer, warnings })
 }
 

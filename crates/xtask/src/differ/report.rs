@@ -70,9 +70,14 @@ impl Report {
                 return Ok(());
             }
         }
-        let prepared = if small.prepared { "-- prepared\n" } else { "" };
+        let (sql, prepared) = if small.prepared {
+            let (sql, values) = small.root.with_parameters();
+            (sql, format!("-- prepared {}\n", values.join("  ")))
+        } else {
+            (small.root.sql(), String::new())
+        };
         let mut text = format!("# seed {seed}: {difference}\n");
-        let _ = writeln!(text, "# SET sql_mode = '{mode}';\n{prepared}{};", small.root.sql());
+        let _ = writeln!(text, "# SET sql_mode = '{mode}';\n{prepared}{sql};");
         for line in answers(ours, theirs).lines() {
             let _ = writeln!(text, "# {line}");
         }

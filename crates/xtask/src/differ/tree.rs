@@ -76,6 +76,42 @@ impl Node {
         }
     }
 
+    /// The text with `?` for plain numbers and texts, and their values as
+    /// `sqltest::parameter::Parameter` reads them.
+    pub fn with_parameters(&self) -> (String, Vec<String>) {
+        let (mut sql, mut values) = (String::new(), Vec::new());
+        self.put_parameters(&mut sql, &mut values);
+        (sql, values)
+    }
+
+    fn put_parameters(&self, out: &mut String, values: &mut Vec<String>) {
+        if let Some(value) = self.parameter() {
+            out.push('?');
+            values.push(value);
+            return;
+        }
+        for (position, text) in self.texts.iter().enumerate() {
+            out.push_str(text);
+            if let Some(child) = self.children.get(position) {
+                child.put_parameters(out, values);
+            }
+        }
+    }
+
+    /// A literal of an expression as a parameter: a BIGINT, or a text without escapes.
+    fn parameter(&self) -> Option<String> {
+        if self.role != Role::Expression || !self.children.is_empty() {
+            return None;
+        }
+        let text = self.texts[0].as_str();
+        if text.parse::<i64>().is_ok() {
+            return Some(format!("bigint:{text}"));
+        }
+        let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
+        let plain = !inner.contains(['\'', '\\']) && !inner.contains("  ");
+        plain.then(|| format!("varstring:{inner}"))
+    }
+
     /// Number of nodes.
     #[cfg(test)]
     pub fn size(&self) -> usize {
@@ -147,6 +183,14 @@ mod tests {
         assert_eq!(Node::list(vec![sum(), sum()]).sql(), "(1 + x), (1 + x)");
         assert_eq!(Node::clause(" WHERE ", Some(sum()), "").sql(), " WHERE (1 + x)");
         assert_eq!(Node::clause(" WHERE ", None, "").sql(), "");
+    }
+
+    #[test]
+    fn literals_become_parameters() {
+        let text = Node::leaf(Role::Expression, "'a b'");
+        let tree = Node::list(vec![sum(), text, Node::leaf(Role::Words, "5")]);
+        let values = vec!["bigint:1".to_string(), "varstring:a b".to_string()];
+        assert_eq!(tree.with_parameters(), ("(? + x), ?, 5".to_string(), values));
     }
 
     #[test]
