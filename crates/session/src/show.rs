@@ -130,36 +130,6 @@ impl Session {
         Ok(answer?)
     }
 
-    /// SHOW CREATE VIEW and SHOW CREATE TABLE of a view; none for a table.
-    fn show_created_view(
-        &mut self,
-        kind: &ShowKind,
-        schema: Option<&str>,
-        table: Option<&str>,
-    ) -> Result<Option<ShowAnswer>, SqlError> {
-        let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
-        let found = self.server.catalog.find(schema, table)?;
-        match (found, kind) {
-            (catalog::TableRef::View(entry), _) => {
-                let name = TableName { schema: Some(schema.into()), name: table.into() };
-                self.require_all(&[Privilege::Select, Privilege::ShowView], &name)?;
-                let columns = self.view_columns(&entry);
-                if let Err(error) = &columns {
-                    self.eval.push_warning(types::Warning {
-                        level: types::Level::Warning,
-                        ..types::Warning::from(error)
-                    });
-                }
-                self.show_create_view(&entry, columns.is_err()).map(Some)
-            }
-            (_, ShowKind::CreateView(_)) => {
-                let error = catalog::CatalogError::NotView(schema.into(), table.into());
-                Err(error.into())
-            }
-            _ => Ok(None),
-        }
-    }
-
     /// The database and table that a SHOW is about, checked for the user's privileges.
     fn show_target(&self, kind: &ShowKind) -> Result<(Option<String>, Option<String>), SqlError> {
         let schema = |written: &Option<String>| match written {

@@ -10,7 +10,7 @@ use catalog::{
 use engine_api::{ColumnDefault, ColumnDefinition, IndexDefinition, TableDefinition, TableOptions};
 use plan::physical::ResultColumn;
 use std::sync::Arc;
-use syntax::ast::{CreateView, DropTable, TableName};
+use syntax::ast::{CreateView, DropTable, ShowKind, TableName};
 use syntax::canonical::quoted;
 use types::{CollationId, Level, SqlError, Value, Warning, codes};
 
@@ -205,6 +205,34 @@ impl Session {
         }
         let names: Vec<String> = unknown.into_iter().map(|(name, _)| name).collect();
         Err(SqlError::new(&codes::UNKNOWN_VIEW, &[&names.join(",")]).into())
+    }
+
+    /// SHOW CREATE VIEW and SHOW CREATE TABLE of a view; none for a table.
+    pub(crate) fn show_created_view(
+        &mut self,
+        kind: &ShowKind,
+        schema: Option<&str>,
+        table: Option<&str>,
+    ) -> Result<Option<ShowAnswer>, SqlError> {
+        let (schema, table) = (schema.unwrap_or_default(), table.unwrap_or_default());
+        let found = self.server.catalog.find(schema, table)?;
+        match (found, kind) {
+            (TableRef::View(entry), _) => {
+                let name = TableName { schema: Some(schema.into()), name: table.into() };
+                self.require_all(&[Privilege::Select, Privilege::ShowView], &name)?;
+                let columns = self.view_columns(&entry);
+                if let Err(error) = &columns {
+                    self.eval
+                        .push_warning(Warning { level: Level::Warning, ..Warning::from(error) });
+                }
+                self.show_create_view(&entry, columns.is_err()).map(Some)
+            }
+            (_, ShowKind::CreateView(_)) => {
+                let error = CatalogError::NotView(schema.into(), table.into());
+                Err(error.into())
+            }
+            _ => Ok(None),
+        }
     }
 
     /// SHOW CREATE VIEW, also by SHOW CREATE TABLE.

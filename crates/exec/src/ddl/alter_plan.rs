@@ -166,10 +166,13 @@ fn plan_index(
             note_same_index(context, table, work, written);
             work.add.push((**written).clone());
         }
-        AlterAction::DropIndex { name, .. } if name.eq_ignore_ascii_case("primary") => {
-            drop_primary(table, work)?;
+        AlterAction::DropIndex { name, if_exists } if name.eq_ignore_ascii_case("primary") => {
+            match drop_primary(table, work, name) {
+                Err(error) if *if_exists => context.note_sql(&error),
+                dropped => dropped?,
+            }
         }
-        AlterAction::DropPrimaryKey => drop_primary(table, work)?,
+        AlterAction::DropPrimaryKey => drop_primary(table, work, "PRIMARY")?,
         AlterAction::DropIndex { name, if_exists } => {
             if index::position(table, name).is_none() && *if_exists {
                 context.note_sql(&missing("INDEX", name));
@@ -345,9 +348,9 @@ fn has_index(table: &TableDefinition, written: &IndexSpecification) -> bool {
     }
 }
 
-fn drop_primary(table: &TableDefinition, work: &mut Work) -> Result<(), ExecError> {
+fn drop_primary(table: &TableDefinition, work: &mut Work, name: &str) -> Result<(), SqlError> {
     if table.hidden_row_id {
-        return Err(missing("INDEX", "PRIMARY").into());
+        return Err(missing("INDEX", name));
     }
     work.drop_primary = true;
     work.copy = true;

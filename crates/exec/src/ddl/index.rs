@@ -301,7 +301,8 @@ pub fn drop(context: &mut DdlContext<'_>, drop: &DropIndex) -> Result<Outcome, E
     lock_names(context, &[&drop.table])?;
     let (schema, name) = context.resolve(&drop.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
-    if context.temporary.find(&schema, &name).is_some() {
+    let is_primary = drop.name.eq_ignore_ascii_case("primary");
+    if is_primary || context.temporary.find(&schema, &name).is_some() {
         let action = AlterAction::DropIndex { name: drop.name.clone(), if_exists: drop.if_exists };
         return alter(context, &drop.table, action);
     }
