@@ -6,7 +6,6 @@ use crate::access::denied;
 use crate::answer::{AnswerSink, Outlet, Protocol, ResultShape};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
-use catalog::Privilege;
 use catalog::information_schema::{self, Scope, SessionTables, VirtualType};
 use catalog::show::{self, ShowAnswer};
 use exec::{Outcome, RowSink};
