@@ -438,20 +438,20 @@ fn a_deadlock_is_told_in_words() {
     let (_, told) = status.split_once("LATEST DETECTED DEADLOCK").expect("the section");
     let expected = [
         "*** (1) TRANSACTION:",
-        "DELETE FROM t WHERE id = -1",
+        "UPDATE t SET n = 10 WHERE id = 2",
         "*** WAITING FOR THIS LOCK TO BE GRANTED:",
         "index PRIMARY of table `test`.`t`",
         "lock_mode X locks rec but not gap waiting",
-        "Record lock: -1",
+        "Record lock: 2",
         "*** CONFLICTING WITH:",
         "lock_mode X locks rec but not gap\n",
-        "Record lock: -1",
+        "Record lock: 2",
         "*** (2) TRANSACTION:",
-        "UPDATE t SET n = 10 WHERE id = 2",
-        "Record lock: 2",
+        "DELETE FROM t WHERE id = -1",
+        "Record lock: -1",
         "*** CONFLICTING WITH:",
-        "Record lock: 2",
-        "*** WE ROLL BACK TRANSACTION (1)",
+        "Record lock: -1",
+        "*** WE ROLL BACK TRANSACTION (2)",
     ];
     let mut rest = told;
     for line in expected {
