@@ -32,17 +32,50 @@ fn warn_truncated(
 /// Text as messages show it, whatever its character set is.
 pub(crate) fn shown_text(bytes: &[u8], result: &ResultType) -> String {
     let charset = result.collation().charset();
-    if charset != Charset::Latin1 || bytes.is_ascii() {
-        return printable(bytes);
+    let hidden = |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t'..=b'\r')) || *byte == 0x7f;
+    if charset == Charset::Binary {
+        return bytes.iter().fold(String::with_capacity(bytes.len()), |mut out, byte| {
+            match byte {
+                0x20..0x7f => out.push(char::from(*byte)),
+                _ => out.push_str(&format!("\\x{byte:02X}")),
+            }
+            out
+        });
     }
     let mut converted = Vec::with_capacity(2 * bytes.len());
-    charset.convert(bytes, Charset::Utf8mb4, &mut converted);
-    printable(&converted)
+    let text = match charset {
+        Charset::Latin1 => {
+            charset.convert(bytes, Charset::Utf8mb4, &mut converted);
+            &converted
+        }
+        _ => bytes,
+    };
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.chunk_by(|a, b| hidden(a) == hidden(b)) {
+        if hidden(&piece[0]) {
+            piece.iter().for_each(|byte| shown.push_str(&format!("\\00{byte:02X}")));
+        } else {
+            for chunk in piece.utf8_chunks() {
+                shown.push_str(chunk.valid());
+                chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02X}")));
+            }
+        }
+    }
+    shown
 }
 
-/// What a value of ENUM or SET is as a number.
+/// What a value of ENUM or SET, or a hexadecimal literal, is as a number.
 fn member_number(text: &[u8], result: &ResultType) -> Option<u64> {
+    if result.is_hex {
+        return Some(hex_number(text));
+    }
     result.column_type.member_number(text)
+}
+
+/// The unsigned integer that the last eight bytes of a hexadecimal literal are.
+pub(crate) fn hex_number(bytes: &[u8]) -> u64 {
+    let tail = &bytes[bytes.len().saturating_sub(8)..];
+    tail.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
 /// As DOUBLE.
@@ -385,8 +418,14 @@ pub(crate) fn to_datetime_for_compare(
     match datetime_of(context, value, result, COMPARE_RULES) {
         Some(parsed) if !parsed.truncated => Ok(parsed.value),
         found => {
-            let shown = printable(to_text(context, value, result));
-            context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"datetime", &shown])?;
+            let shown = in_ascii(&printable(to_text(context, value, result)));
+            match found {
+                Some(parsed) if !matches!(value, ValueRef::Bytes(_)) => {
+                    let kind = if parsed.has_time { "datetime" } else { "date" };
+                    context.note(&codes::TRUNCATED_WRONG_VALUE, &[&kind, &shown]);
+                }
+                _ => context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"datetime", &shown])?,
+            }
             Ok(found.map(|parsed| parsed.value).unwrap_or_default())
         }
     }
@@ -447,7 +486,7 @@ pub(crate) fn to_time_for_compare(
 ) -> Result<Time, SqlError> {
     let found = time_of(context, value);
     if found.is_none_or(|parsed| parsed.truncated) {
-        let shown = printable(to_text(context, value, result));
+        let shown = in_ascii(&printable(to_text(context, value, result)));
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"time", &shown])?;
     }
     Ok(found.map_or(Time(0), |parsed| match parsed.value {

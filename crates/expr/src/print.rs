@@ -1,5 +1,6 @@
 //! Expressions as text, as error messages and EXPLAIN show them.
 
+use crate::builder::HEX_DIGITS;
 use crate::coerce::printable;
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm, Test};
 use std::fmt::{self, Display, Formatter};
@@ -171,6 +172,18 @@ fn print_literal(literal: &Literal, expr: &Expr, formatter: &mut Formatter<'_>) 
         Value::Int(v) if literal.form == LiteralForm::Boolean => {
             formatter.write_str(if *v == 0 { "0" } else { "1" })
         }
+        Value::UInt(number) if literal.form == LiteralForm::Hex => {
+            let digits = expr.result.column_type.precision;
+            let bytes = HEX_DIGITS.iter().position(|d| *d == digits).unwrap_or(1);
+            write!(formatter, "0x{number:0width$x}", width = 2 * bytes)
+        }
+        Value::Double(number) if literal.form == LiteralForm::Plain => {
+            let length = expr.result.column_type.length as usize;
+            match with_exponent(*number, length) {
+                Some(text) => formatter.write_str(&text),
+                None => write_value(literal, expr, formatter),
+            }
+        }
         Value::Bytes(bytes) if literal.form == LiteralForm::Hex => {
             formatter.write_str("0x")?;
             bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
@@ -178,22 +191,34 @@ fn print_literal(literal: &Literal, expr: &Expr, formatter: &mut Formatter<'_>) 
         Value::Bytes(bytes) => {
             write!(formatter, "'{}'", printable(bytes).replace('\'', "\\'"))
         }
-        value => {
-            let text = types::text::to_text(
-                value.as_ref(),
-                &expr.result.column_type,
-                types::TimeZone::System,
-            );
-            let text = String::from_utf8_lossy(&text);
-            match value {
-                Value::Date(_) => write!(formatter, "DATE'{text}'"),
-                Value::Time(_) => write!(formatter, "TIME'{text}'"),
-                Value::DateTime(_) | Value::Timestamp(_) => {
-                    write!(formatter, "TIMESTAMP'{text}'")
-                }
-                _ => formatter.write_str(&text),
-            }
-        }
+        _ => write_value(literal, expr, formatter),
+    }
+}
+
+/// A number with an exponent as it was most likely written, in so many characters; `None` if it
+/// cannot have been.
+fn with_exponent(number: f64, length: usize) -> Option<String> {
+    let shortest = format!("{number:e}");
+    let zeros = length.checked_sub(shortest.len())?;
+    let (mantissa, exponent) = shortest.split_once('e')?;
+    match (zeros, mantissa.contains('.')) {
+        (0, _) => Some(shortest),
+        (1..4, true) => Some(format!("{mantissa}{:0<zeros$}e{exponent}", "")),
+        (2..4, false) => Some(format!("{mantissa}.{:0<rest$}e{exponent}", "", rest = zeros - 1)),
+        _ => None,
+    }
+}
+
+/// A value that needs no more than its text, and the word of its type.
+fn write_value(literal: &Literal, expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
+    let column_type = &expr.result.column_type;
+    let text = types::text::to_text(literal.value.as_ref(), column_type, types::TimeZone::System);
+    let text = String::from_utf8_lossy(&text);
+    match &literal.value {
+        Value::Date(_) => write!(formatter, "DATE'{text}'"),
+        Value::Time(_) => write!(formatter, "TIME'{text}'"),
+        Value::DateTime(_) | Value::Timestamp(_) => write!(formatter, "TIMESTAMP'{text}'"),
+        _ => formatter.write_str(&text),
     }
 }
 

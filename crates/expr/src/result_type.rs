@@ -39,6 +39,8 @@ pub struct ResultType {
     /// A user variable: its text counts as a number without a word, its DECIMAL values have the
     /// digits that they have.
     pub is_variable: bool,
+    /// A literal such as `0x41`: its bytes are an unsigned integer where a number is wanted.
+    pub is_hex: bool,
 }
 
 /// What the column definition packet says.
@@ -89,6 +91,7 @@ impl ResultType {
             is_column: false,
             is_json: false,
             is_variable: false,
+            is_hex: false,
         }
     }
 
@@ -104,6 +107,7 @@ impl ResultType {
             is_column: true,
             is_json: false,
             is_variable: false,
+            is_hex: false,
         }
     }
 
@@ -117,6 +121,7 @@ impl ResultType {
             is_column: false,
             is_json: false,
             is_variable: false,
+            is_hex: false,
         }
     }
 
@@ -197,6 +202,7 @@ impl ResultType {
             is_column: false,
             is_json: false,
             is_variable: false,
+            is_hex: false,
         }
     }
 
@@ -263,7 +269,7 @@ impl ResultType {
             self.column_type.kind = TypeKind::VarChar;
         }
         self.column_type.zerofill = false;
-        Self { is_column: false, is_variable: false, ..self }
+        Self { is_column: false, is_variable: false, is_hex: false, ..self }
     }
 
     /// Longest text in characters; a TEXT column may have as many as its bytes would be of the

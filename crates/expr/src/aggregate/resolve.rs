@@ -1,7 +1,7 @@
 //! Result types of aggregates.
 
 use super::{Aggregate, AggregateFunction, ConcatOptions};
-use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
+use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, numbers_of_hex};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::json_make::is_truth;
 use crate::result_type::ResultType;
@@ -21,6 +21,14 @@ fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
         _ => {}
     }
     result
+}
+
+fn is_deviation(function: AggregateFunction) -> bool {
+    use AggregateFunction as F;
+    matches!(
+        function,
+        F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance
+    )
 }
 
 impl Builder<'_> {
@@ -56,6 +64,10 @@ impl Builder<'_> {
         arguments: &mut [Expr],
     ) -> Result<ResultType, SqlError> {
         use AggregateFunction as F;
+        let numeric = matches!(function, F::Sum | F::Average | F::BitAnd | F::BitOr | F::BitXor);
+        if numeric || is_deviation(function) {
+            numbers_of_hex(arguments);
+        }
         let keeps_type = arguments.first().is_some_and(|argument| {
             matches!(argument.kind, ExprKind::Column { .. }) || is_truth(argument)
         });

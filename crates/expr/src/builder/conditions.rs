@@ -190,12 +190,17 @@ impl Builder<'_> {
         let mut operand = operand;
         let nullable =
             operand.result.nullable || list.iter().any(|candidate| candidate.result.nullable);
-        self.check_texts(&operand, &list)?;
+        self.check_texts("in", &operand, &list)?;
+        let operation = match (list.len(), negated) {
+            (1, false) => "=",
+            (1, true) => "<>",
+            _ => "in",
+        };
         let mut candidates = Vec::with_capacity(list.len());
         for mut candidate in list {
             let rules = match self.row_rules("in", &mut operand, &mut candidate)? {
                 Some(rules) => rules,
-                None => vec![self.candidate_rule("in", &operand, &mut candidate)?],
+                None => vec![self.candidate_rule(operation, &operand, &mut candidate)?],
             };
             candidates.push((candidate, rules));
         }
@@ -203,8 +208,8 @@ impl Builder<'_> {
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
-    /// Texts of an IN list must have one collation together.
-    fn check_texts(&self, operand: &Expr, list: &[Expr]) -> Result<(), SqlError> {
+    /// Texts of an IN list or of CASE must have one collation together.
+    fn check_texts(&self, operation: &str, operand: &Expr, list: &[Expr]) -> Result<(), SqlError> {
         let own = operand.result.collation();
         let differs = |other: &Expr| {
             other.result.collation() != own && other.result.coercibility < Coercibility::Coercible
@@ -213,7 +218,7 @@ impl Builder<'_> {
         if list.len() > 1 && are_texts && list.iter().any(differs) {
             let mut all = vec![operand.clone()];
             all.extend(list.iter().cloned());
-            aggregate_collations(self, "in", &mut all, CollationUse::Compare)?;
+            aggregate_collations(self, operation, &mut all, CollationUse::Compare)?;
         }
         Ok(())
     }
@@ -269,6 +274,18 @@ impl Builder<'_> {
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
+    /// The type that the columns of a UNION have together; 1271 where two texts have no collation
+    /// together.
+    pub fn union_type(&self, types: &[ResultType]) -> Result<ResultType, SqlError> {
+        let mut values: Vec<Expr> =
+            types.iter().map(|result| self.computed(Value::Null, *result)).collect();
+        let result = control::common_result(self, "UNION", &mut values)?;
+        if result.is_string() && result.coercibility == Coercibility::None {
+            return Err(SqlError::new(&codes::CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]));
+        }
+        Ok(result)
+    }
+
     /// CASE.
     pub fn case(
         &self,
@@ -288,6 +305,7 @@ impl Builder<'_> {
         let operand = match operand {
             None => None,
             Some(operand) => {
+                self.check_texts("case", &operand, &whens)?;
                 let mut rules = Vec::with_capacity(whens.len());
                 for when in &mut whens {
                     rules.push(self.candidate_rule("case", &operand, when)?);

@@ -110,6 +110,7 @@ impl Builder<'_> {
         );
         result.column_type.unsigned = true;
         result.column_type.scale = 0;
+        result.is_hex = numeric;
         let form = if numeric { LiteralForm::Hex } else { LiteralForm::Plain };
         Ok(literal(Value::Bytes(bytes), form, result))
     }

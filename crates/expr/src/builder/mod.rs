@@ -11,7 +11,7 @@ mod operators;
 
 pub use cast::CastTarget;
 pub(crate) use collations::{CollationUse, aggregate_collations};
-pub(crate) use operators::{Domain, number_of_hex};
+pub(crate) use operators::{Domain, HEX_DIGITS, number_of_hex, numbers_of_hex};
 
 use crate::context::{Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
@@ -77,6 +77,7 @@ impl<'a> Builder<'a> {
             result.coercibility = Coercibility::Implicit;
         }
         result.is_variable = true;
+        result.is_hex = false;
         Expr { kind: ExprKind::UserVariable(name.to_lowercase()), result }
     }
 

@@ -252,16 +252,25 @@ fn scalars(operation: &str, left: &Expr, right: &Expr) -> Result<(), SqlError> {
     ))
 }
 
+/// Decimal digits of so many bytes of a hexadecimal literal.
+pub(crate) const HEX_DIGITS: [u8; 9] = [0, 3, 5, 8, 10, 13, 15, 17, 20];
+
+/// All hexadecimal literals of a list as numbers.
+pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
+    for argument in arguments.iter_mut().filter(|argument| argument.is_hex_literal()) {
+        *argument = number_of_hex(argument.clone());
+    }
+}
+
 /// A hexadecimal literal in numeric context is an unsigned integer.
 pub(crate) fn number_of_hex(expr: Expr) -> Expr {
     match &expr.kind {
         ExprKind::Literal(Literal { value: Value::Bytes(bytes), form: LiteralForm::Hex }) => {
-            let tail = &bytes[bytes.len().saturating_sub(8)..];
-            let value = tail.iter().fold(0u64, |value, &byte| value << 8 | u64::from(byte));
+            let value = crate::coerce::hex_number(bytes);
             let length = (bytes.len() as u32).max(1);
             let mut result = ResultType::integer_of_length(length, true, false);
-            result.column_type.precision = [0, 3, 5, 8, 10, 13, 15, 17, 20][length.min(8) as usize];
-            let literal = Literal { value: Value::UInt(value), form: LiteralForm::Plain };
+            result.column_type.precision = HEX_DIGITS[length.min(8) as usize];
+            let literal = Literal { value: Value::UInt(value), form: LiteralForm::Hex };
             Expr { kind: ExprKind::Literal(literal), result }
         }
         _ => expr,

@@ -7,7 +7,8 @@ use crate::compare::{CompareRule, compare_values};
 use crate::context::{Columns, EvalContext};
 use crate::expression::Expr;
 use crate::result_type::ResultType;
-use types::{ColumnType, SqlError, TypeKind, ValueRef};
+use types::temporal::{DateRules, parse_time};
+use types::{ColumnType, SqlError, TypeKind, Value, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("if", 3, 3, resolve_if, eval_if),
@@ -284,6 +285,17 @@ fn eval_isnull(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Int(frame.value(0)?.is_null().into()))
 }
 
+/// Digits of seconds that an operand beside dates and times brings.
+fn temporal_scale(operand: &Expr) -> u8 {
+    match operand.literal() {
+        Some(Value::Bytes(text)) => {
+            let digits = parse_time(text, DateRules::default()).map(|parsed| parsed.digits);
+            digits.unwrap_or(6).min(6)
+        }
+        _ => operand.result.decimal_scale().min(6),
+    }
+}
+
 fn resolve_extreme(
     builder: &Builder<'_>,
     function: &'static Function,
@@ -298,8 +310,13 @@ fn resolve_extreme(
         .map(|a| a.result)
         .filter(|r| r.column_type.kind.is_temporal())
         .max_by_key(|r| (r.column_type.kind != TypeKind::Date, r.column_type.scale));
-    if let (Some(temporal), true) = (temporal, has_text) {
-        return Ok(temporal.of_expression().with_nullable(true));
+    if let (Some(temporal), true) = (temporal, has_text || has_number) {
+        let mut result = temporal.of_expression().with_nullable(true);
+        if result.column_type.kind != TypeKind::Date {
+            let scale = arguments.iter().map(temporal_scale).max().unwrap_or(0);
+            result.column_type = ColumnType::temporal(result.column_type.kind, scale);
+        }
+        return Ok(result);
     }
     if has(|r| r.column_type.kind == TypeKind::Null) && !has_text && temporal.is_none() {
         return Ok(ResultType::double_of_scale(0, true));
@@ -330,7 +347,22 @@ fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef
     };
     let mut best = ValueRef::Null;
     for argument in frame.arguments {
-        let value = converted(frame.expr, argument, frame.context, frame.row)?;
+        let value = argument.eval(frame.context, frame.row)?;
+        if value.is_null() {
+            return Ok(ValueRef::Null);
+        }
+        let value = match whole.column_type.kind {
+            // Not NULL: what is no date counts as zero.
+            kind @ (TypeKind::Date | TypeKind::DateTime) => {
+                let result = &argument.result;
+                let moment = coerce::to_datetime_for_compare(frame.context, value, result)?;
+                match kind {
+                    TypeKind::Date => ValueRef::Date(moment.date()),
+                    _ => ValueRef::DateTime(moment),
+                }
+            }
+            _ => convert(frame.expr, argument, value, frame.context)?,
+        };
         if value.is_null() {
             return Ok(ValueRef::Null);
         }

@@ -5,7 +5,7 @@
 //! 2. The collation decides whether case matters, unless the pattern says so itself.
 //! 3. A pattern is compiled once for a session as long as it is among the last ones used.
 
-use super::typing::{compared, int, joined_text};
+use super::typing::{compared, compared_text, int};
 use super::{Frame, Function, any_nullable};
 use crate::builder::Builder;
 use crate::expression::{Expr, ExprKind};
@@ -80,7 +80,7 @@ fn resolve_substr(
     arguments: &mut [Expr],
 ) -> Resolved {
     let characters = arguments[0].result.characters();
-    let result = joined_text(builder, function, &mut arguments[..2], characters)?;
+    let result = compared_text(builder, function.name(), &mut arguments[..2], characters)?;
     put_collation(&mut arguments[1], result.collation());
     Ok(result)
 }
@@ -91,7 +91,7 @@ fn resolve_replace(
     arguments: &mut [Expr],
 ) -> Resolved {
     let characters = u64::from(u32::MAX);
-    let result = joined_text(builder, function, arguments, characters)?;
+    let result = compared_text(builder, function.name(), arguments, characters)?;
     put_collation(&mut arguments[1], result.collation());
     Ok(result)
 }

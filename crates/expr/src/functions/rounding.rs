@@ -3,7 +3,7 @@
 use super::typing::constant_integer;
 use super::{Frame, Function, any_nullable};
 use crate::arithmetic::{integer_result, out_of_range};
-use crate::builder::{Builder, Domain};
+use crate::builder::{Builder, Domain, numbers_of_hex};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -22,6 +22,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 type Resolved = Result<ResultType, SqlError>;
 
 fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    numbers_of_hex(arguments);
     let operand = arguments[0].result.of_expression();
     Ok(match Domain::of(&operand) {
         Domain::Integer if operand.column_type.kind.is_integer() => {
@@ -84,10 +85,12 @@ fn places_of(arguments: &[Expr]) -> Places {
 }
 
 fn resolve_round(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    numbers_of_hex(arguments);
     Ok(rounded_type(arguments, false))
 }
 
 fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    numbers_of_hex(arguments);
     Ok(rounded_type(arguments, true))
 }
 
@@ -192,6 +195,7 @@ fn round_decimal(number: &Decimal, places: i64, cut: bool, frame: &Frame<'_>) ->
 }
 
 fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    numbers_of_hex(arguments);
     let operand = arguments[0].result.of_expression();
     if operand.column_type.kind == TypeKind::Date {
         let mut column_type = ColumnType::integer(TypeKind::Int, true);

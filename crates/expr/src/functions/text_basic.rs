@@ -1,8 +1,8 @@
 //! Texts: joining, cutting, case, padding, trimming, length.
 
 use super::typing::{
-    UNKNOWN_CHARACTERS, argument_bytes, connection_text, constant_integer, joined_text,
-    resolve_int_10, resolve_text_like, text_like,
+    UNKNOWN_CHARACTERS, argument_bytes, compared_text, connection_text, constant_integer,
+    joined_text, resolve_int_10, resolve_text_like, text_like,
 };
 use super::{Frame, Function, MANY};
 use crate::builder::Builder;
@@ -221,7 +221,16 @@ fn resolve_trim(
 ) -> Resolved {
     let characters = arguments[0].result.characters();
     if arguments.len() > 1 {
-        return joined_text(builder, function, arguments, characters);
+        let operation = match function.name() {
+            "trim_leading" => "ltrim",
+            "trim_trailing" => "rtrim",
+            name => name,
+        };
+        // The texts in the order in which they are written.
+        arguments.swap(0, 1);
+        let result = compared_text(builder, operation, arguments, characters);
+        arguments.swap(0, 1);
+        return result;
     }
     Ok(text_like(builder, &arguments[0], characters))
 }

@@ -1,6 +1,6 @@
 //! Finding and replacing in texts.
 
-use super::typing::{compared, int, joined_text, resolve_int_3};
+use super::typing::{compared, compared_text, int, joined_text, resolve_int_3};
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
 use crate::coerce;
@@ -262,7 +262,7 @@ fn resolve_substring_index(
     arguments: &mut [Expr],
 ) -> Resolved {
     let characters = arguments[0].result.characters();
-    joined_text(builder, function, &mut arguments[..2], characters)
+    compared_text(builder, function.name(), &mut arguments[..2], characters)
 }
 
 fn substring_index(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

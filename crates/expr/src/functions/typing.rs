@@ -1,7 +1,7 @@
 //! Result types that many functions share.
 
 use super::{Function, any_nullable};
-use crate::builder::{Builder, CollationUse, aggregate_collations};
+use crate::builder::{Builder, CollationUse, aggregate_collations, numbers_of_hex};
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
 use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
@@ -91,6 +91,18 @@ pub(crate) fn joined_text(
     Ok(ResultType::string(characters, collation, coercibility, ascii, true))
 }
 
+/// A text made by comparing arguments, whose collations must not differ.
+pub(crate) fn compared_text(
+    builder: &Builder<'_>,
+    operation: &str,
+    arguments: &mut [Expr],
+    characters: u64,
+) -> Result<ResultType, SqlError> {
+    let (collation, coercibility, ascii) =
+        aggregate_collations(builder, operation, arguments, CollationUse::Compare)?;
+    Ok(ResultType::string(characters, collation, coercibility, ascii, true))
+}
+
 /// Brings arguments to one collation for comparing them.
 pub(crate) fn compared(
     builder: &Builder<'_>,
@@ -106,8 +118,9 @@ pub(crate) fn compared(
 pub(crate) fn resolve_double(
     _: &Builder<'_>,
     _: &'static Function,
-    _: &mut [Expr],
+    arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
+    numbers_of_hex(arguments);
     Ok(ResultType::double(true))
 }
 

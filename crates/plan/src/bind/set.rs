@@ -67,14 +67,9 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(QueryPlan::Set(Box::new(set)))
     }
 
-    /// The type that values of all these types have together, as CASE decides it.
+    /// The type that values of all these types have together, as UNION decides it.
     fn common_type(&self, types: &[ResultType]) -> Result<ResultType> {
-        let builder = self.builder();
-        let mut values: Vec<Expr> =
-            types.iter().map(|result| builder.computed(Value::Null, *result)).collect();
-        let last = values.pop();
-        let branches = values.into_iter().map(|value| (builder.boolean(true), value)).collect();
-        Ok(builder.case(None, branches, last)?.result)
+        Ok(self.builder().union_type(types)?)
     }
 
     /// Makes a query give values of the columns' types.

@@ -322,7 +322,7 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime
         scanner.at += 1;
         (micros, digits, rounds_up) = scanner.fraction();
     }
-    if minutes > 59 || seconds > 59 {
+    if minutes > 59 || seconds > 59 || has_exponent(&text[scanner.at..]) {
         return None;
     }
     let truncated = !scanner.at_end_after_blanks();
@@ -339,6 +339,14 @@ pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime
         out_of_range,
         rounds_up,
     })
+}
+
+/// Whether the rest of a duration is an exponent, with which it is none.
+fn has_exponent(rest: &[u8]) -> bool {
+    match rest {
+        [b'e' | b'E', b'-' | b'+', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
+        _ => false,
+    }
 }
 
 /// Days, hours, minutes and seconds.
