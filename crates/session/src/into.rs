@@ -102,12 +102,31 @@ impl Session {
         Ok(Answer::Done(Outcome { has_rows: false, ..outcome }))
     }
 
+    /// DO: a value that there is not is no error, though told as one.
+    pub(crate) fn do_value(&mut self, expression: &Expression) -> Result<(), SqlError> {
+        let done = match self.constant(expression) {
+            Err(error) if error.is(&codes::NOT_SUPPORTED_YET) => self.selected(expression),
+            done => done,
+        };
+        match done {
+            Err(error)
+                if error.is(&codes::SUBQUERY_NO_1_ROW) || error.is(&codes::DATA_OUT_OF_RANGE) =>
+            {
+                self.eval.push_warning(Warning { level: Level::Error, ..Warning::from(&error) });
+                Ok(())
+            }
+            done => done.map(drop),
+        }
+    }
+
     /// The value of an expression with subqueries.
     pub(crate) fn selected(
         &mut self,
         expression: &Expression,
     ) -> Result<(Value, ResultType), SqlError> {
         let prepared = self.plan_value(expression)?;
+        // Statements that read tables do not leave the warnings of the one before.
+        self.keep_diagnostics();
         let mut sink = OneRow::default();
         let outcome = self.with_exec(&prepared, Extras::default(), |exec, _| {
             exec::execute(exec, prepared.plan(), &mut sink)

@@ -309,9 +309,7 @@ impl Session {
             }
             Statement::LoadData(load) => self.load_data(statement, load, outlet),
             Statement::Do(expressions) => {
-                for expression in expressions {
-                    self.constant(expression)?;
-                }
+                expressions.iter().try_for_each(|expression| self.do_value(expression))?;
                 Ok(Answer::ok())
             }
             Statement::CreateTable(_)

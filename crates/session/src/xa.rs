@@ -13,6 +13,9 @@
 //!    it out before; if that fails, it is put back.
 //! 3. Between END and its end a branch's engine transaction is parked here, so that the session
 //!    has none and statements that want one come to [`Session::refuse_in_branch`].
+//! 4. FLUSH TABLES WITH READ LOCK keeps PREPARE, ROLLBACK and COMMIT out, but for a COMMIT ONE
+//!    PHASE of what changed nothing. Who gives up waiting to prepare or to commit what is not
+//!    prepared has it rolled back; otherwise the branch stays as it was.
 
 use crate::statement::Answer;
 use crate::xa_name::{decode, encode, sql_text};
@@ -253,6 +256,12 @@ impl Session {
             let what = "XA PREPARE by a connection with temporary tables; drop them first";
             return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&what]));
         }
+        if let Err(error) = self.begin_commit() {
+            let branch = self.end_branch();
+            // The first error is what the client must know.
+            let _outcome = branch.and_then(|it| it.parked).map(Transaction::rollback);
+            return Err(error);
+        }
         let Some(branch) = &mut self.transaction.branch else { return Ok(()) };
         let prepared = match &mut branch.parked {
             Some(transaction) => transaction.prepare(&encode(xid)),
@@ -310,6 +319,18 @@ impl Session {
             Phase::Active | Phase::Idle => return Err(branch.refused()),
         }
         let is_prepared = matches!(branch.phase, Phase::Prepared);
+        let has_written = branch.parked.as_ref().is_some_and(|parked| parked.has_written());
+        if (is_prepared || has_written)
+            && let Err(error) = self.begin_commit()
+        {
+            if !is_prepared {
+                let branch = self.end_branch();
+                // The first error is what the client must know.
+                let _outcome = branch.and_then(|it| it.parked).map(Transaction::rollback);
+            }
+            return Err(error);
+        }
+        let Some(branch) = &mut self.transaction.branch else { return Ok(()) };
         if let Some(transaction) = branch.parked.take() {
             let kept = self.commit_kept(transaction);
             match (kept, &mut self.transaction.branch) {
@@ -353,6 +374,10 @@ impl Session {
             self.server.branches.end(xid);
             return Err(SqlError::new(&codes::XA_RBROLLBACK, &[]));
         };
+        if let Err(error) = self.begin_commit() {
+            self.server.branches.set(xid, Entry::Left(Left { transaction, locks }));
+            return Err(error);
+        }
         match self.commit_kept(transaction) {
             Ok(()) => {
                 self.server.branches.end(xid);
@@ -372,6 +397,7 @@ impl Session {
             {
                 return Err(branch.refused());
             }
+            self.begin_commit()?;
             let Some(mut branch) = self.transaction.branch.take() else { return Ok(()) };
             let parked = branch.parked.take();
             self.transaction.branch = Some(branch);
@@ -381,6 +407,11 @@ impl Session {
         } else {
             self.refuse_outside()?;
             let left = self.server.branches.take_left(xid)?;
+            if let Err(error) = self.begin_commit() {
+                let entry = left.map_or(Entry::RolledBack, Entry::Left);
+                self.server.branches.set(xid, entry);
+                return Err(error);
+            }
             let (transaction, locks) = left.map(|left| (left.transaction, left.locks)).unzip();
             let rolled_back = transaction.map_or(Ok(()), Transaction::rollback);
             drop(locks);

@@ -1,5 +1,7 @@
 //! INSERT and REPLACE.
 
+mod replace;
+
 use super::foreign::ForeignChecks;
 use super::row::{RowMaker, breaks_check, passes_check, zero_generates};
 use super::update::changed_row;
@@ -231,7 +233,9 @@ impl<'p> Inserter<'p> {
                 Err(duplicate) => duplicate,
             };
             if self.plan.replace {
-                self.remove(exec, &duplicate)?;
+                if self.remove(exec, &values, &duplicate)? {
+                    return self.note_replaced_by_itself(exec, &values, given, sink);
+                }
             } else if !self.plan.on_duplicate.is_empty() {
                 match self.update_existing(exec, &values, &duplicate, sink) {
                     // It is gone: the row is tried again.
@@ -371,19 +375,6 @@ impl<'p> Inserter<'p> {
         let key = &duplicate.clustered_key;
         let (lock, wait) = (LockMode::Exclusive, LockWait::Wait);
         Ok(self.table.get(exec.transaction, key, lock, wait, row)?)
-    }
-
-    fn remove(&mut self, exec: &mut Exec<'_>, duplicate: &DuplicateKey) -> Result<(), ExecError> {
-        let mut row = RowBuffer::default();
-        if self.existing(exec, duplicate, &mut row)? {
-            match self.foreign {
-                None => self.table.delete(exec.transaction, &row)?,
-                Some(foreign) => foreign.delete(exec, &row)?,
-            }
-            self.replaced += 1;
-            self.affected += 1;
-        }
-        Ok(())
     }
 
     /// Changes the row that stands in the way; false if it is gone.

@@ -1,13 +1,19 @@
 //! Aggregate calls: collected in the block, standing in expressions as columns from
 //! [`AGGREGATE`] on.
+//!
+//! An aggregate belongs to the innermost block whose columns it reads, if aggregates may stand
+//! where that block has the subquery around it; otherwise to the nearest block outside that
+//! allows it, and at last to its own. Only its own block can compute it: otherwise it is refused.
 
 use super::*;
 use expr::aggregate::{AggregateFunction, ConcatOptions};
 
 impl<'q> Binder<'_, '_, 'q> {
     pub(super) fn bind_aggregate(&mut self, call: &'q ast::AggregateCall) -> Result<Expr> {
-        let block = self.block();
-        if !block.clause.allows_aggregates() || block.in_aggregate {
+        let inside = self.blocks.len() - 1;
+        let allows = |block: &Block| block.clause.allows_aggregates() && !block.in_aggregate;
+        let allowed = allows(&self.blocks[inside]);
+        if self.block().in_aggregate || !self.blocks.iter().any(allows) {
             return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
         }
         if call.limit.is_some() {
@@ -17,14 +23,50 @@ impl<'q> Binder<'_, '_, 'q> {
             AggregateFunction::Count if call.arguments.is_empty() => AggregateFunction::CountRows,
             function => function,
         };
-        block.in_aggregate = true;
+        self.block().in_aggregate = true;
         let arguments = self.bind_aggregate_arguments(call);
         self.block().in_aggregate = false;
         let (arguments, order_by) = arguments?;
+        let owner = self.owner_of(&arguments);
+        if self.blocks[owner..inside].iter().any(allows) {
+            return Err(unsupported("an aggregate of outer columns only in a subquery"));
+        }
+        if !allowed {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
         let separator = call.separator.clone();
         let concat = ConcatOptions { order_by, separator, limit: None };
         let bound = self.builder().aggregate(function, call.distinct, arguments, concat)?;
         Ok(self.add_aggregate(bound))
+    }
+
+    /// The innermost block whose columns the arguments read; the one being bound without any.
+    fn owner_of(&self, arguments: &[Expr]) -> usize {
+        let inside = self.blocks.len() - 1;
+        let mut owner = None;
+        let mut read = |position| owner = owner.max(Some(self.level_of(position)));
+        for argument in arguments {
+            argument.for_each_column(&mut |position| match position {
+                APPLY..AGGREGATE => {
+                    let apply = &self.blocks[inside].applies[position - APPLY];
+                    apply.outer_positions.iter().for_each(|&position| read(position));
+                    apply.for_each_operand(&mut |operand| operand.for_each_column(&mut read));
+                }
+                position => read(position),
+            });
+        }
+        owner.unwrap_or(inside)
+    }
+
+    /// The block that a column of the one being bound comes from.
+    fn level_of(&self, position: usize) -> usize {
+        let mut level = self.blocks.len() - 1;
+        let mut position = position;
+        while (OUTER..APPLY).contains(&position) && level > 0 {
+            position = self.blocks[level].outer[position - OUTER];
+            level -= 1;
+        }
+        level
     }
 
     #[allow(clippy::type_complexity, reason = "arguments and order, used once")]
