@@ -42,6 +42,12 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_purged_entries", metric("purged_entries")),
         ("Innodb_row_lock_current_waits", core.txn.locks().waiting()),
         ("Innodb_row_lock_time", metric("row_lock_time_micros") / 1000),
+        (
+            "Innodb_row_lock_time_avg",
+            (metric("row_lock_time_micros") / 1000)
+                .checked_div(metric("row_lock_waits"))
+                .unwrap_or(0),
+        ),
         ("Innodb_row_lock_waits", metric("row_lock_waits")),
         ("Innodb_rows_deleted", metric("rows_deleted")),
         ("Innodb_rows_inserted", metric("rows_inserted")),

@@ -267,7 +267,9 @@ const REMOVED: &[&str] = &[
 const FOREIGN: &[&str] = &[
     "aria_",
     "binlog_",
-    "connect_",
+    "connect_conv_",
+    "connect_type_",
+    "connect_work_",
     "encrypt_",
     "feedback",
     "gtid_",
@@ -383,7 +385,9 @@ impl ServeOptions {
         value: Option<&str>,
         written: &str,
     ) -> Result<(), OptionError> {
-        if registry().find(name).is_some() {
+        let bare = name.strip_prefix("skip_").unwrap_or(name);
+        let is_foreign = FOREIGN.iter().any(|prefix| bare.starts_with(prefix));
+        if registry().find(name).is_some_and(|known| known.has_effect || !is_foreign) {
             return self.variable(name, value);
         }
         if let Some(loose) = name.strip_prefix("loose_") {
@@ -412,8 +416,7 @@ impl ServeOptions {
             ));
             return Ok(());
         }
-        let bare = name.strip_prefix("skip_").unwrap_or(name);
-        if FOREIGN.iter().any(|prefix| bare.starts_with(prefix)) {
+        if is_foreign {
             self.warn(&format!("'{name}' belongs to a part that this server has not; ignored"));
             return Ok(());
         }

@@ -123,7 +123,7 @@ fn globals(options: &ServeOptions) -> GlobalVariables {
     let globals = GlobalVariables::default();
     let text = VariableValue::text;
     for (name, value) in &options.variables {
-        globals.set_known(name, value.clone());
+        globals.set_option(name, value.clone());
     }
     let hostname = fs::read("/proc/sys/kernel/hostname").unwrap_or_default();
     globals.set_known("hostname", text(String::from_utf8_lossy(&hostname).trim()));

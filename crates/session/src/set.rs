@@ -123,12 +123,6 @@ impl Session {
         }
         if global {
             self.require_global(Privilege::Super)?;
-        } else if matches!(
-            name,
-            "max_allowed_packet" | "net_buffer_length" | "max_user_connections"
-        ) {
-            let arguments: [&dyn std::fmt::Display; 3] = [&"SESSION", &name, &"GLOBAL"];
-            return Err(SqlError::new(&codes::VARIABLE_IS_READONLY, &arguments));
         }
         let input = self.set_input(value)?;
         if let (SetInput::Default, true) = (&input, has_no_default(name)) {
@@ -138,13 +132,19 @@ impl Session {
             (false, Scope::Session) => self.server.globals.get(definition),
             _ => definition.default.clone(),
         };
+        let is_default = matches!(input, SetInput::Default);
         let present = match (global, &definition.kind) {
+            _ if is_default => default,
             (false, Kind::Flags) => self.variables.get(definition).clone(),
             (true, Kind::Flags) => self.server.globals.get(definition),
             _ => default,
         };
         let mut warnings = Vec::new();
         let value = definition.check(&input, &present, &mut warnings)?;
+        if !global && has_read_only_session_value(name) {
+            let arguments: [&dyn std::fmt::Display; 3] = [&"SESSION", &name, &"GLOBAL"];
+            return Err(SqlError::new(&codes::VARIABLE_IS_READONLY, &arguments));
+        }
         let value = check_special(definition, value, &input)?;
         if definition.name == "session_track_transaction_info" && value.show() != "OFF" {
             return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&definition.name]));
@@ -324,10 +324,11 @@ impl Session {
                 let globals = &self.server.globals;
                 if let Some(level) = isolation {
                     let value = VariableValue::text(isolation_text(level));
-                    globals.set_known("tx_isolation", value);
+                    globals.set(registry().known("tx_isolation"), value);
                 }
                 if let Some(read_only) = set.read_only {
-                    globals.set_known("tx_read_only", VariableValue::Boolean(read_only));
+                    let value = VariableValue::Boolean(read_only);
+                    globals.set(registry().known("tx_read_only"), value);
                 }
                 Ok(())
             }
@@ -359,9 +360,14 @@ impl Session {
     }
 }
 
+/// A session has the value that was global when it began.
+fn has_read_only_session_value(name: &str) -> bool {
+    matches!(name, "max_allowed_packet" | "net_buffer_length" | "max_user_connections")
+}
+
 /// DEFAULT means nothing for these.
 fn has_no_default(name: &str) -> bool {
-    matches!(name, "insert_id" | "last_insert_id" | "identity" | "rand_seed1" | "rand_seed2")
+    matches!(name, "last_insert_id" | "identity" | "rand_seed1" | "rand_seed2")
 }
 
 fn find_charset(name: &str) -> Result<Charset, SqlError> {

@@ -187,7 +187,7 @@ impl Session {
         outlet: &mut dyn Outlet,
     ) -> Option<Arc<SessionPlan>> {
         self.eval.begin_statement(self.statement_time());
-        if let Some(counter) = statement_counter(statement.feature()) {
+        if let Some(counter) = statement_counter(statement) {
             self.status.add(counter, 1);
         }
         let mark = self.out.mark();

@@ -1,6 +1,7 @@
 //! Status counters: per session and for the server.
 
 use base::metrics::Counter;
+use syntax::ast::{InsertSource, ShowKind, Statement, TableReference};
 
 macro_rules! counters {
     ($($variant:ident = $name:literal;)*) => {
@@ -76,6 +77,45 @@ counters! {
     ComTruncate = "Com_truncate";
     ComUnlockTables = "Com_unlock_tables";
     ComUpdate = "Com_update";
+    ComChecksum = "Com_checksum";
+    ComCreateRole = "Com_create_role";
+    ComDeallocSql = "Com_dealloc_sql";
+    ComDeleteMulti = "Com_delete_multi";
+    ComDropRole = "Com_drop_role";
+    ComExecuteImmediate = "Com_execute_immediate";
+    ComInsertSelect = "Com_insert_select";
+    ComRepair = "Com_repair";
+    ComReplaceSelect = "Com_replace_select";
+    ComShowCharsets = "Com_show_charsets";
+    ComShowCollations = "Com_show_collations";
+    ComShowCreateDb = "Com_show_create_db";
+    ComShowCreateTable = "Com_show_create_table";
+    ComShowCreateUser = "Com_show_create_user";
+    ComShowDatabases = "Com_show_databases";
+    ComShowEngineStatus = "Com_show_engine_status";
+    ComShowErrors = "Com_show_errors";
+    ComShowEvents = "Com_show_events";
+    ComShowGrants = "Com_show_grants";
+    ComShowKeys = "Com_show_keys";
+    ComShowOpenTables = "Com_show_open_tables";
+    ComShowPlugins = "Com_show_plugins";
+    ComShowPrivileges = "Com_show_privileges";
+    ComShowProcesslist = "Com_show_processlist";
+    ComShowStatus = "Com_show_status";
+    ComShowStorageEngines = "Com_show_storage_engines";
+    ComShowTableStatus = "Com_show_table_status";
+    ComShowTables = "Com_show_tables";
+    ComShowTriggers = "Com_show_triggers";
+    ComShowVariables = "Com_show_variables";
+    ComShowWarnings = "Com_show_warnings";
+    ComShutdown = "Com_shutdown";
+    ComUpdateMulti = "Com_update_multi";
+    ComXaCommit = "Com_xa_commit";
+    ComXaEnd = "Com_xa_end";
+    ComXaPrepare = "Com_xa_prepare";
+    ComXaRecover = "Com_xa_recover";
+    ComXaRollback = "Com_xa_rollback";
+    ComXaStart = "Com_xa_start";
     CreatedTmpDiskTables = "Created_tmp_disk_tables";
     CreatedTmpFiles = "Created_tmp_files";
     CreatedTmpTables = "Created_tmp_tables";
@@ -172,8 +212,64 @@ pub fn server() -> impl Iterator<Item = (&'static str, u64)> {
     NAMES.iter().copied().zip(SERVER.iter().map(Counter::value))
 }
 
+/// Names and values of what the server does not have.
+pub fn of_absent_parts() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let lines = include_str!("../data/status_of_absent_parts.txt").lines();
+    let lines = lines.filter(|line| !line.starts_with('#'));
+    lines.map(|line| line.split_once(' ').unwrap_or((line, "")))
+}
+
+/// The counter of a statement.
+pub fn statement_counter(statement: &Statement) -> Option<StatusCounter> {
+    use StatusCounter::*;
+    match statement {
+        Statement::Insert(insert) if matches!(insert.source, InsertSource::Query(_)) => {
+            Some(if insert.replace { ComReplaceSelect } else { ComInsertSelect })
+        }
+        Statement::Update(update)
+            if !matches!(update.tables.as_slice(), [TableReference::Table { .. }]) =>
+        {
+            Some(ComUpdateMulti)
+        }
+        Statement::Delete(delete) if !delete.targets.is_empty() => Some(ComDeleteMulti),
+        Statement::Show(show) => show_counter(&show.kind),
+        _ => named_counter(statement.feature()),
+    }
+}
+
+fn show_counter(kind: &ShowKind) -> Option<StatusCounter> {
+    use StatusCounter::*;
+    Some(match kind {
+        ShowKind::Databases => ComShowDatabases,
+        ShowKind::Tables { .. } => ComShowTables,
+        ShowKind::TableStatus { .. } => ComShowTableStatus,
+        ShowKind::OpenTables { .. } => ComShowOpenTables,
+        ShowKind::Columns { .. } => ComShow,
+        ShowKind::Indexes { .. } => ComShowKeys,
+        ShowKind::Variables(_) => ComShowVariables,
+        ShowKind::Status(_) => ComShowStatus,
+        ShowKind::CreateTable(_) | ShowKind::CreateView(_) => ComShowCreateTable,
+        ShowKind::CreateDatabase { .. } => ComShowCreateDb,
+        ShowKind::CreateUser(_) => ComShowCreateUser,
+        ShowKind::Grants(_) => ComShowGrants,
+        ShowKind::Warnings { .. } => ComShowWarnings,
+        ShowKind::Errors { .. } => ComShowErrors,
+        ShowKind::ProcessList { .. } => ComShowProcesslist,
+        ShowKind::Engines => ComShowStorageEngines,
+        ShowKind::Engine(..) => ComShowEngineStatus,
+        ShowKind::CharacterSets => ComShowCharsets,
+        ShowKind::Collations => ComShowCollations,
+        ShowKind::Plugins => ComShowPlugins,
+        ShowKind::Privileges => ComShowPrivileges,
+        ShowKind::Triggers { .. } => ComShowTriggers,
+        ShowKind::Events { .. } => ComShowEvents,
+        // SELECT @@warning_count and the like in MariaDB; the others are not counted.
+        _ => return None,
+    })
+}
+
 /// The counter of a statement, by the words of [`syntax::ast::Statement::feature`].
-pub fn statement_counter(feature: &str) -> Option<StatusCounter> {
+fn named_counter(feature: &str) -> Option<StatusCounter> {
     use StatusCounter::*;
     Some(match feature {
         "SELECT" => ComSelect,
@@ -197,7 +293,7 @@ pub fn statement_counter(feature: &str) -> Option<StatusCounter> {
         "DROP VIEW" => ComDropView,
         "USE" => ComChangeDb,
         "SET" | "SET TRANSACTION" => ComSetOption,
-        "SHOW" | "EXPLAIN" => ComShow,
+        "EXPLAIN" => ComShow,
         "BEGIN" => ComBegin,
         "COMMIT" => ComCommit,
         "ROLLBACK" => ComRollback,
@@ -211,6 +307,19 @@ pub fn statement_counter(feature: &str) -> Option<StatusCounter> {
         "ANALYZE TABLE" => ComAnalyze,
         "OPTIMIZE TABLE" => ComOptimize,
         "CHECK TABLE" => ComCheck,
+        "CHECKSUM TABLE" => ComChecksum,
+        "REPAIR TABLE" => ComRepair,
+        "SHUTDOWN" => ComShutdown,
+        "XA START" => ComXaStart,
+        "XA END" => ComXaEnd,
+        "XA PREPARE" => ComXaPrepare,
+        "XA COMMIT" => ComXaCommit,
+        "XA ROLLBACK" => ComXaRollback,
+        "XA RECOVER" => ComXaRecover,
+        "CREATE ROLE" => ComCreateRole,
+        "DROP ROLE" => ComDropRole,
+        "EXECUTE IMMEDIATE" => ComExecuteImmediate,
+        "DEALLOCATE PREPARE" => ComDeallocSql,
         "PREPARE" => ComPrepareSql,
         "EXECUTE" => ComExecuteSql,
         "CREATE USER" => ComCreateUser,

@@ -116,6 +116,10 @@ impl SessionTables for SessionView<'_> {
         listed.map(|definition| (definition.name.to_owned(), value(definition))).collect()
     }
 
+    fn system_variables(&self) -> Vec<Vec<Value>> {
+        registry().iter().map(|definition| self.described(definition)).collect()
+    }
+
     fn status(&self, global: bool) -> Vec<(String, String)> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         let mut add = |name: &str, value: u64| pairs.push((name.to_owned(), value.to_string()));
@@ -139,6 +143,8 @@ impl SessionTables for SessionView<'_> {
         let since = Timestamp(self.server.processes.most_since_micros());
         let since = types::TimeZone::default().to_local(since).to_string();
         pairs.push(("Max_used_connections_time".to_owned(), since));
+        let absent = status::of_absent_parts();
+        pairs.extend(absent.map(|(name, value)| (name.to_owned(), value.to_owned())));
         pairs.sort_by(|a, b| a.0.cmp(&b.0));
         pairs.dedup_by(|a, b| a.0 == b.0);
         pairs
@@ -158,7 +164,7 @@ fn worker_status() -> [(&'static str, u64); 3] {
     ]
 }
 
-fn server_status(server: &ServerState) -> [(&'static str, u64); 18] {
+fn server_status(server: &ServerState) -> [(&'static str, u64); 20] {
     let tables: usize = server.catalog.schemas().iter().map(|s| s.tables().count()).sum();
     let prepared = server.prepared_count.load(std::sync::atomic::Ordering::Relaxed);
     let connected = server.processes.count() as u64;
@@ -174,6 +180,7 @@ fn server_status(server: &ServerState) -> [(&'static str, u64); 18] {
         ("Connections", server.processes.connections()),
         ("Max_used_connections", server.processes.most()),
         ("Memory_used", server.memory.used_bytes()),
+        ("Open_table_definitions", tables as u64),
         ("Open_tables", tables as u64),
         ("Gannet_plan_cache_entries", server.plan_cache.len() as u64),
         ("Prepared_stmt_count", prepared),
@@ -181,6 +188,8 @@ fn server_status(server: &ServerState) -> [(&'static str, u64); 18] {
         ("Threads_connected", connected),
         ("Threads_running", server.processes.running() as u64),
         ("Uptime", server.uptime_seconds()),
+        // FLUSH STATUS leaves the server's counters as they are.
+        ("Uptime_since_flush_status", server.uptime_seconds()),
     ]
 }
 
@@ -203,6 +212,52 @@ fn process_row(info: ProcessInfo) -> Process {
 }
 
 impl SessionView<'_> {
+    /// The row of information_schema.SYSTEM_VARIABLES.
+    fn described(&self, definition: &Definition) -> Vec<Value> {
+        let globals = &self.server.globals;
+        let value = |value: VariableValue| match value {
+            VariableValue::Null => Value::Null,
+            value => Value::text(value.show()),
+        };
+        let given = |text: &str| if text.is_empty() { Value::Null } else { Value::text(text) };
+        let is_global = definition.scope != Scope::SessionOnly;
+        let is_session = definition.scope != Scope::Global;
+        let comment = match (definition.has_effect, definition.read_only, definition.is_fixed) {
+            (true, ..) => "Takes effect.",
+            (_, true, _) => "Shown only.",
+            (_, _, true) => "Shown only; no other value is accepted.",
+            _ => "Accepted and shown, without effect.",
+        };
+        let has_default = definition.default != VariableValue::text("")
+            && !(definition.read_only && definition.option_argument.is_none());
+        let default = match has_default {
+            true => Value::text(definition.default.show()),
+            false => Value::Null,
+        };
+        let [minimum, maximum, block] = definition.written_range.map(given);
+        vec![
+            Value::text(definition.name.to_ascii_uppercase()),
+            if is_session { value(self.session_value(definition)) } else { Value::Null },
+            if is_global { value(globals.get(definition)) } else { Value::Null },
+            Value::text(globals.origin(definition).name()),
+            default,
+            Value::text(match definition.scope {
+                Scope::Global => "GLOBAL",
+                Scope::Session => "SESSION",
+                Scope::SessionOnly => "SESSION ONLY",
+            }),
+            Value::text(definition.type_name),
+            Value::text(comment),
+            minimum,
+            maximum,
+            block,
+            given(&definition.words.join(",")),
+            Value::text(if definition.read_only { "YES" } else { "NO" }),
+            definition.option_argument.map_or(Value::Null, Value::text),
+            Value::Null,
+        ]
+    }
+
     /// A session variable, of which some are computed.
     fn session_value(&self, definition: &Definition) -> VariableValue {
         match definition.name {

@@ -141,6 +141,8 @@ pub trait SessionTables {
     fn role(&self) -> Option<String>;
     /// System variables, sorted by name.
     fn variables(&self, global: bool) -> Vec<(String, String)>;
+    /// The rows of SYSTEM_VARIABLES.
+    fn system_variables(&self) -> Vec<Row>;
     /// Status counters, sorted by name.
     fn status(&self, global: bool) -> Vec<(String, String)>;
 }
@@ -239,6 +241,7 @@ tables! {
     SESSION_STATUS => session_rows::session_status;
     SESSION_VARIABLES => session_rows::session_variables;
     STATISTICS => rows::statistics;
+    SYSTEM_VARIABLES => session_rows::system_variables;
     TABLES => rows::tables;
     TABLE_CONSTRAINTS => constraints::table_constraints;
     TABLE_PRIVILEGES => privileges::table_privileges;

@@ -1,8 +1,28 @@
 //! Rows that come from the sessions: processes, variables, status, privileges.
 
-use super::{Row, Scope};
+use super::VirtualType::{LongText, Varchar};
+use super::columns::{optional, required};
+use super::{Row, Scope, VirtualColumn};
 use crate::Result;
 use types::{Decimal, Value};
+
+pub(super) const SYSTEM_VARIABLES: &[VirtualColumn] = &[
+    required("VARIABLE_NAME", Varchar(64)),
+    optional("SESSION_VALUE", Varchar(2048)),
+    optional("GLOBAL_VALUE", Varchar(2048)),
+    required("GLOBAL_VALUE_ORIGIN", Varchar(64)),
+    optional("DEFAULT_VALUE", Varchar(2048)),
+    required("VARIABLE_SCOPE", Varchar(64)),
+    required("VARIABLE_TYPE", Varchar(64)),
+    required("VARIABLE_COMMENT", Varchar(2048)),
+    optional("NUMERIC_MIN_VALUE", Varchar(21)),
+    optional("NUMERIC_MAX_VALUE", Varchar(21)),
+    optional("NUMERIC_BLOCK_SIZE", Varchar(21)),
+    optional("ENUM_VALUE_LIST", LongText),
+    required("READ_ONLY", Varchar(3)),
+    optional("COMMAND_LINE_ARGUMENT", Varchar(64)),
+    optional("GLOBAL_VALUE_PATH", Varchar(2048)),
+];
 
 fn pairs(pairs: Vec<(String, String)>) -> Vec<Row> {
     let row = |(name, value): (String, String)| {
@@ -19,6 +39,10 @@ pub(super) fn session_variables(scope: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(pairs(scope.session.variables(false)))
 }
 
+pub(super) fn system_variables(scope: &Scope<'_>) -> Result<Vec<Row>> {
+    Ok(scope.session.system_variables())
+}
+
 pub(super) fn global_status(scope: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(pairs(scope.session.status(true)))
 }
@@ -28,15 +52,15 @@ pub(super) fn session_status(scope: &Scope<'_>) -> Result<Vec<Row>> {
 }
 
 pub(super) fn process_list(scope: &Scope<'_>) -> Result<Vec<Row>> {
-    let optional = |text: Option<String>| text.map_or(Value::Null, Value::text);
+    let text_or_null = |text: Option<String>| text.map_or(Value::Null, Value::text);
     let zero = || Value::Decimal(Decimal::new(0, 3));
     let rows = scope.session.processes().into_iter().map(|process| {
-        let info = optional(process.info);
+        let info = text_or_null(process.info);
         vec![
             Value::Int(process.id as i64),
             Value::text(process.user),
             Value::text(process.host),
-            optional(process.schema),
+            text_or_null(process.schema),
             Value::text(process.command),
             Value::Int((process.time_ms / 1000) as i64),
             Value::text(process.state),

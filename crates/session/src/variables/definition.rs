@@ -1,4 +1,12 @@
 //! The registry: what is known of each variable.
+//!
+//! A row of `data/variables/*.tsv` has, separated by tabs: the name; the scope (G global, S
+//! session and global, O session only); the type (Boolean, signed Integer, Unsigned, both in
+//! small letters where MariaDB says INT instead of BIGINT, Double, Text, Name of something that
+//! is listed elsewhere, Enumeration, Many of a set, Flags); the default; the smallest and the
+//! largest number; the number that it is a multiple of; the words; and letters: R read only;
+//! C, O or N for an option of the command line whose value must, may or cannot be written;
+//! W it takes effect; K it keeps its default, as another value would promise what is not done.
 
 use super::VariableValue;
 use std::collections::HashMap;
@@ -59,6 +67,16 @@ pub struct Definition {
     pub words: Vec<&'static str>,
     /// SET refuses it.
     pub read_only: bool,
+    /// SET takes the default only: other values would promise what the server does not do.
+    pub is_fixed: bool,
+    /// It does more than being shown.
+    pub has_effect: bool,
+    /// Minimum, maximum and block size as the data file writes them.
+    pub written_range: [&'static str; 3],
+    /// MariaDB's word for the type.
+    pub type_name: &'static str,
+    /// Whether the option of the command line needs a value, if there is one.
+    pub option_argument: Option<&'static str>,
     /// A number in the data for a variable of kind Unsigned may exceed what `f64` holds exactly:
     /// the exact largest value.
     pub maximum_exact: u64,
@@ -106,30 +124,46 @@ impl Registry {
         *self.by_name.get(name).expect("a variable named in code is in the data file, see tests")
     }
 
-    fn read(text: &'static str) -> Self {
-        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-        let definitions: Vec<_> =
-            lines.enumerate().map(|(index, line)| read_line(index, line)).collect();
+    /// A variable that this crate relies on.
+    pub(crate) fn known(&self, name: &'static str) -> &Definition {
+        &self.definitions[self.position(name)]
+    }
+
+    fn read(texts: &[&'static str]) -> Self {
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+        let mut definitions: Vec<_> = lines.map(read_line).collect();
+        definitions.sort_by_key(|definition| definition.name);
+        for (index, definition) in definitions.iter_mut().enumerate() {
+            definition.index = index;
+        }
         let by_name = definitions.iter().map(|d| (d.name, d.index)).collect();
         Self { definitions, by_name }
     }
 }
 
-fn read_line(index: usize, line: &'static str) -> Definition {
+fn kind_of(letter: &str) -> (Kind, &'static str) {
+    match letter {
+        "B" => (Kind::Boolean, "BOOLEAN"),
+        "I" => (Kind::Integer, "BIGINT"),
+        "i" => (Kind::Integer, "INT"),
+        "U" => (Kind::Unsigned, "BIGINT UNSIGNED"),
+        "u" => (Kind::Unsigned, "INT UNSIGNED"),
+        "D" => (Kind::Double, "DOUBLE"),
+        "E" => (Kind::Enumeration, "ENUM"),
+        "M" => (Kind::Set, "SET"),
+        "F" => (Kind::Flags, "FLAGSET"),
+        "N" => (Kind::Text, "ENUM"),
+        _ => (Kind::Text, "VARCHAR"),
+    }
+}
+
+fn read_line(line: &'static str) -> Definition {
     let mut fields = line.split('\t');
     let mut next = || fields.next().unwrap_or_default();
     let (name, scope, kind, default) = (next(), next(), next(), next());
     let (minimum, maximum, block, words, flags) = (next(), next(), next(), next(), next());
-    let kind = match kind {
-        "B" => Kind::Boolean,
-        "I" => Kind::Integer,
-        "U" => Kind::Unsigned,
-        "D" => Kind::Double,
-        "E" => Kind::Enumeration,
-        "M" => Kind::Set,
-        "F" => Kind::Flags,
-        _ => Kind::Text,
-    };
+    let (kind, type_name) = kind_of(kind);
     let default = match kind {
         Kind::Boolean => VariableValue::Boolean(default == "ON"),
         Kind::Integer => VariableValue::Integer(default.parse().unwrap_or(0)),
@@ -138,7 +172,7 @@ fn read_line(index: usize, line: &'static str) -> Definition {
         _ => VariableValue::text(default),
     };
     Definition {
-        index,
+        index: 0,
         name,
         scope: match scope {
             "G" => Scope::Global,
@@ -152,6 +186,16 @@ fn read_line(index: usize, line: &'static str) -> Definition {
         block: block.parse().unwrap_or(0),
         words: words.split(',').filter(|word| !word.is_empty()).collect(),
         read_only: flags.contains('R'),
+        is_fixed: flags.contains('K'),
+        has_effect: flags.contains('W'),
+        written_range: [minimum, maximum, block],
+        type_name,
+        option_argument: match flags.chars().find(|flag| "CON".contains(*flag)) {
+            Some('C') => Some("REQUIRED"),
+            Some('O') => Some("OPTIONAL"),
+            Some(_) => Some("NONE"),
+            None => None,
+        },
         maximum_exact: maximum.parse().unwrap_or(u64::MAX),
     }
 }
@@ -159,7 +203,16 @@ fn read_line(index: usize, line: &'static str) -> Definition {
 /// The registry of this build.
 pub fn registry() -> &'static Registry {
     static REGISTRY: OnceLock<Registry> = OnceLock::new();
-    REGISTRY.get_or_init(|| Registry::read(include_str!("../../data/variables.tsv")))
+    REGISTRY.get_or_init(|| {
+        Registry::read(&[
+            include_str!("../../data/variables/connections.tsv"),
+            include_str!("../../data/variables/general.tsv"),
+            include_str!("../../data/variables/logs.tsv"),
+            include_str!("../../data/variables/queries.tsv"),
+            include_str!("../../data/variables/replication.tsv"),
+            include_str!("../../data/variables/storage.tsv"),
+        ])
+    })
 }
 
 #[cfg(test)]
@@ -169,7 +222,7 @@ mod tests {
     #[test]
     fn the_data_file_is_well_formed() {
         let registry = registry();
-        assert!(registry.len() > 400);
+        assert!(registry.len() > 550);
         for definition in registry.iter() {
             assert_eq!(registry.find(definition.name).map(|d| d.index), Some(definition.index));
             assert!(

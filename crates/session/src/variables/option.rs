@@ -34,6 +34,8 @@ impl Definition {
             (Kind::Boolean, None | Some("")) => Value::Int(1),
             (Kind::Boolean, Some(text)) => match parse_number(text) {
                 Some(number) => Value::Int(i64::from(number != 0)),
+                None if text.eq_ignore_ascii_case("true") => Value::Int(1),
+                None if text.eq_ignore_ascii_case("false") => Value::Int(0),
                 None => Value::text(text),
             },
             (_, None) => return Err(format!("option '{}' needs a value", self.name)),
@@ -72,6 +74,7 @@ mod tests {
         assert_eq!(option("innodb_flush_log_at_trx_commit", Some("1")).unwrap(), "1");
         assert_eq!(option("skip_name_resolve", None).unwrap(), "ON");
         assert_eq!(option("skip_name_resolve", Some("0")).unwrap(), "OFF");
+        assert_eq!(option("skip_name_resolve", Some("False")).unwrap(), "OFF");
         assert_eq!(option("tx_isolation", Some("READ-COMMITTED")).unwrap(), "READ-COMMITTED");
         assert_eq!(option("long_query_time", Some("0.5")).unwrap(), "0.500000");
         assert!(option("max_connections", Some("many")).is_err());

@@ -1,6 +1,7 @@
 //! Values of variables: checking what SET gives, keeping what was set.
 
-use super::{Definition, Kind, registry};
+use super::text::{flags_of, shown};
+use super::{Definition, Kind, Origin, registry};
 use engine_api::FlushPolicy;
 use runtime::sync::RwLock;
 use std::sync::Arc;
@@ -112,25 +113,6 @@ impl VariableValue {
     }
 }
 
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Int(number) => number.to_string(),
-        Value::UInt(number) => number.to_string(),
-        Value::Double(number) => number.to_string(),
-        Value::Float(number) => number.to_string(),
-        Value::Decimal(number) => {
-            let mut text = Vec::new();
-            number.write_text(&mut text);
-            String::from_utf8_lossy(&text).into_owned()
-        }
-        Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Date(_) | Value::DateTime(_) | Value::Timestamp(_) | Value::Time(_) => {
-            "temporal value".to_owned()
-        }
-    }
-}
-
 impl Definition {
     /// The value to store for what SET gives; numbers out of range are clamped with a warning.
     /// `default` is what DEFAULT means (the global value for a session variable).
@@ -144,6 +126,19 @@ impl Definition {
             SetInput::Default => return Ok(default.clone()),
             SetInput::Value(value) => value,
         };
+        let checked = self.check_kind(value, default, warnings)?;
+        match self.is_fixed && checked != self.default {
+            true => Err(self.wrong_value(value)),
+            false => Ok(checked),
+        }
+    }
+
+    fn check_kind(
+        &self,
+        value: &Value,
+        default: &VariableValue,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<VariableValue, SqlError> {
         match self.kind {
             Kind::Boolean => self.check_boolean(value),
             Kind::Integer => self.check_integer(value, warnings),
@@ -169,9 +164,7 @@ impl Definition {
             Value::Int(number @ (0 | 1)) => *number == 1,
             Value::UInt(number @ (0 | 1)) => *number == 1,
             Value::Bytes(word) if word.eq_ignore_ascii_case(b"on") => true,
-            Value::Bytes(word) if word.eq_ignore_ascii_case(b"true") => true,
             Value::Bytes(word) if word.eq_ignore_ascii_case(b"off") => false,
-            Value::Bytes(word) if word.eq_ignore_ascii_case(b"false") => false,
             Value::Decimal(_) | Value::Double(_) | Value::Float(_) => {
                 return Err(self.wrong_type());
             }
@@ -184,7 +177,6 @@ impl Definition {
         match value {
             Value::Int(number) => Ok(i128::from(*number)),
             Value::UInt(number) => Ok(i128::from(*number)),
-            Value::Null => Err(self.wrong_value(value)),
             _ => Err(self.wrong_type()),
         }
     }
@@ -233,11 +225,10 @@ impl Definition {
             Value::Double(number) => *number,
             Value::Float(number) => f64::from(*number),
             Value::Decimal(number) => number.to_f64(),
-            Value::Null => return Err(self.wrong_value(value)),
             _ => return Err(self.wrong_type()),
         };
         let clamped = given.clamp(self.minimum, self.maximum);
-        self.warn_if(clamped != given, value, warnings);
+        self.warn_if(clamped != given, &Value::Double(given), warnings);
         Ok(VariableValue::Double(clamped))
     }
 
@@ -312,26 +303,32 @@ impl Definition {
         value: &Value,
         default: &VariableValue,
     ) -> Result<VariableValue, SqlError> {
-        let Value::Bytes(text) = value else {
-            return Err(self.wrong_type());
+        let text = match value {
+            Value::Bytes(text) => text,
+            Value::Null => return Err(self.wrong_value(value)),
+            _ => return Err(self.wrong_type()),
         };
-        let present = default.show();
-        let mut flags: Vec<(String, String)> = present
-            .split(',')
-            .filter_map(|pair| pair.split_once('='))
-            .map(|(name, state)| (name.to_owned(), state.to_owned()))
-            .collect();
+        let defaults = flags_of(&self.default.show());
+        let mut flags = flags_of(&default.show());
         let given = String::from_utf8_lossy(text).to_ascii_lowercase();
+        let mut named = Vec::new();
         for part in given.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             if part == "default" {
+                let unnamed = (0..flags.len()).filter(|place| !named.contains(place));
+                unnamed.for_each(|place| flags[place] = defaults[place].clone());
                 continue;
             }
             let wrong = || self.wrong_value(&Value::text(part));
             let (name, state) = part.split_once('=').ok_or_else(wrong)?;
-            let flag = flags.iter_mut().find(|(known, _)| known == name).ok_or_else(wrong)?;
+            let place = flags.iter().position(|(known, _)| known == name).ok_or_else(wrong)?;
+            if named.contains(&place) {
+                return Err(wrong());
+            }
+            named.push(place);
+            let flag = &mut flags[place];
             match state {
                 "on" | "off" => flag.1 = state.to_owned(),
-                "default" => {}
+                "default" => flag.1.clone_from(&defaults[place].1),
                 _ => return Err(wrong()),
             }
         }
@@ -343,6 +340,7 @@ impl Definition {
 /// The server's values.
 pub struct GlobalVariables {
     values: RwLock<Arc<Vec<VariableValue>>>,
+    origins: RwLock<Vec<Origin>>,
     /// innodb_flush_log_at_trx_commit, which every transaction reads.
     flush_log: AtomicU64,
 }
@@ -352,7 +350,11 @@ const FLUSH_LOG: &str = "innodb_flush_log_at_trx_commit";
 impl Default for GlobalVariables {
     fn default() -> Self {
         let values = registry().iter().map(|definition| definition.default.clone()).collect();
-        let globals = Self { values: RwLock::new(Arc::new(values)), flush_log: AtomicU64::new(1) };
+        let globals = Self {
+            values: RwLock::new(Arc::new(values)),
+            origins: RwLock::new(vec![Origin::Compiled; registry().len()]),
+            flush_log: AtomicU64::new(1),
+        };
         globals.note_changes();
         globals
     }
@@ -369,16 +371,30 @@ impl GlobalVariables {
         self.values.read()[registry().position(name)].clone()
     }
 
-    /// Stores a checked value.
+    /// Stores a checked value that a statement set.
     pub fn set(&self, definition: &Definition, value: VariableValue) {
-        Arc::make_mut(&mut self.values.write())[definition.index] = value;
+        self.store(definition.index, value, Origin::Statement);
+    }
+
+    /// Stores a checked value that an option gave.
+    pub fn set_option(&self, name: &'static str, value: VariableValue) {
+        self.store(registry().position(name), value, Origin::Option);
+    }
+
+    /// Where the present value comes from.
+    pub fn origin(&self, definition: &Definition) -> Origin {
+        self.origins.read()[definition.index]
+    }
+
+    fn store(&self, position: usize, value: VariableValue, origin: Origin) {
+        Arc::make_mut(&mut self.values.write())[position] = value;
+        self.origins.write()[position] = origin;
         self.note_changes();
     }
 
     /// Stores a value that the server itself knows (version, port, directories).
     pub fn set_known(&self, name: &'static str, value: VariableValue) {
-        Arc::make_mut(&mut self.values.write())[registry().position(name)] = value;
-        self.note_changes();
+        self.store(registry().position(name), value, Origin::Server);
     }
 
     fn note_changes(&self) {
