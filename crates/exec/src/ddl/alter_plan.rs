@@ -88,6 +88,7 @@ fn plan_action(
         }
         AlterAction::RenameColumn { name, to } => {
             let Some(at) = find(work, name) else { return Err(unknown(name, table)) };
+            check_free(work, at, to)?;
             let from = work.columns[at].0.name.clone();
             alter_check::rename_in_checks(table, work, &from, to);
             work.columns[at].0.name.clone_from(to);
@@ -291,6 +292,7 @@ fn change_column(
         }
         return Err(error);
     };
+    check_free(work, at, &written.name)?;
     if !written.checks.is_empty() {
         work.column_checks.push(written.clone());
     }
@@ -316,6 +318,14 @@ fn needs_copy(old: &ColumnDefinition, new: &ColumnDefinition) -> bool {
         && from.length <= to.length;
     let same = types::ColumnType { zerofill: from.zerofill, ..*to } == *from || grows;
     !same || new.auto_increment && !old.auto_increment
+}
+
+/// That no other column than the one at a position has a name: error 1060.
+fn check_free(work: &Work, at: usize, name: &str) -> Result<(), ExecError> {
+    match find(work, name) {
+        Some(other) if other != at => Err(SqlError::new(&codes::DUP_FIELDNAME, &[&name]).into()),
+        _ => Ok(()),
+    }
 }
 
 pub(super) fn find(work: &Work, name: &str) -> Option<usize> {

@@ -237,10 +237,16 @@ fn json_keys(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_contains(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = part(&frame, 2)? else { return Ok(ValueRef::Null) };
+    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let part = if frame.count() > 2 {
+        let Some(path) = plain_path(&frame, 2)? else { return Ok(ValueRef::Null) };
+        path.first(&node).cloned()
+    } else {
+        Some(node)
+    };
     match document(&frame, 1)? {
         None => Ok(ValueRef::Null),
-        Some(wanted) => flag(node.contains(&wanted)),
+        Some(wanted) => flag(part.is_some_and(|part| part.contains(&wanted))),
     }
 }
 

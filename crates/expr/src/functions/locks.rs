@@ -9,7 +9,7 @@ use std::time::Duration;
 use types::{SqlError, TypeKind, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("get_lock", 1, 2, resolve_flag, get_lock).volatile(),
+    Function::new("get_lock", 2, 2, resolve_flag, get_lock).volatile(),
     Function::new("release_lock", 1, 1, resolve_flag, release_lock).volatile(),
     Function::new("is_free_lock", 1, 1, resolve_flag, is_free_lock).volatile(),
     Function::new("is_used_lock", 1, 1, resolve_owner, is_used_lock).volatile(),
@@ -37,9 +37,9 @@ fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resol
     Ok(result)
 }
 
-/// The name of a lock, the same in any case; none for NULL and for an empty one.
+/// The name of a lock, in which case counts; none for NULL and for an empty one.
 fn name(frame: &Frame<'_>) -> Result<Option<String>, SqlError> {
-    let name = frame.text(0)?.map(|text| String::from_utf8_lossy(text).to_lowercase());
+    let name = frame.text(0)?.map(|text| String::from_utf8_lossy(text).into_owned());
     Ok(name.filter(|name| !name.is_empty()))
 }
 
@@ -49,8 +49,7 @@ fn flag<'a>(value: Option<bool>) -> Result<ValueRef<'a>, SqlError> {
 
 fn get_lock(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(name) = name(&frame)? else { return Ok(ValueRef::Null) };
-    let seconds = if frame.count() > 1 { frame.double(1)? } else { Some(WAIT_MAX) };
-    let Some(seconds) = seconds else { return Ok(ValueRef::Null) };
+    let Some(seconds) = frame.double(1)? else { return Ok(ValueRef::Null) };
     let seconds = if seconds < 0.0 { WAIT_MAX } else { seconds.min(WAIT_MAX) };
     flag(Some(frame.context.hooks.get_lock(&name, Duration::from_secs_f64(seconds))?))
 }
