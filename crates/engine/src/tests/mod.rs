@@ -5,6 +5,7 @@ mod checkpoint;
 mod crash;
 mod half_undone;
 mod lock_limits;
+mod locked_rows;
 mod lockstep;
 mod prepared;
 mod rows;

@@ -129,10 +129,14 @@ impl Problem<'_> {
             candidates.push(self.ranges(source, entry, number, ranges, rows, usable));
         }
         let forced = (allowed.forced || by_equality) && !candidates.is_empty();
+        // Nor does it lock the whole of an index that covers it where there is a range: it would
+        // read entries whose rows others have locked.
+        let by_range = self.lock != LockMode::None && !candidates.is_empty();
         if !forced {
             for (number, index) in definition.indexes.iter().enumerate() {
                 if number == 0 || (allowed.scans[number] && !index.parts.is_empty()) {
-                    candidates.extend(self.scan(source, entry, number, numbers, usable));
+                    let scan = self.scan(source, entry, number, numbers, usable);
+                    candidates.extend(scan.filter(|it| number == 0 || it.ordered || !by_range));
                 }
             }
             if allowed.forced && candidates.iter().any(|it| it.ordered && !it.reads_rows()) {
