@@ -337,6 +337,8 @@ pub struct AggregatePlan {
     /// enclosing block, subqueries run once). They are appended to each group's row, also to
     /// that of the one group of no rows.
     pub carried: Vec<usize>,
+    /// Subqueries that read the groups' rows, whose values are appended to these one by one.
+    pub applies: Vec<Apply>,
 }
 
 /// WITH ROLLUP: behind each run of groups whose first keys are equal a row for all of them.

@@ -148,6 +148,7 @@ impl Text {
             };
             let (keys, calls) = (keys.join(", "), calls.join(", "));
             self.line(format!("group [{keys}] calls [{calls}]{sorted}{carried}"));
+            aggregate.applies.iter().for_each(|apply| self.apply(apply));
         }
         if let Some(filter) = &select.constant_filter {
             self.line(format!("if {filter}"));

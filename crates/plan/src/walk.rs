@@ -13,23 +13,38 @@ impl Apply {
         }
     }
 
-    /// Calls `visit` with the values of the left side for changing them.
-    pub(crate) fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
-        match &mut self.kind {
-            ApplyKind::Scalar | ApplyKind::Exists => {}
-            ApplyKind::In { operand, .. } => operand.iter_mut().for_each(visit),
-            ApplyKind::Quantified { operand, .. } => visit(operand),
-        }
+    /// Calls `visit` with the positions of the block around it that it reads.
+    pub(crate) fn for_each_read(&self, visit: &mut dyn FnMut(usize)) {
+        self.outer_positions.iter().for_each(|&position| visit(position));
+        self.for_each_operand(&mut |operand| operand.for_each_column(visit));
     }
 
     /// Maps the positions of the block around it that it reads.
     pub(crate) fn map_reads(&mut self, map: &mut dyn FnMut(usize) -> usize) {
         self.outer_positions.iter_mut().for_each(|position| *position = map(*position));
-        self.for_each_operand_mut(&mut |operand| operand.map_columns(map));
+        self.kind.for_each_operand_mut(&mut |operand| operand.map_columns(map));
+    }
+}
+
+impl ApplyKind {
+    /// Calls `visit` with the values of the left side for changing them.
+    pub(crate) fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expr)) {
+        match self {
+            Self::Scalar | Self::Exists => {}
+            Self::In { operand, .. } => operand.iter_mut().for_each(visit),
+            Self::Quantified { operand, .. } => visit(operand),
+        }
     }
 }
 
 impl SelectPlan {
+    /// Its subqueries in the order in which they can be run.
+    pub(crate) fn applies(&self) -> impl Iterator<Item = &Apply> {
+        let steps = self.tables.iter().flat_map(|step| &step.applies);
+        let grouped = self.aggregate.iter().flat_map(|aggregate| &aggregate.applies);
+        self.constant_applies.iter().chain(steps).chain(grouped)
+    }
+
     /// The values over the frame of its rows or groups.
     pub fn frame_values(&self) -> impl Iterator<Item = &Expr> {
         let values = match &self.window {

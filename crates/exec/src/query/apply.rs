@@ -5,7 +5,7 @@ use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::{Flow, collect, run_query};
 use crate::ExecError;
 use crate::context::Exec;
-use expr::{CompareOperator, CompareRule, Expr, compare_values};
+use expr::{Columns, CompareOperator, CompareRule, Expr, compare_values};
 use plan::physical::{Apply, ApplyKind, ResultColumn};
 use std::sync::Arc;
 use types::collation;
@@ -118,21 +118,25 @@ pub fn fill(
     applies: &[Apply],
 ) -> Result<(), ExecError> {
     for apply in applies {
-        let value = value(exec, run, apply)?;
+        let value = value(exec, &run.frame, &mut run.once, apply)?;
         run.frame.set_value(apply.position, value);
     }
     Ok(())
 }
 
-fn value(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, apply: &Apply) -> Result<Value, ExecError> {
+/// The value of a subquery over a frame. `kept` has what is known of subqueries that do not
+/// depend on it, by position.
+pub fn value(
+    exec: &mut Exec<'_>,
+    frame: &dyn Columns,
+    kept: &mut Vec<(usize, Once)>,
+    apply: &Apply,
+) -> Result<Value, ExecError> {
     let once = apply.outer_positions.is_empty();
-    let known = run.once.iter().find(|(position, _)| *position == apply.position);
+    let known = kept.iter().find(|(position, _)| *position == apply.position);
     let known = known.map(|(_, known)| known.clone());
-    let outer: Vec<Value> = apply
-        .outer_positions
-        .iter()
-        .map(|&position| expr::Columns::column(&run.frame, position).to_owned())
-        .collect();
+    let outer: Vec<Value> =
+        apply.outer_positions.iter().map(|&position| frame.column(position).to_owned()).collect();
     let needs_rows = matches!(apply.kind, ApplyKind::In { .. } | ApplyKind::Quantified { .. });
     if needs_rows {
         let rows = match known {
@@ -146,9 +150,9 @@ fn value(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, apply: &Apply) -> Result<V
             }
         };
         if once {
-            run.once.push((apply.position, Once::Rows(rows.clone())));
+            kept.push((apply.position, Once::Rows(rows.clone())));
         }
-        return compare_with_rows(exec, run, apply, &rows);
+        return compare_with_rows(exec, frame, apply, &rows);
     }
     if let Some(Once::Value(value)) = known {
         return Ok(value);
@@ -158,7 +162,7 @@ fn value(exec: &mut Exec<'_>, run: &mut BlockRun<'_>, apply: &Apply) -> Result<V
         _ => scalar(exec, apply, &outer)?,
     };
     if once {
-        run.once.push((apply.position, Once::Value(value.clone())));
+        kept.push((apply.position, Once::Value(value.clone())));
     }
     Ok(value)
 }
@@ -186,16 +190,16 @@ fn scalar(exec: &mut Exec<'_>, apply: &Apply, outer: &[Value]) -> Result<Value, 
 
 fn compare_with_rows(
     exec: &Exec<'_>,
-    run: &BlockRun<'_>,
+    frame: &dyn Columns,
     apply: &Apply,
     rows: &InRows,
 ) -> Result<Value, ExecError> {
     let columns = apply.query.columns();
     let truth = match &apply.kind {
-        ApplyKind::In { operand, rules } => is_in(exec, run, operand, rules, columns, rows)?,
+        ApplyKind::In { operand, rules } => is_in(exec, frame, operand, rules, columns, rows)?,
         ApplyKind::Quantified { operand, operator, rule, all } => {
             let left = (operand, *operator, *rule);
-            quantified(exec, run, left, *all, columns, &rows.rows)?
+            quantified(exec, frame, left, *all, columns, &rows.rows)?
         }
         ApplyKind::Scalar | ApplyKind::Exists => None,
     };
@@ -205,7 +209,7 @@ fn compare_with_rows(
 /// `operand IN (rows)`: NULL if no row is equal but one could be.
 fn is_in(
     exec: &Exec<'_>,
-    run: &BlockRun<'_>,
+    frame: &dyn Columns,
     operand: &[Expr],
     rules: &[CompareRule],
     columns: &[ResultColumn],
@@ -213,7 +217,7 @@ fn is_in(
 ) -> Result<Option<bool>, ExecError> {
     let mut values = Vec::with_capacity(operand.len());
     for expr in operand {
-        values.push(expr.eval(exec.eval, &run.frame)?);
+        values.push(expr.eval(exec.eval, frame)?);
     }
     if let [ValueRef::Null] = values[..] {
         return Ok(if rows.rows.is_empty() { Some(false) } else { None });
@@ -248,13 +252,13 @@ fn is_in(
 
 fn quantified(
     exec: &Exec<'_>,
-    run: &BlockRun<'_>,
+    frame: &dyn Columns,
     (operand, operator, rule): (&Expr, CompareOperator, CompareRule),
     all: bool,
     columns: &[ResultColumn],
     rows: &[Vec<Value>],
 ) -> Result<Option<bool>, ExecError> {
-    let left = operand.eval(exec.eval, &run.frame)?;
+    let left = operand.eval(exec.eval, frame)?;
     let mut unknown = false;
     for row in rows {
         let right = row.first().map_or(ValueRef::Null, Value::as_ref);

@@ -4,13 +4,33 @@ use super::aggregate::{GroupTarget, Groups};
 use super::block::{BlockRun, is_true};
 use super::output::Output;
 use super::window::Windows;
-use super::{Flow, Limit, RowTarget};
+use super::{Flow, Limit, RowTarget, apply};
 use crate::ExecError;
 use crate::context::Exec;
 use plan::physical::{AggregatePlan, WindowPlan};
 
-/// Groups the rows of a block.
+/// Groups the rows of a block and runs the subqueries that read the groups.
 pub fn group<'p>(
+    exec: &mut Exec<'_>,
+    run: &mut BlockRun<'p>,
+    aggregate: &'p AggregatePlan,
+    target: &mut GroupTarget<'_>,
+) -> Result<(), ExecError> {
+    if aggregate.applies.is_empty() {
+        return group_rows(exec, run, aggregate, target);
+    }
+    let mut kept = Vec::new();
+    group_rows(exec, run, aggregate, &mut |exec, row| {
+        let mut row = row.clone();
+        for apply in &aggregate.applies {
+            let value = apply::value(exec, &row, &mut kept, apply)?;
+            row.push(value);
+        }
+        target(exec, &row)
+    })
+}
+
+fn group_rows<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     aggregate: &'p AggregatePlan,

@@ -3,7 +3,7 @@
 //!
 //! An aggregate belongs to the innermost block whose columns it reads, if aggregates may stand
 //! where that block has the subquery around it; otherwise to the nearest block outside that
-//! allows it, and at last to its own. Only its own block can compute it: otherwise it is refused.
+//! allows it, and at last to its own. Subqueries inside of that one get its value from there.
 
 use super::*;
 use expr::aggregate::{AggregateFunction, ConcatOptions};
@@ -23,21 +23,49 @@ impl<'q> Binder<'_, '_, 'q> {
             AggregateFunction::Count if call.arguments.is_empty() => AggregateFunction::CountRows,
             function => function,
         };
+        let outer: Vec<usize> = self.blocks.iter().map(|block| block.outer.len()).collect();
         self.block().in_aggregate = true;
         let arguments = self.bind_aggregate_arguments(call);
         self.block().in_aggregate = false;
-        let (arguments, order_by) = arguments?;
-        let owner = self.owner_of(&arguments);
-        if self.blocks[owner..inside].iter().any(allows) {
-            return Err(unsupported("an aggregate of outer columns only in a subquery"));
+        let (mut arguments, mut order_by) = arguments?;
+        if arguments.iter().any(|argument| self.block().is_of_groups(argument)) {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
         }
-        if !allowed {
+        let owner = self.owner_of(&arguments);
+        let outside = self.blocks[owner..inside].iter().position(&allows);
+        let level = outside.map_or(inside, |number| owner + number);
+        if level < inside {
+            let keys = order_by.iter_mut().map(|(key, _)| key);
+            let mut values = arguments.iter_mut().chain(keys);
+            values.try_for_each(|value| self.move_outward(value, level))?;
+            let inner = self.blocks.iter_mut().zip(outer).skip(level + 1);
+            inner.for_each(|(block, outer)| block.outer.truncate(outer));
+        } else if !allowed {
             return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
         }
         let separator = call.separator.clone();
         let concat = ConcatOptions { order_by, separator, limit: None };
         let bound = self.builder().aggregate(function, call.distinct, arguments, concat)?;
-        Ok(self.add_aggregate(bound))
+        Ok(self.add_aggregate(level, bound))
+    }
+
+    /// Brings a value that reads only columns of block `level` and those outside of it to there.
+    fn move_outward(&self, value: &mut Expr, level: usize) -> Result<()> {
+        let mut inner = false;
+        value.map_columns(&mut |position| {
+            let mut position = position;
+            for block in self.blocks[level + 1..].iter().rev() {
+                match block.outer.get(position.wrapping_sub(OUTER)) {
+                    Some(outer) => position = *outer,
+                    None => inner = true,
+                }
+            }
+            position
+        });
+        match inner {
+            true => Err(unsupported("a subquery in an aggregate of an outer query")),
+            false => Ok(()),
+        }
     }
 
     /// The innermost block whose columns the arguments read; the one being bound without any.
@@ -92,18 +120,19 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok((arguments, order_by))
     }
 
-    /// The column that stands for an aggregate; equal calls share one.
-    pub(super) fn add_aggregate(&mut self, call: Aggregate) -> Expr {
+    /// The column that stands for an aggregate of block `level`; equal calls share one.
+    fn add_aggregate(&mut self, level: usize, call: Aggregate) -> Expr {
         let result = call.result;
         let printed = format!("{call:?}");
         let builder = self.builder();
-        let aggregates = &mut self.block().aggregates;
+        let aggregates = &mut self.blocks[level].aggregates;
         let found = aggregates.iter().position(|known| format!("{known:?}") == printed);
         let number = found.unwrap_or_else(|| {
             aggregates.push(call);
             aggregates.len() - 1
         });
-        builder.column(AGGREGATE + number, result, format!("aggregate#{number}"))
+        let position = self.pass_inward(level, AGGREGATE + number);
+        builder.column(position, result, format!("aggregate#{number}"))
     }
 }
 

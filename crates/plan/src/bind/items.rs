@@ -71,19 +71,10 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let tables = self.block().tables.len();
         self.check_all_readable(0..tables)?;
-        let merged = self.block().merged.clone();
-        for position in &merged {
-            self.push_column(*position, values, columns);
-        }
-        for table in 0..self.block().tables.len() {
-            for offset in 0..self.block().tables[table].width() {
-                let table = &self.block().tables[table];
-                let position = table.position(offset);
-                if !table.hidden.contains(&offset) && !merged.contains(&position) {
-                    let column = table.column(offset);
-                    self.push_named(position, column, values, columns);
-                }
-            }
+        for (table, offset) in self.block().shown(0..tables) {
+            let table = &self.block().tables[table];
+            let (position, column) = (table.position(offset), table.column(offset));
+            self.push_named(position, column, values, columns);
         }
         Ok(())
     }
@@ -112,16 +103,6 @@ impl<'q> Binder<'_, '_, 'q> {
             self.push_named(position, column, values, columns);
         }
         Ok(())
-    }
-
-    fn push_column(
-        &mut self,
-        position: usize,
-        values: &mut Vec<Expr>,
-        columns: &mut Vec<ResultColumn>,
-    ) {
-        let Some((_, column)) = self.block().column_at(position) else { return };
-        self.push_named(position, column, values, columns);
     }
 
     fn push_named(

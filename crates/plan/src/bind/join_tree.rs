@@ -16,6 +16,26 @@ pub(super) fn visible_names(tables: &[NamedTable]) -> Vec<&str> {
     names.collect()
 }
 
+impl Block {
+    /// The columns of some of its tables that `*` gives, in that order.
+    pub(super) fn shown(&self, tables: std::ops::Range<usize>) -> Vec<Place> {
+        let mut places = Vec::new();
+        let mut number = tables.start;
+        while number < tables.end {
+            if let Some((run, order)) = self.orders.iter().find(|(run, _)| run.start == number) {
+                places.extend_from_slice(order);
+                number = run.end;
+                continue;
+            }
+            let table = &self.tables[number];
+            let visible = (0..table.width()).filter(|offset| !table.hidden.contains(offset));
+            places.extend(visible.map(|offset| (number, offset)));
+            number += 1;
+        }
+        places
+    }
+}
+
 impl Binder<'_, '_, '_> {
     /// The equalities of USING; the merged columns of the inner side are hidden.
     pub(super) fn bind_using(
@@ -25,35 +45,41 @@ impl Binder<'_, '_, '_> {
         right: usize,
         right_outer: bool,
     ) -> Result<Vec<Expr>> {
-        let mut conjuncts = Vec::with_capacity(names.len());
-        for name in names {
-            let left_column = self.find_using(name, first..right)?;
-            let tables = self.block().tables.len();
-            let right_column = self.find_using(name, right..tables)?;
-            let builder = self.builder();
-            let expr = |(_, position, column): &(usize, usize, NamedColumn)| {
-                builder.column(*position, column.result, column.printed.clone())
-            };
-            conjuncts.push(builder.compare(
-                CompareOperator::Equal,
-                expr(&left_column),
-                expr(&right_column),
-            )?);
-            let kept = if right_outer { right_column.1 } else { left_column.1 };
-            self.block().merged.push(kept);
-            let (table, position, _) = if right_outer { left_column } else { right_column };
-            let table = &mut self.block().tables[table];
-            let offset = table.offset_of(position);
-            table.hidden.extend(offset);
+        let tables = self.block().tables.len();
+        let mut sides = [self.block().shown(first..right), self.block().shown(right..tables)];
+        if right_outer {
+            sides.reverse();
         }
+        let mut conjuncts = Vec::with_capacity(names.len());
+        let mut common = Vec::with_capacity(2 * names.len());
+        for name in names {
+            let left_place = self.find_using(name, first..right)?;
+            let right_place = self.find_using(name, right..tables)?;
+            let (left, right) = (self.place(left_place), self.place(right_place));
+            conjuncts.push(self.builder().compare(CompareOperator::Equal, left, right)?);
+            let (table, offset) = if right_outer { left_place } else { right_place };
+            self.block().tables[table].hidden.push(offset);
+            common.extend([left_place, right_place]);
+        }
+        let is_common = |place: &Place| common.contains(place);
+        let mut order = sides[0].clone();
+        order.retain(is_common);
+        order.extend(sides.into_iter().flatten().filter(|place| !is_common(place)));
+        let orders = &mut self.block().orders;
+        orders.retain(|(run, _)| run.start < first);
+        orders.push((first..tables, order));
         Ok(conjuncts)
     }
 
-    fn find_using(
-        &mut self,
-        name: &str,
-        tables: std::ops::Range<usize>,
-    ) -> Result<(usize, usize, NamedColumn)> {
+    /// The column at a place.
+    fn place(&mut self, (table, offset): Place) -> Expr {
+        let builder = self.builder();
+        let table = &self.block().tables[table];
+        let column = table.column(offset);
+        builder.column(table.position(offset), column.result, column.printed)
+    }
+
+    fn find_using(&mut self, name: &str, tables: std::ops::Range<usize>) -> Result<Place> {
         let mut found = None;
         let Some(block) = self.blocks.last() else { return Err(unsupported("USING")) };
         for number in tables {
@@ -72,7 +98,7 @@ impl Binder<'_, '_, '_> {
                 if table.position(offset) == super::merge::NO_POSITION {
                     return Err(unsupported("a column of this view in USING"));
                 }
-                found = Some((number, table.position(offset), table.column(offset)));
+                found = Some((number, offset));
             }
         }
         found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &Clause::From.name()]))

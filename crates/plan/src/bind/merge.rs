@@ -107,14 +107,14 @@ impl Binder<'_, '_, '_> {
         let (first, conjuncts) = (self.block().columns, from.conjuncts.len());
         let views = self.block().views.len();
         let outside = std::mem::take(&mut self.block().tables);
-        let merged = std::mem::take(&mut self.block().merged);
+        let orders = std::mem::take(&mut self.block().orders);
         let clause = self.block().clause;
         self.inside_views += 1;
         let parts = self.with_other_text(|binder| binder.merged_parts(entry, alias, select, from));
         self.inside_views -= 1;
         let block = self.block();
         block.clause = clause;
-        block.merged = merged;
+        block.orders = orders;
         let inner = std::mem::replace(&mut block.tables, outside);
         let below = block.views.split_off(views);
         let is_table = |table: &NamedTable| !matches!(table.columns, ColumnList::Merged(_));

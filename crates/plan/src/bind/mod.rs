@@ -160,6 +160,9 @@ pub(crate) struct Alias {
     pub expr: Expr,
 }
 
+/// A column of a block: the number of its table in [`Block::tables`], its offset there.
+pub(crate) type Place = (usize, usize);
+
 /// A block being bound.
 pub(crate) struct Block {
     /// Tables of FROM.
@@ -178,8 +181,8 @@ pub(crate) struct Block {
     pub windows: Vec<window::BoundWindow>,
     /// Select items by name.
     pub aliases: Vec<Alias>,
-    /// Columns merged by USING and NATURAL, which `*` gives first.
-    pub merged: Vec<usize>,
+    /// Joins with USING or NATURAL: their tables, and the order in which `*` gives their columns.
+    pub orders: Vec<(std::ops::Range<usize>, Vec<Place>)>,
     /// Clause being bound.
     pub clause: Clause,
     /// Inside of an aggregate's arguments.
@@ -209,7 +212,7 @@ impl Block {
             windows: Vec::new(),
             aliases: Vec::new(),
             having: Vec::new(),
-            merged: Vec::new(),
+            orders: Vec::new(),
             clause: Clause::Select,
             in_aggregate: false,
             in_window: false,

@@ -85,6 +85,14 @@ impl Binder<'_, '_, '_> {
                 let position = self.pass_inward(level, position);
                 return Ok(self.builder().column(position, result, printed));
             }
+            // A subquery behind the grouping sees the select list around it.
+            let outside = level + 1 < self.blocks.len()
+                && matches!(self.blocks[level].clause, Clause::Having | Clause::OrderBy);
+            if outside && let Some(alias) = self.blocks[level].find_alias(name) {
+                let mut value = alias.expr.clone();
+                value.map_columns(&mut |position| self.pass_inward(level, position));
+                return Ok(value);
+            }
             let aliases_count = !in_aggregate
                 && (clause == Clause::OrderBy || clause == Clause::GroupBy)
                 && level + 1 == self.blocks.len();

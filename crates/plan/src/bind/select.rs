@@ -192,9 +192,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ordered::Value(value) => value,
                 Ordered::Nothing => self.builder().boolean(true),
             };
-            let mut has_aggregate = false;
-            key.for_each_column(&mut |position| has_aggregate |= position >= AGGREGATE);
-            if has_aggregate {
+            if self.block().is_of_groups(&key) {
                 let name = item.expression.to_string();
                 return Err(SqlError::new(&codes::WRONG_GROUP_FIELD, &[&name]));
             }
@@ -236,11 +234,8 @@ impl<'q> Binder<'_, '_, 'q> {
                 plan.order_by.push(SortKey { position, descending: *descending });
             }
         }
-        let has_aggregate = wanted.iter().any(|(value, _)| {
-            let mut found = false;
-            value.for_each_column(&mut |position| found |= position >= AGGREGATE);
-            found
-        });
+        let block = self.block();
+        let has_aggregate = wanted.iter().any(|(value, _)| block.is_of_groups(value));
         Ok((!wanted.is_empty() && !has_aggregate).then_some(WantedOrder { keys: wanted }))
     }
 
@@ -254,6 +249,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let Draft { mut from, mut conjuncts, mut plan, keys, rollup, wanted } = draft;
         let mut block = block;
         let mut windows = std::mem::take(&mut block.windows);
+        if !windows.is_empty() && block.applies.iter().any(reads_windows) {
+            return Err(unsupported("a window function on the left side of a subquery"));
+        }
+        let applies = block.applies.len();
         let full = self.has_mode(SqlMode::ONLY_FULL_GROUP_BY);
         let mut grouping = keys.map(|keys| Grouping::new(self.builder(), keys, &mut block, full));
         if let Some(grouping) = &mut grouping {
@@ -262,7 +261,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let outer_columns: Vec<usize> = block.outer.iter().map(|p| share(outer, *p)).collect();
         plan.outer_columns = outer.len();
         let first_apply = plan.outer_columns + block.columns;
-        plan.frame_columns = first_apply + block.applies.len();
+        plan.frame_columns = first_apply + applies;
         let shift = plan.outer_columns;
         let mut position = |virtual_position: usize| match virtual_position {
             p if p >= WINDOW => p,
@@ -355,6 +354,12 @@ impl Block {
         }
         expression_column(name, value)
     }
+}
+
+fn reads_windows(apply: &Apply) -> bool {
+    let mut found = false;
+    apply.for_each_read(&mut |position| found |= position >= WINDOW);
+    found
 }
 
 fn wanted_of(plan: &SelectPlan) -> Option<WantedOrder> {

@@ -113,15 +113,19 @@ impl<'q> Binder<'_, '_, 'q> {
         query: &'q ast::Query,
     ) -> Result<Expr> {
         let operator = compare_operator(operator).ok_or_else(|| unsupported("this operator"))?;
-        let mut operand = self.bind_scalar(operand)?;
         match (operator, all) {
-            (CompareOperator::Equal, false) => return self.apply_in(operand, query),
+            (CompareOperator::Equal, false) => {
+                let operand = self.bind(operand)?;
+                return self.apply_in(operand, query);
+            }
             (CompareOperator::NotEqual, true) => {
+                let operand = self.bind(operand)?;
                 let applied = self.apply_in(operand, query)?;
                 return self.builder().not(applied);
             }
             _ => {}
         }
+        let mut operand = self.bind_scalar(operand)?;
         let inner = self.bind_inner(query)?;
         let columns = inner.0.columns();
         if columns.len() != 1 {

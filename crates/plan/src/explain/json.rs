@@ -211,8 +211,7 @@ impl Json<'_> {
     }
 
     fn subqueries(&mut self, select: &SelectPlan, members: &mut Members) {
-        let steps = select.tables.iter().flat_map(|step| &step.applies);
-        let applies: Vec<&Apply> = select.constant_applies.iter().chain(steps).collect();
+        let applies: Vec<&Apply> = select.applies().collect();
         if applies.is_empty() {
             return;
         }

@@ -316,8 +316,7 @@ impl Explain<'_> {
                 }
             }
         }
-        let steps = select.tables.iter().flat_map(|step| &step.applies);
-        for apply in select.constant_applies.iter().chain(steps) {
+        for apply in select.applies() {
             self.query(&apply.query, subquery_word(apply));
         }
     }
@@ -346,9 +345,7 @@ fn blocks(query: &QueryPlan) -> u64 {
         TableSource::Derived(query) if without_tables(select).is_none() => blocks(query),
         _ => 0,
     });
-    let steps = select.tables.iter().flat_map(|step| &step.applies);
-    let applies = select.constant_applies.iter().chain(steps);
-    1 + derived.sum::<u64>() + applies.map(|apply| blocks(&apply.query)).sum::<u64>()
+    1 + derived.sum::<u64>() + select.applies().map(|apply| blocks(&apply.query)).sum::<u64>()
 }
 
 fn drop_word(row: &mut Row, word: &str) {
@@ -369,8 +366,7 @@ fn subquery_word(apply: &Apply) -> &'static str {
 fn has_inner(select: &SelectPlan) -> bool {
     let derived =
         |step: &TableStep| matches!(step.source, TableSource::Derived(_)) && step.alias != EXTREME;
-    !select.constant_applies.is_empty()
-        || select.tables.iter().any(|step| derived(step) || !step.applies.is_empty())
+    select.applies().next().is_some() || select.tables.iter().any(derived)
 }
 
 /// What is said of a block that reads no table.

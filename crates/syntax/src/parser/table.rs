@@ -84,7 +84,7 @@ impl Parser<'_> {
             JoinCondition::None
         } else if self.eat(K::ON) {
             JoinCondition::On(self.expression()?)
-        } else if kind != JoinKind::Straight && self.eat(K::USING) {
+        } else if self.eat(K::USING) {
             JoinCondition::Using(self.name_list()?)
         } else {
             JoinCondition::None
