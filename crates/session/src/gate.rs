@@ -5,6 +5,7 @@
 //! the look that every command takes at it is what leads here, and others pay nothing.
 
 use crate::Session;
+use crate::statement_kind::is_update;
 use catalog::{AccountAttributes, PasswordLifetime};
 use runtime::Instant;
 use std::time::Duration;
@@ -39,37 +40,6 @@ impl Hour {
             *self = Self::begin(now);
         }
     }
-}
-
-/// Statements that MAX_UPDATES_PER_HOUR counts.
-fn is_update(statement: &Statement) -> bool {
-    matches!(
-        statement,
-        Statement::Insert(_)
-            | Statement::Update(_)
-            | Statement::Delete(_)
-            | Statement::LoadData(_)
-            | Statement::CreateTable(_)
-            | Statement::AlterTable(_)
-            | Statement::DropTable(_)
-            | Statement::RenameTable(_)
-            | Statement::TruncateTable(_)
-            | Statement::CreateIndex(_)
-            | Statement::DropIndex(_)
-            | Statement::CreateDatabase(_)
-            | Statement::AlterDatabase(_)
-            | Statement::DropDatabase(_)
-            | Statement::CreateView(_)
-            | Statement::DropView(_)
-            | Statement::CreateUser(_)
-            | Statement::AlterUser(_)
-            | Statement::DropUser(_)
-            | Statement::RenameUser(_)
-            | Statement::CreateRole(_)
-            | Statement::DropRole(_)
-            | Statement::Grant(_)
-            | Statement::Revoke(_)
-    )
 }
 
 /// Whether the password of an account has expired.

@@ -42,23 +42,49 @@ pub(crate) fn keeps_warnings(statement: &Statement) -> bool {
         Statement::Flush(flush) => flush.tables.is_empty(),
         Statement::Grant(grant) => !matches!(grant.level, Some(GrantLevel::Table(_))),
         Statement::Revoke(revoke) => !matches!(revoke.level, Some(GrantLevel::Table(_))),
-        Statement::Insert(_)
-        | Statement::Update(_)
-        | Statement::Delete(_)
-        | Statement::LoadData(_)
-        | Statement::CreateTable(_)
-        | Statement::AlterTable(_)
-        | Statement::DropTable(_)
-        | Statement::RenameTable(_)
-        | Statement::TruncateTable(_)
-        | Statement::CreateIndex(_)
-        | Statement::DropIndex(_)
-        | Statement::CreateView(_)
-        | Statement::DropView(_)
-        | Statement::Describe(_)
+        Statement::Describe(_)
         | Statement::Explain(_)
         | Statement::LockTables(_)
         | Statement::TableMaintenance(_) => false,
-        _ => true,
+        other => !changes_tables(other),
     }
+}
+
+/// Statements that change rows, tables or views.
+fn changes_tables(statement: &Statement) -> bool {
+    matches!(
+        statement,
+        Statement::Insert(_)
+            | Statement::Update(_)
+            | Statement::Delete(_)
+            | Statement::LoadData(_)
+            | Statement::CreateTable(_)
+            | Statement::AlterTable(_)
+            | Statement::DropTable(_)
+            | Statement::RenameTable(_)
+            | Statement::TruncateTable(_)
+            | Statement::CreateIndex(_)
+            | Statement::DropIndex(_)
+            | Statement::CreateView(_)
+            | Statement::DropView(_)
+    )
+}
+
+/// Statements that MAX_UPDATES_PER_HOUR counts.
+pub(crate) fn is_update(statement: &Statement) -> bool {
+    changes_tables(statement)
+        || matches!(
+            statement,
+            Statement::CreateDatabase(_)
+                | Statement::AlterDatabase(_)
+                | Statement::DropDatabase(_)
+                | Statement::CreateUser(_)
+                | Statement::AlterUser(_)
+                | Statement::DropUser(_)
+                | Statement::RenameUser(_)
+                | Statement::CreateRole(_)
+                | Statement::DropRole(_)
+                | Statement::Grant(_)
+                | Statement::Revoke(_)
+        )
 }
