@@ -36,6 +36,10 @@ impl Tree {
         let mut paths = Vec::new();
         for number in 0..SAMPLE_DESCENTS {
             paths.push(self.retry(|_| self.sample_path(number))?);
+            if number == 0 && paths[0].len() == 1 {
+                // One leaf is all there is.
+                break;
+            }
         }
         // The root may have grown between two descents: the last height counts.
         let height = paths.last().map_or(0, Vec::len);

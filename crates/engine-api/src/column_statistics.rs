@@ -67,6 +67,41 @@ impl ColumnStatistics {
         Self { nulls: share(nulls), distinct, common, bounds, in_ranges }
     }
 
+    /// Appends them as a record:
+    /// `nulls f64 | distinct f64 | common count u16 | values, each with its share f64
+    /// | bound count u16 | values | in ranges f64`, value = `length u8 | bytes`, little-endian.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let value = |value: &[u8], out: &mut Vec<u8>| {
+            out.push(value.len() as u8);
+            out.extend_from_slice(value);
+        };
+        out.extend_from_slice(&self.nulls.to_le_bytes());
+        out.extend_from_slice(&self.distinct.to_le_bytes());
+        out.extend_from_slice(&(self.common.len() as u16).to_le_bytes());
+        for (key, share) in &self.common {
+            value(key, out);
+            out.extend_from_slice(&share.to_le_bytes());
+        }
+        out.extend_from_slice(&(self.bounds.len() as u16).to_le_bytes());
+        self.bounds.iter().for_each(|bound| value(bound, out));
+        out.extend_from_slice(&self.in_ranges.to_le_bytes());
+    }
+
+    /// Reads what [`ColumnStatistics::encode`] has written off the front of `bytes`; none if it
+    /// is not that.
+    pub fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let nulls = f64::from_le_bytes(take(bytes)?);
+        let distinct = f64::from_le_bytes(take(bytes)?);
+        let count = u16::from_le_bytes(take(bytes)?);
+        let common = (0..count).map(|_| Some((value(bytes)?, f64::from_le_bytes(take(bytes)?))));
+        let common = common.collect::<Option<Vec<_>>>()?;
+        let count = u16::from_le_bytes(take(bytes)?);
+        let bounds = (0..count).map(|_| value(bytes)).collect::<Option<Vec<_>>>()?;
+        let in_ranges = f64::from_le_bytes(take(bytes)?);
+        let is_sound = [nulls, distinct, in_ranges].iter().all(|number| number.is_finite());
+        is_sound.then_some(Self { nulls, distinct, common, bounds, in_ranges })
+    }
+
     /// Share of rows that equal a value.
     pub fn equal(&self, key: &[u8]) -> f64 {
         let key = cut(key);
@@ -119,6 +154,21 @@ impl ColumnStatistics {
             .map_or(0.0, |end| position_between(&self.bounds[range], end, key));
         common + self.in_ranges * (range as f64 + within) / ranges
     }
+}
+
+/// The next `N` bytes.
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+/// A value behind its length.
+fn value(bytes: &mut &[u8]) -> Option<Box<[u8]>> {
+    let [length] = take(bytes)?;
+    let (value, rest) = bytes.split_at_checked(length.into())?;
+    *bytes = rest;
+    Some(value.into())
 }
 
 fn cut(key: &[u8]) -> &[u8] {

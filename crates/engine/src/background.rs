@@ -1,7 +1,8 @@
-//! Fibers that work beside the transactions: purge, checkpoint and, after some starts, a sweep.
+//! Fibers that work beside the transactions: purge, checkpoint, the estimates of tables and, after
+//! some starts, a sweep.
 
 use crate::core::Core;
-use crate::{checkpoint, purge};
+use crate::{checkpoint, purge, statistics};
 use runtime::sync::Mutex;
 use runtime::{JoinHandle, WaitClass};
 use std::sync::Arc;
@@ -15,10 +16,11 @@ pub(crate) struct Background {
 impl Background {
     /// Starts them.
     pub(crate) fn start(core: &Arc<Core>) -> Self {
-        let (purging, checkpointing) = (core.clone(), core.clone());
+        let (purging, checkpointing, sampling) = (core.clone(), core.clone(), core.clone());
         let mut fibers = vec![
             runtime::spawn("purge", move || purge_loop(&purging)),
             runtime::spawn("checkpoint", move || checkpoint_loop(&checkpointing)),
+            runtime::spawn("statistics", move || statistics_loop(&sampling)),
         ];
         if core.sweep_pending.load(Ordering::Relaxed) {
             let sweeping = core.clone();
@@ -65,5 +67,13 @@ fn checkpoint_loop(core: &Core) {
         }
         let deadline = runtime::now() + core.options.checkpoint_interval;
         core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
+    }
+}
+
+fn statistics_loop(core: &Core) {
+    while !core.is_stopping() {
+        let deadline = runtime::now() + core.options.statistics_interval;
+        core.statistics_wanted.take(WaitClass::Idle, Some(deadline));
+        statistics::round(core);
     }
 }

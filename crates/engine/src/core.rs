@@ -49,6 +49,7 @@ pub(crate) struct Core {
     /// Told to the background fibers.
     pub(crate) purge_wanted: Event,
     pub(crate) checkpoint_wanted: Event,
+    pub(crate) statistics_wanted: Event,
     dictionary: Tree,
     trees: RwLock<BTreeMap<TreeId, OpenTree>>,
     #[expect(clippy::vec_box, reason = "they go in and out as one pointer")]
@@ -87,6 +88,7 @@ impl Core {
             sweep_pending: AtomicBool::new(false),
             purge_wanted: Event::new(),
             checkpoint_wanted: Event::new(),
+            statistics_wanted: Event::new(),
             dictionary,
             trees: RwLock::new(BTreeMap::new()),
             buffers: Mutex::new(Vec::new()),
@@ -206,6 +208,7 @@ impl Core {
         self.stopping.store(true, Ordering::SeqCst);
         self.purge_wanted.set();
         self.checkpoint_wanted.set();
+        self.statistics_wanted.set();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -13,7 +13,7 @@
 
 use crate::core::Core;
 use crate::error::{from_log, from_tree};
-use crate::statistics::{KeptColumns, KeptStatistics};
+use crate::statistics::Estimates;
 use base::{TableId, TrxId};
 use btree::{Batch, Direction, Tree};
 use engine_api::Result;
@@ -46,8 +46,7 @@ pub(crate) struct TableCounters {
     /// What the cells have told: read by every statement, so rarely written.
     changes: AtomicU64,
     change_cells: [ChangeCell; CHANGE_CELLS],
-    pub(crate) statistics: Mutex<Option<KeptStatistics>>,
-    pub(crate) column_statistics: Mutex<Option<KeptColumns>>,
+    pub(crate) estimates: Estimates,
 }
 
 /// Counters of all tables, and the next tree number.
@@ -110,6 +109,11 @@ impl Counters {
         self.tables.lock().entry(table).or_insert_with(|| TableCounters::new(table, 0)).clone()
     }
 
+    /// Those of all tables.
+    pub(crate) fn all(&self) -> Vec<Arc<TableCounters>> {
+        self.tables.lock().values().cloned().collect()
+    }
+
     pub(crate) fn forget(&self, table: TableId) {
         self.tables.lock().remove(&table);
     }
@@ -131,7 +135,7 @@ impl Counters {
 
     /// Writes all counters as one record; nothing that a recovery needs of them is before it.
     pub(crate) fn write_all(&self, wal: &Arc<Wal>) -> Result<LsnRange> {
-        let tables: Vec<_> = self.tables.lock().values().cloned().collect();
+        let tables = self.all();
         let room = 64 + 16 * tables.len();
         let permit = wal.admit_internal(room).map_err(|error| from_log(&error))?;
         // Held over the append, so that no later value gets before the record (rule 2).
@@ -157,8 +161,7 @@ impl TableCounters {
             row_id: AtomicU64::new(0),
             changes: AtomicU64::new(0),
             change_cells: Default::default(),
-            statistics: Mutex::new(None),
-            column_statistics: Mutex::new(None),
+            estimates: Estimates::default(),
         })
     }
 

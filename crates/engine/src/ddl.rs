@@ -10,6 +10,7 @@ use crate::core::Core;
 use crate::dictionary;
 use crate::error::from_tree;
 use crate::shape;
+use crate::statistics;
 use crate::transaction::{EngineTransaction, TreeStep};
 use base::{IndexId, TableId, TreeId};
 use btree::Tree;
@@ -99,6 +100,7 @@ pub(crate) fn drop_table(trx: &mut EngineTransaction, table: &TableDefinition) -
             trx.steps.push(TreeStep::Dropped { at, tree: index.tree });
         }
         trx.steps.push(TreeStep::Forgotten { at, table: table.id });
+        statistics::forget(trx, table.id)?;
         dictionary::set(trx, &shape::shape_key(table.id), None)
     })
 }

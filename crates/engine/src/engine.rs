@@ -6,7 +6,7 @@ use crate::error::{from_log, from_store};
 use crate::options::EngineOptions;
 use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
-use crate::{build, checkpoint, ddl, dictionary, purge, report, status};
+use crate::{build, checkpoint, ddl, dictionary, purge, report, statistics, status};
 use engine_api::{
     Capabilities, DeadlockReport, DuplicateKey, LockingReport, PreparedTransaction,
     Result as ApiResult, StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
@@ -36,6 +36,7 @@ impl Engine {
     /// Ends the engine in order: everything is written, the next start has nothing to redo.
     /// Transactions that still run are refused further changes; end them before.
     pub fn close(&self) -> ApiResult<()> {
+        statistics::save_all(&self.core);
         self.core.begin_stop();
         self.background.join();
         purge::finish(&self.core, PURGE_AT_CLOSE)?;

@@ -58,6 +58,8 @@ pub struct EngineOptions {
     pub checkpoint_interval: Duration,
     /// Time between purge rounds.
     pub purge_interval: Duration,
+    /// Time between looks at how old the estimates of tables are.
+    pub statistics_interval: Duration,
     /// Pause between two leaves of the sweep for deleted entries of former runs.
     pub sweep_pause: Duration,
     /// See [`OnFatal`].
@@ -89,6 +91,7 @@ impl EngineOptions {
             page_class: 13,
             checkpoint_interval: Duration::from_secs(1),
             purge_interval: Duration::from_millis(20),
+            statistics_interval: Duration::from_secs(1),
             sweep_pause: Duration::from_millis(2),
             on_fatal: Arc::new(|_| {}),
         }

@@ -1,13 +1,29 @@
-//! Estimates for the planner: sampled, and kept for a while.
+//! Estimates for the planner: samples, kept until the table has changed.
+//!
+//! 1. A statement takes what is kept, unless there is nothing or so much has changed that it would
+//!    be misled: more than half of the rows, of a small table a tenth. Then it samples itself. How
+//!    old estimates are is counted in changed rows, never in time.
+//! 2. A fiber makes anew what was ever asked for when a tenth of the rows has changed, a few pages
+//!    at a time ([`round`]).
+//! 3. Estimates of tables that are not small are kept in the dictionary (`saved.rs`): a restart and
+//!    a recovery find them. The fiber compares them with the table once it is opened.
 
+mod saved;
+
+use crate::core::Core;
+use crate::purge;
 use crate::range::Interval;
 use crate::table::TableParts;
+use base::TreeId;
 use btree::{Batch, Tree};
 use engine_api::{ColumnStatistics, Statistics, VALUE_BYTES};
+use runtime::sync::Mutex;
 use std::ops::Bound;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use types::row::{KeyColumn, KeyPart, RowView};
+
+pub(crate) use saved::{forget, save_all};
 
 /// Leaves sampled per index.
 const SAMPLED_LEAVES: usize = 8;
@@ -15,51 +31,160 @@ const SAMPLED_LEAVES: usize = 8;
 const COLUMN_LEAVES: u64 = 32;
 /// Most rows of that sample.
 const COLUMN_ROWS: usize = 4000;
-/// Estimates older than this are made anew when the table has changed.
-const KEEP: Duration = Duration::from_secs(10);
-/// Estimates of a table that has changed by a tenth are kept at least this long.
-const KEEP_AT_LEAST: Duration = Duration::from_millis(100);
+/// A table with fewer rows is sampled as a whole, about as fast as a record of it is read.
+const SMALL_ROWS: u64 = 2000;
 
-/// Estimates and when they were made.
+/// Estimates about a table, and when they were made.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptStatistics {
-    made: runtime::Instant,
     /// Changes of the table counted until then.
-    changes: u64,
-    statistics: Statistics,
-}
-
-impl KeptStatistics {
-    fn is_fresh(&self, changes: u64) -> bool {
-        let (age, changed) = (self.made.elapsed(), changes - self.changes);
-        changed == 0
-            || age < KEEP_AT_LEAST
-            || (age < KEEP && changed <= (self.statistics.rows / 10).max(2))
-    }
+    pub(crate) changes: u64,
+    /// Its trees then: an index that came or went makes all of it old.
+    pub(crate) trees: Box<[TreeId]>,
+    /// Read from the dictionary: whether the table is still like that is to be looked at.
+    pub(crate) is_of_former_run: bool,
+    /// Deleted entries were counted that purge was about to remove.
+    pub(crate) counts_deleted: bool,
+    pub(crate) statistics: Statistics,
 }
 
 /// Estimates about the values of the columns.
 #[derive(Clone, Debug)]
 pub(crate) struct KeptColumns {
     /// Changes of the table counted until then.
-    changes: u64,
-    rows: u64,
-    columns: Arc<[Arc<ColumnStatistics>]>,
+    pub(crate) changes: u64,
+    pub(crate) rows: u64,
+    pub(crate) columns: Arc<[Arc<ColumnStatistics>]>,
+}
+
+/// What is known of a table.
+#[derive(Debug, Default)]
+pub(crate) struct Estimates {
+    pub(crate) statistics: Mutex<Option<KeptStatistics>>,
+    pub(crate) columns: Mutex<Option<KeptColumns>>,
+    /// Something that the dictionary does not have.
+    pub(crate) is_unsaved: AtomicBool,
+    /// The table as it was opened last, for the background.
+    open: Mutex<Weak<TableParts>>,
+}
+
+/// Rule 2: a tenth of the rows.
+fn is_old(changed: u64, rows: u64) -> bool {
+    changed > rows / 10
+}
+
+/// Rule 1: whether a statement may go by estimates of a table that has changed since.
+fn serves(changed: u64, rows: u64) -> bool {
+    if rows < SMALL_ROWS { !is_old(changed, rows) } else { changed <= rows / 2 }
 }
 
 impl TableParts {
-    /// Estimates about the values of a column, made anew when a tenth of the rows has changed.
+    /// The table is open: the background looks after its estimates from now on.
+    pub(crate) fn adopt(self: &Arc<Self>) {
+        let estimates = &self.counters.estimates;
+        *estimates.open.lock() = Arc::downgrade(self);
+        let is_known = estimates.statistics.lock().is_some();
+        if !is_known {
+            saved::load(self);
+        }
+    }
+
+    fn has_trees(&self, trees: &[TreeId]) -> bool {
+        self.trees.iter().map(Tree::id).eq(trees.iter().copied())
+    }
+
+    /// Asks the background for newer estimates.
+    fn want_newer(&self, changed: u64, rows: u64) {
+        if is_old(changed, rows) {
+            self.core.statistics_wanted.set();
+        }
+    }
+
+    /// Estimates about the values of a column.
     pub(crate) fn column_estimates(&self, column: usize) -> Option<Arc<ColumnStatistics>> {
         let changes = self.counters.all_changes();
-        if let Some(kept) = &*self.counters.column_statistics.lock()
-            && changes - kept.changes <= kept.rows / 10
-        {
-            return kept.columns.get(column).cloned();
+        if let Some(kept) = &*self.counters.estimates.columns.lock() {
+            let changed = changes.saturating_sub(kept.changes);
+            if serves(changed, kept.rows) {
+                self.want_newer(changed, kept.rows);
+                return kept.columns.get(column).cloned();
+            }
         }
+        self.refresh_columns(changes).get(column).cloned()
+    }
+
+    fn refresh_columns(&self, changes: u64) -> Arc<[Arc<ColumnStatistics>]> {
         let (rows, columns) = self.sample_columns();
-        let found = columns.get(column).cloned();
-        *self.counters.column_statistics.lock() = Some(KeptColumns { changes, rows, columns });
-        found
+        let kept = KeptColumns { changes, rows, columns: columns.clone() };
+        let estimates = &self.counters.estimates;
+        *estimates.columns.lock() = Some(kept);
+        estimates.is_unsaved.store(true, Ordering::Relaxed);
+        columns
+    }
+
+    /// Estimates about the table.
+    pub(crate) fn collect_statistics(&self) -> Statistics {
+        let changes = self.counters.all_changes();
+        if let Some(kept) = &*self.counters.estimates.statistics.lock()
+            && self.has_trees(&kept.trees)
+        {
+            let changed = changes.saturating_sub(kept.changes);
+            if serves(changed, kept.statistics.rows) {
+                self.want_newer(changed, kept.statistics.rows);
+                return kept.statistics.clone();
+            }
+        }
+        self.refresh(changes)
+    }
+
+    fn refresh(&self, changes: u64) -> Statistics {
+        let counts_deleted = purge::is_pending(&self.core);
+        let statistics = self.sample();
+        let kept = KeptStatistics {
+            changes,
+            trees: self.trees.iter().map(Tree::id).collect(),
+            is_of_former_run: false,
+            counts_deleted,
+            statistics: statistics.clone(),
+        };
+        let estimates = &self.counters.estimates;
+        *estimates.statistics.lock() = Some(kept);
+        estimates.is_unsaved.store(true, Ordering::Relaxed);
+        statistics
+    }
+
+    /// A visit of the background: makes anew what has grown old and was ever asked for.
+    fn look_after(&self) {
+        let changes = self.counters.all_changes();
+        let estimates = &self.counters.estimates;
+        let old = match &*estimates.statistics.lock() {
+            None => None,
+            Some(kept) => {
+                let is_old = is_old(changes.saturating_sub(kept.changes), kept.statistics.rows)
+                    || kept.counts_deleted && !purge::is_pending(&self.core)
+                    || !self.has_trees(&kept.trees);
+                Some((is_old, kept.is_of_former_run, kept.statistics.rows))
+            }
+        };
+        let Some((mut is_old, is_of_former_run, rows)) = old else { return };
+        if is_of_former_run && !is_old {
+            // A crash may have taken the newest estimates, not the newest rows.
+            let now = self.trees[0].statistics().unwrap_or_default().entries;
+            is_old = self::is_old(now.abs_diff(rows), rows);
+            if let Some(kept) = &mut *estimates.statistics.lock() {
+                kept.is_of_former_run = false;
+            }
+        }
+        if is_old {
+            self.refresh(changes);
+        }
+        let columns = estimates.columns.lock().as_ref().map(|kept| (kept.changes, kept.rows));
+        let are_old = columns.is_some_and(|(then, rows)| {
+            self::is_old(changes.saturating_sub(then), rows) || is_of_former_run && is_old
+        });
+        if are_old {
+            self.refresh_columns(changes);
+        }
     }
 
     /// Reads leaves that lie evenly spread over the table: all of a small one.
@@ -76,6 +201,7 @@ impl TableParts {
         let mut sampled = 0u64;
         let mut is_whole = leaves == found.leaf_pages.max(1) && found.height <= 2;
         for leaf in 0..leaves {
+            runtime::yield_if_due();
             let share = (leaf as f64 + 0.5) / leaves as f64;
             if self.trees[0].leaf_at(share, &mut batch).is_err() {
                 break;
@@ -107,21 +233,6 @@ impl TableParts {
         (rows, columns.collect())
     }
 
-    /// Estimates, at most a few seconds old.
-    pub(crate) fn collect_statistics(&self) -> Statistics {
-        let changes = self.counters.all_changes();
-        if let Some(kept) = &*self.counters.statistics.lock()
-            && kept.is_fresh(changes)
-        {
-            return kept.statistics.clone();
-        }
-        let statistics = self.sample();
-        let made = runtime::now();
-        let kept = KeptStatistics { made, changes, statistics: statistics.clone() };
-        *self.counters.statistics.lock() = Some(kept);
-        statistics
-    }
-
     /// Damaged trees have no estimates; the statement that reads them will say so.
     fn sample(&self) -> Statistics {
         let mut sum = Statistics::default();
@@ -134,17 +245,20 @@ impl TableParts {
             } else {
                 sum.index_bytes += bytes;
             }
-            sum.distinct.push(self.distinct(position, tree, found.entries));
+            let size = (found.leaf_pages, found.entries);
+            sum.distinct.push(self.distinct(position, tree, size));
         }
         sum
     }
 
     /// Per number of leading parts: how often neighbours differ, scaled to the whole index.
-    fn distinct(&self, position: usize, tree: &Tree, entries: u64) -> Vec<u64> {
+    fn distinct(&self, position: usize, tree: &Tree, size: (u64, u64)) -> Vec<u64> {
+        let (leaves, entries) = size;
         let parts = self.keys.parts(position);
         let (mut changes, mut pairs) = (vec![0u64; parts], 0u64);
         let mut batch = Batch::new();
-        for _ in 0..SAMPLED_LEAVES {
+        for _ in 0..leaves.clamp(1, SAMPLED_LEAVES as u64) {
+            runtime::yield_if_due();
             if tree.sample_leaf(&mut batch).is_err() {
                 break;
             }
@@ -173,5 +287,19 @@ impl TableParts {
         let high = interval.high.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let low = Bound::Included(interval.low.as_slice());
         self.trees[position].estimate_range(low, high).unwrap_or(0)
+    }
+}
+
+/// Looks after the estimates of all open tables.
+pub(crate) fn round(core: &Core) {
+    for counters in core.counters.all() {
+        if core.is_stopping() {
+            return;
+        }
+        let table = counters.estimates.open.lock().upgrade();
+        let Some(table) = table else { continue };
+        table.look_after();
+        saved::save(&table);
+        runtime::yield_if_due();
     }
 }

@@ -68,7 +68,9 @@ impl EngineTable {
         }
         let keys = TableKeys::new(&definition);
         let append_leaf = AtomicU64::new(0);
-        Ok(Self(Arc::new(TableParts { core, definition, keys, trees, counters, append_leaf })))
+        let parts = Arc::new(TableParts { core, definition, keys, trees, counters, append_leaf });
+        parts.adopt();
+        Ok(Self(parts))
     }
 }
 
@@ -370,8 +372,8 @@ impl Table for EngineTable {
     }
 
     fn forget_statistics(&self) {
-        *self.counters.statistics.lock() = None;
-        *self.counters.column_statistics.lock() = None;
+        *self.counters.estimates.statistics.lock() = None;
+        *self.counters.estimates.columns.lock() = None;
     }
 
     fn changes(&self) -> u64 {
