@@ -45,6 +45,11 @@ impl SelectPlan {
         self.constant_applies.iter().chain(steps).chain(grouped)
     }
 
+    /// It has subqueries outside of FROM.
+    pub fn has_subqueries(&self) -> bool {
+        self.applies().next().is_some()
+    }
+
     /// The values over the frame of its rows or groups.
     pub fn frame_values(&self) -> impl Iterator<Item = &Expr> {
         let values = match &self.window {

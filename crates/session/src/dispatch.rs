@@ -181,16 +181,20 @@ impl Session {
 
     /// Writes an OK packet with what the statement did.
     pub(crate) fn put_ok(&mut self, outcome: &Outcome) {
+        let changes = match self.changes.is_some() {
+            true => self.take_changes(false),
+            false => None,
+        };
         let ok = response::Ok {
             affected_rows: outcome.affected_rows,
             last_insert_id: outcome.insert_id,
             status: self.status_flags(),
             warnings: self.eval.warning_count().min(u64::from(u16::MAX)) as u16,
             info: &outcome.info,
-            changes: &self.changes,
+            changes: changes.as_deref(),
         };
         response::ok(&mut self.out, &ok, self.capabilities);
-        self.changes.clear();
+        self.passing_status = 0;
     }
 
     /// Writes an ERR packet and remembers the error for SHOW WARNINGS.

@@ -26,6 +26,9 @@ impl Session {
         extras: Extras<'_>,
         run: impl FnOnce(&mut Exec<'_>, &mut OutputBuffer) -> Result<T, ExecError>,
     ) -> Result<T, Failure> {
+        if self.changes.is_some() {
+            self.track_plan(prepared);
+        }
         let without_tables = prepared.uses_no_table();
         let is_autocommit = self.settings.autocommit && !self.transaction.is_explicit();
         let mut passing: Option<Box<dyn Transaction>> = None;

@@ -52,6 +52,7 @@ mod statement_kind;
 pub mod status;
 mod system_variables;
 mod table_locks;
+mod track;
 mod transaction;
 mod transport;
 pub mod variables;

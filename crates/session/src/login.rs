@@ -198,7 +198,7 @@ impl Login {
         if !pending.database.is_empty() {
             session.use_database(&pending.database)?;
         }
-        session.changes.clear();
+        session.forget_changes();
         Ok(Some(Box::new(session)))
     }
 }
@@ -289,7 +289,7 @@ impl Session {
         if !changing.database.is_empty() {
             self.use_database(&changing.database)?;
         }
-        self.changes.clear();
+        self.forget_changes();
         self.closing = false;
         Ok(true)
     }

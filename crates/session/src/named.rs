@@ -95,6 +95,7 @@ impl Session {
     pub(crate) fn deallocate(&mut self, name: &str) -> Result<Answer, Failure> {
         let server = self.server.clone();
         if self.prepared.remove_named(&server, name) {
+            self.tell_state();
             return Ok(Answer::ok());
         }
         let arguments: [&dyn std::fmt::Display; 2] = [&name, &"DEALLOCATE PREPARE"];

@@ -401,6 +401,8 @@ impl Session {
         }
         self.check_may_write()?;
         self.begin_write(Some(statement))?;
+        let changes_temporary =
+            matches!(statement, Statement::AlterTable(_)) && self.changes_only_temporary(statement);
         let query = self.plan_of_create(statement)?;
         if is_temporary && query.is_some() {
             self.ensure_transaction()?;
@@ -436,6 +438,12 @@ impl Session {
         }
         self.memory.release_all();
         let outcome = outcome?.unwrap_or_default();
+        if is_temporary || changes_temporary {
+            self.tell_state();
+        }
+        if let Statement::DropDatabase(_) = statement {
+            self.passing_status |= wire::capability::status::DB_DROPPED;
+        }
         self.forget_dropped(statement);
         if let (Statement::DropDatabase(drop), Some(current)) = (statement, self.database())
             && drop.name == current

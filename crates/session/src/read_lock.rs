@@ -128,7 +128,7 @@ impl Session {
     }
 
     /// Temporary tables are nobody else's business.
-    fn changes_only_temporary(&self, statement: &Statement) -> bool {
+    pub(crate) fn changes_only_temporary(&self, statement: &Statement) -> bool {
         let is_temporary = |name: &TableName| {
             let schema = name.schema.as_deref().or(self.database()).unwrap_or_default();
             let known = self.temporary.as_ref();

@@ -8,6 +8,7 @@ use crate::plan_cache::Lookup;
 use crate::process::Process;
 use crate::settings::Settings;
 use crate::status::SessionStatus;
+use crate::track::Changes;
 use crate::transaction::TransactionState;
 use crate::variables::SessionVariables;
 use crate::{PreparedStatements, ServerState};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use types::{SqlError, Timestamp, Warning};
 use wire::OutputBuffer;
-use wire::capability::{self, status};
+use wire::capability::status;
 use wire::response::SessionChange;
 
 /// Who is connected, and from where.
@@ -77,10 +78,12 @@ pub struct Session {
     pub(crate) changing: Option<Box<ChangingUser>>,
     /// LOAD DATA LOCAL and what follows it in the text of a command, for the connection to run.
     pub(crate) loading: Option<Vec<u8>>,
-    /// Changes of state to be told in the next OK packet.
-    pub(crate) changes: Vec<u8>,
+    /// Changes of state to be told at the end of an answer; none if there never was any.
+    pub(crate) changes: Option<Box<Changes>>,
     /// Collation of the handshake; 0 before it.
     login_collation: u16,
+    /// Status flags of the present answer alone.
+    pub(crate) passing_status: u16,
     /// Another result of the same command follows.
     pub(crate) more_results: bool,
     /// `timestamp` was set: NOW() stands still.
@@ -203,8 +206,9 @@ impl Session {
             security: Security::default(),
             changing: None,
             loading: None,
-            changes: Vec::new(),
+            changes: None,
             login_collation: 0,
+            passing_status: 0,
             more_results: false,
             fixed_time: None,
             insert_id: 0,
@@ -277,20 +281,6 @@ impl Session {
         self.tell_state();
     }
 
-    /// Tells a client that wants to know that the session is not as it was after the login.
-    pub(crate) fn tell_state(&mut self) {
-        if self.settings.track_state {
-            self.tell(SessionChange::State);
-        }
-    }
-
-    /// A change of state to be told in the next OK packet, if the client listens.
-    pub(crate) fn tell(&mut self, change: SessionChange<'_>) {
-        if self.capabilities & capability::SESSION_TRACK != 0 {
-            change.put(&mut self.changes);
-        }
-    }
-
     /// Status flags as they are now.
     pub(crate) fn status_flags(&self) -> u16 {
         let flag = |on: bool, flag: u16| if on { flag } else { 0 };
@@ -299,6 +289,8 @@ impl Session {
             | flag(self.more_results, status::MORE_RESULTS)
             | flag(self.transaction.is_read_only(), status::IN_TRANS_READONLY)
             | flag(self.settings.parse.no_backslash_escapes, status::NO_BACKSLASH_ESCAPES)
+            | flag(self.settings.parse.ansi_quotes, status::ANSI_QUOTES)
+            | self.passing_status
     }
 
     /// Status flags of the EOF behind column definitions: what the statement will leave is not
@@ -362,7 +354,7 @@ impl Session {
         self.insert_id = 0;
         self.init_facts();
         self.set_database(database.as_deref());
-        self.changes.clear();
+        self.forget_changes();
         result
     }
 
@@ -372,7 +364,7 @@ impl Session {
         let result = self.reset();
         self.set_database(database.as_deref());
         self.set_login_collation(self.login_collation);
-        self.changes.clear();
+        self.forget_changes();
         result
     }
 

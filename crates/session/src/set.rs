@@ -41,11 +41,15 @@ impl Session {
                 assignments.push(assignment);
             }
         }
+        let mut is_own = false;
         for assignment in assignments {
+            is_own |= !matches!(assignment, Assignment::Global(..) | Assignment::Password(_));
             self.assign(assignment)?;
         }
         self.apply_settings();
-        self.tell_state();
+        if is_own {
+            self.tell_state();
+        }
         Ok(())
     }
 
@@ -146,9 +150,6 @@ impl Session {
             return Err(SqlError::new(&codes::VARIABLE_IS_READONLY, &arguments));
         }
         let value = check_special(definition, value, &input)?;
-        if definition.name == "session_track_transaction_info" && value.show() != "OFF" {
-            return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&definition.name]));
-        }
         warnings.into_iter().for_each(|warning: Warning| self.eval.push_warning(warning));
         Ok(match global {
             true => Assignment::Global(definition, value),
@@ -257,17 +258,23 @@ impl Session {
             }
             "collation_connection" => {
                 let charset = collation::by_name(&value.show()).map(|c| c.charset.name());
-                self.set_text("character_set_connection", charset.unwrap_or("utf8mb4"));
+                let charset = VariableValue::text(charset.unwrap_or("utf8mb4"));
+                self.variables.set_known("character_set_connection", charset);
             }
             "character_set_connection" => {
                 let charset = Charset::by_name(&value.show()).unwrap_or(Charset::Utf8mb4);
-                self.set_text("collation_connection", collation::default_of(charset).name);
+                let collation = VariableValue::text(collation::default_of(charset).name);
+                self.variables.set_known("collation_connection", collation);
             }
             _ => {}
         }
         self.variables.set(definition, value);
-        if definition.name == "autocommit" {
-            self.settings.autocommit = self.variables.get(definition).is_on();
+        match definition.name {
+            "autocommit" => self.settings.autocommit = self.variables.get(definition).is_on(),
+            "session_track_transaction_info" => self.track_transactions(),
+            "tx_isolation" => self.replace_next(true, false),
+            "tx_read_only" => self.replace_next(false, true),
+            _ => {}
         }
         self.tell_variable(definition.name);
         Ok(())
@@ -315,6 +322,7 @@ impl Session {
                     self.variables.set_known("tx_read_only", value);
                     self.tell_variable("tx_read_only");
                 }
+                self.replace_next(isolation.is_some(), set.read_only.is_some());
                 self.apply_settings();
                 self.tell_state();
                 Ok(())
@@ -410,8 +418,11 @@ fn check_special(
         }
         "session_track_system_variables" => {
             let shown = value.show();
-            let mut names = shown.split(',').map(str::trim);
-            match names.find(|name| !matches!(*name, "" | "*") && registry().find(name).is_none()) {
+            if value == VariableValue::Null {
+                return Err(wrong("NULL"));
+            }
+            let mut names = shown.split(',').map(str::trim).filter(|_| !shown.trim().is_empty());
+            match names.find(|name| *name != "*" && registry().find(name).is_none()) {
                 Some(name) => Err(SqlError::new(&codes::UNKNOWN_SYSTEM_VARIABLE, &[&name])),
                 None => Ok(value),
             }

@@ -267,11 +267,25 @@ impl Session {
         }
         if rows {
             let warnings = self.eval.warning_count().min(u64::from(u16::MAX)) as u16;
-            let status = self.status_flags();
-            response::end_of_rows(&mut self.out, warnings, status, self.capabilities);
+            self.end_rows(warnings);
         } else {
             self.put_ok(&outcome);
         }
+    }
+
+    /// The end of a statement's rows.
+    fn end_rows(&mut self, warnings: u16) {
+        let (status, capabilities) = (self.status_flags(), self.capabilities);
+        if self.changes.is_some() {
+            self.track_result();
+            let keeps = capabilities & wire::capability::DEPRECATE_EOF == 0;
+            if let Some(changes) = self.take_changes(keeps) {
+                let changes = Some(&changes[..]);
+                let ok = response::Ok { warnings, status, changes, ..Default::default() };
+                return response::end_of_rows_with_changes(&mut self.out, &ok, capabilities);
+            }
+        }
+        response::end_of_rows(&mut self.out, warnings, status, capabilities);
     }
 
     /// A sink for the rows of this statement, and how they look.
@@ -349,7 +363,10 @@ impl Session {
             Statement::Use(name) => self.use_database(name)?,
             Statement::Set(items) => self.set(items)?,
             Statement::SetTransaction(set) => self.set_transaction(set)?,
-            Statement::Begin(begin) => self.begin(begin)?,
+            Statement::Begin(begin) => {
+                self.begin(begin)?;
+                self.track_begin(begin, None);
+            }
             Statement::Commit(completion) => self.complete_statement(true, *completion)?,
             Statement::Rollback(completion) => self.complete_statement(false, *completion)?,
             Statement::Savepoint(name) => self.savepoint(name)?,

@@ -293,6 +293,10 @@ impl SystemVariables for SessionView<'_> {
         if is_text {
             column_type.scale = expr::STRING_DECIMALS;
         }
-        Ok((value.to_value(), ResultType::column(column_type, is_text)))
+        let result = match is_text {
+            true => ResultType::column(column_type, true),
+            false => ResultType::of(column_type, true),
+        };
+        Ok((value.to_value(), result))
     }
 }

@@ -38,6 +38,7 @@ impl Session {
             }
         }
         self.unlock_tables()?;
+        self.commit_implicitly()?;
         let mut locked = LockedTables::default();
         let mut wanted = Vec::new();
         let server = self.server.clone();
@@ -72,17 +73,19 @@ impl Session {
         }
         self.locks.pin();
         self.locked_tables = Some(Box::new(locked));
+        self.track_locked(true);
         Ok(Answer::ok())
     }
 
     /// UNLOCK TABLES, also by BEGIN: what was changed under the locks is committed first.
     pub(crate) fn unlock_tables(&mut self) -> Result<(), SqlError> {
         if self.locked_tables.take().is_some() {
-            let committed = self.commit_implicitly();
+            let committed = self.commit_before_begin();
             self.locks.unpin();
+            self.track_locked(false);
             return committed;
         }
-        self.commit_implicitly()
+        self.commit_before_begin()
     }
 
     /// A definition may be changed only of tables that are locked for writing.
@@ -141,6 +144,7 @@ impl Session {
         if is_empty {
             self.locked_tables = None;
             self.locks.unpin();
+            self.track_locked(false);
         }
     }
 }

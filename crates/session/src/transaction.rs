@@ -167,9 +167,37 @@ impl Session {
     }
 
     /// As [`Session::commit`], before a statement that ends a transaction unasked: refused in XA.
+    /// What SET TRANSACTION said of the next transaction is over, too.
     pub(crate) fn commit_implicitly(&mut self) -> Result<(), SqlError> {
+        self.commit_before_begin()?;
+        self.forget_next();
+        Ok(())
+    }
+
+    /// As [`Session::commit_implicitly`]; what SET TRANSACTION said stays.
+    pub(crate) fn commit_before_begin(&mut self) -> Result<(), SqlError> {
         self.refuse_in_any_branch()?;
         self.commit()
+    }
+
+    /// The session's own characteristics were set: what SET TRANSACTION said of them for the
+    /// next transaction is over.
+    pub(crate) fn replace_next(&mut self, isolation: bool, read_only: bool) {
+        let next = &mut self.transaction;
+        if next.is_open() {
+            return;
+        }
+        next.next_isolation = next.next_isolation.filter(|_| !isolation);
+        next.next_read_only = next.next_read_only.filter(|_| !read_only);
+        let (isolation, read_only) = (next.next_isolation, next.next_read_only);
+        self.track_once(isolation, read_only);
+    }
+
+    /// What SET TRANSACTION said of the next transaction is over.
+    fn forget_next(&mut self) {
+        self.transaction.next_isolation = None;
+        self.transaction.next_read_only = None;
+        self.track_once(None, None);
     }
 
     /// Commits what is open and gives the metadata locks back. On an error the engine has
@@ -211,7 +239,11 @@ impl Session {
     }
 
     fn finish_transaction(&mut self) -> Option<Box<dyn Transaction>> {
-        self.transaction.finish(&self.process)
+        let open = self.transaction.finish(&self.process);
+        if self.changes.is_some() {
+            self.track_end(open.is_some());
+        }
+        open
     }
 
     /// The engine has rolled back the whole transaction (1213).
@@ -257,15 +289,19 @@ impl Session {
         let default = self.settings.completion;
         let chain = completion.chain.unwrap_or(default == CompletionType::Chain);
         let release = completion.release.unwrap_or(default == CompletionType::Release);
+        let once = self.tracked_once();
         if commit {
             self.commit()?
         } else {
             self.rollback()?
         }
+        self.forget_next();
         if chain {
             self.begin(&Begin { consistent_snapshot: false, read_only: Some(read_only) })?;
             // The same characteristics go on.
             self.transaction.begun_isolation = isolation.or(self.transaction.begun_isolation);
+            self.track_begin(&Begin::default(), None);
+            self.track_once(once.0, once.1);
         }
         Ok(release)
     }
@@ -281,6 +317,7 @@ impl Session {
         }
         self.transaction.next_isolation = isolation.or(self.transaction.next_isolation);
         self.transaction.next_read_only = read_only.or(self.transaction.next_read_only);
+        self.track_once(self.transaction.next_isolation, self.transaction.next_read_only);
         Ok(())
     }
 

@@ -220,6 +220,7 @@ impl Session {
             self.server.branches.end(xid);
             return Err(error);
         }
+        self.track_begin(&Begin::default(), Some(sql_text(xid)));
         let branch = Branch { xid: xid.clone(), phase: Phase::Active, parked: None };
         self.transaction.branch = Some(Box::new(branch));
         Ok(())
@@ -287,6 +288,7 @@ impl Session {
         let branch = self.transaction.branch.take()?;
         self.server.branches.end(&branch.xid);
         self.transaction.finish(&self.process);
+        self.track_end(true);
         self.locks.release_all();
         Some(branch)
     }

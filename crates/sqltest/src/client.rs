@@ -142,9 +142,18 @@ pub enum Answer {
         status: u16,
         /// Number of warnings.
         warnings: u16,
+        /// What changed in the session.
+        changes: Vec<String>,
     },
     /// Refused.
     Error(ServerError),
+}
+
+impl Answer {
+    fn rows(columns: Vec<Column>, rows: Vec<Vec<Field>>, end: Done) -> Self {
+        let Done { status, warnings, changes, .. } = end;
+        Self::Rows { columns, rows, status, warnings, changes }
+    }
 }
 
 /// A connection.
@@ -295,7 +304,7 @@ impl Connection {
 
     /// So many column descriptions, and status and warnings of what ends them for a client that
     /// does not deprecate it.
-    fn read_columns(&mut self, count: usize) -> io::Result<(Vec<Column>, Option<(u16, u16)>)> {
+    fn read_columns(&mut self, count: usize) -> io::Result<(Vec<Column>, Option<Done>)> {
         let mut columns = Vec::with_capacity(count);
         for _ in 0..count {
             let packet = self.read()?;
@@ -365,9 +374,7 @@ impl Connection {
     pub fn read_end(&mut self, packet: &[u8]) -> io::Result<Answer> {
         let deprecate_eof = self.capabilities & CLIENT_DEPRECATE_EOF != 0;
         match row_end(packet, deprecate_eof)? {
-            Some((status, warnings)) => {
-                Ok(Answer::Done(Done { status, warnings, ..Done::default() }))
-            }
+            Some(done) => Ok(Answer::Done(done)),
             None if packet.first() == Some(&0) => done_packet(packet).map(Answer::Done),
             None => error_packet(packet).map(Answer::Error),
         }
@@ -439,8 +446,8 @@ impl Connection {
     fn read_rows(&mut self, first: &[u8], binary: bool) -> io::Result<(Answer, bool)> {
         let count = Fields::new(first).length_encoded()?.unwrap_or(0) as usize;
         let (columns, end) = self.read_columns(count)?;
-        if let Some((status, warnings)) = end.filter(|e| e.0 & SERVER_STATUS_CURSOR_EXISTS != 0) {
-            return Ok((Answer::Rows { columns, rows: Vec::new(), status, warnings }, false));
+        if let Some(done) = end.filter(|end| end.status & SERVER_STATUS_CURSOR_EXISTS != 0) {
+            return Ok((Answer::rows(columns, Vec::new(), done), false));
         }
         let packet = self.read()?;
         self.read_rows_from(packet, columns, binary)
@@ -455,9 +462,9 @@ impl Connection {
         let deprecate_eof = self.capabilities & CLIENT_DEPRECATE_EOF != 0;
         let mut rows = Vec::new();
         loop {
-            if let Some((status, warnings)) = row_end(&packet, deprecate_eof)? {
-                let more = status & SERVER_MORE_RESULTS_EXISTS != 0;
-                return Ok((Answer::Rows { columns, rows, status, warnings }, more));
+            if let Some(done) = row_end(&packet, deprecate_eof)? {
+                let more = done.status & SERVER_MORE_RESULTS_EXISTS != 0;
+                return Ok((Answer::rows(columns, rows, done), more));
             }
             if packet.first() == Some(&0xff) {
                 return Ok((Answer::Error(error_packet(&packet)?), false));

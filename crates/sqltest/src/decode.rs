@@ -32,13 +32,18 @@ fn session_changes(bytes: &[u8]) -> io::Result<Vec<String>> {
     let mut changes = Vec::new();
     while !fields.is_empty() {
         let kind = fields.integer(1)?;
-        let mut change = Fields::new(fields.length_encoded_bytes()?.unwrap_or(b""));
+        let body = fields.length_encoded_bytes()?.unwrap_or(b"");
+        if kind == 2 {
+            // MariaDB sends it without a length of its own.
+            changes.push(format!("state {}", String::from_utf8_lossy(body)));
+            continue;
+        }
+        let mut change = Fields::new(body);
         while !change.is_empty() {
             let first = text(&mut change)?;
             changes.push(match kind {
                 0 => format!("variable {first}={}", text(&mut change)?),
                 1 => format!("schema {first}"),
-                2 => format!("state {first}"),
                 4 => format!("characteristics {first}"),
                 5 => format!("transaction {first}"),
                 other => format!("kind {other}: {first}"),
@@ -53,20 +58,20 @@ fn text(fields: &mut Fields<'_>) -> io::Result<String> {
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
 
-/// Status and number of warnings, if this packet ends a result: an EOF packet, or an OK packet
-/// with its first byte for a client that deprecates EOF.
-pub fn row_end(packet: &[u8], deprecate_eof: bool) -> io::Result<Option<(u16, u16)>> {
+/// What this packet says if it ends a result: an EOF packet, or an OK packet with its first byte
+/// for a client that deprecates EOF.
+pub fn row_end(packet: &[u8], deprecate_eof: bool) -> io::Result<Option<Done>> {
     // A row may begin with the same byte: the length of a field of 16 MiB or more.
     let length_max = if deprecate_eof { 0xff_ffff } else { 9 };
     if packet.first() != Some(&0xfe) || packet.len() >= length_max {
         return Ok(None);
     }
     if deprecate_eof {
-        return done_packet(packet).map(|done| Some((done.status, done.warnings)));
+        return done_packet(packet).map(Some);
     }
     let mut fields = Fields::new(&packet[1..]);
     let warnings = fields.integer(2)? as u16;
-    Ok(Some((fields.integer(2)? as u16, warnings)))
+    Ok(Some(Done { status: fields.integer(2)? as u16, warnings, ..Done::default() }))
 }
 
 /// The error packet.

@@ -104,6 +104,7 @@ fn status_names(status: u16) -> String {
         (512, "no-backslash-escapes"),
         (1024, "metadata-changed"),
         (16384, "session-changed"),
+        (32768, "ansi-quotes"),
     ];
     names_of(status & !HOW, &names)
 }
@@ -161,23 +162,28 @@ pub fn packets(answer: &Answer, sorted: bool) -> String {
                 let _ = write!(out, ", {}", done.info);
             }
             out.push('\n');
-            // MariaDB tells them in no certain order.
-            let mut changes = done.changes.clone();
-            changes.sort();
-            for change in &changes {
-                let _ = writeln!(out, "changed: {change}");
-            }
+            put_changes(&mut out, &done.changes);
         }
-        Answer::Rows { columns, rows, status, warnings } => {
+        Answer::Rows { columns, rows, status, warnings, changes } => {
             for column in columns {
                 let _ = writeln!(out, "{}", described(column));
             }
             put_rows(&mut out, rows, sorted);
             let _ = writeln!(out, "END {}, {warnings} warnings", status_names(*status));
+            put_changes(&mut out, changes);
         }
         Answer::Error(error) => put_error(&mut out, error),
     }
     out
+}
+
+/// MariaDB tells them in no certain order.
+fn put_changes(out: &mut String, changes: &[String]) {
+    let mut changes = changes.to_vec();
+    changes.sort();
+    for change in &changes {
+        let _ = writeln!(out, "changed: {change}");
+    }
 }
 
 /// What the server says of a prepared statement.

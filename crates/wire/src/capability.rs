@@ -98,6 +98,8 @@ pub mod status {
     pub const NO_BACKSLASH_ESCAPES: u16 = 512;
     /// The metadata of a prepared statement changed.
     pub const METADATA_CHANGED: u16 = 1024;
+    /// sql_mode has ANSI_QUOTES.
+    pub const ANSI_QUOTES: u16 = 1 << 15;
     /// The OK packet carries changes of session state.
     pub const SESSION_STATE_CHANGED: u16 = 1 << 14;
     /// A read-only transaction is open.

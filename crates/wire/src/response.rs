@@ -17,8 +17,9 @@ pub struct Ok<'a> {
     pub warnings: u16,
     /// `Rows matched: 1  Changed: 1  Warnings: 0`; usually empty.
     pub info: &'a str,
-    /// Session state that changed, as [`SessionChange::put`] wrote it; empty if none.
-    pub changes: &'a [u8],
+    /// Session state that changed, as [`SessionChange::put`] wrote it; with none the flag that
+    /// announces it is not set.
+    pub changes: Option<&'a [u8]>,
 }
 
 /// A change of session state told in an OK packet.
@@ -30,6 +31,10 @@ pub enum SessionChange<'a> {
     Schema(&'a str),
     /// Something that a new connection would not have.
     State,
+    /// How a transaction like the present one is begun: statements.
+    TransactionCharacteristics(&'a str),
+    /// What the transaction has done: eight letters.
+    TransactionState(&'a str),
 }
 
 impl SessionChange<'_> {
@@ -50,6 +55,14 @@ impl SessionChange<'_> {
                 body.push(b'1');
                 2
             }
+            Self::TransactionCharacteristics(text) => {
+                put_bytes(&mut body, text.as_bytes());
+                4
+            }
+            Self::TransactionState(text) => {
+                put_bytes(&mut body, text.as_bytes());
+                5
+            }
         };
         out.push(kind);
         put_bytes(out, &body);
@@ -57,18 +70,18 @@ impl SessionChange<'_> {
 }
 
 fn put_ok(out: &mut Vec<u8>, header: u8, ok: &Ok<'_>, capabilities: u64) {
-    let tracked = capabilities & SESSION_TRACK != 0 && !ok.changes.is_empty();
-    let tracked_flag = if tracked { status::SESSION_STATE_CHANGED } else { 0 };
+    let changes = ok.changes.filter(|_| capabilities & SESSION_TRACK != 0);
+    let tracked_flag = if changes.is_some() { status::SESSION_STATE_CHANGED } else { 0 };
     out.push(header);
     put_length(out, ok.affected_rows);
     put_length(out, ok.last_insert_id);
     out.extend_from_slice(&(ok.status | tracked_flag).to_le_bytes());
     out.extend_from_slice(&ok.warnings.to_le_bytes());
-    if tracked || !ok.info.is_empty() {
+    if changes.is_some() || !ok.info.is_empty() {
         put_bytes(out, ok.info.as_bytes());
     }
-    if tracked {
-        put_bytes(out, ok.changes);
+    if let Some(changes) = changes {
+        put_bytes(out, changes);
     }
 }
 
@@ -93,6 +106,16 @@ pub fn end_of_rows(out: &mut OutputBuffer, warnings: u16, status: u16, capabilit
         return eof(out, warnings, status);
     }
     put_ok(out.begin(), 0xfe, &Ok { status, warnings, ..Ok::default() }, capabilities);
+    out.end();
+}
+
+/// Ends the rows of a result whose statement changed the session's state: an EOF packet can only
+/// announce it.
+pub fn end_of_rows_with_changes(out: &mut OutputBuffer, ok: &Ok<'_>, capabilities: u64) {
+    if capabilities & DEPRECATE_EOF == 0 {
+        return eof(out, ok.warnings, ok.status | status::SESSION_STATE_CHANGED);
+    }
+    put_ok(out.begin(), 0xfe, ok, capabilities);
     out.end();
 }
 

@@ -84,7 +84,7 @@ impl VariableValue {
             Self::Double(_) => number(TypeKind::Double, false, 23, 6),
             Self::Null | Self::Text(_) => ColumnType {
                 collation: CollationId::UTF8MB4_GENERAL_CI,
-                ..number(TypeKind::VarChar, false, self.show().chars().count().max(1) as u32, 0)
+                ..number(TypeKind::VarChar, false, self.show().chars().count() as u32, 0)
             },
         }
     }

@@ -295,7 +295,10 @@ mod tests {
         let rows = values.iter().map(|v| vec![v.map(|v| v.as_bytes().to_vec())]).collect();
         let columns = vec![column_of(3)];
         let warnings = warnings.iter().map(|w| w.map(String::from)).collect();
-        Told { answer: Answer::Rows { columns, rows, status: 0, warnings: 0 }, warnings }
+        Told {
+            answer: Answer::Rows { columns, rows, status: 0, warnings: 0, changes: Vec::new() },
+            warnings,
+        }
     }
 
     fn compare(ours: Told, theirs: Told) -> Option<String> {
