@@ -233,8 +233,10 @@ impl MetadataLockSet {
 
     /// Lets others look at what is held from now on.
     pub fn show_in(&mut self, shown: Arc<ShownLocks>) {
+        for (at, (lock, kind)) in self.held.iter().enumerate() {
+            shown.push(at, lock, *kind);
+        }
         self.shown = Some(shown);
-        self.show_from(0);
     }
 
     /// What is held, for somebody else; this set is empty then.
@@ -245,38 +247,36 @@ impl MetadataLockSet {
         std::mem::replace(self, fresh)
     }
 
-    #[inline]
+    /// How lock number `at` is held has changed.
     fn show(&self, at: usize) {
         if let (Some(shown), Some((lock, kind))) = (&self.shown, self.held.get(at)) {
-            shown.put(at, lock, *kind, at < self.pinned);
+            shown.change(at, lock, *kind, at < self.pinned);
         }
-    }
-
-    /// Locks have moved.
-    fn show_from(&self, start: usize) {
-        (start..self.held.len()).for_each(|at| self.show(at));
     }
 
     /// Those from `kept` on are given back next.
     #[inline]
     fn hide_from(&self, kept: usize) {
         if let Some(shown) = &self.shown {
-            shown.truncate(kept, self.held.len());
+            shown.truncate(kept);
         }
     }
 
     fn push(&mut self, lock: &Arc<MetadataLock>, kind: LockKind) {
+        if let Some(shown) = &self.shown {
+            shown.push(self.held.len(), lock, kind);
+        }
         self.held.push((lock.clone(), kind));
-        self.show(self.held.len() - 1);
     }
 
     /// Gives one of them back.
     fn give_back(&mut self, position: usize) {
-        self.hide_from(position);
+        if let Some(shown) = &self.shown {
+            shown.remove(position);
+        }
         let (lock, kind) = self.held.remove(position);
         self.pinned -= usize::from(position < self.pinned);
         lock.release(kind);
-        self.show_from(position);
     }
 
     /// The limit of waits.
@@ -373,16 +373,13 @@ impl MetadataLockSet {
 
     /// Gives back everything but what is pinned.
     pub fn release_all(&mut self) {
-        self.hide_from(self.pinned);
-        for (lock, kind) in self.held.drain(self.pinned..) {
-            lock.release(kind);
-        }
+        self.release_after(0);
     }
 
     /// What is held now stays beyond the end of transactions.
     pub fn pin(&mut self) {
         self.pinned = self.held.len();
-        self.show_from(0);
+        (0..self.pinned).for_each(|at| self.show(at));
     }
 
     /// Gives back everything.
@@ -393,8 +390,12 @@ impl MetadataLockSet {
 
     /// Gives back the locks taken after there were `count`.
     pub fn release_after(&mut self, count: usize) {
-        self.hide_from(count.max(self.pinned));
-        while self.held.len() > count.max(self.pinned) {
+        let kept = count.max(self.pinned);
+        if self.held.len() <= kept {
+            return;
+        }
+        self.hide_from(kept);
+        while self.held.len() > kept {
             if let Some((lock, kind)) = self.held.pop() {
                 lock.release(kind);
             }

@@ -1,7 +1,7 @@
 //! The metadata locks that a session holds, for others to look at.
 //!
-//! 1. Only the session writes, two stores for a lock; the list is read while it changes, and what
-//!    is read of one lock is right, of all of them it is of about one moment.
+//! 1. Only the session writes: three stores for a lock, one for giving all of them back. The list
+//!    is read while it changes, and shows the locks of about one moment.
 //! 2. A place holds the lock's address with kind and pin in its lowest bits. Addresses are
 //!    compared with those of the locks that the catalog knows, and never followed.
 
@@ -24,9 +24,17 @@ struct Place {
     since_nanos: AtomicU64,
 }
 
+impl Place {
+    fn load(&self) -> (usize, u64) {
+        (self.word.load(Ordering::Relaxed), self.since_nanos.load(Ordering::Relaxed))
+    }
+}
+
 /// See the head of the file.
 #[derive(Default)]
 pub struct ShownLocks {
+    /// Places that mean something.
+    count: AtomicUsize,
     first: [Place; PLACES],
     more: Mutex<Vec<(usize, u64)>>,
 }
@@ -55,59 +63,118 @@ pub(crate) fn address_of(lock: &Arc<MetadataLock>) -> usize {
 }
 
 impl ShownLocks {
+    /// A lock is taken: number `at`, the last one.
     #[inline]
-    pub(crate) fn put(&self, at: usize, lock: &Arc<MetadataLock>, kind: LockKind, is_pinned: bool) {
-        let pin = if is_pinned { PINNED } else { 0 };
-        let word = address_of(lock) | kind as usize | pin;
+    pub(crate) fn push(&self, at: usize, lock: &Arc<MetadataLock>, kind: LockKind) {
         let since = runtime::turn_time().as_nanos();
+        self.store(at, (address_of(lock) | kind as usize, since));
+        self.count.store(at + 1, Ordering::Release);
+    }
+
+    /// Only the first `kept` locks are left.
+    #[inline]
+    pub(crate) fn truncate(&self, kept: usize) {
+        self.count.store(kept, Ordering::Release);
+    }
+
+    /// Lock number `at` is held in another way, since when it was.
+    pub(crate) fn change(&self, at: usize, lock: &Arc<MetadataLock>, kind: LockKind, pin: bool) {
+        let pin = if pin { PINNED } else { 0 };
+        let (_, since) = self.load(at);
+        self.store(at, (address_of(lock) | kind as usize | pin, since));
+    }
+
+    /// Lock number `at` is given back, those behind it move up.
+    #[cold]
+    pub(crate) fn remove(&self, at: usize) {
+        let last = self.count.load(Ordering::Relaxed) - 1;
+        for at in at..last {
+            self.store(at, self.load(at + 1));
+        }
+        self.truncate(last);
+    }
+
+    /// Word and time of lock number `at`.
+    fn load(&self, at: usize) -> (usize, u64) {
+        match self.first.get(at) {
+            Some(place) => place.load(),
+            None => self.more.lock()[at - PLACES],
+        }
+    }
+
+    #[inline]
+    fn store(&self, at: usize, shown: (usize, u64)) {
         match self.first.get(at) {
             Some(place) => {
-                let same = place.word.load(Ordering::Relaxed) & ADDRESS_MASK == address_of(lock);
-                if !same {
-                    place.since_nanos.store(since, Ordering::Relaxed);
-                }
-                place.word.store(word, Ordering::Relaxed);
+                place.since_nanos.store(shown.1, Ordering::Relaxed);
+                place.word.store(shown.0, Ordering::Relaxed);
             }
-            None => self.put_more(at - PLACES, word, since),
+            None => self.store_more(at - PLACES, shown),
         }
     }
 
     #[cold]
-    fn put_more(&self, at: usize, word: usize, since: u64) {
+    fn store_more(&self, at: usize, shown: (usize, u64)) {
         let mut more = self.more.lock();
-        let since = match more.get(at) {
-            Some((before, since)) if before & ADDRESS_MASK == word & ADDRESS_MASK => *since,
-            _ => since,
-        };
-        more.truncate(at);
-        more.push((word, since));
-    }
-
-    /// Of `count` locks only the first `kept` are left.
-    #[inline]
-    pub(crate) fn truncate(&self, kept: usize, count: usize) {
-        for place in self.first.iter().take(count).skip(kept) {
-            place.word.store(0, Ordering::Relaxed);
+        if more.len() <= at {
+            more.resize(at + 1, (0, 0));
         }
-        if count > PLACES {
-            self.more.lock().truncate(kept.saturating_sub(PLACES));
-        }
+        more[at] = shown;
     }
 
     /// Those that are held now.
     pub(crate) fn list(&self) -> Vec<ShownLock> {
-        let pairs = |place: &Place| {
-            (place.word.load(Ordering::Relaxed), place.since_nanos.load(Ordering::Relaxed))
-        };
-        let mut words: Vec<(usize, u64)> = self.first.iter().map(pairs).collect();
+        let count = self.count.load(Ordering::Acquire);
+        let mut words: Vec<(usize, u64)> = self.first.iter().map(Place::load).collect();
         words.extend(self.more.lock().iter().copied());
-        let held = words.into_iter().filter(|(word, _)| *word != 0);
-        held.map(|(word, since)| ShownLock {
+        words.truncate(count);
+        let shown = |(word, since)| ShownLock {
             address: word & ADDRESS_MASK,
             kind: LockKind::ALL[word & KIND_MASK],
             is_pinned: word & PINNED != 0,
             since: Instant::from_nanos(since),
-        })
-        .collect()
+        };
+        words.into_iter().map(shown).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::sim::{SimConfig, Simulation};
+
+    /// More locks than places: each is shown as it is held, since when it was, wherever it moves.
+    #[test]
+    fn what_is_held_is_shown() {
+        let mut simulation = Simulation::new(SimConfig::new(1));
+        let ended = simulation.run(|| {
+            let locks: Vec<_> = (0..PLACES + 3)
+                .map(|number| Arc::new(MetadataLock::new("test", &number.to_string())))
+                .collect();
+            let shown = ShownLocks::default();
+            for (at, lock) in locks.iter().enumerate() {
+                runtime::sleep(std::time::Duration::from_secs(1));
+                shown.push(at, lock, LockKind::Shared);
+            }
+            runtime::sleep(std::time::Duration::from_secs(1));
+            let mut expected = shown.list();
+            assert!(expected.iter().map(|shown| shown.address).eq(locks.iter().map(address_of)));
+            assert!(expected.is_sorted_by(|one, next| one.since < next.since));
+            for at in [1, PLACES + 1] {
+                shown.change(at, &locks[at], LockKind::Write, true);
+                expected[at].kind = LockKind::Write;
+                expected[at].is_pinned = true;
+            }
+            assert_eq!(shown.list(), expected);
+            shown.remove(2);
+            expected.remove(2);
+            assert_eq!(shown.list(), expected);
+            shown.truncate(1);
+            shown.push(1, &locks[0], LockKind::Exclusive);
+            let listed = shown.list();
+            assert_eq!((listed.len(), listed[1].kind), (2, LockKind::Exclusive));
+            assert!(listed[1].since > expected[1].since);
+        });
+        ended.expect("the simulation ends by itself");
     }
 }

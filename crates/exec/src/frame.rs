@@ -110,7 +110,7 @@ impl<'p> Frame<'p> {
     /// The buffer into which a row of the engine is read.
     pub fn row_buffer(&mut self, slot: usize, layout: &'p RowLayout) -> &mut RowBuffer {
         if !matches!(self.slots[slot], Slot::Row { .. }) {
-            self.slots[slot] = Slot::Row { layout, row: RowBuffer::default() };
+            self.slots[slot] = Slot::Row { layout, row: spare::take_row() };
         }
         match &mut self.slots[slot] {
             Slot::Row { row, .. } => row,
@@ -190,8 +190,10 @@ impl<'p> Frame<'p> {
 impl Drop for Frame<'_> {
     fn drop(&mut self) {
         for slot in &mut self.slots {
-            if let Slot::Batch { rows, .. } = slot {
-                spare::give_batch(std::mem::take(rows));
+            match slot {
+                Slot::Batch { rows, .. } => spare::give_batch(std::mem::take(rows)),
+                Slot::Row { row, .. } => spare::give_row(std::mem::take(row)),
+                Slot::Packed { .. } | Slot::Values(_) | Slot::Null => {}
             }
         }
     }

@@ -25,6 +25,7 @@ pub struct PointBuffers {
 thread_local! {
     static POINT: Cell<Option<Box<PointBuffers>>> = const { Cell::new(None) };
     static BATCHES: RefCell<Vec<RowBatch>> = const { RefCell::new(Vec::new()) };
+    static ROWS: RefCell<Vec<RowBuffer>> = const { RefCell::new(Vec::new()) };
     static NUMBERS: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -40,6 +41,21 @@ pub fn give_point(buffers: Box<PointBuffers>) {
     let row = &buffers.row;
     if row.payload.capacity().max(buffers.key.capacity()).max(row.key.capacity()) <= KEEP_BYTES {
         POINT.with(|cell| cell.set(Some(buffers)));
+    }
+}
+
+/// A buffer for one row.
+#[inline(never)]
+pub fn take_row() -> RowBuffer {
+    ROWS.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// It is not needed any more.
+#[inline(never)]
+pub fn give_row(row: RowBuffer) {
+    let bytes = row.payload.capacity().max(row.key.capacity());
+    if bytes > 0 && bytes <= KEEP_BYTES {
+        keep(&ROWS, row);
     }
 }
 
@@ -100,6 +116,10 @@ mod tests {
         give_numbers(vec![1, 2, 3]);
         let numbers = take_numbers();
         assert!(numbers.is_empty() && numbers.capacity() >= 3);
+        give_row(RowBuffer { payload: vec![1; 10], ..RowBuffer::default() });
+        assert!(take_row().payload.capacity() >= 10);
+        give_row(RowBuffer { payload: vec![1; KEEP_BYTES + 1], ..RowBuffer::default() });
+        assert_eq!(take_row().payload.capacity(), 0);
         give_point(Box::new(PointBuffers { key: vec![1; 10], ..PointBuffers::default() }));
         assert!(take_point().key.capacity() >= 10);
         give_point(Box::new(PointBuffers { key: vec![1; KEEP_BYTES + 1], ..Default::default() }));

@@ -283,7 +283,9 @@ impl EvalContext {
 
     /// Forgets all warnings.
     pub fn clear_warnings(&self) {
-        *self.warnings.borrow_mut() = Warnings::default();
+        if self.warning_count() > 0 {
+            *self.warnings.borrow_mut() = Warnings::default();
+        }
     }
 
     /// Warns, or fails where warnings are errors.

@@ -71,6 +71,9 @@ impl CancelToken {
     /// Forgets a [`CancelReason::KillQuery`] or [`CancelReason::Timeout`], so that the session's
     /// next statement runs. False when the connection itself is to end.
     pub fn rearm(&self) -> bool {
+        if !self.is_cancelled() {
+            return true;
+        }
         let forget = |number| (number <= CancelReason::KillQuery as u8).then_some(0);
         self.shared.reason.fetch_update(Ordering::SeqCst, Ordering::SeqCst, forget).is_ok()
     }
@@ -111,12 +114,12 @@ impl CancelToken {
 
 /// Runs `f` with `token` as the current fiber's token; the former one is back afterwards.
 pub fn with_cancel<T>(token: &CancelToken, f: impl FnOnce() -> T) -> T {
-    struct Restore {
-        token: CancelToken,
+    struct Restore<'t> {
+        token: &'t CancelToken,
         unparker: Unparker,
         former: Option<CancelToken>,
     }
-    impl Drop for Restore {
+    impl Drop for Restore<'_> {
         fn drop(&mut self) {
             let mut fibers = self.token.fibers();
             if let Some(position) = fibers.iter().position(|fiber| *fiber == self.unparker) {
@@ -129,7 +132,7 @@ pub fn with_cancel<T>(token: &CancelToken, f: impl FnOnce() -> T) -> T {
     let unparker = crate::current_unparker();
     token.fibers().push(unparker);
     let former = worker::current().set_cancel_token(Some(token.clone()));
-    let _restore = Restore { token: token.clone(), unparker, former };
+    let _restore = Restore { token, unparker, former };
     f()
 }
 

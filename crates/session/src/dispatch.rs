@@ -211,6 +211,9 @@ impl Session {
 
     /// The statement's warnings become those of SHOW WARNINGS.
     pub(crate) fn keep_diagnostics(&mut self) {
+        if self.eval.warning_count() == 0 && self.diagnostics.warnings == 0 {
+            return;
+        }
         self.diagnostics = Diagnostics {
             list: self.eval.warnings(),
             warnings: self.eval.warning_count(),

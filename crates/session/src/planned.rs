@@ -49,8 +49,8 @@ pub(crate) struct SessionPlan {
     pub(crate) shape: ResultShape,
     /// How old the estimates of its tables were.
     ages: Vec<EstimateAge>,
-    /// Types of the parameters.
-    parameters: Vec<ResultType>,
+    /// Kinds of the parameters.
+    parameters: Vec<ParameterKind>,
     database: Option<String>,
     conditions: PlanConditions,
     /// Whose privileges were checked when it was made.
@@ -88,26 +88,64 @@ pub(crate) struct PlanConditions {
     results: Option<CollationId>,
 }
 
-/// The type of a bound value. Lengths of text are rounded up, so that a plan serves values of
-/// about the same length.
-fn value_type(value: &Value, collation: CollationId) -> ResultType {
-    let text = |length: usize| {
-        let characters = (length as u64).next_power_of_two().max(256);
-        ResultType::string(characters, collation, Coercibility::Coercible, false, true)
-    };
-    match value {
-        Value::Null => ResultType::null(),
-        Value::Int(_) => ResultType::bigint(false, true),
-        Value::UInt(_) => ResultType::bigint(true, true),
-        Value::Float(_) | Value::Double(_) => ResultType::double(true),
-        Value::Decimal(number) => {
-            let scale = u32::from(number.scale());
-            ResultType::decimal(number.precision().max(scale), scale, false, true)
+/// What plans depend on of a bound value.
+#[derive(Clone, Copy, PartialEq)]
+enum ParameterKind {
+    Null,
+    Int {
+        unsigned: bool,
+    },
+    Double,
+    Decimal {
+        precision: u32,
+        scale: u32,
+    },
+    /// The length is rounded up, so that a plan serves values of about the same length.
+    Text {
+        characters: u64,
+    },
+    Date,
+    DateTime,
+    Time,
+}
+
+impl ParameterKind {
+    #[inline]
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(_) => Self::Int { unsigned: false },
+            Value::UInt(_) => Self::Int { unsigned: true },
+            Value::Float(_) | Value::Double(_) => Self::Double,
+            Value::Decimal(number) => {
+                let scale = u32::from(number.scale());
+                Self::Decimal { precision: number.precision().max(scale), scale }
+            }
+            Value::Bytes(bytes) => {
+                Self::Text { characters: (bytes.len() as u64).next_power_of_two().max(256) }
+            }
+            Value::Date(_) => Self::Date,
+            Value::DateTime(_) | Value::Timestamp(_) => Self::DateTime,
+            Value::Time(_) => Self::Time,
         }
-        Value::Bytes(bytes) => text(bytes.len()),
-        Value::Date(_) => temporal(TypeKind::Date, 10, 0),
-        Value::DateTime(_) | Value::Timestamp(_) => temporal(TypeKind::DateTime, 26, 6),
-        Value::Time(_) => temporal(TypeKind::Time, 17, 6),
+    }
+
+    /// The type that it has in an expression.
+    fn result_type(self, collation: CollationId) -> ResultType {
+        match self {
+            Self::Null => ResultType::null(),
+            Self::Int { unsigned } => ResultType::bigint(unsigned, true),
+            Self::Double => ResultType::double(true),
+            Self::Decimal { precision, scale } => {
+                ResultType::decimal(precision, scale, false, true)
+            }
+            Self::Text { characters } => {
+                ResultType::string(characters, collation, Coercibility::Coercible, false, true)
+            }
+            Self::Date => temporal(TypeKind::Date, 10, 0),
+            Self::DateTime => temporal(TypeKind::DateTime, 26, 6),
+            Self::Time => temporal(TypeKind::Time, 17, 6),
+        }
     }
 }
 
@@ -140,9 +178,11 @@ impl Session {
 
     /// Plans a statement now, for the parameters that are bound.
     pub(crate) fn plan(&mut self, statement: &Statement) -> Result<Arc<SessionPlan>, SqlError> {
-        let parameters = self.parameter_types();
+        let parameters: Vec<_> = self.eval.parameters.iter().map(ParameterKind::of).collect();
+        let collation = self.settings.connection;
+        let types: Vec<_> = parameters.iter().map(|kind| kind.result_type(collation)).collect();
         let server = self.server.clone();
-        plan_context!(self, &server, view, context, &parameters);
+        plan_context!(self, &server, view, context, &types);
         let prepared = plan::prepare(statement, &mut context)?;
         Ok(Arc::new(SessionPlan {
             shape: ResultShape::of_plan(prepared.plan(), prepared.columns(), self.settings.results),
@@ -190,18 +230,9 @@ impl Session {
         conditions.expressions == self.eval.settings && conditions.results == self.settings.results
     }
 
-    /// Types of the values that are bound to parameters.
-    fn parameter_types(&self) -> Vec<ResultType> {
-        let collation = self.settings.connection;
-        self.eval.parameters.iter().map(|value| value_type(value, collation)).collect()
-    }
-
-    /// Whether the values bound to parameters have these types.
-    fn has_parameters_of(&self, types: &[ResultType]) -> bool {
-        let collation = self.settings.connection;
-        let values = &self.eval.parameters;
-        values.len() == types.len()
-            && values.iter().zip(types).all(|(value, t)| value_type(value, collation) == *t)
+    /// Whether the values bound to parameters are of these kinds.
+    fn has_parameters_of(&self, kinds: &[ParameterKind]) -> bool {
+        self.eval.parameters.iter().map(ParameterKind::of).eq(kinds.iter().copied())
     }
 
     /// Locks the tables of a plan against changes of their definition, and against those who keep

@@ -194,11 +194,15 @@ impl Session {
         let timer = self.start_timer();
         let mut planned = None;
         let result = self.execute_statement(statement, run, outlet, &mut planned);
-        let result = self.finish(result);
+        let ended = match &result {
+            Ok(_) => self.end_statement(false),
+            Err(failure) => self.end_failed(failure),
+        };
+        self.end_write();
         drop(timer);
-        match result {
-            Ok(answer) => self.put_answer(statement, answer),
-            Err(error) => {
+        match (result, ended) {
+            (Ok(answer), Ok(())) => self.put_answer(statement, &answer),
+            (_, Err(error)) | (Err(Failure { sql: error, .. }), Ok(())) => {
                 // Rows of a failed statement that the client has not seen are taken back.
                 self.out.rewind(mark);
                 self.eval.facts.row_count = -1;
@@ -209,31 +213,17 @@ impl Session {
         planned
     }
 
-    /// Ends the statement's transaction if it lasts no longer.
-    fn finish(&mut self, result: Result<Answer, Failure>) -> Result<Answer, SqlError> {
-        let result = self.finish_transaction_of(result);
-        self.end_write();
-        result
-    }
-
-    fn finish_transaction_of(
-        &mut self,
-        result: Result<Answer, Failure>,
-    ) -> Result<Answer, SqlError> {
-        match result {
-            Ok(answer) => self.end_statement(false).map(|()| answer),
-            Err(failure) => {
-                // The statement's own error is what the client must know; without a log nobody
-                // is told anything more.
-                let waited = self.wait_read_durable();
-                if failure.transaction_ended {
-                    self.transaction_ended();
-                } else {
-                    let _outcome = self.end_statement(true);
-                }
-                waited.and(Err(failure.sql))
-            }
+    /// Undoes a statement that failed. The statement's own error is what the client must know;
+    /// without a log nobody is told anything more.
+    #[cold]
+    fn end_failed(&mut self, failure: &Failure) -> Result<(), SqlError> {
+        let waited = self.wait_read_durable();
+        if failure.transaction_ended {
+            self.transaction_ended();
+        } else {
+            let _outcome = self.end_statement(true);
         }
+        waited
     }
 
     /// An interrupted statement says by whom.
@@ -248,7 +238,7 @@ impl Session {
         }
     }
 
-    fn put_answer(&mut self, statement: &Statement, answer: Answer) {
+    fn put_answer(&mut self, statement: &Statement, answer: &Answer) {
         let (outcome, rows) = match answer {
             Answer::Done(outcome) => (outcome, false),
             Answer::Rows(outcome) => (outcome, true),
@@ -269,7 +259,7 @@ impl Session {
             let warnings = self.eval.warning_count().min(u64::from(u16::MAX)) as u16;
             self.end_rows(warnings);
         } else {
-            self.put_ok(&outcome);
+            self.put_ok(outcome);
         }
     }
 
@@ -446,13 +436,15 @@ impl Session {
     ) -> Result<Answer, Failure> {
         let prepared = &plan.prepared;
         let extras = Extras { profile, ..Extras::default() };
-        let (outcome, begun, rows, sent) = self.with_exec(prepared, extras, |exec, out| {
+        let (mut begun, mut rows, mut sent) = (false, 0, 0);
+        let outcome = self.with_exec(prepared, extras, |exec, out| {
+            if exec.profile.is_some() {
+                return exec::execute(exec, prepared.plan(), &mut Nowhere);
+            }
             let mut sink = AnswerSink::new(out, outlet, format, &plan.shape);
-            let outcome = match exec.profile.is_some() {
-                true => exec::execute(exec, prepared.plan(), &mut Nowhere)?,
-                false => exec::execute(exec, prepared.plan(), &mut sink)?,
-            };
-            Ok((outcome, sink.begun, sink.rows, sink.bytes_sent))
+            let outcome = exec::execute(exec, prepared.plan(), &mut sink);
+            (begun, rows, sent) = (sink.begun, sink.rows, sink.bytes_sent);
+            outcome
         })?;
         self.status.add(StatusCounter::RowsSent, rows);
         self.status.add(StatusCounter::BytesSent, sent);

@@ -203,21 +203,15 @@ impl Session {
     /// Commits what is open and gives the metadata locks back. On an error the engine has
     /// rolled back.
     pub(crate) fn commit(&mut self) -> Result<(), SqlError> {
-        if !self.is_writing
-            && self.transaction.open.as_ref().is_some_and(|open| open.has_written())
-            && let Err(error) = self.begin_commit()
-        {
-            self.rollback()?;
-            return Err(error);
-        }
-        let open = self.finish_transaction();
-        let result = match open {
-            Some(open) => {
-                if open.has_written() {
-                    self.status.add(StatusCounter::HandlerCommit, 1);
-                }
-                self.end_engine(open)
+        if self.transaction.open.as_ref().is_some_and(|open| open.has_written()) {
+            if let Err(error) = self.begin_commit() {
+                self.rollback()?;
+                return Err(error);
             }
+            self.status.add(StatusCounter::HandlerCommit, 1);
+        }
+        let result = match self.finish_transaction() {
+            Some(open) => self.end_engine(open),
             None => Ok(()),
         };
         self.locks.release_all();

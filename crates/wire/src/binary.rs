@@ -260,6 +260,7 @@ pub(crate) fn read_types(
 }
 
 /// Reads one value of a parameter.
+#[inline]
 pub(crate) fn read_value(
     fields: &mut Fields<'_>,
     bound: ParameterType,

@@ -63,6 +63,17 @@ impl OutputBuffer {
         }
     }
 
+    /// Appends a whole packet of a few bytes.
+    #[inline]
+    pub fn put_small(&mut self, payload: &[u8]) {
+        debug_assert!(payload.len() < PACKET_PAYLOAD_MAX);
+        let header = payload.len() as u32 | u32::from(self.sequence) << 24;
+        self.bytes.reserve(PACKET_HEADER_BYTES + payload.len());
+        self.bytes.extend_from_slice(&header.to_le_bytes());
+        self.bytes.extend_from_slice(payload);
+        self.sequence = self.sequence.wrapping_add(1);
+    }
+
     /// The payload of the open packet is appended here.
     pub fn payload(&mut self) -> &mut Vec<u8> {
         &mut self.bytes

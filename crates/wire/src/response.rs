@@ -93,11 +93,8 @@ pub fn ok(out: &mut OutputBuffer, ok: &Ok<'_>, capabilities: u64) {
 
 /// Writes an EOF packet.
 pub fn eof(out: &mut OutputBuffer, warnings: u16, status: u16) {
-    let payload = out.begin();
-    payload.push(0xfe);
-    payload.extend_from_slice(&warnings.to_le_bytes());
-    payload.extend_from_slice(&status.to_le_bytes());
-    out.end();
+    let ([w0, w1], [s0, s1]) = (warnings.to_le_bytes(), status.to_le_bytes());
+    out.put_small(&[0xfe, w0, w1, s0, s1]);
 }
 
 /// Ends the rows of a result: EOF, or OK for clients that deprecate it.

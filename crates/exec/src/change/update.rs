@@ -8,7 +8,7 @@ use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
 use crate::query::{BlockRun, Flow, each_row};
-use crate::{ExecError, Outcome};
+use crate::{ExecError, Outcome, spare};
 use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::UpdatePlan;
@@ -237,7 +237,11 @@ pub fn info_text(matched: u64, changed: u64, warnings: u64) -> String {
         [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]
     {
         text.push_str(label);
-        let mut unit = 10u64.pow(number.checked_ilog10().unwrap_or(0));
+        if number < 10 {
+            text.push(char::from(b'0' + number as u8));
+            continue;
+        }
+        let mut unit = 10u64.pow(number.ilog10());
         while unit > 0 {
             text.push(char::from(b'0' + (number / unit % 10) as u8));
             unit /= 10;
@@ -252,7 +256,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
         plan,
         table: plan.target.0.handle()?.as_ref(),
         maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
-        new: RowBuffer::default(),
+        new: spare::take_row(),
         assigned: SmallVec::new(),
         matched: 0,
         changed: 0,
@@ -282,6 +286,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
         })?;
     }
     let (matched, changed) = (updater.matched, updater.changed);
+    spare::give_row(updater.new);
     let warnings = exec.eval.warning_count();
     Ok(Outcome {
         affected_rows: if exec.count_matched { matched } else { changed },

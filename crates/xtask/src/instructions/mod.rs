@@ -34,9 +34,10 @@ const ROWS: u32 = 10_000;
 /// A statement that costs this many percent more fails.
 const LIMIT_PERCENT: f64 = 2.0;
 
-/// Counts and compares; `--bless` writes the file, `--profile` prints where the instructions go.
+/// Counts and compares; `--bless` writes the file, `--profile` prints where the instructions go,
+/// `--binary FILE` counts those of a server that is built already.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--bless", "--profile"], &[])?;
+    let arguments = Arguments::new(words, &["--bless", "--profile"], &["--binary"])?;
     let names = arguments.names();
     packages::install(&packages::VALGRIND)?;
     let path = crate::root().join(FILE);
@@ -46,7 +47,10 @@ pub fn run(words: &[String]) -> Outcome {
     if !all.iter().any(chosen) {
         return Err(format!("{FILE} has no statement {names:?}"));
     }
-    let binary = servers::build_gannet(true)?;
+    let binary = match arguments.value("--binary") {
+        Some(built) => built.into(),
+        None => servers::build_gannet(true)?,
+    };
     let folder = servers::fresh_folder("instructions")?;
     let data = folder.join("data");
     load(&binary, &data)?;
