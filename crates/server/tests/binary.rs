@@ -1,6 +1,9 @@
 //! The `gannet` binary from outside: start, ready line, clients, signals, crash, check.
 
-use std::io::{BufRead, BufReader, Read};
+mod common;
+
+use common::fresh_directory as directory;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -14,13 +17,6 @@ struct Server {
     directory: PathBuf,
 }
 
-fn directory(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("gannet-{name}-{}", std::process::id()));
-    // Left over from an interrupted run, or not there.
-    let _removed = std::fs::remove_dir_all(&path);
-    path
-}
-
 fn gannet() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gannet"))
 }
@@ -28,23 +24,7 @@ fn gannet() -> Command {
 impl Server {
     /// Starts a server on a port that the system chooses and waits for the ready line.
     fn start(directory: PathBuf, options: &[&str]) -> Self {
-        let mut child = gannet()
-            .args(["serve", "--port", "0", "--buffer-pool-size", "32M", "--datadir"])
-            .arg(&directory)
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("ready for connections on ");
-        let Some(address) = address else {
-            let mut problem = String::new();
-            child.stderr.as_mut().unwrap().read_to_string(&mut problem).unwrap();
-            panic!("{line}{problem}");
-        };
-        let port = address.rsplit(':').next().unwrap().parse().unwrap();
+        let (child, port) = common::start(&directory, options, Stdio::piped());
         Self { child, port, directory }
     }
 

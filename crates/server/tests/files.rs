@@ -1,6 +1,7 @@
 //! LOAD DATA with files: those that the mariadb client sends, and those of the server.
 
-use std::io::{BufRead, BufReader};
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -13,19 +14,9 @@ struct Server {
 impl Server {
     /// A server that may read the files of one directory.
     fn start(files: &Path) -> Self {
-        let name = format!("gannet-files-{}", std::process::id());
-        let directory = std::env::temp_dir().join(name);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gannet"))
-            .args(["serve", "--port", "0", "--buffer-pool-size", "32M", "--datadir"])
-            .arg(&directory)
-            .arg(format!("--secure-file-priv={}", files.display()))
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().unwrap();
+        let directory = common::fresh_directory("files");
+        let option = format!("--secure-file-priv={}", files.display());
+        let (child, port) = common::start(&directory, &[&option], Stdio::null());
         Self { child, port, directory }
     }
 
@@ -45,9 +36,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended already.
-        let _killed = self.child.kill();
-        let _ended = self.child.wait();
+        common::end(&mut self.child);
         let _removed = std::fs::remove_dir_all(&self.directory);
     }
 }

@@ -1,6 +1,7 @@
 //! Logging in over real sockets: every plugin, with and without TLS and compression, right and
 //! wrong; then what travels through it. Debian's `mariadb` client is asked the same questions.
 
+mod common;
 mod secure;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa};
@@ -448,14 +449,56 @@ fn another_user_on_the_same_connection() {
         }
         let secure = client.change_user(&Login::of("secure", "secret"));
         assert_eq!(secure.is_ok(), way.tls.is_some(), "{secure:?}");
-        // A wrong password ends the connection, whatever the plugin.
+        // After a wrong password the user is who he was, whatever the plugin.
+        let mut client = Client::log_in(&server, &way).unwrap();
         for wrong in [Login::of("native", "x"), Login::of("sha", "x").plugin(SHA2)] {
-            let mut client = Client::log_in(&server, &way).unwrap();
+            assert_eq!(client.answer("SET @kept = 1"), "OK");
             let error = client.change_user(&wrong).unwrap_err();
             assert!(error.starts_with(DENIED), "{error}");
-            let after = client.answer("SELECT 1");
-            assert!(after.starts_with("closed"), "{after}");
+            let who = client.answer("SELECT CONCAT(CURRENT_USER(), IFNULL(@kept, ''))");
+            assert_eq!(who, format!("{}@localhost", way.user));
         }
     }
+    server.stop();
+}
+
+/// What MariaDB does with passwords that have expired, limits and guesses in COM_CHANGE_USER.
+#[test]
+fn a_change_of_user_that_fails_leaves_the_former_user() {
+    let server = Server::start("changes", &[]);
+    server.run(&[
+        "CREATE USER old@localhost IDENTIFIED BY 'one' PASSWORD EXPIRE",
+        "CREATE USER ok@localhost IDENTIFIED BY 'ok'",
+        "CREATE USER one@localhost WITH MAX_USER_CONNECTIONS 1",
+    ]);
+    const EXPIRED: &str = "1820 You must SET PASSWORD before executing this statement";
+    const WHO: &str = "SELECT CONCAT(CURRENT_USER(), IFNULL(@kept, ''))";
+    let (ok, old) = (Login::of("ok", "ok"), Login::of("old", "one"));
+    let mut client = Client::log_in(&server, &ok).unwrap();
+    client.change_user(&old).unwrap();
+    assert_eq!(client.answer("SELECT 1"), EXPIRED);
+    assert_eq!(client.change_user(&ok).unwrap_err(), EXPIRED);
+    assert_eq!(client.answer("SET PASSWORD = PASSWORD('two')"), "OK");
+    assert_eq!(client.answer(WHO), "old@localhost");
+    client.change_user(&ok).unwrap();
+    server.run(&[
+        "ALTER USER old@localhost PASSWORD EXPIRE",
+        "SET GLOBAL disconnect_on_expired_password = ON",
+    ]);
+    let _only = Client::log_in(&server, &Login::of("one", "")).unwrap();
+    let cases = [
+        (Login::of("old", "two"), "1862 Your password has expired."),
+        (Login::of("one", ""), "1226 User 'one' has exceeded the 'max_user_connections' resource"),
+        (Login::of("ok", "no"), DENIED),
+    ];
+    for (login, error) in &cases {
+        assert_eq!(client.answer("SET @kept = 1"), "OK");
+        let told = client.change_user(login).unwrap_err();
+        assert!(told.starts_with(error), "{told}");
+        assert_eq!(client.answer(WHO), "ok@localhost");
+    }
+    // Enough was tried.
+    assert_eq!(client.change_user(&ok).unwrap_err(), "1047 Unknown command");
+    assert_eq!(client.answer(WHO), "ok@localhost");
     server.stop();
 }

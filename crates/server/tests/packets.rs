@@ -1,10 +1,12 @@
 //! Malformed, truncated and oversized packets of every command, before and after login: each is
 //! answered or refused, nobody else notices, nothing is lost.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::Duration;
 
 const QUIT: u8 = 0x01;
@@ -28,24 +30,13 @@ impl Server {
     fn start(directory: PathBuf) -> Self {
         let errors = directory.with_extension("log");
         let errors = std::fs::File::options().create(true).append(true).open(errors).unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gannet"))
-            .args(["serve", "--port", "0", "--buffer-pool-size", "32M"])
-            .args(["--set", &format!("max_allowed_packet={PACKET_BYTES_MAX}"), "--datadir"])
-            .arg(&directory)
-            .stdout(Stdio::piped())
-            .stderr(errors)
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().expect("the ready line");
+        let limit = format!("max_allowed_packet={PACKET_BYTES_MAX}");
+        let (child, port) = common::start(&directory, &["--set", &limit], errors.into());
         Self { child, port, directory }
     }
 
     fn stop(mut self) -> PathBuf {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(self.child.wait().unwrap().success(), "a clean end");
+        common::stop(&mut self.child);
         self.directory.clone()
     }
 

@@ -1,10 +1,12 @@
 //! Scheduling of the `gannet` binary from outside: limits of connections, the extra port, queues,
 //! states of the process list. Nothing here depends on how fast anything happens.
 
-use std::io::{BufRead, BufReader, Read, Write};
+mod common;
+
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what must happen at some time; only a failure takes so long.
@@ -24,23 +26,11 @@ fn free_port() -> u16 {
 
 impl Server {
     fn start(name: &str, options: &[&str]) -> Self {
-        let directory =
-            std::env::temp_dir().join(format!("gannet-scheduling-{name}-{}", std::process::id()));
-        // Left over from an interrupted run, or not there.
-        let _removed = std::fs::remove_dir_all(&directory);
+        let directory = common::fresh_directory(&format!("scheduling-{name}"));
         let extra_port = free_port();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gannet"))
-            .args(["serve", "--port", "0", "--buffer-pool-size", "32M", "--datadir"])
-            .arg(&directory)
-            .arg(format!("--extra-port={extra_port}"))
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().expect("the ready line");
+        let extra = format!("--extra-port={extra_port}");
+        let options = [&[extra.as_str()], options].concat();
+        let (child, port) = common::start(&directory, &options, Stdio::null());
         Self { child, port, extra_port, directory }
     }
 
@@ -55,9 +45,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Dead already, or about to be.
-        let _killed = self.child.kill();
-        let _waited = self.child.wait();
+        common::end(&mut self.child);
         let _removed = std::fs::remove_dir_all(&self.directory);
     }
 }

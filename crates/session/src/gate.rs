@@ -91,15 +91,19 @@ impl Session {
                 }
                 Ok(())
             }
-            Command::Execute(execute) => {
-                let prepared = self.prepared.get(execute.statement);
-                let statement = prepared.map(|prepared| prepared.statement.clone());
-                statement.map_or(Ok(()), |statement| self.pass_statement(&statement))
-            }
+            Command::Execute(execute) => self.pass_prepared(execute.statement),
+            Command::BulkExecute { statement, .. } => self.pass_prepared(*statement),
             Command::Quit | Command::Ping | Command::CloseStatement(_) => Ok(()),
             _ if self.must_change_password => Err(SqlError::new(&codes::MUST_CHANGE_PASSWORD, &[])),
             _ => Ok(()),
         }
+    }
+
+    /// An execution, of however many sets of parameters, is one statement.
+    fn pass_prepared(&mut self, id: u32) -> Result<(), SqlError> {
+        let prepared = self.prepared.get(id);
+        let statement = prepared.map(|prepared| prepared.statement.clone());
+        statement.map_or(Ok(()), |statement| self.pass_statement(&statement))
     }
 
     fn pass_statement(&self, statement: &Statement) -> Result<(), SqlError> {

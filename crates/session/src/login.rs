@@ -17,6 +17,9 @@ use types::{SqlError, codes};
 use wire::handshake::{self, ChangeUser, Greeting, LoginRequest, SCRAMBLE_BYTES};
 use wire::{MalformedPacket, OutputBuffer};
 
+/// COM_CHANGE_USER of a connection may fail so often.
+const FAILED_CHANGES_MAX: u8 = 3;
+
 /// What a login knows so far.
 pub(crate) struct Login {
     scramble: [u8; SCRAMBLE_BYTES],
@@ -232,13 +235,17 @@ fn check_room(
 }
 
 impl Session {
-    /// COM_CHANGE_USER: the same connection, another user. A failure closes the connection. True
-    /// if it is done; else the client's next packet goes to [`Session::continue_change_user`].
+    /// COM_CHANGE_USER: the same connection, another user. True if it is done; else the client's
+    /// next packet goes to [`Session::continue_change_user`]. After a failure the user is the
+    /// former one, whose session begins anew; after three nothing more is tried (1047).
     pub(crate) fn change_user(
         &mut self,
         request: &ChangeUser<'_>,
         scramble: &[u8; SCRAMBLE_BYTES],
     ) -> Result<bool, SqlError> {
+        if self.failed_changes >= FAILED_CHANGES_MAX {
+            return Err(SqlError::new(&codes::UNKNOWN_COM_ERROR, &[]));
+        }
         let user = String::from_utf8_lossy(request.user).into_owned();
         let identity = Identity { user, ..self.identity.clone() };
         let exchange = Exchange::begin(&self.server, identity, scramble, self.security.clone());
@@ -247,9 +254,8 @@ impl Session {
             database: String::from_utf8_lossy(request.database).into_owned(),
             exchange,
         });
-        self.closing = true;
         let (server, out) = (&self.server, &mut self.out);
-        let progress = changing.exchange.first(server, request.plugin, request.proof, out)?;
+        let progress = changing.exchange.first(server, request.plugin, request.proof, out);
         self.become_user(changing, progress)
     }
 
@@ -259,23 +265,46 @@ impl Session {
         mut changing: Box<ChangingUser>,
         payload: &[u8],
     ) -> Result<bool, SqlError> {
-        self.closing = true;
-        let progress = changing.exchange.step(&self.server, payload, &mut self.out)?;
+        let progress = changing.exchange.step(&self.server, payload, &mut self.out);
         self.become_user(changing, progress)
     }
 
     fn become_user(
         &mut self,
         changing: Box<ChangingUser>,
-        progress: Progress,
+        progress: Result<Progress, SqlError>,
     ) -> Result<bool, SqlError> {
-        let Progress::Proved(user) = progress else {
-            self.changing = Some(changing);
-            self.closing = false;
-            return Ok(false);
+        let user = match progress {
+            Ok(Progress::Proved(user)) => Ok(user),
+            Ok(_) => {
+                self.changing = Some(changing);
+                return Ok(false);
+            }
+            Err(error) => Err(error),
         };
-        self.account_slot = None;
-        self.account_slot = Some(self.server.take_account_slot(&user)?);
+        let before = (self.identity.clone(), self.user.clone(), self.must_change_password);
+        let (login_micros, database) = (self.login_micros, self.database().map(str::to_owned));
+        let Err(error) = user.and_then(|user| self.take_user(&changing, user)) else {
+            return Ok(true);
+        };
+        self.failed_changes += 1;
+        (self.identity, self.user, self.must_change_password) = before;
+        self.login_micros = login_micros;
+        self.user_version = 0;
+        self.process.set_user(&self.identity.user);
+        let begun_anew = self.reset();
+        self.set_database(database.as_deref());
+        self.limit_statements();
+        self.forget_changes();
+        begun_anew.and(Err(error))
+    }
+
+    fn take_user(
+        &mut self,
+        changing: &ChangingUser,
+        user: Arc<UserPrivileges>,
+    ) -> Result<(), SqlError> {
+        let account_slot = self.server.take_account_slot(&user)?;
         self.identity = changing.exchange.identity().clone();
         self.user = user;
         self.reset()?;
@@ -290,8 +319,8 @@ impl Session {
             self.use_database(&changing.database)?;
         }
         self.forget_changes();
-        self.closing = false;
-        Ok(true)
+        self.account_slot = Some(account_slot);
+        Ok(())
     }
 
     /// MAX_STATEMENT_TIME of the account.

@@ -74,6 +74,8 @@ pub struct Session {
     pub(crate) account_slot: Option<AccountSlot>,
     /// How the connection is secured.
     pub(crate) security: Security,
+    /// Times that COM_CHANGE_USER failed.
+    pub(crate) failed_changes: u8,
     /// COM_CHANGE_USER, while the client proves itself.
     pub(crate) changing: Option<Box<ChangingUser>>,
     /// LOAD DATA LOCAL and what follows it in the text of a command, for the connection to run.
@@ -205,6 +207,7 @@ impl Session {
             account_slot: None,
             security: Security::default(),
             changing: None,
+            failed_changes: 0,
             loading: None,
             changes: None,
             login_collation: 0,

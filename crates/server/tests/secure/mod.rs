@@ -1,16 +1,17 @@
 //! A server of its own, and a client that logs in by every plugin, through TLS and compression.
 //! The client keeps a trace of what was asked of it.
 
+use crate::common;
 use aws_lc_rs::rsa::{OAEP_SHA1_MGF1SHA1, OaepPublicEncryptingKey, PublicEncryptingKey};
 use aws_lc_rs::signature::Ed25519KeyPair;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls::{SupportedProtocolVersion, crypto::aws_lc_rs::default_provider};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 use wire::caching_sha2;
@@ -34,21 +35,8 @@ pub struct Server {
 
 impl Server {
     pub fn start(name: &str, options: &[&str]) -> Self {
-        let process = std::process::id();
-        let directory = std::env::temp_dir().join(format!("gannet-{name}-{process}"));
-        // Left over from an interrupted run, or not there.
-        let _removed = std::fs::remove_dir_all(&directory);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_gannet"))
-            .args(["serve", "--port", "0", "--buffer-pool-size", "32M", "--datadir"])
-            .arg(&directory)
-            .args(options)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let port = line.trim().rsplit(':').next().unwrap().parse().expect("the ready line");
+        let directory = common::fresh_directory(name);
+        let (child, port) = common::start(&directory, options, Stdio::null());
         Self { child, port, directory }
     }
 
@@ -66,9 +54,7 @@ impl Server {
     }
 
     pub fn stop(mut self) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
-        assert!(self.child.wait().unwrap().success(), "a clean end");
+        common::stop(&mut self.child);
         std::fs::remove_dir_all(&self.directory).unwrap();
     }
 }
@@ -76,8 +62,7 @@ impl Server {
 impl Drop for Server {
     /// A test that failed leaves no server behind.
     fn drop(&mut self) {
-        let _killed = self.child.kill();
-        let _ended = self.child.wait();
+        common::end(&mut self.child);
     }
 }
 
