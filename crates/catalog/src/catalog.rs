@@ -56,10 +56,10 @@ impl Catalog {
         catalog.load_views(views)?;
         catalog.load_accounts(accounts)?;
         catalog.drop_left_behind(left_behind)?;
-        catalog.load_statistics()?;
         if empty {
             catalog.initialise()?;
         }
+        catalog.open_statistics()?;
         Ok(Arc::new(catalog))
     }
 
@@ -275,7 +275,7 @@ impl Catalog {
         }
         self.schemas.write().remove(name);
         for (table, entry) in &schema.tables {
-            self.move_statistics((name, table), None)?;
+            self.move_statistics((name, table), None);
             self.note_family(Some(entry.definition()), None, (name, table));
         }
         self.changed();
@@ -365,7 +365,7 @@ impl Catalog {
         self.engine.drop_table(&mut *trx, entry.definition())?;
         self.engine.dictionary_delete(&mut *trx, &table_key(schema, name))?;
         trx.commit()?;
-        self.move_statistics((schema, name), None)?;
+        self.move_statistics((schema, name), None);
         self.publish(schema, name, None);
         Ok(())
     }
@@ -405,7 +405,7 @@ impl Catalog {
             self.engine.dictionary_put(&mut *trx, &key, &encode_table(child))?;
         }
         trx.commit()?;
-        self.move_statistics(from, Some(to))?;
+        self.move_statistics(from, Some(to));
         self.publish(from.0, from.1, None);
         self.publish(to.0, to.1, Some(self.entry(definition)));
         for child in children {
@@ -500,6 +500,16 @@ impl Catalog {
         let entry = self.entry(definition);
         self.publish(schema, name, Some(entry.clone()));
         Ok(entry)
+    }
+
+    /// Stores the record of a table.
+    pub(crate) fn put_table(
+        &self,
+        trx: &mut dyn Transaction,
+        definition: &TableDefinition,
+    ) -> Result<()> {
+        let key = table_key(&definition.schema, &definition.name);
+        Ok(self.engine.dictionary_put(trx, &key, &encode_table(definition))?)
     }
 
     pub(crate) fn entry(&self, definition: TableDefinition) -> Arc<TableEntry> {

@@ -38,6 +38,7 @@ mod schema;
 pub mod show;
 mod shown_locks;
 mod sql_error;
+mod statistics_tables;
 mod table_entry;
 mod temporary;
 mod user_record;

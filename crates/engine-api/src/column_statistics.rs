@@ -112,6 +112,11 @@ impl ColumnStatistics {
         self.in_ranges / others
     }
 
+    /// Share of rows that have the commonest value.
+    pub fn most_common(&self) -> f64 {
+        self.common.iter().map(|(_, share)| *share).fold(0.0, f64::max)
+    }
+
     /// Share of rows that equal some one value of which nothing is known.
     pub fn equal_unknown(&self) -> f64 {
         (1.0 - self.nulls) / self.distinct.max(1.0)
@@ -151,7 +156,7 @@ impl ColumnStatistics {
         let within = self
             .bounds
             .get(range + 1)
-            .map_or(0.0, |end| position_between(&self.bounds[range], end, key));
+            .map_or(0.0, |end| place_between(&self.bounds[range], end, key));
         common + self.in_ranges * (range as f64 + within) / ranges
     }
 }
@@ -216,8 +221,9 @@ fn bounds_of(values: &[&Box<[u8]>]) -> Vec<Box<[u8]>> {
     (0..=ranges).map(|number| values[number * last / ranges].clone()).collect()
 }
 
-/// Where `key` lies between two ends, from 0 to 1, by the bytes behind what both have in common.
-fn position_between(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
+/// Where `key` lies between two ends, from 0 to 1, by the bytes behind what both have in common;
+/// 1 if the ends do not differ.
+pub fn place_between(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
     let common = low.iter().zip(high).take_while(|(a, b)| a == b).count();
     let number = |bytes: &[u8]| {
         (0..7).fold(0u64, |sum, at| {
@@ -225,7 +231,7 @@ fn position_between(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
         }) as f64
     };
     let (low, high, key) = (number(low), number(high), number(key));
-    if high <= low { 0.5 } else { ((key - low) / (high - low)).clamp(0.0, 1.0) }
+    if high <= low { 1.0 } else { ((key - low) / (high - low)).clamp(0.0, 1.0) }
 }
 
 #[cfg(test)]

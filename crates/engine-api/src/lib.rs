@@ -22,7 +22,7 @@ mod rows;
 mod schema;
 mod traits;
 
-pub use column_statistics::{ColumnStatistics, VALUE_BYTES};
+pub use column_statistics::{ColumnStatistics, VALUE_BYTES, place_between};
 pub use error::{EngineError, Result};
 pub use report::{
     DeadlockMember, DeadlockReport, LockReport, LockedPart, LockingReport, TransactionReport,

@@ -33,6 +33,18 @@ pub struct PlanContext<'a> {
     /// Types of the values bound to the parameters. Missing ones (while only preparing) are
     /// taken for NULL; the plan must be made again once they are known.
     pub parameters: &'a [ResultType],
+    /// Which statistics are taken from the tables of `mysql`.
+    pub stat_tables: StatTables,
+}
+
+/// Which statistics are taken from `mysql.table_stats` and its kin where they are there
+/// (`use_stat_tables`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StatTables {
+    /// Numbers of rows, and of equal keys of indexes.
+    pub counts: bool,
+    /// What is known of the values of columns.
+    pub columns: bool,
 }
 
 /// One of [`LockedTables`].

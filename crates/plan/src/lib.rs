@@ -27,7 +27,7 @@ mod walk;
 
 pub use bind::table::column_flags;
 pub use check::{check_text, checks, partition_condition};
-pub use context::{LockedTables, PlanContext, SystemVariables};
+pub use context::{LockedTables, PlanContext, StatTables, SystemVariables};
 pub use explain::{ExplainOptions, explain, explain_json, json_answer};
 pub use prepared::{Prepared, constant, filter, prepare, select_values};
 pub use profile::{Profile, StepCounts};

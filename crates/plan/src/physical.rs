@@ -24,6 +24,7 @@ pub use file::{FieldTarget, FileRows, LineFormat};
 pub use foreign::{ChildLink, ForeignKeys, ForeignTable, ParentLink};
 pub use window::{FrameEdge, FramePlan, WindowFunction, WindowKind, WindowPlan, WindowStep};
 
+use crate::optimize::ValueShare;
 use catalog::TableEntry;
 use catalog::information_schema::VirtualTable;
 use engine_api::{LockMode, LockWait};
@@ -194,6 +195,8 @@ pub struct SelectPlan {
     pub columns: Vec<ResultColumn>,
     /// What the planner expects of one execution.
     pub estimate: BlockEstimate,
+    /// What it was chosen by that depends on values of parameters.
+    pub value_shares: Vec<ValueShare>,
 }
 
 /// What the planner expects of one execution of a block.

@@ -2,12 +2,13 @@
 
 use crate::bind::{Binder, Clause, ColumnList, NamedColumn, NamedTable, unsupported};
 use crate::context::PlanContext;
+use crate::optimize::ValueShare;
 use crate::physical::{InsertRows, Plan, QueryPlan, ResultColumn};
 use catalog::TableEntry;
 use expr::Expr;
 use std::sync::Arc;
 use syntax::ast::{Expression, Statement};
-use types::SqlError;
+use types::{SqlError, Value};
 
 /// A plan with what it depends on.
 #[derive(Clone)]
@@ -15,6 +16,8 @@ pub struct Prepared {
     plan: Plan,
     tables: Vec<Arc<TableEntry>>,
     is_reusable: bool,
+    /// What its choice depends on, of the statement's own block.
+    value_shares: Box<[ValueShare]>,
 }
 
 impl Prepared {
@@ -46,6 +49,17 @@ impl Prepared {
     /// It reads and changes nothing.
     pub fn uses_no_table(&self) -> bool {
         self.tables.is_empty()
+    }
+
+    /// Whether it was chosen for values like these.
+    pub fn fits_values(&self, values: &[Value]) -> bool {
+        self.value_shares.iter().all(|share| share.fits(values))
+    }
+
+    /// Whether another plan of the statement was chosen for values like its own.
+    pub fn is_for_values_of(&self, other: &Self) -> bool {
+        let (own, others) = (&self.value_shares, &other.value_shares);
+        own.len() == others.len() && own.iter().zip(others).all(|(one, other)| one.is_like(other))
     }
 
     /// It may be run again: it holds no value of a variable. Its tables, the settings, the
@@ -84,7 +98,18 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
         other => return Err(unsupported(other.feature())),
     };
     let is_reusable = binder.reusable && is_small(&plan);
-    Ok(Prepared { plan, tables: entries(binder), is_reusable })
+    let value_shares = value_shares(&plan).into();
+    Ok(Prepared { plan, tables: entries(binder), is_reusable, value_shares })
+}
+
+fn value_shares(plan: &Plan) -> Vec<ValueShare> {
+    let select = match plan {
+        Plan::Query(QueryPlan::Select(select)) => select,
+        Plan::Update(update) => &update.select,
+        Plan::Delete(delete) => &delete.select,
+        _ => return Vec::new(),
+    };
+    select.value_shares.clone()
 }
 
 /// Rows of one INSERT above which its plan is not worth keeping.
@@ -121,7 +146,8 @@ pub fn select_values(
 ) -> Result<Prepared, SqlError> {
     let mut binder = Binder::new(context);
     let plan = Plan::Query(binder.bind_row_query(expressions)?);
-    Ok(Prepared { plan, tables: entries(binder), is_reusable: false })
+    let value_shares = Box::default();
+    Ok(Prepared { plan, tables: entries(binder), is_reusable: false, value_shares })
 }
 
 fn entries(binder: Binder<'_, '_, '_>) -> Vec<Arc<TableEntry>> {

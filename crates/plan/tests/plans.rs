@@ -75,6 +75,7 @@ impl Desk {
             database: Some("test"),
             eval: &self.eval,
             variables: &NoVariables,
+            stat_tables: plan::StatTables::default(),
             parameters: &parameters,
         };
         let prepared = match plan::prepare(inner, &mut context) {
@@ -198,6 +199,7 @@ fn cost_of_planning() {
                     database: Some("test"),
                     eval: &desk.eval,
                     variables: &NoVariables,
+                    stat_tables: plan::StatTables::default(),
                     parameters: &[],
                 };
                 let prepared = plan::prepare(&parsed.statement, &mut context);

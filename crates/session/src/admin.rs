@@ -104,7 +104,8 @@ impl Session {
         }
     }
 
-    /// FLUSH: what is flushed here is always up to date; counters are reset.
+    /// FLUSH: what is flushed here is always up to date, but for statistics that were changed by
+    /// hand; counters are reset.
     pub(crate) fn flush(&mut self, flush: &Flush) -> Result<(), SqlError> {
         self.require_global(Privilege::Reload)?;
         if flush.read_lock || flush.for_export {
@@ -117,8 +118,9 @@ impl Session {
                 "STATUS" => self.status.reset(),
                 "PRIVILEGES" => self.server.passwords.forget(),
                 "USER_RESOURCES" => self.server.account_connections.forget_hours(),
-                "TABLES" | "TABLE" | "HOSTS" | "LOGS" | "ENGINE LOGS" | "ERROR LOGS"
-                | "GENERAL LOGS" | "SLOW LOGS" | "QUERY CACHE" => {}
+                "TABLES" | "TABLE" => self.server.catalog.reload_statistics(),
+                "HOSTS" | "LOGS" | "ENGINE LOGS" | "ERROR LOGS" | "GENERAL LOGS" | "SLOW LOGS"
+                | "QUERY CACHE" => {}
                 other => {
                     let feature = format!("FLUSH {other}");
                     return Err(SqlError::new(&codes::NOT_SUPPORTED_YET, &[&feature]));

@@ -4,8 +4,8 @@
 //!    the budget does not hold all: a row's number decides, so what is kept is spread evenly.
 //! 2. The histogram is height-balanced: so many values, at equal distances in the order of all,
 //!    each as its place between the least and the greatest.
-//! 3. The planner does not read what is collected here: it has samples of its own that are
-//!    never old (`engine_api::ColumnStatistics`).
+//! 3. The planner reads what is collected here where `use_stat_tables` says so; else it has samples
+//!    of its own that are never old (`engine_api::ColumnStatistics`).
 
 use crate::Session;
 use catalog::{KeptColumn, KeptStatistics, TableEntry};
@@ -100,10 +100,10 @@ impl Session {
         let mut lines = vec![("status", "Engine-independent statistics collected".to_owned())];
         let mut transaction = self.passing_transaction();
         let gathered = self.gather(entry, wishes, &mut *transaction, &mut lines)?;
-        kept.cardinality = gathered.first().map_or(0, |it| it.nulls + it.values);
-        if gathered.is_empty() {
-            kept.cardinality = entry.handle()?.statistics().rows;
-        }
+        kept.cardinality = Some(match gathered.first() {
+            Some(it) => it.nulls + it.values,
+            None => entry.handle()?.statistics().rows,
+        });
         let wish = HistogramWish {
             size: self.variables.value("histogram_size").number().min(255) as u8,
             kind: self.variables.value("histogram_type").show().to_ascii_uppercase(),
@@ -366,7 +366,7 @@ impl Gathered {
                         1.0
                     }
                 }
-                _ => key_place(&least.0, &greatest.0, key),
+                _ => engine_api::place_between(&least.0, &greatest.0, key),
             };
             let place = place.clamp(0.0, 1.0);
             match is_single {
@@ -414,17 +414,6 @@ fn count_distinct(keys: &[Box<[u8]>]) -> f64 {
     sorted.sort_unstable();
     sorted.dedup();
     sorted.len() as f64
-}
-
-/// Where a key lies between two others, from 0 to 1, by the bytes that are not in common.
-fn key_place(low: &[u8], high: &[u8], key: &[u8]) -> f64 {
-    let common = low.iter().zip(high).take_while(|(a, b)| a == b).count();
-    let number = |bytes: &[u8]| {
-        let byte = |at: usize| u64::from(bytes.get(common + at).copied().unwrap_or(0));
-        (0..7).fold(0, |sum, at| sum << 8 | byte(at)) as f64
-    };
-    let (low, high, key) = (number(low), number(high), number(key));
-    if high > low { (key - low) / (high - low) } else { 1.0 }
 }
 
 /// A value as text.

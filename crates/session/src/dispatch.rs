@@ -376,6 +376,7 @@ impl Session {
                 return self.eval.parameters.clear();
             }
         }
+        prepared.choose_plan(&self.eval.parameters);
         let mut made = None;
         self.running("Execute", &prepared.text, |session| {
             let run = crate::statement::Run {

@@ -29,6 +29,7 @@ macro_rules! plan_context {
             eval: &$session.eval,
             variables: &$view,
             parameters: $parameters,
+            stat_tables: $session.settings.stat_tables,
             locked: $session.locked_tables.as_deref(),
         };
     };
@@ -65,6 +66,7 @@ impl SessionPlan {
             && self.database == other.database
             && self.conditions == other.conditions
             && self.parameters == other.parameters
+            && self.prepared.is_for_values_of(&other.prepared)
             && tables.len() == others.len()
             && tables.iter().zip(others).all(|(one, other)| Arc::ptr_eq(one, other))
     }
@@ -86,6 +88,7 @@ impl SessionPlan {
 pub(crate) struct PlanConditions {
     expressions: expr::Settings,
     results: Option<CollationId>,
+    stat_tables: plan::StatTables,
 }
 
 /// What plans depend on of a bound value.
@@ -193,6 +196,7 @@ impl Session {
             conditions: PlanConditions {
                 expressions: self.eval.settings.clone(),
                 results: self.settings.results,
+                stat_tables: self.settings.stat_tables,
             },
             user: self.user.clone(),
         }))
@@ -227,7 +231,9 @@ impl Session {
 
     /// Whether the settings are those that a plan was made for.
     fn fulfills(&self, conditions: &PlanConditions) -> bool {
-        conditions.expressions == self.eval.settings && conditions.results == self.settings.results
+        conditions.expressions == self.eval.settings
+            && conditions.results == self.settings.results
+            && conditions.stat_tables == self.settings.stat_tables
     }
 
     /// Whether the values bound to parameters are of these kinds.
@@ -267,7 +273,8 @@ impl Session {
             && plan.is_current()
             && plan.database.as_deref() == self.database()
             && self.fulfills(&plan.conditions)
-            && self.has_parameters_of(&plan.parameters))
+            && self.has_parameters_of(&plan.parameters)
+            && plan.prepared.fits_values(&self.eval.parameters))
     }
 
     /// The plan of a statement that is being prepared; none for statements without one.

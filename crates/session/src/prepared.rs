@@ -59,6 +59,18 @@ pub(crate) fn unknown_handler(id: u32, command: &str) -> SqlError {
 }
 
 impl PreparedStatement {
+    /// Before an execution with these values: if its plan was chosen for others, the one that fits
+    /// of those that were made for the same text.
+    pub(crate) fn choose_plan(&mut self, values: &[types::Value]) {
+        if let Some(plan) = &self.plan
+            && !plan.prepared.fits_values(values)
+            && let Some(other) = self.shared.plan_for(values)
+        {
+            self.plan = Some(other);
+            self.definitions_sent = false;
+        }
+    }
+
     /// A new plan was made: the one to keep, which may be another session's of the same kind.
     pub(crate) fn keep(&mut self, plan: Arc<SessionPlan>) {
         self.plan = Some(self.shared.share(plan));

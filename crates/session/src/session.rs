@@ -240,8 +240,8 @@ impl Session {
     pub(crate) fn apply_settings(&mut self) {
         self.settings = Settings::decode(&self.variables);
         self.eval.settings = self.settings.for_expressions(&self.variables);
-        let Settings { results, client, .. } = self.settings;
-        let context = format!("{:?} {results:?} {client:?}", self.eval.settings);
+        let Settings { results, client, stat_tables, .. } = self.settings;
+        let context = format!("{:?} {results:?} {client:?} {stat_tables:?}", self.eval.settings);
         self.lookup.context = self.server.plan_cache.context(context);
         self.locks.set_timeout(self.settings.metadata_lock_timeout);
         let limit = self.variables.value("max_session_mem_used").number();

@@ -60,6 +60,8 @@ pub struct Settings {
     pub wait_timeout: Duration,
     /// interactive_timeout.
     pub interactive_timeout: Duration,
+    /// use_stat_tables, with optimizer_use_condition_selectivity.
+    pub stat_tables: plan::StatTables,
     /// sort_buffer_size, join_buffer_size, tmp_table_size with max_heap_table_size.
     pub budgets: Budgets,
 }
@@ -142,6 +144,7 @@ impl Settings {
             read_timeout: seconds("net_read_timeout"),
             wait_timeout: seconds("wait_timeout"),
             interactive_timeout: seconds("interactive_timeout"),
+            stat_tables: stat_tables(variables),
             budgets: budgets(variables),
         }
     }
@@ -159,6 +162,16 @@ impl Settings {
             max_allowed_packet: self.packet_bytes_max,
             foreign_key_checks: variables.value("foreign_key_checks").is_on(),
         }
+    }
+}
+
+/// COMPLEMENTARY takes what the engine does not have: in MariaDB that is what columns hold.
+fn stat_tables(variables: &SessionVariables) -> plan::StatTables {
+    let wish = variables.value("use_stat_tables").show().to_ascii_uppercase();
+    let level = variables.value("optimizer_use_condition_selectivity").number();
+    plan::StatTables {
+        counts: wish.starts_with("PREFERABLY"),
+        columns: wish != "NEVER" && level >= 3,
     }
 }
 

@@ -5,7 +5,9 @@
 //!    long they are kept is the cache's affair (`plan_cache.rs`).
 //! 2. A plan is shared only between sessions for which it was made alike
 //!    ([`SessionPlan::is_like`]: account, database, settings, types of parameters, versions of
-//!    the tables). Whether it may run is checked at every execution, as for a plan of one's own.
+//!    the tables, and about the same shares of rows for the values, see
+//!    `plan::Prepared::fits_values`). Whether it may run is checked at every execution, as for a
+//!    plan of one's own.
 
 use crate::planned::SessionPlan;
 use runtime::sync::Mutex;
@@ -53,6 +55,13 @@ impl SharedStatement {
         }
         plans.push(plan.clone());
         plan
+    }
+
+    /// A plan that was chosen for values like these. Whether it may run is for the session to say.
+    pub(crate) fn plan_for(&self, values: &[types::Value]) -> Option<Arc<SessionPlan>> {
+        let plans = self.plans.lock().clone();
+        let mut made = plans.into_iter().filter(|plan| !plan.is_for_prepare());
+        made.find(|plan| plan.prepared.fits_values(values))
     }
 
     /// A plan that was made before the types of parameters were known, if there is one.

@@ -9,7 +9,6 @@ mod columns;
 mod constraints;
 mod foreign_keys;
 mod innodb;
-mod kept_statistics;
 mod metadata_locks;
 mod privileges;
 mod rows;
@@ -270,13 +269,10 @@ pub const ACCOUNTS_SCHEMA: &str = "mysql";
 /// What shows accounts under the names that tools know: nothing of it can be changed, and SHOW
 /// TABLES does not list it.
 static ACCOUNT_TABLES: &[VirtualTable] = &[
-    account_table("column_stats", kept_statistics::COLUMN_STATS, kept_statistics::column_stats),
     account_table("columns_priv", privileges::COLUMNS_PRIV, privileges::columns_priv),
     account_table("db", privileges::DB, privileges::db),
     account_table("global_priv", privileges::GLOBAL_PRIV, privileges::global_priv),
-    account_table("index_stats", kept_statistics::INDEX_STATS, kept_statistics::index_stats),
     account_table("roles_mapping", privileges::ROLES_MAPPING, privileges::roles_mapping),
-    account_table("table_stats", kept_statistics::TABLE_STATS, kept_statistics::table_stats),
     account_table("tables_priv", privileges::TABLES_PRIV, privileges::tables_priv),
     account_table("user", privileges::USER, privileges::user),
 ];

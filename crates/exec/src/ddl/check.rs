@@ -37,6 +37,7 @@ fn with_planning<T>(
         database: context.schema,
         eval: context.eval,
         variables: &NoVariables,
+        stat_tables: plan::StatTables::default(),
         parameters: &[],
     };
     Ok(plan(&mut planning)?)

@@ -207,5 +207,6 @@ pub(crate) fn empty_select(projection: Vec<Expr>, columns: Vec<ResultColumn>) ->
         lock_wait: LockWait::Wait,
         columns,
         estimate: BlockEstimate { rows: 1.0, cost: 0.0 },
+        value_shares: Vec::new(),
     }
 }

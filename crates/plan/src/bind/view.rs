@@ -365,6 +365,7 @@ impl Binder<'_, '_, '_> {
             database: Some(&entry.definition().schema),
             eval: self.context.eval,
             variables: self.context.variables,
+            stat_tables: self.context.stat_tables,
             parameters: &[],
             temporary: None,
             locked: None,

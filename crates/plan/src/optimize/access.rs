@@ -121,7 +121,11 @@ impl Problem<'_> {
         let by_equality = self.lock != LockMode::None
             && found.iter().any(|(_, it)| it.ranges.iter().all(|range| !range.equal.is_empty()));
         for (number, ranges) in found {
-            let asked = if asks { estimate::rows(entry, number, &ranges.ranges) } else { None };
+            let asked = if asks {
+                estimate::rows(entry, number, &ranges.ranges, self.values)
+            } else {
+                None
+            };
             let rows = match asked {
                 Some(rows) => rows.clamp(1.0, numbers.rows),
                 None => range_rows(&ranges, &definition.indexes[number], number, numbers),
@@ -253,7 +257,7 @@ impl Problem<'_> {
     }
 
     /// Positions of a source's columns.
-    fn columns_of(&self, source: usize) -> Range<usize> {
+    pub(super) fn columns_of(&self, source: usize) -> Range<usize> {
         let source = &self.sources[source];
         source.first..source.first + source.width
     }

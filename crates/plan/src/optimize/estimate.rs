@@ -3,7 +3,7 @@
 use crate::physical::{RangeEnd, RangePlan, RangeValue};
 use catalog::TableEntry;
 use engine_api::KeyRange;
-use expr::Expr;
+use expr::{Expr, ExprKind};
 use std::ops::Bound;
 use types::row::{KeyColumn, LayoutColumn};
 use types::{ColumnType, TypeKind, Value};
@@ -12,7 +12,12 @@ use types::{ColumnType, TypeKind, Value};
 const ASKED_MAX: usize = 8;
 
 /// Keys in the ranges of an index, if all their ends are constants of the columns' own kind.
-pub(super) fn rows(entry: &TableEntry, index: usize, ranges: &[RangePlan]) -> Option<f64> {
+pub(super) fn rows(
+    entry: &TableEntry,
+    index: usize,
+    ranges: &[RangePlan],
+    values: &[Value],
+) -> Option<f64> {
     if ranges.len() > ASKED_MAX {
         return None;
     }
@@ -21,17 +26,22 @@ pub(super) fn rows(entry: &TableEntry, index: usize, ranges: &[RangePlan]) -> Op
     let columns = layouts.row.columns();
     let mut keys = Vec::with_capacity(ranges.len());
     for range in ranges {
-        keys.push(key_range(range, parts, columns)?);
+        keys.push(key_range(range, parts, columns, values)?);
     }
     let table = entry.handle().ok()?;
     Some(keys.iter().map(|range| table.estimate_range(index, range) as f64).sum())
 }
 
-fn key_range(range: &RangePlan, parts: &[KeyColumn], columns: &[LayoutColumn]) -> Option<KeyRange> {
+fn key_range(
+    range: &RangePlan,
+    parts: &[KeyColumn],
+    columns: &[LayoutColumn],
+    values: &[Value],
+) -> Option<KeyRange> {
     let mut prefix = Vec::new();
     for (value, part) in range.equal.iter().zip(parts) {
         let RangeValue::Equal(value) = value else { return None };
-        push(value, part, columns, &mut prefix)?;
+        push_value(constant(value, values)?, part, columns, &mut prefix)?;
     }
     let Some(part) = parts.get(range.equal.len()) else { return Some(KeyRange::prefix(prefix)) };
     if part.descending {
@@ -41,7 +51,7 @@ fn key_range(range: &RangePlan, parts: &[KeyColumn], columns: &[LayoutColumn]) -
         None => Some(None),
         Some(RangeEnd::Value { value, inclusive }) => {
             let mut key = prefix.clone();
-            push(value, part, columns, &mut key)?;
+            push_value(constant(value, values)?, part, columns, &mut key)?;
             Some(Some(if *inclusive { Bound::Included(key) } else { Bound::Excluded(key) }))
         }
         Some(RangeEnd::LikePrefix { .. }) => None,
@@ -55,15 +65,23 @@ fn key_range(range: &RangePlan, parts: &[KeyColumn], columns: &[LayoutColumn]) -
     Some(KeyRange { lower, upper })
 }
 
-/// Appends a constant in the form of a key's part.
-pub(super) fn push(
-    expr: &Expr,
+/// The value of a literal, or of a parameter that is bound.
+pub(super) fn constant<'e>(expr: &'e Expr, values: &'e [Value]) -> Option<&'e Value> {
+    match expr.kind {
+        ExprKind::Parameter(number) => values.get(number),
+        _ => expr.literal(),
+    }
+}
+
+/// Appends a value in the form of a key's part.
+pub(super) fn push_value(
+    value: &Value,
     part: &KeyColumn,
     columns: &[LayoutColumn],
     key: &mut Vec<u8>,
 ) -> Option<()> {
     let column = &columns[part.column].column_type;
-    let value = fitting(expr.literal()?, column)?;
+    let value = fitting(value, column)?;
     part.push(value.as_ref(), key).ok()
 }
 

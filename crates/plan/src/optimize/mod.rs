@@ -9,26 +9,31 @@ mod facts;
 mod hints;
 mod implied;
 mod join_order;
+mod kept;
 pub(crate) mod merge;
 mod ordering;
 mod outer_join;
 mod propagate;
 pub(crate) mod selectivity;
+mod sensitive;
 mod used;
 
 use crate::bind::order::same;
 use crate::bind::semijoin::SemiJoin;
 use crate::bind::table::Source;
-use crate::context::PlanContext;
+use crate::context::{PlanContext, StatTables};
 use crate::physical::{
     Access, Apply, ApplyKind, BlockEstimate, SelectPlan, TableSource, TableStep,
 };
+use catalog::{Catalog, KeptStatistics, TableEntry};
 use conjuncts::{Conjunct, Positions, and_all};
 use engine_api::LockMode;
 use expr::{Builder, Expr, ExprKind};
 use selectivity::{Numbers, query_cost, query_rows};
+pub use sensitive::ValueShare;
 use std::cell::OnceCell;
-use types::SqlError;
+use std::sync::Arc;
+use types::{SqlError, Value};
 
 /// An order of rows asked for, over the plain frame; the bool is DESC.
 #[derive(Clone, Debug)]
@@ -58,6 +63,37 @@ pub(crate) struct Problem<'b> {
     numbers: Vec<OnceCell<Numbers>>,
     /// What each subquery costs.
     apply_costs: Vec<ApplyCost>,
+    /// Values of the parameters, as far as they are bound.
+    values: &'b [Value],
+    /// Which statistics there are besides the engine's.
+    stat_tables: KeptTables<'b>,
+}
+
+/// What is to be gone by of `mysql.table_stats` and its kin.
+#[derive(Clone, Copy)]
+struct KeptTables<'b> {
+    catalog: &'b Catalog,
+    wanted: StatTables,
+}
+
+impl KeptTables<'_> {
+    /// What is kept of a table.
+    fn of(&self, entry: &TableEntry) -> Option<Arc<KeptStatistics>> {
+        if self.wanted == StatTables::default() || !self.catalog.has_kept_statistics() {
+            return None;
+        }
+        let definition = entry.definition();
+        let kept = self.catalog.kept_statistics(&definition.schema, &definition.name);
+        kept.filter(|_| !entry.is_temporary())
+    }
+
+    fn prefers_kept(&self) -> bool {
+        self.wanted.counts
+    }
+
+    fn knows_columns(&self) -> bool {
+        self.wanted.columns
+    }
 }
 
 /// What a subquery costs.
@@ -124,14 +160,14 @@ pub(crate) fn plan_block(
     let builder = Builder::new(&context.eval.settings);
     let semijoins = std::mem::take(&mut parts.semijoins);
     if semijoins.is_empty() {
-        let best = Weighed::of(builder, &plan, parts)?;
+        let best = Weighed::of(context, &plan, parts)?;
         return Ok(best.finish(plan));
     }
-    let mut best = Weighed::of(Builder::new(&context.eval.settings), &plan, parts.clone())?;
+    let mut best = Weighed::of(context, &plan, parts.clone())?;
     for semijoin in &semijoins {
         let mut chosen = None;
         for form in forms_of(&parts, semijoin, &builder)? {
-            let weighed = Weighed::of(Builder::new(&context.eval.settings), &plan, form.clone())?;
+            let weighed = Weighed::of(context, &plan, form.clone())?;
             if weighed.chosen.cost < best.chosen.cost {
                 best = weighed;
                 chosen = Some(form);
@@ -182,7 +218,12 @@ struct Weighed<'b> {
 }
 
 impl<'b> Weighed<'b> {
-    fn of(builder: Builder<'b>, plan: &SelectPlan, parts: BlockParts) -> Result<Self, SqlError> {
+    fn of(
+        context: &'b PlanContext<'_>,
+        plan: &SelectPlan,
+        parts: BlockParts,
+    ) -> Result<Self, SqlError> {
+        let builder = Builder::new(&context.eval.settings);
         let BlockParts { mut sources, mut conjuncts, applies, wanted, .. } = parts;
         outer_join::simplify(&mut sources, &mut conjuncts);
         propagate::equalities(&builder, &mut conjuncts)?;
@@ -196,7 +237,9 @@ impl<'b> Weighed<'b> {
             group_keys: aggregate.map(|it| it.keys.clone()).filter(|keys| !keys.is_empty()),
             numbers: sources.iter().map(|_| OnceCell::new()).collect(),
             apply_costs: applies.iter().map(ApplyCost::of).collect(),
-            limit: streaming_limit(plan),
+            values: &context.eval.parameters,
+            stat_tables: KeptTables { catalog: context.catalog, wanted: context.stat_tables },
+            limit: streaming_limit(plan, &context.eval.parameters),
             lock: plan.lock,
             builder,
             sources,
@@ -219,6 +262,7 @@ impl<'b> Weighed<'b> {
             step.possible_keys = problem.possible_keys(step.source);
         }
         plan.estimate = problem.estimate(&plan, &chosen);
+        plan.value_shares = problem.value_shares(&chosen);
         if chosen.ordered {
             problem.use_order(&mut plan);
         }
@@ -281,18 +325,18 @@ impl Problem<'_> {
     }
 }
 
-/// A LIMIT that is a parameter is taken for this.
+/// A LIMIT that is a parameter without a value is taken for this.
 const LIMIT_GUESS: u64 = 100;
 
 /// LIMIT plus OFFSET, where every row that passes counts at once.
-fn streaming_limit(plan: &SelectPlan) -> Option<u64> {
+fn streaming_limit(plan: &SelectPlan, values: &[Value]) -> Option<u64> {
     let is_counted = plan.distinct || plan.calculate_found_rows;
     if plan.aggregate.is_some() || plan.window.is_some() || is_counted {
         return None;
     }
     let number = |expr: &Option<Expr>| match expr {
         None => 0,
-        Some(expr) => match expr.literal() {
+        Some(expr) => match estimate::constant(expr, values) {
             Some(types::Value::Int(v)) => u64::try_from(*v).unwrap_or(0),
             Some(types::Value::UInt(v)) => *v,
             _ => LIMIT_GUESS,

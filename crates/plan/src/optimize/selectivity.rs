@@ -3,15 +3,16 @@
 
 use super::conjuncts::Conjunct;
 use super::facts::IndexRanges;
+use super::kept::KeptValues;
 use super::{Problem, column_position, cost, estimate};
 use crate::physical::{QueryPlan, RangePlan, RangeValue, TableSource};
-use catalog::TableEntry;
+use catalog::{KeptStatistics, TableEntry};
 use engine_api::{ColumnStatistics, IndexDefinition, Statistics};
 use expr::{CompareOperator, Expr, ExprKind, Test};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 use types::row::{KeyColumn, KeyPart};
-use types::{SqlError, TypeKind};
+use types::{SqlError, TypeKind, Value};
 
 /// Least share of rows that conditions are expected to leave.
 const SHARE_MIN: f64 = 1e-9;
@@ -21,14 +22,24 @@ pub(super) struct Numbers {
     statistics: Statistics,
     /// Rows, at least one.
     pub rows: f64,
+    /// What `mysql.table_stats` and its kin say, if that is to be gone by.
+    kept: Option<Arc<KeptStatistics>>,
 }
 
 impl Numbers {
-    /// The engine's numbers.
-    fn of(entry: &TableEntry) -> Result<Self, SqlError> {
-        let statistics = entry.handle()?.statistics();
+    /// The engine's numbers, with those that are kept before them where `prefers_kept`.
+    fn of(
+        entry: &TableEntry,
+        kept: Option<Arc<KeptStatistics>>,
+        prefers_kept: bool,
+    ) -> Result<Self, SqlError> {
+        let mut statistics = entry.handle()?.statistics();
+        if let Some(kept) = kept.as_ref().filter(|_| prefers_kept) {
+            statistics.rows = kept.cardinality.unwrap_or(statistics.rows);
+            take_frequencies(&mut statistics, entry, kept);
+        }
         let rows = (statistics.rows as f64).max(1.0);
-        Ok(Self { statistics, rows })
+        Ok(Self { statistics, rows, kept })
     }
 
     /// Rows for one value of the first `parts` parts of an index.
@@ -38,6 +49,14 @@ impl Numbers {
             Some(distinct) if *distinct > 0 => (self.rows / *distinct as f64).max(1.0),
             _ => (self.rows * cost::EQUALITY.powi(parts as i32)).max(1.0),
         }
+    }
+
+    /// What is kept of the values of a column.
+    fn kept_values(&self, entry: &TableEntry, column: usize) -> Option<KeptValues> {
+        let kept = self.kept.as_ref()?;
+        let own = &entry.definition().columns[column];
+        let part = KeyColumn::new(entry.layouts().row.columns(), &KeyPart::ascending(column));
+        KeptValues::of(kept, &own.name, &own.column_type, part, self.rows)
     }
 
     /// Different values of a column that an index begins with.
@@ -52,6 +71,23 @@ impl Numbers {
             Some(if is_key { self.rows } else { known }).filter(|distinct| *distinct > 0.0)
         });
         found.reduce(f64::max)
+    }
+}
+
+/// Puts what is kept of indexes in the place of the engine's numbers.
+fn take_frequencies(statistics: &mut Statistics, entry: &TableEntry, kept: &KeptStatistics) {
+    let rows = statistics.rows as f64;
+    for (number, index) in entry.definition().indexes.iter().enumerate() {
+        let (Some(parts), Some(own)) =
+            (kept.indexes.get(&index.name), statistics.distinct.get_mut(number))
+        else {
+            continue;
+        };
+        for (frequency, own) in parts.iter().zip(own) {
+            if let Some(frequency) = frequency.filter(|it| *it > 0.0) {
+                *own = ((rows / frequency) as u64).max(1);
+            }
+        }
     }
 }
 
@@ -93,6 +129,8 @@ struct Known<'p> {
     entry: &'p TableEntry,
     column: usize,
     statistics: Option<Arc<ColumnStatistics>>,
+    kept: Option<KeptValues>,
+    values: &'p [Value],
     rows: f64,
 }
 
@@ -102,8 +140,12 @@ impl Known<'_> {
         let columns = self.entry.layouts().row.columns();
         let part = KeyColumn::new(columns, &KeyPart::ascending(self.column))?;
         let mut key = Vec::new();
-        estimate::push(value, &part, columns, &mut key)?;
+        estimate::push_value(self.constant(value)?, &part, columns, &mut key)?;
         Some(key)
+    }
+
+    fn constant<'e>(&'e self, value: &'e Expr) -> Option<&'e Value> {
+        estimate::constant(value, self.values)
     }
 
     /// Whether keys are in the order of the values.
@@ -113,6 +155,14 @@ impl Known<'_> {
 
     /// Share of rows between two constants; each is a value and whether it is in the range.
     fn between(&self, lower: Option<(&Expr, bool)>, upper: Option<(&Expr, bool)>) -> Option<f64> {
+        if let Some(kept) = self.kept.as_ref().filter(|_| self.is_ordered()) {
+            let constant = |end: Option<(&Expr, bool)>| match end {
+                None => Some(None),
+                Some((value, _)) => Some(Some(self.constant(value)?.clone())),
+            };
+            let (lower, upper) = (constant(lower)?, constant(upper)?);
+            return kept.between(lower.as_ref(), upper.as_ref());
+        }
         let statistics = self.statistics.as_ref().filter(|_| self.is_ordered())?;
         let key = |end: Option<(&Expr, bool)>| match end {
             None => Some(None),
@@ -122,9 +172,19 @@ impl Known<'_> {
         Some(statistics.between(bound(&lower), bound(&upper)))
     }
 
+    fn nulls(&self) -> Option<f64> {
+        match &self.kept {
+            Some(kept) => Some(kept.nulls),
+            None => Some(self.statistics.as_ref()?.nulls),
+        }
+    }
+
     fn equal(&self, value: &Expr) -> Option<f64> {
+        if let Some(kept) = &self.kept {
+            return kept.equal(self.constant(value));
+        }
         let statistics = self.statistics.as_ref()?;
-        match value.literal() {
+        match self.constant(value) {
             Some(_) => Some(statistics.equal(&self.key(value)?)),
             None => Some(statistics.equal_unknown()),
         }
@@ -146,7 +206,8 @@ impl Problem<'_> {
         if let Some(known) = self.numbers[source].get() {
             return Ok(known);
         }
-        let numbers = Numbers::of(entry)?;
+        let kept = self.stat_tables.of(entry);
+        let numbers = Numbers::of(entry, kept, self.stat_tables.prefers_kept())?;
         Ok(self.numbers[source].get_or_init(|| numbers))
     }
 
@@ -194,7 +255,7 @@ impl Problem<'_> {
                 if *negated { 1.0 - share.min(0.95) } else { share }
             }
             ExprKind::Is { operand, test: Test::Null, negated } => {
-                let nulls = self.known(operand).and_then(|known| Some(known.statistics?.nulls));
+                let nulls = self.known(operand).and_then(|known| known.nulls());
                 let nulls = nulls.unwrap_or(cost::EQUALITY);
                 if *negated { 1.0 - nulls } else { nulls }
             }
@@ -239,11 +300,16 @@ impl Problem<'_> {
                     CompareOperator::Greater => (end(false), None),
                     _ => (end(true), None),
                 };
-                let known = self.known(column).filter(|_| value.literal().is_some());
+                let known = self.known(column).filter(|_| self.constant(value).is_some());
                 let share = known.and_then(|known| known.between(lower, upper));
                 share.unwrap_or(cost::ONE_BOUND)
             }
         }
+    }
+
+    /// The value of a literal, or of a parameter that is bound.
+    pub(super) fn constant<'e>(&'e self, expr: &'e Expr) -> Option<&'e Value> {
+        estimate::constant(expr, self.values)
     }
 
     fn is_own_column(&self, expr: &Expr) -> bool {
@@ -261,9 +327,17 @@ impl Problem<'_> {
         let source = self.source_of(position)?;
         let TableSource::Base(entry) = &self.sources[source].table else { return None };
         let column = position - self.sources[source].first;
-        let statistics = entry.0.handle().ok()?.column_statistics(column);
-        let rows = self.numbers(source, &entry.0).ok()?.rows;
-        Some(Known { entry: &entry.0, column, statistics, rows })
+        let numbers = self.numbers(source, &entry.0).ok()?;
+        let kept = match self.stat_tables.knows_columns() {
+            true => numbers.kept_values(&entry.0, column),
+            false => None,
+        };
+        let statistics = match kept {
+            Some(_) => None,
+            None => entry.0.handle().ok()?.column_statistics(column),
+        };
+        let (values, rows) = (self.values, numbers.rows);
+        Some(Known { entry: &entry.0, column, statistics, kept, values, rows })
     }
 
     /// Different values of a column.
@@ -277,6 +351,11 @@ impl Problem<'_> {
                 let numbers = self.numbers(source, &entry.0).ok()?;
                 if let Some(distinct) = numbers.distinct_of_index(&entry.0, column) {
                     return Some(distinct);
+                }
+                if self.stat_tables.knows_columns()
+                    && let Some(kept) = numbers.kept_values(&entry.0, column)
+                {
+                    return kept.distinct(numbers.rows);
                 }
                 let known = entry.0.handle().ok()?.column_statistics(column)?;
                 (known.distinct > 0.0).then_some(known.distinct)

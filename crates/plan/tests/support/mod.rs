@@ -240,7 +240,8 @@ impl Table for PaperTable {
 fn statistics_of(table: &TableDefinition) -> Statistics {
     let mut statistics = Statistics { rows: 1000, ..Statistics::default() };
     let mut known: BTreeMap<String, Vec<u64>> = BTreeMap::new();
-    for part in table.options.comment.split(';') {
+    let described = table.options.comment.split(';').filter(|_| table.schema != "mysql");
+    for part in described {
         let mut words = part.split_whitespace();
         let (Some(name), Some(numbers)) = (words.next(), words.next()) else { continue };
         let numbers = numbers.split(',').map(|n| n.parse().expect("a number")).collect();

@@ -2,9 +2,11 @@
 //! run as it stands and in forced ways: every order of its tables (STRAIGHT_JOIN), every index of
 //! each table forced and forbidden, and other forms that stand behind it (lines that begin with
 //! `or`). What is compared is work, counted and not timed: see [`work`]. The chosen plan may do
-//! at most [`FACTOR`] times the work of the best way known, and [`FREE`] more.
+//! at most [`FACTOR`] times the work of the best way known, and [`FREE`] more. The same holds for
+//! prepared statements beside the same statements with literals (`prepared.rs`).
 
 mod forms;
+mod prepared;
 mod work;
 
 use crate::process::Server;
@@ -187,8 +189,15 @@ fn judge(
             bad.push(query.text);
         }
     }
+    let executions = match wishes.name {
+        None => prepared::judge(&mut desk, &read(root, "tests/plans/prepared.sql")?)?,
+        Some(_) => 0,
+    };
     match bad.is_empty() {
-        true => Ok(format!("{judged} queries as good as the best of {forced} forced ways")),
+        true => Ok(format!(
+            "{judged} queries as good as the best of {forced} forced ways, {executions} executions \
+             of prepared statements as good as with literals"
+        )),
         false => Err(format!(
             "plans: {} of {judged} queries do more than {FACTOR} times the work of the best way",
             bad.len()
