@@ -4,9 +4,10 @@ use crate::coerce;
 use crate::context::{EvalContext, NoColumns, detached};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
+use crate::temporal;
 use std::cmp::Ordering;
 use std::sync::Arc;
-use types::temporal::{DateRules, TimeOrDateTime, parse_datetime, parse_time};
+use types::temporal::{DateRules, parse_datetime, parse_time};
 use types::{CollationId, Decimal, SqlError, TypeKind, Value, ValueRef};
 
 /// As what two values are compared.
@@ -82,15 +83,20 @@ fn class_of(expr: &Expr, other: &Expr) -> Class {
 impl CompareRule {
     /// The rule for two expressions, before collations are decided.
     pub(crate) fn of_pair(left: &Expr, right: &Expr) -> Self {
-        let decimal_column = |column: &Expr, constant: &Expr| {
-            column.result.column_type.kind == TypeKind::Decimal
-                && matches!(column.kind, ExprKind::Column { .. })
+        let decimal_beside = |value: &Expr, constant: &Expr| {
+            value.result.column_type.kind == TypeKind::Decimal
                 && constant.result.is_string()
                 && constant.is_constant()
+                && !value.is_constant()
         };
-        if decimal_column(left, right) || decimal_column(right, left) {
+        if decimal_beside(left, right) || decimal_beside(right, left) {
             return CompareRule::Decimal;
         }
+        Self::of_candidate(left, right)
+    }
+
+    /// The same for an operand and one of several values that it is compared with.
+    pub(crate) fn of_candidate(left: &Expr, right: &Expr) -> Self {
         class_of(left, right).rule(class_of(right, left))
     }
 
@@ -100,6 +106,12 @@ impl CompareRule {
             CompareRule::Text(_) => CompareRule::Text(result.collation()),
             rule => rule,
         }
+    }
+
+    /// Whether dates or times are compared.
+    #[inline]
+    pub(crate) fn is_temporal(self) -> bool {
+        matches!(self, CompareRule::DateTime | CompareRule::Time)
     }
 
     /// The rule for several operands that are compared with each other.
@@ -114,8 +126,24 @@ impl CompareRule {
             CompareRule::Text(CollationId::BINARY)
         } else if classes.iter().all(|c| matches!(c, Class::Integer | Class::Null)) {
             CompareRule::Integer
-        } else if has(Class::Double) || (has(Class::Decimal) && has(Class::Text)) {
+        } else if has(Class::Double) {
             CompareRule::Double
+        } else if has(Class::Text) {
+            // One after the other, and NULL counts as text.
+            let mut whole = Class::Null;
+            for class in classes {
+                whole = match (whole, class) {
+                    (Class::Null, Class::Null) => Class::Text,
+                    (Class::Null, class) => class,
+                    (Class::Integer, Class::Text | Class::Null) => Class::Decimal,
+                    (Class::Text, Class::Integer) => Class::Decimal,
+                    (Class::Decimal, Class::Text | Class::Null) => Class::Double,
+                    (Class::Text, Class::Decimal) => Class::Double,
+                    (Class::Integer, Class::Decimal) => Class::Decimal,
+                    (whole, _) => whole,
+                };
+            }
+            if whole == Class::Double { CompareRule::Double } else { CompareRule::Decimal }
         } else {
             CompareRule::Decimal
         }
@@ -130,7 +158,7 @@ impl CompareRule {
         let ExprKind::Literal(Literal { value, form }) = &expr.kind else { return expr };
         let (prepared, clean) = match (self, value) {
             (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
-            (_, Value::Bytes(_)) if *form == LiteralForm::Hex => {
+            (_, Value::Bytes(_)) if *form == LiteralForm::Hex && !self.is_temporal() => {
                 return crate::builder::number_of_hex(expr);
             }
             (CompareRule::Decimal, Value::Int(v)) => (Value::Decimal(Decimal::from(*v)), true),
@@ -141,7 +169,7 @@ impl CompareRule {
             (CompareRule::DateTime, Value::Date(date)) => {
                 (Value::DateTime(date.at_midnight()), true)
             }
-            (_, Value::Bytes(text)) => match self.of_text(text, coerce::COMPARE_RULES) {
+            (_, Value::Bytes(text)) => match self.of_text(text, temporal::COMPARE_RULES) {
                 Some(converted) => converted,
                 None => return expr,
             },
@@ -171,16 +199,15 @@ impl CompareRule {
                 (Value::Double(parsed.value), whole && !parsed.overflow)
             }
             CompareRule::DateTime => match parse_datetime(text, rules) {
-                Some(parsed) => (Value::DateTime(parsed.value), !parsed.truncated),
+                Some(parsed) => {
+                    (Value::DateTime(parsed.value), !parsed.truncated && parsed.digits <= 6)
+                }
                 None => (Value::DateTime(Default::default()), false),
             },
-            CompareRule::Time => match parse_time(text, DateRules::default()) {
+            CompareRule::Time => match parse_time(text, rules) {
                 Some(parsed) => {
-                    let time = match parsed.value {
-                        TimeOrDateTime::Time(time) => time,
-                        TimeOrDateTime::DateTime(moment) => moment.time(),
-                    };
-                    (Value::Time(time), !parsed.truncated && !parsed.out_of_range)
+                    let clean = !parsed.truncated && !parsed.out_of_range && parsed.digits <= 6;
+                    (Value::Time(temporal::as_time(parsed.value)), clean)
                 }
                 None => (Value::Time(types::Time(0)), false),
             },
@@ -213,10 +240,10 @@ impl CompareRule {
         Ok(match self {
             CompareRule::Decimal => Value::Decimal(coerce::to_decimal(context, value, result)?),
             CompareRule::Double => Value::Double(coerce::to_double(context, value, result)?),
-            CompareRule::DateTime => {
-                Value::DateTime(coerce::to_datetime_for_compare(context, value, result)?)
+            CompareRule::DateTime | CompareRule::Time => {
+                let is_time = self == CompareRule::Time;
+                crate::compared::convert_compared(context, value, constant, is_time)?.to_owned()
             }
-            CompareRule::Time => Value::Time(coerce::to_time_for_compare(context, value, result)?),
             CompareRule::Year => match (full_year(value), value) {
                 (Some(year), _) => Value::Int(year),
                 (None, ValueRef::Bytes(_)) => {
@@ -234,7 +261,7 @@ impl CompareRule {
             return full_year(value).map(ValueRef::Int);
         }
         let ValueRef::Bytes(text) = value else { return value.is_null().then_some(value) };
-        let (value, clean) = self.of_text(text, coerce::COMPARE_RULES)?;
+        let (value, clean) = self.of_text(text, temporal::COMPARE_RULES)?;
         clean.then(|| detached(&value))
     }
 
@@ -249,7 +276,7 @@ impl CompareRule {
             return Ok(ValueRef::Int(year));
         }
         let ValueRef::Bytes(text) = value else { return Ok(value) };
-        let converted = self.of_text(text, coerce::COMPARE_RULES);
+        let converted = self.of_text(text, temporal::COMPARE_RULES);
         Ok(converted.map_or(value, |(value, _)| detached(&value)))
     }
 }
@@ -321,6 +348,9 @@ pub fn compare_values(
 ) -> Result<Option<Ordering>, SqlError> {
     let (a, b) = (left.0, right.0);
     if a.is_null() || b.is_null() {
+        if let (ValueRef::Bytes(_), ValueRef::Null) = (a, b) {
+            warn_of_first(context, rule, left)?;
+        }
         return Ok(None);
     }
     Ok(Some(match (rule, a, b) {
@@ -339,6 +369,20 @@ pub fn compare_values(
         (CompareRule::Double, ValueRef::Double(a), ValueRef::Double(b)) => order_doubles(a, b),
         _ => return compare_converted(context, rule, left, right),
     }))
+}
+
+/// The first operand is converted, with its warnings, before the second turns out to be NULL.
+#[cold]
+fn warn_of_first(
+    context: &EvalContext,
+    rule: CompareRule,
+    (value, result): (ValueRef<'_>, &ResultType),
+) -> Result<(), SqlError> {
+    match rule {
+        CompareRule::Decimal => coerce::to_decimal(context, value, result).map(|_| ()),
+        CompareRule::Double => coerce::to_double(context, value, result).map(|_| ()),
+        _ => Ok(()),
+    }
 }
 
 /// Doubles in numeric order; NaN does not occur.
@@ -375,13 +419,13 @@ fn compare_converted(
             collation.info().compare(a, b)
         }
         CompareRule::DateTime => {
-            let a = coerce::to_datetime_for_compare(context, left.0, left.1)?;
-            let b = coerce::to_datetime_for_compare(context, right.0, right.1)?;
+            let a = temporal::datetime_to_compare(context, left.0, left.1)?;
+            let b = temporal::datetime_to_compare(context, right.0, right.1)?;
             a.cmp(&b)
         }
         CompareRule::Time => {
-            let a = coerce::to_time_for_compare(context, left.0, left.1)?;
-            let b = coerce::to_time_for_compare(context, right.0, right.1)?;
+            let a = temporal::time_to_compare(context, left.0, left.1)?;
+            let b = temporal::time_to_compare(context, right.0, right.1)?;
             a.cmp(&b)
         }
     }))

@@ -1,9 +1,12 @@
 //! Evaluation.
 
-use crate::compare::{CompareRule, compare_values};
+use crate::compare::CompareRule;
 use crate::context::{Columns, EvalContext, detached};
-use crate::expression::{CompareOperator, Expr, ExprKind, Test};
+use crate::expression::{Expr, ExprKind, Test};
 use crate::functions::Frame;
+use crate::predicates::{
+    all, any, between, choose_searched, choose_simple, compare, compare_rows, in_list, ruled,
+};
 use crate::{arithmetic, coerce, functions};
 use types::{SqlError, Value, ValueRef};
 
@@ -35,18 +38,10 @@ impl Expr {
             ExprKind::UnitCall { function, arguments, .. } => {
                 function.eval(Frame { expr: self, arguments, context, row })
             }
-            ExprKind::Case { operand, branches, otherwise } => {
-                let chosen = match operand {
-                    None => choose_searched(branches, context, row)?,
-                    Some((operand, rules)) => {
-                        choose_simple(operand, rules, branches, context, row)?
-                    }
-                };
-                match chosen.or(otherwise.as_deref()) {
-                    Some(expr) => functions::control::converted(self, expr, context, row),
-                    None => Ok(ValueRef::Null),
-                }
-            }
+            ExprKind::Case { .. } => match self.chosen(context, row)? {
+                Some(expr) => functions::control::converted(self, expr, context, row),
+                None => Ok(ValueRef::Null),
+            },
             ExprKind::DateArithmetic { base, amount, unit, subtract } => {
                 functions::temporal_units::add(self, base, amount, *unit, *subtract, context, row)
             }
@@ -82,6 +77,20 @@ impl Expr {
             ExprKind::External(external) => external.eval(context, row),
             _ => Ok(truth(self.eval_bool(context, row)?)),
         }
+    }
+
+    /// The branch that a CASE takes.
+    pub(crate) fn chosen(
+        &self,
+        context: &EvalContext,
+        row: &dyn Columns,
+    ) -> Result<Option<&Expr>, SqlError> {
+        let ExprKind::Case { operand, branches, otherwise } = &self.kind else { return Ok(None) };
+        let chosen = match operand {
+            None => choose_searched(branches, context, row)?,
+            Some((operand, rules)) => choose_simple(operand, rules, branches, context, row)?,
+        };
+        Ok(chosen.or(otherwise.as_deref()))
     }
 
     /// Its value to look a key up with: a constant that was converted with a loss does not
@@ -142,14 +151,14 @@ impl Expr {
             ExprKind::Or(list) => any(list, context, row),
             ExprKind::Not(operand) => Ok(operand.eval_bool(context, row)?.map(|value| !value)),
             ExprKind::Xor(left, right) => {
-                let Some(a) = left.eval_bool(context, row)? else { return Ok(None) };
-                Ok(right.eval_bool(context, row)?.map(|b| a != b))
+                let Some(a) = left.truth(context, row)? else { return Ok(None) };
+                Ok(right.truth(context, row)?.map(|b| a != b))
             }
             ExprKind::Is { operand, test, negated } => {
                 let holds = match test {
                     Test::Null => operand.eval(context, row)?.is_null(),
-                    Test::True => operand.eval_bool(context, row)? == Some(true),
-                    Test::False => operand.eval_bool(context, row)? == Some(false),
+                    Test::True => operand.truth(context, row)? == Some(true),
+                    Test::False => operand.truth(context, row)? == Some(false),
                 };
                 Ok(Some(holds != *negated))
             }
@@ -193,6 +202,30 @@ impl Expr {
         }
     }
 
+    /// The same where no condition stands: text of a table's column is taken as a DOUBLE, too.
+    pub(crate) fn truth(
+        &self,
+        context: &EvalContext,
+        row: &dyn Columns,
+    ) -> Result<Option<bool>, SqlError> {
+        if let ExprKind::Column { position, .. } = &self.kind
+            && let value @ ValueRef::Bytes(_) = row.column(*position)
+        {
+            return coerce::to_truth(context, value, &self.result).map(Some);
+        }
+        self.eval_bool(context, row)
+    }
+
+    /// Its value as an operand of a comparison by a rule: dates and times are converted.
+    pub fn eval_compared<'a>(
+        &'a self,
+        rule: CompareRule,
+        context: &'a EvalContext,
+        row: &'a dyn Columns,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        ruled(self, rule, context, row)
+    }
+
     /// Whether a row passes a condition: true, not false and not NULL.
     #[inline]
     pub fn accepts(&self, context: &EvalContext, row: &dyn Columns) -> Result<bool, SqlError> {
@@ -222,214 +255,4 @@ fn read_variable<'a>(name: &str, context: &'a EvalContext) -> ValueRef<'a> {
         Some(Value::Bytes(bytes)) => ValueRef::Bytes(context.keep(bytes)),
         Some(value) => detached(value),
     }
-}
-
-#[inline]
-fn compare(
-    operator: CompareOperator,
-    rule: CompareRule,
-    left: &Expr,
-    right: &Expr,
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<bool>, SqlError> {
-    let a = left.operand(context, row)?;
-    let null_safe = operator == CompareOperator::NullSafeEqual;
-    if a.is_null() && !null_safe {
-        return Ok(None);
-    }
-    let b = right.operand(context, row)?;
-    if let (CompareRule::Integer, ValueRef::Int(a), ValueRef::Int(b)) = (rule, a, b) {
-        return Ok(Some(operator.accepts(a.cmp(&b))));
-    }
-    if null_safe && (a.is_null() || b.is_null()) {
-        return Ok(Some(a.is_null() && b.is_null()));
-    }
-    let order = compare_values(context, rule, (a, &left.result), (b, &right.result))?;
-    Ok(order.map(|order| operator.accepts(order)))
-}
-
-/// Stops at the first false; NULL only if nothing is false.
-fn all(list: &[Expr], context: &EvalContext, row: &dyn Columns) -> Result<Option<bool>, SqlError> {
-    let mut result = Some(true);
-    for operand in list {
-        match operand.eval_bool(context, row)? {
-            Some(false) => return Ok(Some(false)),
-            Some(true) => {}
-            None => result = None,
-        }
-    }
-    Ok(result)
-}
-
-/// Stops at the first true; NULL only if nothing is true.
-fn any(list: &[Expr], context: &EvalContext, row: &dyn Columns) -> Result<Option<bool>, SqlError> {
-    let mut result = Some(false);
-    for operand in list {
-        match operand.eval_bool(context, row)? {
-            Some(true) => return Ok(Some(true)),
-            Some(false) => {}
-            None => result = None,
-        }
-    }
-    Ok(result)
-}
-
-fn between(
-    operand: &Expr,
-    low: &Expr,
-    high: &Expr,
-    rule: CompareRule,
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<bool>, SqlError> {
-    let value = operand.operand(context, row)?;
-    if value.is_null() {
-        return Ok(None);
-    }
-    let (a, b) = (low.operand(context, row)?, high.operand(context, row)?);
-    if let (CompareRule::Integer, ValueRef::Int(value), ValueRef::Int(a), ValueRef::Int(b)) =
-        (rule, value, a, b)
-    {
-        return Ok(Some(a <= value && value <= b));
-    }
-    let (value, a, b) = ((value, &operand.result), (a, &low.result), (b, &high.result));
-    let above = compare_values(context, rule, value, a)?.map(|order| order.is_ge());
-    let below = compare_values(context, rule, value, b)?.map(|order| order.is_le());
-    Ok(match (above, below) {
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        (Some(true), Some(true)) => Some(true),
-        _ => None,
-    })
-}
-
-fn in_list(
-    operand: &Expr,
-    list: &[(Expr, Vec<CompareRule>)],
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<bool>, SqlError> {
-    let mut unknown = false;
-    if matches!(operand.kind, ExprKind::Row(_)) {
-        for (candidate, rules) in list {
-            match rows_equal(rules, operand, candidate, context, row)? {
-                Some(true) => return Ok(Some(true)),
-                Some(false) => {}
-                None => unknown = true,
-            }
-        }
-        return Ok(if unknown { None } else { Some(false) });
-    }
-    let value = operand.eval(context, row)?;
-    if value.is_null() {
-        return Ok(None);
-    }
-    for (candidate, rules) in list {
-        let other = candidate.eval(context, row)?;
-        let rule = rules[0];
-        let order =
-            compare_values(context, rule, (value, &operand.result), (other, &candidate.result))?;
-        match order {
-            Some(order) if order.is_eq() => return Ok(Some(true)),
-            Some(_) => {}
-            None => unknown = true,
-        }
-    }
-    Ok(if unknown { None } else { Some(false) })
-}
-
-/// The elements of a row constructor.
-fn elements(expr: &Expr) -> &[Expr] {
-    match &expr.kind {
-        ExprKind::Row(list) => list,
-        _ => std::slice::from_ref(expr),
-    }
-}
-
-fn rows_equal(
-    rules: &[CompareRule],
-    left: &Expr,
-    right: &Expr,
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<bool>, SqlError> {
-    let mut result = Some(true);
-    for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
-        match compare(CompareOperator::Equal, *rule, a, b, context, row)? {
-            Some(false) => return Ok(Some(false)),
-            Some(true) => {}
-            None => result = None,
-        }
-    }
-    Ok(result)
-}
-
-fn compare_rows(
-    operator: CompareOperator,
-    rules: &[CompareRule],
-    left: &Expr,
-    right: &Expr,
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<bool>, SqlError> {
-    match operator {
-        CompareOperator::Equal => return rows_equal(rules, left, right, context, row),
-        CompareOperator::NotEqual => {
-            return Ok(rows_equal(rules, left, right, context, row)?.map(|equal| !equal));
-        }
-        CompareOperator::NullSafeEqual => {
-            for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
-                if compare(operator, *rule, a, b, context, row)? != Some(true) {
-                    return Ok(Some(false));
-                }
-            }
-            return Ok(Some(true));
-        }
-        _ => {}
-    }
-    for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
-        let x = (a.eval(context, row)?, &a.result);
-        let y = (b.eval(context, row)?, &b.result);
-        match compare_values(context, *rule, x, y)? {
-            None => return Ok(None),
-            Some(order) if order.is_ne() => return Ok(Some(operator.accepts(order))),
-            Some(_) => {}
-        }
-    }
-    Ok(Some(operator.accepts(std::cmp::Ordering::Equal)))
-}
-
-fn choose_searched<'a>(
-    branches: &'a [(Expr, Expr)],
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<&'a Expr>, SqlError> {
-    for (when, then) in branches {
-        if when.accepts(context, row)? {
-            return Ok(Some(then));
-        }
-    }
-    Ok(None)
-}
-
-fn choose_simple<'a>(
-    operand: &'a Expr,
-    rules: &[CompareRule],
-    branches: &'a [(Expr, Expr)],
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Option<&'a Expr>, SqlError> {
-    let value = operand.eval(context, row)?;
-    if value.is_null() {
-        return Ok(None);
-    }
-    for ((when, then), rule) in branches.iter().zip(rules) {
-        let other = when.eval(context, row)?;
-        let order =
-            compare_values(context, *rule, (value, &operand.result), (other, &when.result))?;
-        if order.is_some_and(std::cmp::Ordering::is_eq) {
-            return Ok(Some(then));
-        }
-    }
-    Ok(None)
 }

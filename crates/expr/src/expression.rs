@@ -360,6 +360,12 @@ impl Expr {
         constant
     }
 
+    /// NULL of a type.
+    pub(crate) fn null_of(result: &ResultType) -> Self {
+        let literal = Literal { value: Value::Null, form: LiteralForm::Computed };
+        Self { kind: ExprKind::Literal(literal), result: *result }
+    }
+
     /// The constant value, if it is a literal.
     pub fn literal(&self) -> Option<&Value> {
         match &self.kind {

@@ -80,8 +80,9 @@ fn push_padded(out: &mut Vec<u8>, number: u32, width: u32) {
     }
 }
 
+/// Six digits, if there are any, where the type does not say how many.
 fn push_fraction(out: &mut Vec<u8>, micros: u32, scale: u8) {
-    let scale = scale.min(6);
+    let scale = if scale > 6 && micros == 0 { 0 } else { scale.min(6) };
     if scale > 0 {
         out.push(b'.');
         push_padded(out, micros / 10u32.pow(6 - u32::from(scale)), u32::from(scale));

@@ -216,8 +216,8 @@ fn is_in(
     rows: &InRows,
 ) -> Result<Option<bool>, ExecError> {
     let mut values = Vec::with_capacity(operand.len());
-    for expr in operand {
-        values.push(expr.eval(exec.eval, frame)?);
+    for (expr, rule) in operand.iter().zip(rules) {
+        values.push(expr.eval_compared(*rule, exec.eval, frame)?);
     }
     if let [ValueRef::Null] = values[..] {
         return Ok(if rows.rows.is_empty() { Some(false) } else { None });
@@ -258,7 +258,7 @@ fn quantified(
     columns: &[ResultColumn],
     rows: &[Vec<Value>],
 ) -> Result<Option<bool>, ExecError> {
-    let left = operand.eval(exec.eval, frame)?;
+    let left = operand.eval_compared(rule, exec.eval, frame)?;
     let mut unknown = false;
     for row in rows {
         let right = row.first().map_or(ValueRef::Null, Value::as_ref);

@@ -136,6 +136,9 @@ impl Accumulator {
         let value = match self.state {
             // Sums take the digits that the type does not show.
             State::Decimal { .. } if !aggregate.distinct => argument.eval(context, row)?,
+            State::Extreme { .. } if argument.result.column_type.kind.is_temporal() => {
+                argument.eval_compared(CompareRule::of_type(&argument.result), context, row)?
+            }
             _ => argument.eval_result(context, row)?,
         };
         if let State::First(first) = &mut self.state {
@@ -199,7 +202,10 @@ impl Accumulator {
                 }
             }
             State::Bits { bits } => {
-                let operand = coerce::to_bits(context, value, from)?;
+                let operand = match value {
+                    ValueRef::Bytes(_) => coerce::to_integer(context, value, from)? as u64,
+                    _ => coerce::to_bits(context, value, from)?,
+                };
                 match aggregate.function {
                     AggregateFunction::BitAnd => *bits &= operand,
                     AggregateFunction::BitOr => *bits |= operand,

@@ -231,7 +231,10 @@ impl Builder<'_> {
         operand: &Expr,
         candidate: &mut Expr,
     ) -> Result<CompareRule, SqlError> {
-        let rule = CompareRule::of_pair(operand, candidate);
+        let rule = match operation {
+            "in" | "case" => CompareRule::of_candidate(operand, candidate),
+            _ => CompareRule::of_pair(operand, candidate),
+        };
         let mut pair = [operand.clone(), take(candidate)];
         let rule = self.decide(operation, rule, &mut pair);
         let [_, second] = pair;

@@ -5,8 +5,7 @@ use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use types::number::parse_integer;
-use types::temporal::fraction_unit;
-use types::{CollationId, Decimal, Level, SqlError, Time, TypeKind, ValueRef, Warning, codes};
+use types::{CollationId, Decimal, Level, SqlError, TypeKind, ValueRef, Warning, codes};
 
 /// Evaluates a CAST.
 pub(crate) fn eval<'a>(
@@ -16,12 +15,15 @@ pub(crate) fn eval<'a>(
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
+    let target = &expr.result.column_type;
+    if target.kind.is_temporal() {
+        return crate::compared::cast((target.kind, target.scale), operand, false, context, row);
+    }
     let value = operand.eval(context, row)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
     let from = &operand.result;
-    let target = &expr.result.column_type;
     match target.kind {
         kind if kind.is_integer() => integer(target.unsigned, value, from, context),
         TypeKind::Decimal => decimal(expr, value, from, context).map(ValueRef::Decimal),
@@ -34,21 +36,6 @@ pub(crate) fn eval<'a>(
             }
             context.note(&codes::WARN_DATA_OUT_OF_RANGE, &[&name_of(expr), &1]);
             Ok(ValueRef::Float(f32::MAX.copysign(nearest)))
-        }
-        TypeKind::Date => {
-            let rules = coerce::session_rules(context);
-            let found = coerce::to_datetime(context, value, operand, rules)?;
-            Ok(found.map_or(ValueRef::Null, |v| ValueRef::Date(v.date())))
-        }
-        TypeKind::DateTime => {
-            let rules = coerce::session_rules(context);
-            let found = coerce::to_datetime(context, value, operand, rules)?;
-            Ok(found.map_or(ValueRef::Null, |v| ValueRef::DateTime(v.truncated(target.scale))))
-        }
-        TypeKind::Time => {
-            let found = coerce::to_time(context, value, operand)?;
-            let unit = i64::from(fraction_unit(target.scale));
-            Ok(found.map_or(ValueRef::Null, |v| ValueRef::Time(Time(v.0 - v.0 % unit))))
         }
         _ => text(expr, value, from, pads, context),
     }

@@ -7,6 +7,7 @@ use crate::compare::{CompareRule, compare_values};
 use crate::context::{Columns, EvalContext};
 use crate::expression::Expr;
 use crate::result_type::ResultType;
+use crate::temporal;
 use types::temporal::{DateRules, parse_time};
 use types::{ColumnType, SqlError, TypeKind, Value, ValueRef};
 
@@ -181,17 +182,17 @@ pub(crate) fn convert<'a>(
             _ => value,
         },
         (TypeKind::Date, _) => {
-            let rules = coerce::session_rules(context);
-            let datetime = coerce::to_datetime(context, value, chosen, rules)?;
+            let rules = temporal::session_rules(context);
+            let datetime = temporal::to_datetime(context, value, chosen, rules)?;
             datetime.map_or(ValueRef::Null, |v| ValueRef::Date(v.date()))
         }
         (TypeKind::DateTime | TypeKind::Timestamp, _) => {
-            let rules = coerce::session_rules(context);
-            let datetime = coerce::to_datetime(context, value, chosen, rules)?;
+            let rules = temporal::session_rules(context);
+            let datetime = temporal::to_datetime(context, value, chosen, rules)?;
             datetime.map_or(ValueRef::Null, ValueRef::DateTime)
         }
         (TypeKind::Time, _) => {
-            coerce::to_time(context, value, chosen)?.map_or(ValueRef::Null, ValueRef::Time)
+            temporal::to_time(context, value, chosen)?.map_or(ValueRef::Null, ValueRef::Time)
         }
         (kind, _) if kind.is_string() => ValueRef::Bytes(coerce::to_text(context, value, from)),
         _ => value,
@@ -220,7 +221,8 @@ fn resolve_if(
 }
 
 fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let chosen = if frame.arguments[0].accepts(frame.context, frame.row)? { 1 } else { 2 };
+    let chosen =
+        if frame.arguments[0].truth(frame.context, frame.row)? == Some(true) { 1 } else { 2 };
     converted(frame.expr, &frame.arguments[chosen], frame.context, frame.row)
 }
 
@@ -264,13 +266,25 @@ fn resolve_nullif(
 }
 
 fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let (a, b) = (frame.value(0)?, frame.value(1)?);
     let rule = match CompareRule::of_pair(&frame.arguments[0], &frame.arguments[1]) {
         CompareRule::Text(_) => CompareRule::Text(frame.result(0).collation()),
         rule => rule,
     };
+    let operand = |index: usize| match rule.is_temporal() {
+        true => crate::compared::compared(&frame.arguments[index], rule, frame.context, frame.row),
+        false => frame.value(index),
+    };
+    let a = operand(0)?;
+    if a.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let b = operand(1)?;
     let order = compare_values(frame.context, rule, (a, frame.result(0)), (b, frame.result(1)))?;
-    Ok(if order.is_some_and(std::cmp::Ordering::is_eq) { ValueRef::Null } else { a })
+    if order.is_some_and(std::cmp::Ordering::is_eq) {
+        return Ok(ValueRef::Null);
+    }
+    // Converted for the comparison alone.
+    if rule.is_temporal() { frame.value(0) } else { Ok(a) }
 }
 
 fn resolve_isnull(
@@ -345,23 +359,23 @@ fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef
         CompareRule::Text(_) => CompareRule::Text(whole.collation()),
         rule => rule,
     };
+    let dates = matches!(whole.column_type.kind, TypeKind::Date | TypeKind::DateTime);
     let mut best = ValueRef::Null;
     for argument in frame.arguments {
-        let value = argument.eval(frame.context, frame.row)?;
+        let value = match dates {
+            // Not NULL: what is no date counts as zero.
+            true => crate::compared::compared(argument, rule, frame.context, frame.row)?,
+            false => argument.eval(frame.context, frame.row)?,
+        };
         if value.is_null() {
             return Ok(ValueRef::Null);
         }
-        let value = match whole.column_type.kind {
-            // Not NULL: what is no date counts as zero.
-            kind @ (TypeKind::Date | TypeKind::DateTime) => {
-                let result = &argument.result;
-                let moment = coerce::to_datetime_for_compare(frame.context, value, result)?;
-                match kind {
-                    TypeKind::Date => ValueRef::Date(moment.date()),
-                    _ => ValueRef::DateTime(moment),
-                }
+        let value = match dates {
+            true => {
+                let moment = temporal::datetime_to_compare(frame.context, value, whole)?;
+                ValueRef::DateTime(moment)
             }
-            _ => convert(frame.expr, argument, value, frame.context)?,
+            false => convert(frame.expr, argument, value, frame.context)?,
         };
         if value.is_null() {
             return Ok(ValueRef::Null);
@@ -374,5 +388,11 @@ fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef
             best = value;
         }
     }
-    Ok(best)
+    let ValueRef::DateTime(moment) = best else { return Ok(best) };
+    let is_date = whole.column_type.kind == TypeKind::Date;
+    let rules = temporal::session_rules(frame.context);
+    if !temporal::check(frame.context, moment, !is_date, rules)? {
+        return Ok(ValueRef::Null);
+    }
+    Ok(if is_date { ValueRef::Date(moment.date()) } else { best })
 }

@@ -4,6 +4,7 @@ use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
+use crate::temporal;
 use types::temporal::DateRules;
 use types::{Collation, DateTime, Decimal, SqlError, Time, ValueRef, codes};
 
@@ -86,7 +87,7 @@ impl<'a> Frame<'a> {
     /// An argument as a date and time under rules; `None` for NULL and for what is none.
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
         let value = self.value(index)?;
-        coerce::to_datetime(self.context, value, &self.arguments[index], rules)
+        temporal::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 
     /// An argument as a duration.
@@ -95,7 +96,7 @@ impl<'a> Frame<'a> {
         if value.is_null() {
             return Ok(None);
         }
-        coerce::to_time(self.context, value, &self.arguments[index])
+        temporal::to_time(self.context, value, &self.arguments[index])
     }
 
     /// A text result, kept in the arena.

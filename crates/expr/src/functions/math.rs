@@ -211,11 +211,23 @@ fn resolve_interval(
 
 /// Number of arguments after the first, in order, that are not above it; -1 for NULL.
 fn interval(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(value) = frame.decimal(0)? else { return Ok(ValueRef::Int(-1)) };
+    let is_exact = |i: usize| {
+        let kind = frame.result(i).column_type.kind;
+        !kind.is_string() && !kind.is_floating()
+    };
+    let exact = if is_exact(0) { frame.decimal(0)? } else { None };
+    let value = match (exact, is_exact(0)) {
+        (Some(exact), _) => Some(exact.to_f64()),
+        (None, true) => None,
+        (None, false) => frame.double(0)?,
+    };
+    let Some(value) = value else { return Ok(ValueRef::Int(-1)) };
     for i in 1..frame.count() {
-        if let Some(limit) = frame.decimal(i)?
-            && limit > value
-        {
+        let above = match exact {
+            Some(exact) if is_exact(i) => frame.decimal(i)?.is_some_and(|limit| limit > exact),
+            _ => frame.double(i)?.is_some_and(|limit| limit > value),
+        };
+        if above {
             return Ok(ValueRef::Int(i as i64 - 1));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::temporal_now::{seconds_result, seconds_value};
 use super::temporal_typing::{
-    date_result, datetime_result, known_scale, known_time_scale, time_result,
+    date_result, datetime_result, known_scale, known_time_scale, number_scale, time_result,
 };
 use super::typing::connection_text;
 use super::{Frame, Function, any_nullable};
@@ -10,10 +10,11 @@ use crate::builder::Builder;
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
+use crate::temporal;
 use types::temporal::{
-    DateRules, MICROS, TimeOrDateTime, date_from_day_number, day_number, parse_time,
+    DateRules, MICROS, Parsed, TimeOrDateTime, date_from_day_number, day_number, parse_added_time,
 };
-use types::{DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, codes};
+use types::{DateTime, SqlError, Time, TypeKind, Value, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("timediff", 2, 2, resolve_timediff, timediff),
@@ -31,14 +32,13 @@ type Resolved = Result<ResultType, SqlError>;
 type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 
 /// A duration within TIME's range; a longer one is cut with a warning that shows it.
-fn limited<'a>(frame: &Frame<'_>, micros: i128) -> Evaluated<'a> {
+fn limited<'a>(frame: &Frame<'_>, micros: i128, most_seconds: u128) -> Evaluated<'a> {
     let limit = i128::from(Time::MAX.0);
     let scale = frame.expr.result.column_type.scale;
     if micros.abs() <= limit {
         return Ok(ValueRef::Time(Time(micros as i64).truncated(scale)));
     }
-    // The server counts seconds in 31 bits.
-    let seconds = (micros.unsigned_abs() / 1_000_000).min(i32::MAX as u128);
+    let seconds = (micros.unsigned_abs() / 1_000_000).min(most_seconds);
     let mut shown = format!(
         "{}{}:{:02}:{:02}",
         if micros < 0 { "-" } else { "" },
@@ -60,43 +60,78 @@ fn resolve_timediff(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 }
 
 /// An argument as a duration or a date and time, whichever it is.
-fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<TimeOrDateTime>, SqlError> {
+fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
     let value = frame.value(index)?;
-    Ok(match value {
-        ValueRef::Null => None,
-        ValueRef::Date(date) => Some(TimeOrDateTime::DateTime(date.at_midnight())),
-        ValueRef::DateTime(moment) => Some(TimeOrDateTime::DateTime(moment)),
-        ValueRef::Timestamp(instant) => {
-            let local = frame.context.settings.time_zone.to_local(instant);
-            Some(TimeOrDateTime::DateTime(local))
-        }
-        ValueRef::Bytes(text)
-            if let Some(parsed) = parse_time(text, DateRules::default())
-                && !parsed.truncated
-                && !parsed.out_of_range =>
-        {
-            Some(parsed.value)
-        }
-        _ => {
-            let time = coerce::to_time(frame.context, value, &frame.arguments[index])?;
-            time.map(TimeOrDateTime::Time)
-        }
-    })
+    temporal::moment(frame.context, value, &frame.arguments[index], temporal::time_mode(false))
 }
 
+/// The server counts the seconds of a difference in 31 bits.
+const DIFFERENCE_SECONDS: u128 = i32::MAX as u128;
+
 fn timediff(frame: Frame<'_>) -> Evaluated<'_> {
-    let (Some(a), Some(b)) = (moment(&frame, 0)?, moment(&frame, 1)?) else {
-        return Ok(ValueRef::Null);
-    };
-    match (a, b) {
+    let Some(a) = moment(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(b) = moment(&frame, 1)? else { return Ok(ValueRef::Null) };
+    match (a.value, b.value) {
         (TimeOrDateTime::Time(a), TimeOrDateTime::Time(b)) => {
-            limited(&frame, i128::from(a.0) - i128::from(b.0))
+            limited(&frame, i128::from(a.0) - i128::from(b.0), DIFFERENCE_SECONDS)
         }
-        (TimeOrDateTime::DateTime(a), TimeOrDateTime::DateTime(b)) => {
-            limited(&frame, i128::from(a.to_epoch_micros()) - i128::from(b.to_epoch_micros()))
+        // A date is not compared with a date and time.
+        (TimeOrDateTime::DateTime(x), TimeOrDateTime::DateTime(y)) if a.has_time == b.has_time => {
+            let micros = i128::from(x.to_epoch_micros()) - i128::from(y.to_epoch_micros());
+            limited(&frame, micros, DIFFERENCE_SECONDS)
         }
         _ => Ok(ValueRef::Null),
     }
+}
+
+/// How messages call what ADDTIME and TIMESTAMP add.
+const ADDED: &str = "INTERVAL DAY TO SECOND";
+
+/// An argument as a duration to add; `None` with a warning if it is something else.
+pub(super) fn added_time(frame: &Frame<'_>, index: usize) -> Result<Option<Time>, SqlError> {
+    let value = frame.value(index)?;
+    if let ValueRef::Null | ValueRef::Time(_) = value {
+        return Ok(if let ValueRef::Time(time) = value { Some(time) } else { None });
+    }
+    let text = coerce::to_text(frame.context, value, frame.result(index));
+    let shown = coerce::shown_text(text, frame.result(index));
+    let incorrect = || -> Result<(), SqlError> {
+        let message = codes::WRONG_VALUE.message(&[&ADDED, &shown]);
+        if frame.context.warnings_are_errors.get() {
+            return Err(SqlError::with_message(&codes::TRUNCATED_WRONG_VALUE, message));
+        }
+        let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
+        warning.message = message;
+        frame.context.push_warning(warning);
+        Ok(())
+    };
+    let is_date = frame.result(index).column_type.kind.is_temporal();
+    let Some(parsed) = (if is_date { None } else { parse_added_time(text) }) else {
+        incorrect()?;
+        return Ok(None);
+    };
+    if parsed.out_of_range {
+        incorrect()?;
+    } else if parsed.truncated {
+        frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&ADDED, &shown])?;
+    } else if parsed.digits > 6 {
+        frame.context.note(&codes::TRUNCATED_WRONG_VALUE, &[&ADDED, &shown]);
+    }
+    Ok(Some(parsed.value))
+}
+
+/// A moment some microseconds later; `None` before the year 1 or after 9999.
+pub(super) fn datetime_sum(moment: DateTime, micros: i64) -> Option<DateTime> {
+    let sum = DateTime::from_epoch_micros(moment.to_epoch_micros().checked_add(micros)?)?;
+    (sum.date().year() > 0).then_some(sum)
+}
+
+/// Fractional digits of what [`added_time`] reads.
+pub(super) fn added_scale(argument: &Expr) -> u8 {
+    if let Some(Value::Bytes(text)) = argument.literal() {
+        return parse_added_time(text).map_or(6, |parsed| parsed.digits.min(6));
+    }
+    number_scale(argument)
 }
 
 fn resolve_addtime(
@@ -104,7 +139,7 @@ fn resolve_addtime(
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    let added = known_time_scale(&arguments[1]);
+    let added = added_scale(&arguments[1]);
     Ok(match arguments[0].result.column_type.kind {
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
             datetime_result(known_scale(&arguments[0]).max(added), true)
@@ -127,57 +162,73 @@ fn subtime(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn add<'a>(frame: &Frame<'a>, sign: i64) -> Evaluated<'a> {
-    let Some(base) = moment(frame, 0)? else { return Ok(ValueRef::Null) };
-    let Some(TimeOrDateTime::Time(added)) = moment(frame, 1)? else {
-        return Ok(ValueRef::Null);
-    };
     let as_text = frame.expr.result.is_string();
+    let first = &frame.arguments[0];
+    let has_date = frame.expr.result.column_type.kind == TypeKind::DateTime;
+    let base = match has_date {
+        true => frame.datetime(0, DateRules::default())?.map(TimeOrDateTime::DateTime),
+        false => moment(frame, 0)?.map(|parsed| parsed.value),
+    };
+    let Some(base) = base else { return Ok(ValueRef::Null) };
+    let Some(added) = added_time(frame, 1)? else { return Ok(ValueRef::Null) };
+    // Digits of a sum that is text: those that the arguments have, or of its value.
+    let kind = first.result.column_type.kind;
+    let open = kind.is_string() || (kind.is_floating() && first.result.column_type.scale >= 31);
+    let scale = number_scale(first).max(added_scale(&frame.arguments[1]));
     let mut text = Vec::new();
     match base {
         TimeOrDateTime::DateTime(base) => {
-            let micros = base.to_epoch_micros() + sign * added.0;
-            let Some(sum) = DateTime::from_epoch_micros(micros) else { return Ok(ValueRef::Null) };
+            let Some(sum) = datetime_sum(base, sign * added.0) else { return Ok(ValueRef::Null) };
             if !as_text {
                 return Ok(ValueRef::DateTime(sum));
             }
-            sum.write_text(if sum.micros() > 0 { 6 } else { 0 }, &mut text);
+            let scale = if !open || sum.micros() > 0 { scale } else { 0 };
+            sum.write_text(scale, &mut text);
         }
         TimeOrDateTime::Time(base) => {
             let sum = i128::from(base.0) + i128::from(sign * added.0);
+            let ValueRef::Time(sum) = limited(frame, sum, u128::MAX)? else {
+                return Ok(ValueRef::Null);
+            };
             if !as_text {
-                return limited(frame, sum);
+                return Ok(ValueRef::Time(sum));
             }
-            let limit = i128::from(Time::MAX.0);
-            let sum = Time(sum.clamp(-limit, limit) as i64);
-            sum.write_text(if sum.micros() > 0 { 6 } else { 0 }, &mut text);
+            let scale = if !open || sum.micros() > 0 { scale } else { 0 };
+            sum.write_text(scale, &mut text);
         }
     }
     Ok(frame.keep(&text))
 }
 
 fn resolve_sec_to_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let from = &arguments[0].result;
-    let kind = from.column_type.kind;
-    let scale = if kind.is_string() || kind.is_floating() { 6 } else { from.decimal_scale() };
-    Ok(time_result(scale.min(6), true))
+    Ok(time_result(number_scale(&arguments[0]), true))
 }
+
+/// The most seconds of a TIME.
+const TIME_SECONDS: u64 = 3_020_399;
 
 fn sec_to_time(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(seconds) = frame.decimal(0)? else { return Ok(ValueRef::Null) };
-    let micros = micros_of(&seconds);
-    let limit = i128::from(Time::MAX.0);
+    let value = frame.value(0)?;
+    let limit = i64::MAX as u64;
+    let found =
+        crate::seconds::seconds(frame.context, value, &frame.arguments[0], "seconds", limit)?;
+    let Some(seconds) = found else { return Ok(ValueRef::Null) };
     let scale = frame.expr.result.column_type.scale;
-    if micros.abs() > limit {
-        let shown = seconds.to_string();
+    let is_long = seconds.whole > TIME_SECONDS;
+    if is_long && !seconds.truncated {
+        let sign = if seconds.negative { "-" } else { "" };
+        let mut shown = format!("{sign}{}", seconds.whole);
+        if seconds.micros > 0 {
+            shown.push_str(&format!(".{:06}", seconds.micros));
+        }
         frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"seconds", &shown])?;
     }
-    Ok(ValueRef::Time(Time(micros.clamp(-limit, limit) as i64).truncated(scale)))
-}
-
-/// Seconds as microseconds.
-fn micros_of(seconds: &Decimal) -> i128 {
-    let far = if seconds.is_negative() { i128::MIN / 2 } else { i128::MAX / 2 };
-    seconds.truncated(6).with_scale(6).mantissa().unwrap_or(far)
+    let magnitude = match is_long {
+        true => Time::MAX.0,
+        false => seconds.whole as i64 * MICROS + i64::from(seconds.micros),
+    };
+    let micros = if seconds.negative { -magnitude } else { magnitude };
+    Ok(ValueRef::Time(Time(micros).truncated(scale)))
 }
 
 fn resolve_time_to_sec(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
@@ -190,24 +241,24 @@ fn time_to_sec(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let seconds = &arguments[2].result;
-    let kind = seconds.column_type.kind;
-    let scale = if kind.is_string() || kind.is_floating() { 6 } else { seconds.decimal_scale() };
-    Ok(time_result(scale.min(6), true))
+    Ok(time_result(number_scale(&arguments[2]), true))
 }
 
 fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(hours) = frame.integer(0)? else { return Ok(ValueRef::Null) };
-    let Some(minutes) = frame.integer(1)? else { return Ok(ValueRef::Null) };
-    let Some(seconds) = frame.decimal(2)? else { return Ok(ValueRef::Null) };
-    let micros = micros_of(&seconds);
-    if !(0..60).contains(&minutes) || !(0..60 * i128::from(MICROS)).contains(&micros) {
+    let (hours, minutes) = (frame.integer(0)?, frame.integer(1)?);
+    let value = frame.value(2)?;
+    let found = crate::seconds::seconds(frame.context, value, &frame.arguments[2], "seconds", 59)?;
+    let (Some(hours), Some(minutes), Some(seconds)) = (hours, minutes, found) else {
+        return Ok(ValueRef::Null);
+    };
+    if !(0..60).contains(&minutes) || seconds.truncated || seconds.negative {
         return Ok(ValueRef::Null);
     }
-    let magnitude = (i128::from(hours.unsigned_abs()) * 3600 + i128::from(minutes) * 60)
-        * i128::from(MICROS)
-        + micros;
-    limited(&frame, if hours < 0 { -magnitude } else { magnitude })
+    let whole = i128::from(hours.unsigned_abs()) * 3600
+        + i128::from(minutes) * 60
+        + i128::from(seconds.whole);
+    let magnitude = whole * i128::from(MICROS) + i128::from(seconds.micros);
+    limited(&frame, if hours < 0 { -magnitude } else { magnitude }, u128::MAX)
 }
 
 fn resolve_makedate(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {

@@ -4,7 +4,6 @@ use super::temporal_typing::{datetime_result, known_scale, time_result};
 use super::typing::constant_integer;
 use super::{Frame, Function};
 use crate::builder::Builder;
-use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use types::temporal::{DateRules, MICROS};
@@ -134,7 +133,9 @@ fn unix_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
     if let ValueRef::Timestamp(instant) = frame.value(0)? {
         return Ok(seconds_value(result, instant.0));
     }
-    let Some(moment) = frame.datetime(0, DateRules::complete())? else {
+    // The zero date is none of the clock's, and is none without a warning.
+    let rules = DateRules { no_zero_date: false, ..DateRules::complete() };
+    let Some(moment) = frame.datetime(0, rules)?.filter(|moment| moment.0 != 0) else {
         return Ok(ValueRef::Null);
     };
     let instant = frame.context.settings.time_zone.to_instant(moment);
@@ -167,19 +168,14 @@ fn resolve_from_unixtime(
 
 /// The clock's time at so many seconds since 1970; `None` out of range.
 fn from_seconds(frame: &Frame<'_>) -> Result<Option<DateTime>, SqlError> {
-    let Some(seconds) = frame.decimal(0)? else { return Ok(None) };
-    if seconds.is_negative() {
-        return Ok(None);
-    }
-    let micros = seconds.truncated(6).with_scale(6).mantissa().unwrap_or(i128::MAX);
-    if micros > i128::from(Timestamp::MAX.0) {
-        let shown = coerce::to_text(frame.context, frame.value(0)?, frame.result(0));
-        let shown = coerce::printable(shown);
-        frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"unixtime", &shown])?;
-        return Ok(None);
-    }
+    let limit = (Timestamp::MAX.0 / MICROS) as u64;
+    let value = frame.value(0)?;
+    let found =
+        crate::seconds::seconds(frame.context, value, &frame.arguments[0], "unixtime", limit)?;
+    let Some(seconds) = found.filter(|it| !it.negative && !it.truncated) else { return Ok(None) };
+    let micros = seconds.whole as i64 * MICROS + i64::from(seconds.micros);
     let offset = i64::from(frame.context.settings.time_zone.offset_seconds()) * MICROS;
-    Ok(DateTime::from_epoch_micros(micros as i64 + offset))
+    Ok(DateTime::from_epoch_micros(micros + offset))
 }
 
 fn from_unixtime(frame: Frame<'_>) -> Evaluated<'_> {

@@ -6,9 +6,9 @@ use super::temporal_typing::{
 use super::typing::{int, plain};
 use super::{Frame, Function};
 use crate::builder::Builder;
-use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
+use crate::temporal;
 use types::temporal::{
     DAY_NAMES, DateRules, MONTH_NAMES, WeekMode, date_from_day_number, day_number, days_in_month,
     week_number, weekday,
@@ -69,7 +69,7 @@ fn resolve_date(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolv
 
 /// The argument as a date that may have zero parts, as the session allows.
 fn any_date(frame: &Frame<'_>) -> Result<Option<DateTime>, SqlError> {
-    frame.datetime(0, coerce::session_rules(frame.context))
+    frame.datetime(0, temporal::session_rules(frame.context))
 }
 
 /// The argument as a day of the calendar.
@@ -83,7 +83,14 @@ fn part<'a>(date: Option<DateTime>, of: impl Fn(Date) -> u32) -> Evaluated<'a> {
 }
 
 fn date(frame: Frame<'_>) -> Evaluated<'_> {
-    Ok(any_date(&frame)?.map_or(ValueRef::Null, |moment| ValueRef::Date(moment.date())))
+    cast(&frame)
+}
+
+/// A function that is a CAST by another name.
+fn cast<'a>(frame: &Frame<'a>) -> Evaluated<'a> {
+    let target = &frame.expr.result.column_type;
+    let operand = &frame.arguments[0];
+    crate::compared::cast((target.kind, target.scale), operand, false, frame.context, frame.row)
 }
 
 fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
@@ -91,23 +98,26 @@ fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -
 }
 
 fn time(frame: Frame<'_>) -> Evaluated<'_> {
-    Ok(frame.time(0)?.map_or(ValueRef::Null, ValueRef::Time))
+    cast(&frame)
 }
 
 fn resolve_timestamp(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let scale = known_scale(&arguments[0]);
-    let added = arguments.get(1).map_or(0, known_time_scale);
+    let added = arguments.get(1).map_or(0, super::temporal_make::added_scale);
     Ok(datetime_result(scale.max(added), true))
 }
 
 fn timestamp(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(moment) = any_date(&frame)? else { return Ok(ValueRef::Null) };
     if frame.count() == 1 {
-        return Ok(ValueRef::DateTime(moment));
+        return cast(&frame);
     }
-    let Some(added) = frame.time(1)? else { return Ok(ValueRef::Null) };
-    let micros = moment.to_epoch_micros() + added.0;
-    Ok(DateTime::from_epoch_micros(micros).map_or(ValueRef::Null, ValueRef::DateTime))
+    let found = frame.datetime(0, DateRules::default())?;
+    let Some(moment) = found else { return Ok(ValueRef::Null) };
+    let Some(added) = super::temporal_make::added_time(&frame, 1)? else {
+        return Ok(ValueRef::Null);
+    };
+    let sum = super::temporal_make::datetime_sum(moment, added.0);
+    Ok(sum.map_or(ValueRef::Null, ValueRef::DateTime))
 }
 
 fn year(frame: Frame<'_>) -> Evaluated<'_> {

@@ -6,9 +6,10 @@ use super::{Frame, Function};
 use crate::builder::Builder;
 use crate::coerce;
 use crate::expression::Expr;
-use crate::result_type::ResultType;
+use crate::result_type::{Coercibility, ResultType};
+use crate::temporal;
 use types::temporal::{parse_by_format, write_date_format, write_time_format};
-use types::{DateTime, SqlError, TypeKind, Value, ValueRef, Warning, codes};
+use types::{CollationId, DateTime, SqlError, TypeKind, Value, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("date_format", 2, 3, resolve_format, date_format),
@@ -69,7 +70,7 @@ pub(super) fn formatted<'a>(frame: &Frame<'a>, moment: DateTime, format: &[u8]) 
 }
 
 fn date_format(frame: Frame<'_>) -> Evaluated<'_> {
-    let rules = coerce::session_rules(frame.context);
+    let rules = temporal::session_rules(frame.context);
     let Some(moment) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
     formatted(&frame, moment, format)
@@ -106,7 +107,7 @@ fn str_to_date(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
     let kind = frame.expr.result.column_type.kind;
-    let rules = coerce::session_rules(frame.context);
+    let rules = temporal::session_rules(frame.context);
     let found = parse_by_format(text, format).filter(|(moment, _)| {
         let is_zero = moment.0 == 0;
         kind == TypeKind::Time
@@ -115,7 +116,19 @@ fn str_to_date(frame: Frame<'_>) -> Evaluated<'_> {
                     && !is_zero
                     && (moment.date().month() == 0 || moment.date().day() == 0))
     });
-    let shown = coerce::printable(text);
+    // The server's message ends before what is no text of its own character set.
+    let shown = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let cut = shown.find(|letter: char| letter.len_utf8() == 4).unwrap_or(shown.len());
+    let shown = coerce::shown_text(
+        &shown.as_bytes()[..cut],
+        &ResultType::string(
+            0,
+            CollationId::UTF8MB4_GENERAL_CI,
+            Coercibility::Coercible,
+            false,
+            false,
+        ),
+    );
     let Some((moment, complete)) = found else {
         let arguments: [&dyn std::fmt::Display; 3] = [&"datetime", &shown, &"str_to_date"];
         if frame.context.warnings_are_errors.get() {

@@ -39,10 +39,14 @@ pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
     number_scale(argument)
 }
 
-fn number_scale(argument: &Expr) -> u8 {
+/// Fractional digits of a number taken for seconds.
+pub(crate) fn number_scale(argument: &Expr) -> u8 {
     let kind = argument.result.column_type.kind;
-    if kind.is_string() || kind.is_floating() {
-        return 6;
+    if kind.is_floating() {
+        return argument.result.column_type.scale.min(6);
+    }
+    if kind.is_string() {
+        return if argument.is_hex_literal() { 0 } else { 6 };
     }
     argument.result.decimal_scale().min(6)
 }

@@ -1,17 +1,19 @@
 //! Functions of a unit: adding intervals, EXTRACT, TIMESTAMPDIFF, TIMESTAMPADD.
 
 use super::Frame;
+use super::temporal_typing::number_scale;
 use crate::builder::Builder;
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::Function;
 use crate::result_type::{Coercibility, ResultType};
+use crate::temporal::{self, Mode, Wanted};
 use types::temporal::{
-    DateRules, Interval, IntervalUnit, TimeOrDateTime, WeekMode, add_interval, parse_datetime,
-    parse_time, week_number,
+    DateRules, DurationForm, Interval, IntervalUnit, TimeOrDateTime, WeekMode, add_interval,
+    parse_datetime, week_number,
 };
-use types::{ColumnType, SqlError, Time, TypeKind, Value, ValueRef, Warning, codes};
+use types::{ColumnType, SqlError, Time, TypeKind, Value, ValueRef, codes};
 
 static EXTRACT: Function = Function::new("extract", 1, 1, resolve_extract, extract);
 static DIFFERENCE: Function = Function::new("timestampdiff", 2, 2, resolve_difference, difference);
@@ -105,7 +107,7 @@ fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         }
         return extract_time(&frame, value, unit);
     }
-    let rules = coerce::session_rules(frame.context);
+    let rules = temporal::session_rules(frame.context);
     let Some(value) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
     let date = value.date();
     let (year, month) = (i64::from(date.year()), i64::from(date.month()));
@@ -122,34 +124,26 @@ fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 /// Days and the time of day, or of the last day of a duration, that EXTRACT takes from.
-fn day_and_time(frame: &Frame<'_>, value: ValueRef<'_>) -> Option<(i64, i64, Time)> {
-    let of_time = |time: Time| {
-        let days = i64::from(time.hours() / 24);
-        let sign = if time.is_negative() { -1 } else { 1 };
-        (sign, days, Time(time.0.abs() - days * 86_400_000_000))
-    };
-    let of_datetime = |v: types::DateTime| (1, i64::from(v.date().day()), v.time());
-    let rules = coerce::session_rules(frame.context);
-    match value {
-        ValueRef::Time(time) => Some(of_time(time)),
-        ValueRef::Date(date) => Some(of_datetime(date.at_midnight())),
-        ValueRef::DateTime(v) => Some(of_datetime(v)),
-        ValueRef::Timestamp(v) => Some(of_datetime(frame.context.settings.time_zone.to_local(v))),
-        ValueRef::Bytes(text) => {
-            let dated = text.iter().filter(|&&byte| byte == b'-').count() >= 2;
-            if dated && let Some(parsed) = parse_datetime(text, rules) {
-                return Some(of_datetime(parsed.value));
-            }
-            match parse_time(text, rules)?.value {
-                TimeOrDateTime::Time(time) => Some(of_time(time)),
-                TimeOrDateTime::DateTime(v) => Some(of_datetime(v)),
-            }
+fn day_and_time(
+    frame: &Frame<'_>,
+    value: ValueRef<'_>,
+    unit: IntervalUnit,
+) -> Result<Option<(i64, i64, Time)>, SqlError> {
+    use IntervalUnit as U;
+    let days =
+        matches!(unit, U::Day | U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond);
+    let form = if days { DurationForm::DayInterval } else { DurationForm::Interval };
+    let rules = temporal::session_rules(frame.context);
+    let mode = Mode { wanted: Wanted::Time(form), rules, compared: false };
+    let found = temporal::moment(frame.context, value, &frame.arguments[0], mode)?;
+    Ok(found.map(|parsed| match parsed.value {
+        TimeOrDateTime::DateTime(v) => (1, i64::from(v.date().day()), v.time()),
+        TimeOrDateTime::Time(time) => {
+            let days = i64::from(time.hours() / 24);
+            let sign = if time.is_negative() { -1 } else { 1 };
+            (sign, days, Time(time.0.abs() - days * 86_400_000_000))
         }
-        _ => {
-            let time = coerce::to_time(frame.context, value, &frame.arguments[0]).ok()??;
-            Some(of_time(time))
-        }
-    }
+    }))
 }
 
 /// Units of days and less.
@@ -159,12 +153,7 @@ fn extract_time<'a>(
     unit: IntervalUnit,
 ) -> Result<ValueRef<'a>, SqlError> {
     use IntervalUnit as U;
-    let Some((sign, day, time)) = day_and_time(frame, value) else {
-        let shown = coerce::printable(coerce::to_text(frame.context, value, frame.result(0)));
-        let message = codes::WRONG_VALUE.message(&[&"interval", &shown]);
-        let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
-        warning.message = message;
-        frame.context.push_warning(warning);
+    let Some((sign, day, time)) = day_and_time(frame, value, unit)? else {
         return Ok(ValueRef::Null);
     };
     let (hour, minute, second) =
@@ -233,7 +222,7 @@ pub(crate) fn interval_result(
 ) -> ResultType {
     let scale_of_unit = match unit {
         unit if unit.has_micros() => 6,
-        IntervalUnit::Second => amount.result.decimal_scale().min(6),
+        IntervalUnit::Second => number_scale(amount),
         _ => 0,
     };
     let base_type = &base.result.column_type;
@@ -286,7 +275,7 @@ fn amount_of(
         let text = coerce::to_text(context, value, &amount.result);
         return Ok(Interval::parse(unit, text));
     }
-    if unit == IntervalUnit::Second && amount.result.decimal_scale() > 0 {
+    if unit == IntervalUnit::Second && number_scale(amount) > 0 {
         let decimal = coerce::to_decimal(context, value, &amount.result)?;
         let micros = decimal.truncated(6).with_scale(6).mantissa().unwrap_or(0);
         let micros = micros.clamp(-(1 << 80), 1 << 80);
@@ -330,10 +319,19 @@ pub(crate) fn add<'a>(
         }
         return Ok(ValueRef::Time(Time(sum as i64)));
     }
-    let rules = DateRules::complete();
-    let Some(start) = coerce::to_datetime(context, value, base, rules)? else {
+    let mode = Mode { wanted: Wanted::DateTime, rules: DateRules::default(), compared: false };
+    let Some(found) = temporal::moment(context, value, base, mode)? else {
         return Ok(ValueRef::Null);
     };
+    let start = temporal::as_datetime(context, found.value);
+    let has_time = match expr.result.column_type.kind {
+        TypeKind::Date => false,
+        TypeKind::DateTime => true,
+        _ => found.has_time,
+    };
+    if !temporal::check(context, start, has_time, DateRules::complete())? {
+        return Ok(ValueRef::Null);
+    }
     let Some(interval) = amount_of(amount, unit, context, row)? else {
         return Ok(ValueRef::Null);
     };
@@ -347,8 +345,6 @@ pub(crate) fn add<'a>(
         TypeKind::DateTime => ValueRef::DateTime(sum),
         _ => {
             let mut text = Vec::with_capacity(26);
-            let bytes = coerce::to_text(context, value, &base.result);
-            let has_time = bytes.len() > 10 || matches!(value, ValueRef::DateTime(_));
             if has_time || !unit.is_days_or_more() {
                 let fixed = expr.result.column_type.scale;
                 let scale = if sum.micros() > 0 { fixed } else { 0 };

@@ -42,15 +42,25 @@ impl Reader<'_> {
         (self.at > start).then_some(value)
     }
 
-    /// One of the names, in full or cut to three letters; its position.
+    /// The letters here as one of the names, in full or cut to three letters, or as the beginning
+    /// of only one of them; its position.
     fn name(&mut self, names: &[&str], short: bool) -> Option<u32> {
         let rest = &self.text[self.at..];
-        let found = names.iter().position(|name| {
-            let name = if short { &name[..3] } else { name };
-            rest.len() >= name.len() && rest[..name.len()].eq_ignore_ascii_case(name.as_bytes())
-        })?;
-        self.at += if short { 3 } else { names[found].len() };
-        Some(found as u32)
+        let word = &rest[..rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count()];
+        let begins = |name: &str| {
+            name.len() >= word.len() && name.as_bytes()[..word.len()].eq_ignore_ascii_case(word)
+        };
+        let names = names.iter().map(|name| if short { &name[..3] } else { name });
+        let mut found = names.enumerate().filter(|(_, name)| begins(name));
+        let first = found.next()?;
+        let exact = std::iter::once(first).chain(found.clone()).find(|it| it.1.len() == word.len());
+        let chosen = match exact {
+            Some(exact) => exact,
+            None if found.next().is_none() && !word.is_empty() => first,
+            None => return None,
+        };
+        self.at += word.len();
+        Some(chosen.0 as u32)
     }
 
     fn skip_blanks(&mut self) {

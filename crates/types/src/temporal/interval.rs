@@ -207,7 +207,8 @@ pub fn add_interval(value: DateTime, interval: Interval) -> Option<DateTime> {
     let days = i128::from(day_number(date.year(), date.month(), date.day()));
     let total = days * DAY + i128::from(value.time_micros()) + interval.micros;
     let days = i64::try_from(total.div_euclid(DAY)).ok()?;
-    let date = date_from_day_number(days)?;
+    // Days are counted from the year 1.
+    let date = date_from_day_number(days).filter(|date| date.year() > 0)?;
     Some(DateTime::from_date_and_micros(date, total.rem_euclid(DAY) as i64))
 }
 

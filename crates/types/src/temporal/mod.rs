@@ -9,6 +9,7 @@
 
 mod by_format;
 mod calendar;
+mod duration;
 mod format;
 mod interval;
 mod parse;
@@ -19,12 +20,10 @@ pub use calendar::{
     DAY_NUMBER_1970, WeekMode, date_from_day_number, day_number, days_in_month, days_in_year,
     is_leap_year, week_number, weekday, weekday_of_day_number,
 };
+pub use duration::{DurationForm, parse_added_time, parse_duration, parse_time, time_from_number};
 pub use format::{DAY_NAMES, MONTH_NAMES, write_date_format, write_time_format};
 pub use interval::{Interval, IntervalUnit, add_interval, add_interval_date};
-pub use parse::{
-    DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime, parse_time,
-    time_from_number,
-};
+pub use parse::{DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime};
 pub use zone::TimeZone;
 
 /// Microseconds of a second.

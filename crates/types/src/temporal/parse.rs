@@ -62,6 +62,24 @@ pub struct Parsed<T> {
     pub rounds_up: bool,
 }
 
+impl<T> Parsed<T> {
+    /// A value that needed no reading, or was read whole.
+    pub fn whole(value: T, has_time: bool) -> Self {
+        Self { value, has_time, digits: 0, truncated: false, out_of_range: false, rounds_up: false }
+    }
+
+    /// Whether digits behind the sixth were dropped, and nothing else.
+    pub fn is_shortened(&self) -> bool {
+        self.digits > 6 && !self.truncated && !self.out_of_range
+    }
+
+    /// The same for a value made of this one.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Parsed<U> {
+        let Self { value, has_time, digits, truncated, out_of_range, rounds_up } = self;
+        Parsed { value: make(value), has_time, digits, truncated, out_of_range, rounds_up }
+    }
+}
+
 /// A text read for a TIME may be a whole date and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeOrDateTime {
@@ -71,28 +89,67 @@ pub enum TimeOrDateTime {
     DateTime(DateTime),
 }
 
+/// A text without what stands around a value.
+pub(super) struct Body<'a> {
+    pub text: &'a [u8],
+    pub negative: bool,
+    /// Something other than blanks stood behind it.
+    pub garbage: bool,
+}
+
+impl<'a> Body<'a> {
+    /// Takes blanks, a sign and blanks off the front, and what can be no part of a value off the
+    /// end; `None` if no digit is left in front.
+    pub fn of(text: &'a [u8]) -> Option<Self> {
+        let blanks = |text: &[u8]| text.iter().take_while(|b| is_blank(**b)).count();
+        let mut text = &text[blanks(text)..];
+        let negative = text.first() == Some(&b'-');
+        if matches!(text.first(), Some(b'-' | b'+')) {
+            text = &text[1..];
+        }
+        text = &text[blanks(text)..];
+        let mut garbage = false;
+        while let Some((&last, rest)) = text.split_last() {
+            let follows_digit = rest.last().is_some_and(u8::is_ascii_digit);
+            if last.is_ascii_digit()
+                || last.is_ascii_punctuation()
+                || (last == b'T' && follows_digit)
+            {
+                break;
+            }
+            garbage |= !is_blank(last);
+            text = rest;
+        }
+        let starts = text.first().is_some_and(u8::is_ascii_digit);
+        starts.then_some(Self { text, negative, garbage })
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
 /// A position in a text.
-struct Scanner<'a> {
-    text: &'a [u8],
-    at: usize,
-    fields: u32,
+pub(super) struct Scanner<'a> {
+    pub text: &'a [u8],
+    pub at: usize,
+    pub fields: u32,
 }
 
 impl<'a> Scanner<'a> {
-    fn new(text: &'a [u8]) -> Self {
-        let at = text.iter().take_while(|b| b.is_ascii_whitespace()).count();
-        Self { text, at, fields: 0 }
+    pub fn new(text: &'a [u8]) -> Self {
+        Self { text, at: 0, fields: 0 }
     }
 
-    fn peek(&self) -> Option<u8> {
+    pub fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn is_digit_at(&self, offset: usize) -> bool {
+    pub fn is_digit_at(&self, offset: usize) -> bool {
         self.text.get(self.at + offset).is_some_and(u8::is_ascii_digit)
     }
 
-    fn remaining(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.text.len() - self.at
     }
 
@@ -110,7 +167,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The digits here, at most `length`.
-    fn digits(&mut self, length: usize) -> u64 {
+    pub fn digits(&mut self, length: usize) -> u64 {
         let mut value = 0u64;
         let end = self.text.len().min(self.at.saturating_add(length));
         while self.at < end && self.is_digit_at(0) {
@@ -147,7 +204,7 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 Some(())
             }
-            Some(byte) if byte.is_ascii_whitespace() => {
+            Some(byte) if is_blank(byte) => {
                 self.skip_blanks();
                 Some(())
             }
@@ -155,14 +212,14 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn skip_blanks(&mut self) {
-        while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
+    pub fn skip_blanks(&mut self) {
+        while self.peek().is_some_and(is_blank) {
             self.at += 1;
         }
     }
 
     /// Digits after a point: microseconds, number of digits, whether the seventh rounds up.
-    fn fraction(&mut self) -> (u32, u8, bool) {
+    pub fn fraction(&mut self) -> (u32, u8, bool) {
         let start = self.at;
         let (mut micros, mut rounds_up) = (0, false);
         while self.is_digit_at(0) {
@@ -180,78 +237,92 @@ impl<'a> Scanner<'a> {
         }
         (micros, digits, rounds_up)
     }
-
-    fn at_end_after_blanks(&mut self) -> bool {
-        self.skip_blanks();
-        self.remaining() == 0
-    }
 }
 
 /// Reads a date or a date and time; `None` if the text is neither, or one that the rules
 /// refuse.
 pub fn parse_datetime(text: &[u8], rules: DateRules) -> Option<Parsed<DateTime>> {
-    parse_datetime_with(text, rules, false).ok().flatten()
+    let body = Body::of(text)?;
+    match read_datetime(body.text, rules, false).0 {
+        Read::Found(parsed) if !body.negative => {
+            Some(Parsed { truncated: parsed.truncated || body.garbage, ..parsed })
+        }
+        _ => None,
+    }
 }
 
-/// The text is a date and time, but not one that exists.
-struct NoSuchDate;
+/// What a text is as a date and time.
+pub(super) enum Read {
+    /// One that the rules allow.
+    Found(Parsed<DateTime>),
+    /// One that does not exist, of so many fields.
+    NoSuchDate(u32),
+    /// None at all.
+    Other,
+}
 
-fn parse_datetime_with(
-    text: &[u8],
-    rules: DateRules,
-    datetime_only: bool,
-) -> Result<Option<Parsed<DateTime>>, NoSuchDate> {
+/// Also tells where reading ended.
+pub(super) fn read_datetime(text: &[u8], rules: DateRules, datetime_only: bool) -> (Read, usize) {
     let mut scanner = Scanner::new(text);
-    if !scanner.is_digit_at(0) {
-        return Ok(None);
-    }
-    let run = scanner.text[scanner.at..]
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit() || **byte == b'T')
-        .count();
-    let internal = match scanner.text.get(scanner.at + run) {
-        None => true,
-        Some(b'.') => run >= 12,
-        Some(_) => false,
-    };
     let mut fields = [0u32; 6];
-    let (complete, year_digits) = if internal {
-        let year_digits = if run == 4 || run == 8 || run >= 14 { 4 } else { 2 };
-        (read_compact(&mut scanner, &mut fields, year_digits).is_some(), year_digits)
-    } else {
-        let start = scanner.at;
-        let complete = read_separated(&mut scanner, &mut fields, datetime_only).is_some();
-        let year_digits = scanner.text[start..].iter().take_while(|b| b.is_ascii_digit()).count();
-        (complete, year_digits)
+    let (complete, year_digits) = match compact_digits(text) {
+        Some(run) => {
+            let year_digits = if run == 4 || run == 8 || run >= 14 { 4 } else { 2 };
+            (read_compact(&mut scanner, &mut fields, year_digits).is_some(), year_digits)
+        }
+        None => {
+            let complete = read_separated(&mut scanner, &mut fields, datetime_only).is_some();
+            (complete, text.iter().take_while(|b| b.is_ascii_digit()).count())
+        }
     };
     if scanner.fields < 3 {
-        return Ok(None);
+        return (Read::Other, scanner.at);
     }
-    let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
-    if complete && scanner.peek() == Some(b'.') && scanner.fields >= 6 {
+    let (mut micros, mut digits, mut rounds_up, mut whole) = (0, 0, false, complete);
+    if complete && scanner.peek() == Some(b'.') {
         scanner.at += 1;
+        whole = scanner.remaining() == 0 || scanner.is_digit_at(0);
+        scanner.fields += u32::from(scanner.is_digit_at(0));
         (micros, digits, rounds_up) = scanner.fraction();
     }
     let [mut year, month, day, hour, minute, second] = fields;
     let is_zero = fields.iter().all(|&field| field == 0) && micros == 0;
     if year_digits == 2 && !is_zero {
-        year += if year < 70 { 2000 } else { 1900 };
+        year = year.saturating_add(if year < 70 { 2000 } else { 1900 });
     }
     if year > 9999 || month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 {
-        return Err(NoSuchDate);
+        return (Read::NoSuchDate(scanner.fields), scanner.at);
     }
     let date = Date::new(year, month, day);
     if !rules.allow(date, is_zero) {
-        return Err(NoSuchDate);
+        return (Read::NoSuchDate(scanner.fields), scanner.at);
     }
-    Ok(Some(Parsed {
+    let parsed = Parsed {
         value: DateTime::new(date, hour, minute, second, micros),
         has_time: scanner.fields > 3,
         digits,
-        truncated: !complete || !scanner.at_end_after_blanks(),
+        truncated: !whole || scanner.remaining() > 0,
         out_of_range: false,
         rounds_up,
-    }))
+    };
+    (Read::Found(parsed), scanner.at)
+}
+
+/// How many digits a text has that is digits alone, but for a `T` and, behind twelve digits or
+/// more, a fraction; `None` if it has anything else.
+fn compact_digits(text: &[u8]) -> Option<usize> {
+    let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut count = digits(text);
+    let mut at = count;
+    if text.get(at) == Some(&b'T') {
+        let more = digits(&text[at + 1..]);
+        count += more;
+        at += 1 + more;
+    }
+    if text.get(at) == Some(&b'.') && count >= 12 {
+        at += 1 + digits(&text[at + 1..]);
+    }
+    (at == text.len()).then_some(count)
 }
 
 /// YYYYMMDDhhmmss and its shorter forms.
@@ -289,94 +360,6 @@ fn read_separated(
     Some(())
 }
 
-/// Reads a duration: `[-][days ]hh:mm:ss.ffffff`, `hhmmss`, or a whole date and time. `None` if
-/// it is neither, or minutes or seconds are over 59.
-pub fn parse_time(text: &[u8], rules: DateRules) -> Option<Parsed<TimeOrDateTime>> {
-    let mut scanner = Scanner::new(text);
-    let negative = scanner.peek() == Some(b'-');
-    if negative {
-        scanner.at += 1;
-    }
-    if scanner.remaining() == 0 || (!scanner.is_digit_at(0) && scanner.peek() != Some(b'.')) {
-        return None;
-    }
-    if !negative && scanner.remaining() >= 12 {
-        match parse_datetime_with(&text[scanner.at..], rules, true) {
-            Ok(Some(found)) if found.has_time => {
-                return Some(Parsed {
-                    value: TimeOrDateTime::DateTime(found.value),
-                    has_time: true,
-                    digits: found.digits,
-                    truncated: found.truncated,
-                    out_of_range: false,
-                    rounds_up: found.rounds_up,
-                });
-            }
-            Err(NoSuchDate) => return None,
-            Ok(_) => {}
-        }
-    }
-    let [days, hours, minutes, seconds] = read_duration(&mut scanner);
-    let (mut micros, mut digits, mut rounds_up) = (0, 0, false);
-    if scanner.peek() == Some(b'.') {
-        scanner.at += 1;
-        (micros, digits, rounds_up) = scanner.fraction();
-    }
-    if minutes > 59 || seconds > 59 || has_exponent(&text[scanner.at..]) {
-        return None;
-    }
-    let truncated = !scanner.at_end_after_blanks();
-    let total_hours = days.saturating_mul(24).saturating_add(hours).min(100_000);
-    let time = Time::new(false, total_hours as u32, minutes as u32, seconds as u32, micros);
-    let limit = Time::MAX;
-    let out_of_range = time.0 > limit.0;
-    let magnitude = if out_of_range { limit.0 } else { time.0 };
-    Some(Parsed {
-        value: TimeOrDateTime::Time(Time(if negative { -magnitude } else { magnitude })),
-        has_time: true,
-        digits,
-        truncated,
-        out_of_range,
-        rounds_up,
-    })
-}
-
-/// Whether the rest of a duration is an exponent, with which it is none.
-fn has_exponent(rest: &[u8]) -> bool {
-    match rest {
-        [b'e' | b'E', b'-' | b'+', digit, ..] | [b'e' | b'E', digit, ..] => digit.is_ascii_digit(),
-        _ => false,
-    }
-}
-
-/// Days, hours, minutes and seconds.
-fn read_duration(scanner: &mut Scanner<'_>) -> [u64; 4] {
-    let first = scanner.digits(usize::MAX);
-    let end_of_first = scanner.at;
-    scanner.skip_blanks();
-    let mut fields = [0u64; 4];
-    let mut next;
-    if scanner.at > end_of_first && scanner.is_digit_at(0) {
-        fields[0] = first;
-        next = 1;
-    } else if scanner.peek() == Some(b':') && scanner.is_digit_at(1) {
-        fields[1] = first;
-        scanner.at += 1;
-        next = 2;
-    } else {
-        scanner.at = end_of_first;
-        return [0, first / 10_000, first / 100 % 100, first % 100];
-    }
-    loop {
-        fields[next] = scanner.digits(usize::MAX);
-        next += 1;
-        if next == 4 || scanner.peek() != Some(b':') || !scanner.is_digit_at(1) {
-            return fields;
-        }
-        scanner.at += 1;
-    }
-}
-
 /// A date and time from a number: YYMMDD, YYYYMMDD, YYMMDDhhmmss, YYYYMMDDhhmmss.
 pub fn datetime_from_number(
     number: u64,
@@ -385,7 +368,7 @@ pub fn datetime_from_number(
 ) -> Option<Parsed<DateTime>> {
     const DAY: u64 = 1_000_000;
     let (number, has_time) = match number {
-        0 => (0, false),
+        0 => (0, true),
         1..101 => return None,
         101..=691_231 => ((number + 20_000_000) * DAY, false),
         691_232..700_101 => return None,
@@ -420,41 +403,4 @@ pub fn datetime_from_number(
         out_of_range: false,
         rounds_up: false,
     })
-}
-
-/// A duration from a number: hhmmss; over 838:59:59 the limit. A number of ten digits or more is
-/// taken for a date and time. `None` if minutes or seconds are over 59.
-pub fn time_from_number(
-    negative: bool,
-    number: u64,
-    micros: u32,
-    rules: DateRules,
-) -> Option<Parsed<TimeOrDateTime>> {
-    let parsed = |value, out_of_range| Parsed {
-        value,
-        has_time: true,
-        digits: 0,
-        truncated: false,
-        out_of_range,
-        rounds_up: false,
-    };
-    if number > 9_999_999 {
-        if !negative {
-            let found = datetime_from_number(number, micros, rules)?;
-            return Some(parsed(TimeOrDateTime::DateTime(found.value), false));
-        }
-        let limit = if negative { Time(-Time::MAX.0) } else { Time::MAX };
-        return Some(parsed(TimeOrDateTime::Time(limit), true));
-    }
-    let (hours, minutes, seconds) = (number / 10_000, number / 100 % 100, number % 100);
-    if minutes > 59 || seconds > 59 {
-        return None;
-    }
-    let out_of_range = hours > 838;
-    let time = if out_of_range {
-        if negative { Time(-Time::MAX.0) } else { Time::MAX }
-    } else {
-        Time::new(negative, hours as u32, minutes as u32, seconds as u32, micros)
-    };
-    Some(parsed(TimeOrDateTime::Time(time), out_of_range))
 }

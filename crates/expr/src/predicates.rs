@@ -1,0 +1,314 @@
+//! Comparisons, BETWEEN, IN, AND, OR and the choice of CASE, evaluated.
+
+use crate::coerce;
+use crate::compare::{CompareRule, compare_values};
+use crate::context::{Columns, EvalContext};
+use crate::expression::{CompareOperator, Expr, ExprKind};
+use types::{SqlError, ValueRef};
+
+/// `left operator right`.
+#[inline]
+pub(crate) fn compare(
+    operator: CompareOperator,
+    rule: CompareRule,
+    left: &Expr,
+    right: &Expr,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let null_safe = operator == CompareOperator::NullSafeEqual;
+    if rule.is_temporal() {
+        return compare_moments(operator, rule, left, right, context, row);
+    }
+    let a = left.operand(context, row)?;
+    if a.is_null() && !null_safe {
+        return Ok(None);
+    }
+    let b = right.operand(context, row)?;
+    if let (CompareRule::Integer, ValueRef::Int(a), ValueRef::Int(b)) = (rule, a, b) {
+        return Ok(Some(operator.accepts(a.cmp(&b))));
+    }
+    if null_safe && (a.is_null() || b.is_null()) {
+        return Ok(Some(a.is_null() && b.is_null()));
+    }
+    let order = compare_values(context, rule, (a, &left.result), (b, &right.result))?;
+    Ok(order.map(|order| operator.accepts(order)))
+}
+
+/// The same for dates and times: each side is converted as it is read.
+fn compare_moments(
+    operator: CompareOperator,
+    rule: CompareRule,
+    left: &Expr,
+    right: &Expr,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let null_safe = operator == CompareOperator::NullSafeEqual;
+    let a = crate::compared::compared(left, rule, context, row)?;
+    if a.is_null() && !null_safe {
+        return Ok(None);
+    }
+    let b = crate::compared::compared(right, rule, context, row)?;
+    if null_safe && (a.is_null() || b.is_null()) {
+        return Ok(Some(a.is_null() && b.is_null()));
+    }
+    let order = compare_values(context, rule, (a, &left.result), (b, &right.result))?;
+    Ok(order.map(|order| operator.accepts(order)))
+}
+
+/// An operand as a rule compares it.
+pub(crate) fn ruled<'a>(
+    expr: &'a Expr,
+    rule: CompareRule,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    if rule.is_temporal() {
+        return crate::compared::compared(expr, rule, context, row);
+    }
+    expr.operand(context, row)
+}
+
+/// An operand that is compared with several others: its value as it is, and as dates and times,
+/// each computed when it is first asked for.
+struct Operand<'a> {
+    expr: &'a Expr,
+    plain: Option<ValueRef<'a>>,
+    moment: Option<(CompareRule, ValueRef<'a>)>,
+}
+
+impl<'a> Operand<'a> {
+    fn new(expr: &'a Expr) -> Self {
+        Self { expr, plain: None, moment: None }
+    }
+
+    fn by(
+        &mut self,
+        rule: CompareRule,
+        context: &'a EvalContext,
+        row: &'a dyn Columns,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        if rule.is_temporal() {
+            if let Some((known, value)) = self.moment
+                && known == rule
+            {
+                return Ok(value);
+            }
+            let value = crate::compared::compared(self.expr, rule, context, row)?;
+            self.moment = Some((rule, value));
+            return Ok(value);
+        }
+        if let Some(value) = self.plain {
+            return Ok(value);
+        }
+        let value = self.expr.eval(context, row)?;
+        self.plain = Some(value);
+        Ok(value)
+    }
+}
+
+/// Stops at the first false; NULL only if nothing is false.
+pub(crate) fn all(
+    list: &[Expr],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let mut result = Some(true);
+    for operand in list {
+        match operand.eval_bool(context, row)? {
+            Some(false) => return Ok(Some(false)),
+            Some(true) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+/// Stops at the first true; NULL only if nothing is true.
+pub(crate) fn any(
+    list: &[Expr],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let mut result = Some(false);
+    for operand in list {
+        match operand.eval_bool(context, row)? {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+pub(crate) fn between(
+    operand: &Expr,
+    low: &Expr,
+    high: &Expr,
+    rule: CompareRule,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let value = ruled(operand, rule, context, row)?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    let (a, b) = (ruled(low, rule, context, row)?, ruled(high, rule, context, row)?);
+    // Text is converted once for both comparisons.
+    let value = match (rule, value) {
+        (CompareRule::Decimal, ValueRef::Bytes(_)) => {
+            ValueRef::Decimal(coerce::to_decimal(context, value, &operand.result)?)
+        }
+        (CompareRule::Double, ValueRef::Bytes(_)) => {
+            ValueRef::Double(coerce::to_double(context, value, &operand.result)?)
+        }
+        _ => value,
+    };
+    if let (CompareRule::Integer, ValueRef::Int(value), ValueRef::Int(a), ValueRef::Int(b)) =
+        (rule, value, a, b)
+    {
+        return Ok(Some(a <= value && value <= b));
+    }
+    let (value, a, b) = ((value, &operand.result), (a, &low.result), (b, &high.result));
+    let above = compare_values(context, rule, value, a)?.map(|order| order.is_ge());
+    let below = compare_values(context, rule, value, b)?.map(|order| order.is_le());
+    Ok(match (above, below) {
+        (Some(false), _) | (_, Some(false)) => Some(false),
+        (Some(true), Some(true)) => Some(true),
+        _ => None,
+    })
+}
+
+pub(crate) fn in_list(
+    operand: &Expr,
+    list: &[(Expr, Vec<CompareRule>)],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let mut unknown = false;
+    if matches!(operand.kind, ExprKind::Row(_)) {
+        for (candidate, rules) in list {
+            match rows_equal(rules, operand, candidate, context, row)? {
+                Some(true) => return Ok(Some(true)),
+                Some(false) => {}
+                None => unknown = true,
+            }
+        }
+        return Ok(if unknown { None } else { Some(false) });
+    }
+    let mut own = Operand::new(operand);
+    for (candidate, rules) in list {
+        let rule = rules[0];
+        let value = own.by(rule, context, row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let other = ruled(candidate, rule, context, row)?;
+        let order =
+            compare_values(context, rule, (value, &operand.result), (other, &candidate.result))?;
+        match order {
+            Some(order) if order.is_eq() => return Ok(Some(true)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+/// The elements of a row constructor.
+fn elements(expr: &Expr) -> &[Expr] {
+    match &expr.kind {
+        ExprKind::Row(list) => list,
+        _ => std::slice::from_ref(expr),
+    }
+}
+
+fn rows_equal(
+    rules: &[CompareRule],
+    left: &Expr,
+    right: &Expr,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let mut result = Some(true);
+    for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
+        match compare(CompareOperator::Equal, *rule, a, b, context, row)? {
+            Some(false) => return Ok(Some(false)),
+            Some(true) => {}
+            None => result = None,
+        }
+    }
+    Ok(result)
+}
+
+pub(crate) fn compare_rows(
+    operator: CompareOperator,
+    rules: &[CompareRule],
+    left: &Expr,
+    right: &Expr,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    match operator {
+        CompareOperator::Equal => return rows_equal(rules, left, right, context, row),
+        CompareOperator::NotEqual => {
+            return Ok(rows_equal(rules, left, right, context, row)?.map(|equal| !equal));
+        }
+        CompareOperator::NullSafeEqual => {
+            for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
+                if compare(operator, *rule, a, b, context, row)? != Some(true) {
+                    return Ok(Some(false));
+                }
+            }
+            return Ok(Some(true));
+        }
+        _ => {}
+    }
+    for ((a, b), rule) in elements(left).iter().zip(elements(right)).zip(rules) {
+        let x = (ruled(a, *rule, context, row)?, &a.result);
+        let y = (ruled(b, *rule, context, row)?, &b.result);
+        match compare_values(context, *rule, x, y)? {
+            None => return Ok(None),
+            Some(order) if order.is_ne() => return Ok(Some(operator.accepts(order))),
+            Some(_) => {}
+        }
+    }
+    Ok(Some(operator.accepts(std::cmp::Ordering::Equal)))
+}
+
+pub(crate) fn choose_searched<'a>(
+    branches: &'a [(Expr, Expr)],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<&'a Expr>, SqlError> {
+    for (when, then) in branches {
+        if when.truth(context, row)? == Some(true) {
+            return Ok(Some(then));
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn choose_simple<'a>(
+    operand: &'a Expr,
+    rules: &[CompareRule],
+    branches: &'a [(Expr, Expr)],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<&'a Expr>, SqlError> {
+    let mut own = Operand::new(operand);
+    for ((when, then), rule) in branches.iter().zip(rules) {
+        let value = own.by(*rule, context, row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
+        let other = ruled(when, *rule, context, row)?;
+        let order =
+            compare_values(context, *rule, (value, &operand.result), (other, &when.result))?;
+        if order.is_some_and(std::cmp::Ordering::is_eq) {
+            return Ok(Some(then));
+        }
+    }
+    Ok(None)
+}

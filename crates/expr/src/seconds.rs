@@ -1,0 +1,70 @@
+//! Values as numbers of seconds.
+
+use crate::coerce;
+use crate::context::EvalContext;
+use crate::expression::Expr;
+use crate::temporal::{FAR, seconds_of, shown};
+use types::{SqlError, TypeKind, ValueRef, codes};
+
+/// A number of seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds {
+    /// Below zero.
+    pub negative: bool,
+    /// Whole part.
+    pub whole: u64,
+    /// Microseconds.
+    pub micros: u32,
+    /// The value was larger than the limit.
+    pub truncated: bool,
+}
+
+/// A value as seconds, at most `limit`, which a warning calls `word`.
+pub(crate) fn seconds(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    source: &Expr,
+    word: &str,
+    limit: u64,
+) -> Result<Option<Seconds>, SqlError> {
+    let result = &source.result;
+    let kind = result.column_type.kind;
+    let number = match value {
+        ValueRef::Null => return Ok(None),
+        ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Int(_) | ValueRef::UInt(_) => value,
+        ValueRef::Decimal(v) if result.decimal_scale() == 0 => {
+            let number = v.with_scale(0).mantissa();
+            let bound = if v.is_negative() { i64::MIN } else { i64::MAX };
+            match number.map(i64::try_from) {
+                Some(Ok(number)) => ValueRef::Int(number),
+                Some(Err(_)) if number.is_some_and(|n| u64::try_from(n).is_ok()) => {
+                    ValueRef::Decimal(v)
+                }
+                _ => {
+                    context.warn(&codes::DATA_OVERFLOW, &[&v, &"INT"])?;
+                    ValueRef::Int(bound)
+                }
+            }
+        }
+        ValueRef::Bytes(_) if source.is_hex_literal() || kind == TypeKind::Bit => {
+            match coerce::to_integer(context, value, result)? {
+                wide if wide < 0 => ValueRef::Int(wide as i64),
+                wide => ValueRef::UInt(wide as u64),
+            }
+        }
+        _ => ValueRef::Decimal(coerce::to_decimal(context, value, result)?),
+    };
+    let (negative, whole, micros) = seconds_of(number).unwrap_or_default();
+    let is_far = match number {
+        ValueRef::Double(v) => v.abs() > FAR as f64,
+        ValueRef::Float(v) => f64::from(v).abs() > FAR as f64,
+        ValueRef::Decimal(v) => v.integer_digits() > 18,
+        _ => false,
+    };
+    let truncated = whole > limit || is_far;
+    if truncated {
+        let shown = shown(context, number);
+        context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&word, &shown])?;
+    }
+    Ok(Some(Seconds { negative, whole: whole.min(limit), micros, truncated }))
+}
