@@ -1,4 +1,4 @@
-//! SELECT ... INTO: the one row of a query goes into user variables.
+//! SELECT ... INTO: the one row of a query goes into user variables (files: `outfile.rs`).
 
 use crate::Session;
 use crate::execute::Extras;
@@ -13,20 +13,34 @@ use types::{Level, SqlError, Value, ValueRef, Warning, codes};
 /// The INTO of a query, wherever it stands.
 pub(crate) fn into_of(statement: &Statement) -> Option<&Into> {
     let Statement::Query(query) = statement else { return None };
-    match &query.body {
-        QueryBody::Select(select) => query.into.as_ref().or(select.into.as_ref()),
-        _ => query.into.as_ref(),
-    }
+    let inner = match &query.body {
+        QueryBody::Select(select) => &select.into,
+        QueryBody::Set { rest, .. } => match &rest.last()?.body {
+            QueryBody::Select(select) => &select.into,
+            _ => &None,
+        },
+        _ => &None,
+    };
+    query.into.as_ref().or(inner.as_ref())
 }
 
 /// The query without its INTO.
-fn without_into(query: &Query) -> Query {
+pub(crate) fn without_into(query: &Query) -> Query {
     let mut query = query.clone();
     query.into = None;
-    if let QueryBody::Select(select) = &mut query.body {
+    let last = match &mut query.body {
+        QueryBody::Set { rest, .. } => rest.last_mut().map(|member| &mut member.body),
+        body => Some(body),
+    };
+    if let Some(QueryBody::Select(select)) = last {
         select.into = None;
     }
     query
+}
+
+/// INTO stands behind the query, where it should not.
+fn stands_last(query: &Query) -> bool {
+    query.into.is_some() || matches!(query.body, QueryBody::Set { .. })
 }
 
 /// Keeps one row; a second one is an error.
@@ -58,16 +72,20 @@ fn undeclared(name: &str) -> SqlError {
 impl Session {
     /// Runs a query whose result goes elsewhere. Fails with 1172, 1222, 1290 and 1327.
     pub(crate) fn select_into(&mut self, query: &Query, into: &Into) -> Result<Answer, Failure> {
-        if query.into.is_some() {
+        if stands_last(query) {
             let written = "<select expression> INTO <destination>;";
             let better = "'SELECT <select list> INTO <destination> FROM...'";
             let arguments: [&dyn std::fmt::Display; 2] = [&written, &better];
             let warning = SqlError::new(&codes::WARN_DEPRECATED_SYNTAX, &arguments);
             self.eval.push_warning(Warning { level: Level::Warning, ..Warning::from(&warning) });
         }
-        let Into::Variables(variables) = into else {
-            let option = "--secure-file-priv";
-            return Err(SqlError::new(&codes::OPTION_PREVENTS_STATEMENT, &[&option]).into());
+        let statement = Statement::Query(Box::new(without_into(query)));
+        let variables = match into {
+            Into::Variables(variables) => variables,
+            Into::Outfile { path, format } => {
+                return self.select_into_file(&statement, path, Some(format));
+            }
+            Into::Dumpfile(path) => return self.select_into_file(&statement, path, None),
         };
         let mut names = Vec::with_capacity(variables.len());
         for variable in variables {
@@ -78,7 +96,6 @@ impl Session {
                 }
             }
         }
-        let statement = Statement::Query(Box::new(without_into(query)));
         let plan = self.plan(&statement)?;
         if plan.prepared.columns().len() != names.len() {
             return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]).into());
