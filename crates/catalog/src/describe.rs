@@ -187,6 +187,8 @@ pub fn default_expression(column: &ColumnDefinition) -> Option<String> {
         ColumnDefault::None => None,
         ColumnDefault::Null => Some("NULL".into()),
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
+        ColumnDefault::Expression(text) => Some(text.clone()),
+        ColumnDefault::Generated { .. } => None,
         ColumnDefault::Constant(bytes) if column.column_type.kind == TypeKind::Bit => {
             Some(bit_literal(bytes))
         }
@@ -201,7 +203,8 @@ pub fn default_expression(column: &ColumnDefinition) -> Option<String> {
 /// A default as SHOW COLUMNS has it: constants without quotes, none for NULL.
 pub fn default_text(column: &ColumnDefinition) -> Option<String> {
     match &column.default {
-        ColumnDefault::None | ColumnDefault::Null => None,
+        ColumnDefault::None | ColumnDefault::Null | ColumnDefault::Generated { .. } => None,
+        ColumnDefault::Expression(text) => Some(text.clone()),
         ColumnDefault::CurrentTimestamp => Some(current_timestamp(column)),
         // Defaults of TEXT and BLOB types count as expressions.
         ColumnDefault::Constant(_) if column.column_type.kind.is_large() => {
@@ -216,7 +219,9 @@ pub fn default_text(column: &ColumnDefinition) -> Option<String> {
 
 /// The Extra column: `auto_increment`, `on update current_timestamp()`.
 pub fn extra_text(column: &ColumnDefinition) -> String {
-    if column.auto_increment {
+    if let ColumnDefault::Generated { stored, .. } = &column.default {
+        if *stored { "STORED GENERATED".into() } else { "VIRTUAL GENERATED".into() }
+    } else if column.auto_increment {
         "auto_increment".into()
     } else if column.on_update_now {
         format!("on update {}", current_timestamp(column))
@@ -249,7 +254,10 @@ fn column_line(table: &TableDefinition, column: &ColumnDefinition) -> String {
     if is_text(column.column_type.kind) && own != table.collation {
         let _ = write!(line, " CHARACTER SET {} COLLATE {}", own.charset().name(), own.name());
     }
-    if !column.nullable {
+    if let ColumnDefault::Generated { expression, stored } = &column.default {
+        let kind = if *stored { "STORED" } else { "VIRTUAL" };
+        let _ = write!(line, " GENERATED ALWAYS AS ({expression}) {kind}");
+    } else if !column.nullable {
         line.push_str(" NOT NULL");
     } else if column.column_type.kind == TypeKind::Timestamp {
         line.push_str(" NULL");

@@ -233,6 +233,15 @@ fn write_column(out: &mut Writer, column: &ColumnDefinition) {
             out.bytes(text);
         }
         ColumnDefault::CurrentTimestamp => out.u8(3),
+        ColumnDefault::Expression(expression) => {
+            out.u8(4);
+            out.string(expression);
+        }
+        ColumnDefault::Generated { expression, stored } => {
+            out.u8(5);
+            out.u8(u8::from(*stored));
+            out.string(expression);
+        }
     }
     out.string(&column.comment);
     out.string(&column.check);
@@ -248,6 +257,11 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
         1 => ColumnDefault::Null,
         2 => ColumnDefault::Constant(input.bytes()?.to_vec()),
         3 => ColumnDefault::CurrentTimestamp,
+        4 => ColumnDefault::Expression(input.string()?),
+        5 => {
+            let stored = input.u8()? != 0;
+            ColumnDefault::Generated { expression: input.string()?, stored }
+        }
         _ => return Err(DecodeError::Value("a default")),
     };
     Ok(ColumnDefinition {

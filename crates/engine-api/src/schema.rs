@@ -102,6 +102,32 @@ pub enum ColumnDefault {
     Constant(Vec<u8>),
     /// CURRENT_TIMESTAMP with the column's fractional digits.
     CurrentTimestamp,
+    /// An expression, perhaps over other columns, as SHOW CREATE TABLE has it.
+    Expression(String),
+    /// The column is generated: its value always follows from the other columns of its row.
+    Generated {
+        /// From what, as SHOW CREATE TABLE has it.
+        expression: String,
+        /// STORED as opposed to VIRTUAL. The values of both are in the rows.
+        stored: bool,
+    },
+}
+
+impl ColumnDefinition {
+    /// Whether its value is generated.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.default, ColumnDefault::Generated { .. })
+    }
+
+    /// The expression that it is computed by: of a generated column, or as its default.
+    pub fn computed_by(&self) -> Option<&str> {
+        match &self.default {
+            ColumnDefault::Expression(expression) | ColumnDefault::Generated { expression, .. } => {
+                Some(expression)
+            }
+            _ => None,
+        }
+    }
 }
 
 /// One index: its own tree whose keys are the parts followed, for a secondary one, by the

@@ -335,7 +335,7 @@ impl EvalContext {
     }
 
     /// Forgets the warnings after the first `count`.
-    pub(crate) fn drop_warnings_after(&self, count: u64) {
+    pub fn drop_warnings_after(&self, count: u64) {
         let mut warnings = self.warnings.borrow_mut();
         warnings.count = count;
         let kept = warnings.kept.len().min(count as usize);

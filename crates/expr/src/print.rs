@@ -4,7 +4,33 @@ use crate::builder::HEX_DIGITS;
 use crate::coerce::printable;
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm, Test};
 use std::fmt::{self, Display, Formatter};
-use types::{TypeKind, Value};
+use types::{Charset, TypeKind, Value};
+
+impl Expr {
+    /// Whether its text is not that of a name, a literal or a call, so that a DEFAULT shows it
+    /// in parentheses.
+    pub fn is_infix(&self) -> bool {
+        matches!(self.kind, ExprKind::Cast { .. }) || strength(self) < 20
+    }
+}
+
+/// Names that functions are shown by, where they are called by another.
+fn shown_name(name: &str) -> &str {
+    match name {
+        "length" => "octet_length",
+        "character_length" => "char_length",
+        "day" => "dayofmonth",
+        "substring" | "mid" => "substr",
+        "lower" => "lcase",
+        "upper" => "ucase",
+        "now" | "localtime" | "localtimestamp" => "current_timestamp",
+        "current_date" => "curdate",
+        "current_time" => "curtime",
+        "schema" => "database",
+        "session_user" | "system_user" => "user",
+        name => name,
+    }
+}
 
 impl Display for Expr {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
@@ -20,7 +46,11 @@ fn strength(expr: &Expr) -> u8 {
         ExprKind::Or(_) => 1,
         ExprKind::Xor(..) => 2,
         ExprKind::And(_) => 3,
-        ExprKind::Not(_) => 4,
+        ExprKind::Not(inner) => match (negated(inner), &inner.kind) {
+            (Some(shown), _) => strength(&shown),
+            (None, ExprKind::Column { .. }) => 6,
+            (None, _) => 13,
+        },
         ExprKind::Between { .. } | ExprKind::Case { .. } => 5,
         ExprKind::Compare { .. }
         | ExprKind::CompareRows { .. }
@@ -33,8 +63,10 @@ fn strength(expr: &Expr) -> u8 {
             "<<" | ">>" => 9,
             "^" => 12,
             "-" | "~" => 13,
+            "regexp" | "isnull" => 6,
             _ => 20,
         },
+        ExprKind::ConvertText(inner) if is_collate(expr, inner) => 14,
         ExprKind::Arithmetic { operator, .. } => match operator.symbol() {
             "+" | "-" => 10,
             _ => 11,
@@ -70,6 +102,71 @@ fn list(items: &[Expr], separator: &str, least: u8, formatter: &mut Formatter<'_
     Ok(())
 }
 
+/// Conditions of AND and OR: a column as one is shown as compared with zero.
+fn conditions(
+    items: &[Expr],
+    separator: &str,
+    least: u8,
+    formatter: &mut Formatter<'_>,
+) -> fmt::Result {
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            formatter.write_str(separator)?;
+        }
+        match item.kind {
+            ExprKind::Column { .. } => write!(formatter, "{item} <> 0")?,
+            _ => operand(item, least, formatter)?,
+        }
+    }
+    Ok(())
+}
+
+fn print_not(inner: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
+    match (negated(inner), &inner.kind) {
+        (Some(shown), _) => print(&shown, formatter),
+        (None, ExprKind::Column { .. }) => write!(formatter, "{inner} = 0"),
+        (None, _) => {
+            formatter.write_str("!")?;
+            operand(inner, 13, formatter)
+        }
+    }
+}
+
+/// The opposite of a condition where it has a form without NOT, as the server's parser makes it.
+fn negated(expr: &Expr) -> Option<Expr> {
+    use crate::operator::CompareOperator as C;
+    let mut made = expr.clone();
+    match &mut made.kind {
+        ExprKind::Compare { operator, .. } => {
+            *operator = match operator {
+                C::Equal => C::NotEqual,
+                C::NotEqual => C::Equal,
+                C::Less => C::GreaterOrEqual,
+                C::LessOrEqual => C::Greater,
+                C::Greater => C::LessOrEqual,
+                C::GreaterOrEqual => C::Less,
+                C::NullSafeEqual => return None,
+            }
+        }
+        ExprKind::Is { negated, .. }
+        | ExprKind::Between { negated, .. }
+        | ExprKind::In { negated, .. }
+        | ExprKind::Like { negated, .. } => *negated = !*negated,
+        ExprKind::And(items) | ExprKind::Or(items) => {
+            let opposite = |item: Expr| {
+                let result = item.result;
+                let not = |item| Expr { kind: ExprKind::Not(Box::new(item)), result };
+                negated(&item).unwrap_or_else(|| not(item))
+            };
+            let items = std::mem::take(items).into_iter().map(opposite).collect();
+            let is_and = matches!(expr.kind, ExprKind::And(_));
+            made.kind = if is_and { ExprKind::Or(items) } else { ExprKind::And(items) };
+        }
+        _ => return None,
+    }
+    Some(made)
+}
+
 fn not(negated: bool) -> &'static str {
     if negated { " not" } else { "" }
 }
@@ -87,12 +184,9 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
             list(items, ",", 0, formatter)?;
             formatter.write_str(")")
         }
-        ExprKind::Not(inner) => {
-            formatter.write_str("!")?;
-            operand(inner, 13, formatter)
-        }
-        ExprKind::And(items) => list(items, " and ", own, formatter),
-        ExprKind::Or(items) => list(items, " or ", own, formatter),
+        ExprKind::Not(inner) => print_not(inner, formatter),
+        ExprKind::And(items) => conditions(items, " and ", own, formatter),
+        ExprKind::Or(items) => conditions(items, " or ", own, formatter),
         ExprKind::Xor(left, right) => infix(left, "xor", right, own, formatter),
         ExprKind::Is { operand: inner, test, negated } => {
             operand(inner, own + 1, formatter)?;
@@ -111,7 +205,9 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
             print_predicate(expr, own, formatter)
         }
         ExprKind::Arithmetic { operator, left, right } => {
-            infix(left, operator.symbol(), right, own, formatter)
+            let symbol = operator.symbol();
+            let symbol = if symbol == "%" { "MOD" } else { symbol };
+            infix(left, symbol, right, own, formatter)
         }
         ExprKind::DateArithmetic { base, amount, unit, subtract } => {
             operand(base, own, formatter)?;
@@ -125,10 +221,9 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
         ExprKind::Cast { operand: inner, .. } => print_cast(expr, inner, formatter),
         ExprKind::ConvertText(inner) => {
             let target = expr.result.collation();
-            let same =
-                inner.result.is_string() && inner.result.collation().charset() == target.charset();
-            if same {
-                write!(formatter, "{inner} collate {}", target.name())
+            if is_collate(expr, inner) {
+                operand(inner, own, formatter)?;
+                write!(formatter, " collate {}", target.name())
             } else {
                 write!(formatter, "convert({inner} using {})", target.charset().name())
             }
@@ -144,6 +239,12 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
     }
 }
 
+/// Whether text only gets another collation of its character set.
+fn is_collate(expr: &Expr, inner: &Expr) -> bool {
+    let same = inner.result.collation().charset() == expr.result.collation().charset();
+    inner.result.is_string() && same
+}
+
 fn print_call(
     name: &str,
     arguments: &[Expr],
@@ -152,14 +253,23 @@ fn print_call(
 ) -> fmt::Result {
     match (name, arguments) {
         ("|" | "&" | "^" | "<<" | ">>", [left, right]) => infix(left, name, right, own, formatter),
+        ("regexp", [left, right]) => infix(left, name, right, own, formatter),
         ("-" | "~", [inner]) => {
             formatter.write_str(name)?;
             operand(inner, own, formatter)
         }
+        ("date" | "time", [value]) => write!(formatter, "cast({value} as {name})"),
+        ("isnull", [value]) => {
+            operand(value, own + 1, formatter)?;
+            formatter.write_str(" is null")
+        }
+        ("timestamp", [value]) => write!(formatter, "cast({value} as datetime)"),
+        ("trim" | "trim_leading" | "trim_trailing", [value, removed]) => {
+            let side = name.strip_prefix("trim_").unwrap_or("both");
+            write!(formatter, "trim({side} {removed} from {value})")
+        }
         _ => {
-            // The server has one name for both.
-            let name = if name == "length" { "octet_length" } else { name };
-            write!(formatter, "{name}(")?;
+            write!(formatter, "{}(", shown_name(name))?;
             list(arguments, ",", 0, formatter)?;
             formatter.write_str(")")
         }
@@ -188,11 +298,37 @@ fn print_literal(literal: &Literal, expr: &Expr, formatter: &mut Formatter<'_>) 
             formatter.write_str("0x")?;
             bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
         }
-        Value::Bytes(bytes) => {
-            write!(formatter, "'{}'", printable(bytes).replace('\'', "\\'"))
-        }
+        Value::Bytes(bytes) => print_text(bytes, expr, formatter),
         _ => write_value(literal, expr, formatter),
     }
+}
+
+/// A string as it can be read again.
+fn print_text(bytes: &[u8], expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
+    let column_type = &expr.result.column_type;
+    let charset = column_type.collation.charset();
+    if charset == Charset::Binary && column_type.unsigned {
+        formatter.write_str("X'")?;
+        bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02X}"))?;
+        return formatter.write_str("'");
+    }
+    let mut converted = Vec::new();
+    if charset.convert(bytes, Charset::Utf8mb4, &mut converted) > 0 || charset == Charset::Binary {
+        converted = printable(bytes).into_bytes();
+    }
+    formatter.write_str("'")?;
+    for character in String::from_utf8_lossy(&converted).chars() {
+        match character {
+            '\'' => formatter.write_str("\\'")?,
+            '\\' if charset != Charset::Binary => formatter.write_str("\\\\")?,
+            '\0' => formatter.write_str("\\0")?,
+            '\n' => formatter.write_str("\\n")?,
+            '\r' => formatter.write_str("\\r")?,
+            '\x1a' => formatter.write_str("\\Z")?,
+            character => write!(formatter, "{character}")?,
+        }
+    }
+    formatter.write_str("'")
 }
 
 /// A number with an exponent as it was most likely written, in so many characters; `None` if it
@@ -242,10 +378,16 @@ fn print_cast(expr: &Expr, inner: &Expr, formatter: &mut Formatter<'_>) -> fmt::
                 write!(formatter, "({})", column_type.scale)?;
             }
         }
-        TypeKind::VarBinary => write!(formatter, "char({}) charset binary", column_type.length)?,
         _ => {
+            formatter.write_str("char")?;
+            let is_binary = column_type.kind == TypeKind::VarBinary;
+            let bytes = u64::from(inner.result.collation().charset().max_bytes());
+            let own = inner.result.characters() * if is_binary { bytes } else { 1 };
+            if u64::from(column_type.length) != own {
+                write!(formatter, "({})", column_type.length)?;
+            }
             let charset = column_type.collation.charset().name();
-            write!(formatter, "char({}) charset {charset}", column_type.length)?;
+            write!(formatter, " charset {}", if is_binary { "binary" } else { charset })?;
         }
     }
     formatter.write_str(")")
@@ -269,10 +411,20 @@ fn print_predicate(expr: &Expr, own: u8, formatter: &mut Formatter<'_>) -> fmt::
             }
             formatter.write_str(")")
         }
-        ExprKind::Like { operand: inner, pattern, negated, .. } => {
+        ExprKind::Like { operand: inner, pattern, negated, escape, .. } => {
             operand(inner, own + 1, formatter)?;
-            write!(formatter, "{} like ", not(*negated))?;
-            operand(pattern, own + 1, formatter)
+            // Two blanks, as the server prints it.
+            formatter.write_str(if *negated { "  not like " } else { " like " })?;
+            operand(pattern, own + 1, formatter)?;
+            match escape {
+                Some(92) => Ok(()),
+                None => formatter.write_str(" escape ''"),
+                Some(code) => {
+                    let escape = char::from_u32(*code).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    let before = if escape == '\'' { "\\" } else { "" };
+                    write!(formatter, " escape '{before}{escape}'")
+                }
+            }
         }
         _ => Ok(()),
     }

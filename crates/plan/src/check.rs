@@ -1,4 +1,5 @@
-//! CHECK constraints: kept as text, bound for each plan that writes into their table.
+//! CHECK constraints and partitions: kept as text, bound for each plan that writes into their
+//! table.
 
 use crate::bind::{Result, unsupported};
 use crate::context::PlanContext;
@@ -10,7 +11,8 @@ use expr::{Expr, ResultType};
 use syntax::ParseOptions;
 use syntax::ast::{Expression, Statement};
 
-fn result_columns(columns: &[ColumnDefinition]) -> Vec<ResultColumn> {
+/// The columns of a row as a frame has them.
+pub(crate) fn result_columns(columns: &[ColumnDefinition]) -> Vec<ResultColumn> {
     let column = |column: &ColumnDefinition| ResultColumn {
         name: column.name.clone(),
         org_name: column.name.clone(),
@@ -49,14 +51,20 @@ pub(crate) fn bind_text(
     table: &TableDefinition,
     text: &str,
 ) -> Result<Expr> {
-    let statement = syntax::parse(format!("DO {text}").as_bytes(), &ParseOptions::default());
-    let Ok(Statement::Do(expressions)) = statement.map(|parsed| parsed.statement) else {
+    bind(context, &result_columns(&table.columns), &parse_kept(text)?)
+}
+
+/// Parses an expression that is kept in a definition.
+pub(crate) fn parse_kept(text: &str) -> Result<Expression> {
+    let options = ParseOptions { kept: true, ..ParseOptions::default() };
+    let statement = syntax::parse(format!("DO {text}").as_bytes(), &options);
+    let Ok(Statement::Do(mut expressions)) = statement.map(|parsed| parsed.statement) else {
         return Err(unsupported("this expression of a table"));
     };
-    let [expression] = &expressions[..] else {
-        return Err(unsupported("this expression of a table"));
-    };
-    bind(context, &result_columns(&table.columns), expression)
+    match (expressions.pop(), expressions.is_empty()) {
+        (Some(expression), true) => Ok(expression),
+        _ => Err(unsupported("this expression of a table")),
+    }
 }
 
 /// The condition that a row is in one of the partitions named.

@@ -43,7 +43,8 @@ impl Graph {
         let known = self.tables.iter().position(|table| Arc::ptr_eq(&table.table.entry.0, entry));
         known.unwrap_or_else(|| {
             let entry = EntryHandle(entry.clone());
-            let table = ForeignTable { entry, parents: Vec::new(), children: Vec::new() };
+            let table =
+                ForeignTable { entry, parents: Vec::new(), children: Vec::new(), computed: None };
             self.tables.push(Found { table, is_reached: false, is_linked: false });
             self.tables.len() - 1
         })
@@ -162,6 +163,10 @@ impl Binder<'_, '_, '_> {
                 let order = (parent.index_over(&parent_columns), key.name.clone());
                 let table = graph.position(&child);
                 graph.tables[table].is_reached = true;
+                if graph.tables[table].table.computed.is_none() {
+                    let made = crate::computed::computed(self.context, child.definition())?;
+                    graph.tables[table].table.computed = made;
+                }
                 let (on_delete, on_update) = (key.on_delete, key.on_update);
                 links.push((
                     order,

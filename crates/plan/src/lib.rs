@@ -14,6 +14,7 @@
 
 mod bind;
 mod check;
+mod computed;
 mod context;
 mod explain;
 mod foreign;
@@ -27,6 +28,7 @@ mod walk;
 
 pub use bind::table::column_flags;
 pub use check::{check_text, checks, partition_condition};
+pub use computed::{ComputedClause, computed, computed_columns, computed_text, refused_columns};
 pub use context::{LockedTables, PlanContext, StatTables, SystemVariables};
 pub use explain::{ExplainOptions, explain, explain_json, json_answer};
 pub use prepared::{Prepared, constant, filter, prepare, select_values};

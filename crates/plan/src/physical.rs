@@ -14,12 +14,14 @@
 
 mod access;
 mod check;
+mod computed;
 mod file;
 mod foreign;
 mod window;
 
 pub use access::{Access, RangeEnd, RangePlan, RangeValue};
 pub use check::{RowCheck, RowCheckKind, ViewCheck};
+pub use computed::{Computed, GeneratedColumn, Refused};
 pub use file::{FieldTarget, FileRows, LineFormat};
 pub use foreign::{ChildLink, ForeignKeys, ForeignTable, ParentLink};
 pub use window::{FrameEdge, FramePlan, WindowFunction, WindowKind, WindowPlan, WindowStep};
@@ -387,6 +389,8 @@ pub struct InsertPlan {
     pub view: Option<Box<ViewName>>,
     /// CHECK constraints and partitions, over the row that is written.
     pub checks: Vec<RowCheck>,
+    /// What the row that is written computes; none costs nothing.
+    pub computed: Option<Box<Computed>>,
 }
 
 /// Where the rows of an INSERT come from.
@@ -408,6 +412,8 @@ pub enum InsertValue {
     Expr(Expr),
     /// DEFAULT.
     Default,
+    /// A value for a generated column.
+    Refused(Refused),
 }
 
 /// UPDATE of one table.
@@ -432,6 +438,8 @@ pub struct UpdatePlan {
     pub check: Option<Box<ViewCheck>>,
     /// CHECK constraints and partitions, over the row that is written.
     pub checks: Vec<RowCheck>,
+    /// What the row that is written computes; none costs nothing.
+    pub computed: Option<Box<Computed>>,
 }
 
 /// DELETE from one table.
@@ -481,6 +489,8 @@ pub struct JoinTarget {
     pub check: Option<Box<ViewCheck>>,
     /// CHECK constraints and partitions, over the row that is written.
     pub checks: Vec<RowCheck>,
+    /// What the row that is written computes; none costs nothing.
+    pub computed: Option<Box<Computed>>,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
 }

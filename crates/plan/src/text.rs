@@ -79,7 +79,7 @@ impl Text {
     fn values(&mut self, row: &[InsertValue]) {
         let values = row.iter().map(|value| match value {
             InsertValue::Expr(value) => value.to_string(),
-            InsertValue::Default => "DEFAULT".to_string(),
+            InsertValue::Default | InsertValue::Refused(_) => "DEFAULT".to_string(),
         });
         let values: Vec<String> = values.collect();
         self.line(format!("row {}", values.join(", ")));

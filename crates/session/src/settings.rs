@@ -207,6 +207,7 @@ fn parse_options(mode: SqlMode, client: Charset) -> ParseOptions {
         ignore_space: mode.contains(SqlMode::IGNORE_SPACE),
         parameters: false,
         latin1_identifiers: client == Charset::Latin1,
+        kept: false,
     }
 }
 

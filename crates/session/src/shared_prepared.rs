@@ -90,6 +90,7 @@ fn option_bits(options: &ParseOptions) -> u8 {
         ignore_space,
         parameters,
         latin1_identifiers,
+        kept,
     } = *options;
     let bits = [
         ansi_quotes,
@@ -99,6 +100,7 @@ fn option_bits(options: &ParseOptions) -> u8 {
         ignore_space,
         parameters,
         latin1_identifiers,
+        kept,
     ];
     bits.iter().enumerate().map(|(position, bit)| u8::from(*bit) << position).sum()
 }

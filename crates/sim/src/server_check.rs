@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 const TABLES: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS account (id INT PRIMARY KEY, balance BIGINT NOT NULL, \
-     KEY balance (balance))",
+     twice BIGINT AS (balance * 2) VIRTUAL, KEY balance (balance), KEY twice (twice))",
     "CREATE TABLE IF NOT EXISTS transfer (id BIGINT PRIMARY KEY, source INT NOT NULL, \
      target INT NOT NULL, amount INT NOT NULL, KEY source (source), KEY target (target, amount))",
     "CREATE TABLE IF NOT EXISTS item (id INT PRIMARY KEY, k INT NOT NULL, \
-     name VARCHAR(40) NOT NULL, body VARCHAR(1000), KEY k (k), UNIQUE KEY name (name))",
+     name VARCHAR(40) NOT NULL, body VARCHAR(1000), sum INT AS (k + id) VIRTUAL, \
+     size INT AS (LENGTH(name)) STORED, KEY k (k), UNIQUE KEY name (name), KEY sum (sum, size))",
 ];
 
 /// A connection for set-up and checks: every statement must succeed.
@@ -44,7 +45,7 @@ pub fn set_up(address: &Address, ledger: &SharedLedger) {
     let count = integer(&sure.rows("SELECT COUNT(*) FROM account")[0], 0);
     if count == 0 {
         let rows: Vec<String> = (0..ACCOUNTS).map(|id| format!("({id}, {BALANCE})")).collect();
-        sure.rows(&format!("INSERT INTO account VALUES {}", rows.join(", ")));
+        sure.rows(&format!("INSERT INTO account (id, balance) VALUES {}", rows.join(", ")));
     } else {
         assert_eq!(count, ACCOUNTS as i64, "violation: half of a statement is there");
     }
@@ -67,7 +68,23 @@ pub fn check_all(address: &Address, ledger: &SharedLedger) {
     for table in ["account", "transfer", "item"].iter().chain(scratch) {
         check_indexes(&mut sure, table);
     }
+    check_generated(&mut sure, "account", "twice", "balance * 2");
+    check_generated(&mut sure, "item", "sum", "k + id");
+    check_generated(&mut sure, "item", "size", "LENGTH(name)");
     lock(ledger).counts.checks += 1;
+}
+
+/// A generated column has its value, in rows and in the index over it.
+fn check_generated(sure: &mut Sure, table: &str, column: &str, value: &str) {
+    let own = format!("SELECT SUM({value}), COUNT(*) FROM {table} FORCE INDEX (PRIMARY)");
+    let own = sure.rows(&own);
+    for index in ["PRIMARY", if column == "size" { "sum" } else { column }] {
+        let condition = if index == "PRIMARY" { "1" } else { &format!("{index} > -2147483648") };
+        let sql = format!(
+            "SELECT SUM({column}), COUNT(*) FROM {table} FORCE INDEX ({index}) WHERE {condition}"
+        );
+        assert_eq!(sure.rows(&sql), own, "violation: {sql}");
+    }
 }
 
 fn check_transfers(sure: &mut Sure, ledger: &SharedLedger) {

@@ -218,7 +218,7 @@ impl ServerClient {
         let (sql, parameters) = match items.get_mut(&id) {
             None => {
                 items.insert(id, (k, name.clone()));
-                let sql = "INSERT INTO item VALUES (?, ?, ?, ?)";
+                let sql = "INSERT INTO item (id, k, name, body) VALUES (?, ?, ?, ?)";
                 (sql, vec![number(id), number(k), Parameter::Text(name), Parameter::Text(body)])
             }
             Some(item) if self.random.one_in(2) => {

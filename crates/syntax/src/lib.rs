@@ -43,6 +43,9 @@ pub struct ParseOptions {
     pub parameters: bool,
     /// character_set_client is latin1: identifiers are converted to UTF-8.
     pub latin1_identifiers: bool,
+    /// The text is kept in a definition: its strings are utf8mb4, whatever the connection's
+    /// character set is.
+    pub kept: bool,
 }
 
 /// One parsed statement.

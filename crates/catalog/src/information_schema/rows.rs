@@ -354,8 +354,8 @@ fn column_row(
         text(describe::extra_text(column)),
         text(privileges),
         text(&column.comment),
-        text("NEVER"),
-        Value::Null,
+        text(if column.is_generated() { "ALWAYS" } else { "NEVER" }),
+        optional_text(column.computed_by().filter(|_| column.is_generated()).map(str::to_owned)),
     ]
 }
 

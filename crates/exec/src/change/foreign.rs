@@ -346,18 +346,16 @@ impl<'p> ForeignChecks<'p> {
         let entry = self.entry(link.table);
         let mut now = RowBuffer::default();
         let (lock, wait) = (LockMode::Exclusive, LockWait::Wait);
-        let handle = entry.handle()?;
-        if !handle.get(exec.transaction, &child.key, lock, wait, &mut now)? {
+        if !entry.handle()?.get(exec.transaction, &child.key, lock, wait, &mut now)? {
             return Ok(());
         }
         if action == ReferentialAction::Cascade && new.is_none() {
             return self.delete_from(exec, link.table, &now, origin);
         }
-        let changed = self.changed_child(table, link, new, &now, action)?;
+        let changed = self.changed_child(exec.eval, (table, link), new, &now, action)?;
         let Some(changed) = changed else { return Err(self.has_child(link).into()) };
         if let Err(duplicate) = self.update_in(exec, link.table, (&now, &changed), origin)? {
-            let error = self.duplicate_child(exec, (table, link), new, &duplicate);
-            return Err(error.into());
+            return Err(self.duplicate_child(exec, (table, link), new, &duplicate).into());
         }
         Ok(())
     }
@@ -365,8 +363,8 @@ impl<'p> ForeignChecks<'p> {
     /// The child with the parent's new values, or NULLs; none if its columns cannot hold them.
     fn changed_child(
         &self,
-        table: usize,
-        link: &ChildLink,
+        eval: &expr::EvalContext,
+        (table, link): (usize, &ChildLink),
         new: Option<&RowBuffer>,
         now: &RowBuffer,
         action: ReferentialAction,
@@ -395,6 +393,8 @@ impl<'p> ForeignChecks<'p> {
             }
             values[*column] = value.to_owned();
         }
+        let computed = self.keys.tables[link.table].computed.as_deref();
+        super::computed::compute_generated(eval, definition, computed, &mut values)?;
         let mut row = RowBuffer::default();
         layout.encode_with(|at| values[at].as_ref(), &mut row.key, &mut row.payload)?;
         if definition.hidden_row_id {

@@ -1,7 +1,9 @@
 //! INSERT and REPLACE.
 
+mod outcome;
 mod replace;
 
+use super::computed::{compute, compute_generated, refuse_values};
 use super::foreign::ForeignChecks;
 use super::row::{RowMaker, breaks_check, passes_check, zero_generates};
 use super::update::changed_row;
@@ -176,6 +178,10 @@ impl<'p> Inserter<'p> {
         for (&position, value) in self.plan.columns.iter().zip(row) {
             values[position] = match value {
                 InsertValue::Default => self.maker.default_value(exec, position)?,
+                InsertValue::Refused(refused) => {
+                    refuse_values(exec, self.maker.definition(), [refused])?;
+                    Value::Null
+                }
                 InsertValue::Expr(expr) => {
                     let value = expr.eval(exec.eval, &values)?;
                     self.maker.store(exec, position, value, &expr.result)?
@@ -193,9 +199,21 @@ impl<'p> Inserter<'p> {
     ) -> Result<Vec<Value>, ExecError> {
         let mut values = self.blank(exec)?;
         for (&position, column) in self.plan.columns.iter().zip(columns) {
-            values[position] = self.maker.store(exec, position, next(), &column.result)?;
+            let value = next();
+            if self.refuses(exec, position)? {
+                continue;
+            }
+            values[position] = self.maker.store(exec, position, value, &column.result)?;
         }
         Ok(values)
+    }
+
+    /// Whether a query's values for a column are not taken, since it is generated.
+    fn refuses(&self, exec: &Exec<'_>, position: usize) -> Result<bool, ExecError> {
+        let Some(computed) = &self.plan.computed else { return Ok(false) };
+        let refused = computed.refused.iter().find(|refused| refused.column == position);
+        refuse_values(exec, self.maker.definition(), refused)?;
+        Ok(refused.is_some())
     }
 
     /// Inserts one row with all that its duplicates ask for.
@@ -208,6 +226,10 @@ impl<'p> Inserter<'p> {
         self.records += 1;
         let given = self.generate(exec, &mut values)?;
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        if let Some(computed) = &self.plan.computed {
+            let wants = |column| !self.plan.columns.contains(&column);
+            compute(exec.eval, definition, computed, wants, &mut values)?;
+        }
         if breaks_check(exec.eval, checks, &values, definition, self.plan.ignore)? {
             self.records -= 1;
             self.skipped += 1;
@@ -394,6 +416,10 @@ impl<'p> Inserter<'p> {
         let assignments: Vec<(usize, Option<&Expr>)> =
             self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
         let mut frame = TwoRows { first: present, second: inserted };
+        let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        let computed = self.plan.computed.as_deref();
+        let refused = computed.into_iter().flat_map(|computed| &computed.refused_on_duplicate);
+        refuse_values(exec, definition, refused)?;
         self.maker.generates = false;
         let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
         self.maker.generates = true;
@@ -401,7 +427,7 @@ impl<'p> Inserter<'p> {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink).map(|()| true);
         }
-        let (checks, definition) = (&self.plan.checks, self.maker.definition());
+        compute_generated(exec.eval, definition, computed, &mut frame.first)?;
         if breaks_check(exec.eval, checks, &frame.first, definition, self.plan.ignore)? {
             return Ok(true);
         }
@@ -429,43 +455,6 @@ impl<'p> Inserter<'p> {
         self.replaced += 1;
         self.affected += 2;
         self.return_row(exec, &frame.first, sink).map(|()| true)
-    }
-
-    fn outcome(self, exec: &Exec<'_>) -> Outcome {
-        let is_list = match &self.plan.source {
-            InsertRows::Values(rows) => rows.len() > 1,
-            InsertRows::Query(_) => true,
-            InsertRows::File(_) => return self.outcome_of_file(exec),
-        };
-        let duplicates = match self.plan.ignore && !self.plan.replace {
-            true => self.records - self.inserted - self.replaced,
-            false => self.replaced,
-        };
-        let (records, warnings) = (self.records, exec.eval.warning_count());
-        let info = || format!("Records: {records}  Duplicates: {duplicates}  Warnings: {warnings}");
-        let assigned = exec.eval.assigned_insert_id.get();
-        let explicit = self.generated.last;
-        Outcome {
-            affected_rows: self.affected,
-            insert_id: self.generated.first.or(assigned).unwrap_or(explicit),
-            last_insert_id: self.generated.first.or(assigned),
-            info: if is_list { info() } else { String::new() },
-            has_rows: !self.plan.returning.is_empty(),
-            ..Outcome::default()
-        }
-    }
-
-    fn outcome_of_file(self, exec: &Exec<'_>) -> Outcome {
-        let (records, deleted) = (self.records, self.replaced);
-        let (skipped, warnings) = (records - self.inserted, exec.eval.warning_count());
-        Outcome {
-            affected_rows: self.affected,
-            last_insert_id: self.generated.first.or(exec.eval.assigned_insert_id.get()),
-            info: format!(
-                "Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}"
-            ),
-            ..Outcome::default()
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! 3. Values come from the rows as they were found, except for the target that
 //!    `JoinTarget::sees_assigned` names.
 
+use super::computed::{compute_generated, refuse_values};
 use super::delete::by_order;
 use super::foreign::ForeignChecks;
 use super::row::{RowMaker, breaks_check, now, passes_check};
@@ -94,6 +95,9 @@ impl<'p> JoinUpdate<'p> {
                 all.push(None);
                 continue;
             };
+            let computed = target.plan.computed.as_deref().into_iter();
+            let refused = computed.flat_map(|computed| &computed.refused);
+            refuse_values(exec, target.maker.definition(), refused)?;
             if target.plan.sees_assigned {
                 let found = self.assign_in_order(exec, run, number, row)?;
                 all.push(self.checked(exec, run, number, found)?);
@@ -246,6 +250,8 @@ fn change_row(
             values[position] = now(exec.eval, &column.column_type);
         }
     }
+    let computed = target.plan.computed.as_deref();
+    compute_generated(exec.eval, definition, computed, &mut values)?;
     if breaks_check(exec.eval, &target.plan.checks, &values, definition, ignore)? {
         return Ok(None);
     }

@@ -90,7 +90,9 @@ fn next_row(
     }
     for (column, value) in &rows.assignments {
         values[*column] = match value {
-            InsertValue::Default => insert.maker.default_value(exec, *column)?,
+            InsertValue::Default | InsertValue::Refused(_) => {
+                insert.maker.default_value(exec, *column)?
+            }
             InsertValue::Expr(expr) => {
                 let value = expr.eval(exec.eval, &values)?;
                 insert.maker.store(exec, *column, value, &expr.result)?

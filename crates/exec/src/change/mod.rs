@@ -1,5 +1,6 @@
 //! Statements that change rows.
 
+mod computed;
 pub mod delete;
 pub mod foreign;
 pub mod insert;
@@ -8,4 +9,5 @@ pub mod load;
 mod row;
 pub mod update;
 
+pub use computed::compute;
 pub use row::{breaks_check, column_filler, duplicate_entry, duplicate_in, zero_of};

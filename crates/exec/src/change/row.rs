@@ -220,7 +220,10 @@ fn filler(eval: &EvalContext, column: &ColumnDefinition) -> Result<Filler, ExecE
             Filler::Value(Value::text(members.and_then(|it| it.name(1)).unwrap_or_default()))
         }
         ColumnDefault::None => Filler::Missing,
-        ColumnDefault::Null => Filler::Value(Value::Null),
+        // What follows from the row is put in when the row is there.
+        ColumnDefault::Null | ColumnDefault::Expression(_) | ColumnDefault::Generated { .. } => {
+            Filler::Value(Value::Null)
+        }
         ColumnDefault::CurrentTimestamp => Filler::Now,
         ColumnDefault::Constant(text) => {
             let (length, collation) = (text.len() as u64, CollationId::UTF8MB4_GENERAL_CI);

@@ -1,5 +1,6 @@
 //! UPDATE of one table, and what it shares with ON DUPLICATE KEY UPDATE.
 
+use super::computed::{compute_generated, refuse_values};
 use super::delete::Found;
 use super::foreign::ForeignChecks;
 use super::insert::TwoRows;
@@ -121,9 +122,13 @@ impl Updater<'_> {
         exec.eval.row_number.set(self.matched);
         let assignments: Vec<_> =
             self.plan.assignments.iter().map(|(at, expr)| (*at, expr.as_ref())).collect();
+        let computed = self.plan.computed.as_deref();
+        let refused = computed.into_iter().flat_map(|computed| &computed.refused);
+        refuse_values(exec, self.maker.definition(), refused)?;
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             return Ok(());
         }
+        compute_generated(exec.eval, self.maker.definition(), computed, &mut frame.row)?;
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &frame.row, self.plan.ignore)?
         {
@@ -270,7 +275,11 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
             updater.change(exec, &row, frame)?;
             exec.eval.reset_arena();
         }
-    } else if plan.check.is_none() && plan.checks.is_empty() && are_independent(&plan.assignments) {
+    } else if plan.check.is_none()
+        && plan.checks.is_empty()
+        && plan.computed.is_none()
+        && are_independent(&plan.assignments)
+    {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change_directly(exec, row, &run.frame)?;

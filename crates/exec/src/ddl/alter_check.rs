@@ -1,7 +1,7 @@
 //! CHECK constraints in ALTER TABLE.
 
 use super::alter_plan::{Work, drop_foreign, find};
-use super::{DdlContext, check, index};
+use super::{DdlContext, check, computed, index};
 use crate::ExecError;
 use engine_api::TableDefinition;
 use syntax::ast::AlterAction;
@@ -84,11 +84,9 @@ pub(super) fn drop_own_checks(table: &mut TableDefinition, work: &Work, name: &s
 
 /// Constraints follow a column that is renamed.
 pub(super) fn rename_in_checks(table: &mut TableDefinition, work: &mut Work, from: &str, to: &str) {
-    let quoted = catalog::describe::quote_name;
-    let (from, to) = (quoted(from), quoted(to));
     let of_columns = work.columns.iter_mut().map(|(column, _)| &mut column.check);
     let of_table = table.options.checks.iter_mut().map(|(_, condition)| condition);
     for condition in of_columns.chain(of_table) {
-        *condition = condition.replace(&from, &to);
+        *condition = computed::renamed(condition, from, to);
     }
 }

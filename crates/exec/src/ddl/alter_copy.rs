@@ -64,6 +64,7 @@ fn copied_definition(
         forbid_null(&mut new, part.column);
     }
     check_auto_increment(&new)?;
+    super::table::check_primary(&new)?;
     super::partition::check_indexes(&new)?;
     Ok(new)
 }
@@ -95,7 +96,11 @@ pub(super) fn copy(
             continue;
         }
         let counts = is_true(eval, scene.counts.as_ref(), &view, table)? != Some(false);
-        let values = converted(eval, &view, table, work, &mut counter)?;
+        let mut values = converted(eval, &view, table, work, &mut counter)?;
+        if let Some(computed) = &work.computed {
+            let is_new = |column: usize| work.columns[column].1.is_none();
+            crate::change::compute(eval, &new, computed, is_new, &mut values)?;
+        }
         if breaks_check(eval, &scene.checks, &values, table, work.ignore)? {
             continue;
         }
@@ -144,6 +149,10 @@ fn converted(
 ) -> Result<Vec<Value>, ExecError> {
     let mut values = Vec::with_capacity(work.columns.len());
     for (column, source) in &work.columns {
+        if column.is_generated() {
+            values.push(Value::Null);
+            continue;
+        }
         let value = match source {
             Some(at) => match view.get(*at) {
                 ValueRef::Null if column.nullable => Value::Null,

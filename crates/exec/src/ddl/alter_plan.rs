@@ -1,10 +1,12 @@
 //! ALTER TABLE as written becomes what is to be done.
 
 use super::column::{self, column};
+use super::computed;
 use super::table::options;
 use super::{DdlContext, alter_check, alter_partition, collation_of, foreign, index, unsupported};
 use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
+use plan::physical::Computed;
 use syntax::ast::{
     AlterAction, AlterTable, Check, ColumnPlace, ColumnSpecification, Expression, ForeignKey,
     IndexSpecification, TableOption,
@@ -32,6 +34,8 @@ pub(super) struct Work {
     pub(super) leave_out: Vec<usize>,
     /// Only rows of these partitions count as copied; empty for all.
     pub(super) counted: Vec<usize>,
+    /// What the rows of the new columns compute.
+    pub(super) computed: Option<Box<Computed>>,
     /// CHECK of columns, to be read when all columns are known.
     pub(super) column_checks: Vec<ColumnSpecification>,
     /// CHECK constraints of the table.
@@ -50,6 +54,7 @@ pub(super) fn plan(
         plan_action(context, action, table, &mut work)?;
     }
     alter_check::add_checks(context, table, &mut work)?;
+    computed::put_altered(context, alter, table, &mut work)?;
     let copies = |action: &AlterAction| match action {
         AlterAction::Hint(name, value) => name == "ALGORITHM" && value == "COPY",
         _ => false,
@@ -92,6 +97,7 @@ fn plan_action(
             let from = work.columns[at].0.name.clone();
             alter_check::rename_in_checks(table, work, &from, to);
             work.columns[at].0.name.clone_from(to);
+            computed::rename(work.columns.iter_mut().map(|(column, _)| column), &from, to);
             work.copy = true;
         }
         AlterAction::AlterDefault { name, default } => {
@@ -141,6 +147,9 @@ fn alter_default(
 ) -> Result<(), ExecError> {
     let Some(at) = find(work, name) else { return Err(unknown(name, table)) };
     let made = &mut work.columns[at].0;
+    if made.is_generated() {
+        return Ok(());
+    }
     let (column_type, nullable) = (made.column_type, made.nullable && default.is_some());
     made.default = column::default(context.eval, name, &column_type, nullable, default)?;
     if default.is_none() && made.nullable {
@@ -163,6 +172,9 @@ fn plan_index(
         }
         AlterAction::AddIndex(written) => {
             let primary = written.kind == syntax::ast::IndexKind::Primary;
+            if primary {
+                computed::check_primary(work, written)?;
+            }
             work.copy |= primary;
             note_same_index(context, table, work, written);
             work.add.push((**written).clone());
@@ -298,10 +310,15 @@ fn change_column(
     }
     let mut made = column(context.eval, written, table.collation)?;
     made.id = work.columns[at].0.id;
+    computed::check_change(&work.columns[at].0, &made)?;
     let former = work.columns[at].0.name.clone();
     alter_check::rename_in_checks(table, work, &former, &made.name);
     work.reports |= needs_copy(&work.columns[at].0, &made);
-    let source = work.columns.remove(at).1;
+    let (former, source) = work.columns.remove(at);
+    if !former.name.eq_ignore_ascii_case(&made.name) {
+        let columns = work.columns.iter_mut().map(|(column, _)| column);
+        computed::rename(columns, &former.name, &made.name);
+    }
     let to = place_of(work, place, at, table)?;
     work.columns.insert(to, (made, source));
     work.add.extend(index::of_column(written));

@@ -21,7 +21,7 @@ impl SystemVariables for NoVariables {
 }
 
 /// Plans something that needs no table and no right.
-fn with_planning<T>(
+pub fn with_planning<T>(
     context: &DdlContext<'_>,
     plan: impl FnOnce(&mut PlanContext<'_>) -> Result<T, SqlError>,
 ) -> Result<T, ExecError> {

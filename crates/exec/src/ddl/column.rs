@@ -251,9 +251,6 @@ pub fn column(
     written: &ColumnSpecification,
     table: CollationId,
 ) -> Result<ColumnDefinition, ExecError> {
-    if written.generated.is_some() {
-        return Err(unsupported("generated columns"));
-    }
     let name = &written.name;
     if name.is_empty() || name.ends_with(' ') {
         return Err(SqlError::new(&codes::WRONG_COLUMN_NAME, &[name]).into());
@@ -261,6 +258,9 @@ pub fn column(
     let column_type = column_type(name, &written.type_name, table)?;
     check_members(eval, name, &column_type)?;
     let nullable = written.nullable.unwrap_or(!written.primary_key) && !written.auto_increment;
+    if written.generated.is_some() && written.primary_key {
+        return Err(SqlError::new(&codes::PRIMARY_KEY_BASED_ON_GENERATED_COLUMN, &[]).into());
+    }
     let is_number = column_type.kind.is_integer()
         || matches!(column_type.kind, TypeKind::Float | TypeKind::Double);
     if written.auto_increment && (!is_number || written.default.is_some()) {
@@ -278,7 +278,13 @@ pub fn column(
         name: name.clone(),
         column_type,
         nullable,
-        default: default(eval, name, &column_type, nullable, written.default.as_ref())?,
+        default: match &written.generated {
+            Some(generated) => {
+                let stored = generated.stored;
+                ColumnDefault::Generated { expression: String::new(), stored }
+            }
+            None => default(eval, name, &column_type, nullable, written.default.as_ref())?,
+        },
         on_update_now: written.on_update.is_some(),
         auto_increment: written.auto_increment,
         comment: String::from_utf8_lossy(comment).into_owned(),
@@ -308,14 +314,17 @@ pub fn default(
         && call.name.eq_ignore_ascii_case("now")
     {
         let temporal = matches!(column_type.kind, TypeKind::DateTime | TypeKind::Timestamp);
-        return if temporal { Ok(ColumnDefault::CurrentTimestamp) } else { Err(invalid()) };
+        return Ok(match temporal {
+            true => ColumnDefault::CurrentTimestamp,
+            false => ColumnDefault::Expression(String::new()),
+        });
     }
     let (text, negative) = match written {
         Expression::Unary(UnaryOperator::Minus, operand) => (literal_text(operand), true),
         other => (literal_text(other), false),
     };
     let text = match text {
-        None => return Err(unsupported("DEFAULT with an expression")),
+        None => return Ok(ColumnDefault::Expression(String::new())),
         Some(None) if nullable => return Ok(ColumnDefault::Null),
         Some(None) => return Err(invalid()),
         Some(Some(text)) if negative => [b"-", text.as_slice()].concat(),

@@ -204,6 +204,7 @@ pub fn add_key(
         let errno = (121, "Duplicate key on write or update");
         return Err(cannot_create(context, table, errno, text));
     }
+    super::computed::check_key(table, &key, &positions)?;
     check_parent(context, table, &key, &positions, operation)?;
     table.foreign_keys.push(key);
     table.foreign_keys.sort_by(|one, other| one.name.cmp(&other.name));

@@ -88,7 +88,13 @@ fn column_of(column: &ResultColumn, query: &Prepared) -> ColumnDefinition {
             made.default = ColumnDefault::None;
         }
         let direct = reads_directly(query, column);
-        if direct && original.default != ColumnDefault::None {
+        let is_copied = match &original.default {
+            ColumnDefault::None | ColumnDefault::Generated { .. } => false,
+            // Its columns may be others here.
+            ColumnDefault::Expression(text) => text.starts_with('(') && !text.contains('`'),
+            _ => true,
+        };
+        if direct && is_copied {
             made.default = original.default.clone();
         }
         if direct && original.auto_increment {
@@ -209,7 +215,12 @@ fn fill(
     let definition = entry.definition();
     let checks = super::check::bound(context, definition)?;
     let columns = query.columns().iter();
-    let columns = columns.filter_map(|column| definition.column_position(&column.name)).collect();
+    let columns: Vec<usize> =
+        columns.filter_map(|column| definition.column_position(&column.name)).collect();
+    let mut computed = super::computed::bind(context, definition)?;
+    if let Some(computed) = &mut computed {
+        computed.refused = plan::refused_columns(definition, &columns);
+    }
     let plan = InsertPlan {
         view: None,
         check: None,
@@ -223,6 +234,7 @@ fn fill(
         returning_columns: Vec::new(),
         foreign_keys: None,
         checks,
+        computed,
     };
     let mut exec = Exec {
         eval: &mut *context.eval,

@@ -1,6 +1,6 @@
 //! CREATE TABLE as written becomes a definition.
 
-use super::{DdlContext, collation_of, column, foreign, index};
+use super::{DdlContext, collation_of, column, computed, foreign, index};
 use crate::ExecError;
 use engine_api::{ColumnDefault, TableDefinition, TableOptions};
 use syntax::ast::{CreateTable, IndexKind, IndexSpecification, OptionValue, TableOption};
@@ -108,11 +108,14 @@ pub fn definition(
     if let Some(query) = context.query {
         super::select::add_columns(&mut table, query.plan)?;
     }
+    let written = create.columns.iter().filter_map(computed::of_column);
+    computed::put(context, written, &mut table.columns)?;
     super::check::put(context, create, &mut table)?;
     let mut indexes: Vec<IndexSpecification> =
         create.columns.iter().flat_map(index::of_column).collect();
     indexes.extend(create.indexes.iter().cloned());
     index::add_all(&mut table, &indexes)?;
+    check_primary(&table)?;
     let inline = create.columns.iter().filter_map(foreign::of_column);
     let keys: Vec<_> = inline.chain(create.foreign_keys.iter().cloned()).collect();
     for key in &keys {
@@ -141,6 +144,15 @@ pub fn forbid_null(table: &mut TableDefinition, position: usize) {
     if column.default == ColumnDefault::Null {
         column.default = ColumnDefault::None;
     }
+}
+
+/// 1903 for a primary key with a generated column.
+pub fn check_primary(table: &TableDefinition) -> Result<(), ExecError> {
+    let parts = table.indexes.first().filter(|index| index.primary).map(|index| &index.parts);
+    if parts.into_iter().flatten().any(|part| table.columns[part.column].is_generated()) {
+        return Err(SqlError::new(&codes::PRIMARY_KEY_BASED_ON_GENERATED_COLUMN, &[]).into());
+    }
+    Ok(())
 }
 
 /// At most one AUTO_INCREMENT column, and it begins an index.

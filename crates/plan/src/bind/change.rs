@@ -1,4 +1,4 @@
-//! INSERT, REPLACE, UPDATE, DELETE.
+//! UPDATE, DELETE, and what they share with INSERT.
 
 use super::from::From;
 use super::set::empty_select;
@@ -6,77 +6,12 @@ use super::view::MappedColumns;
 use super::*;
 use crate::foreign::Effect;
 use crate::physical::{
-    DeletePlan, InsertPlan, InsertRows, InsertValue, Plan, ResultColumn, SelectPlan, TableSource,
-    UpdatePlan, ViewCheck,
+    DeletePlan, Plan, ResultColumn, SelectPlan, TableSource, UpdatePlan, ViewCheck,
 };
 use catalog::{Privilege, PrivilegeSet, TableEntry};
-use engine_api::LockMode;
+use engine_api::{ColumnDefault, LockMode};
 
 impl<'q> Binder<'_, '_, 'q> {
-    pub(crate) fn bind_insert(&mut self, insert: &'q ast::Insert) -> Result<InsertPlan> {
-        let wanted = PrivilegeSet::from(Privilege::Insert);
-        let wanted = if insert.replace { wanted.with(Privilege::Delete) } else { wanted };
-        let updates = !insert.on_duplicate.is_empty();
-        let wanted = if updates { wanted.with(Privilege::Update) } else { wanted };
-        self.require_all(wanted, &insert.table.name)?;
-        let target = match self.open_for_change(
-            &insert.table.name,
-            &insert.table.name.name,
-            Privilege::Insert,
-        ) {
-            Err(_) if self.wants_merge => self.open_joined_target(insert)?,
-            opened => opened?,
-        };
-        let name = match &self.target_view {
-            None => target.definition().name.clone(),
-            Some(view) => view.name.clone(),
-        };
-        let columns = self.insert_columns(insert, &target, &name)?;
-        let written = columns.iter().copied();
-        let written = self.check_written(Privilege::Insert, &target, written);
-        if insert.columns.is_none() && written.is_err() {
-            let schema = self.schema_of(&insert.table.name)?;
-            return Err(self.denied(Privilege::Insert, &schema, &insert.table.name.name));
-        }
-        written?;
-        let source = self.insert_source(insert, &target, &columns, &name)?;
-        let on_duplicate = self.on_duplicate(insert, &target, &name)?;
-        let changed = on_duplicate.iter().map(|(column, _)| *column);
-        self.check_written(Privilege::Update, &target, changed)?;
-        let (returning, returning_columns) = if insert.returning.is_empty() {
-            (Vec::new(), Vec::new())
-        } else {
-            self.in_target_block(&target, &name, |binder| {
-                binder.block().clause = Clause::Returning;
-                let items = binder.bind_items(&insert.returning)?;
-                binder.no_subqueries("a subquery in RETURNING")?;
-                Ok(items)
-            })?
-        };
-        let changes = insert.replace || !on_duplicate.is_empty();
-        let effect = if changes { Effect::Change } else { Effect::Insert };
-        let foreign_keys = self.foreign_keys(&target, effect, None)?;
-        let check = self.view_check(&target, &name)?;
-        let mut checks = crate::check::checks(self.context, target.definition())?;
-        self.partition_check(target.definition(), &insert.table.partitions, &mut checks)?;
-        let view = self.target_view.as_ref();
-        let view = view.map(|view| Box::new((view.schema.clone(), view.name.clone())));
-        Ok(InsertPlan {
-            check,
-            view,
-            foreign_keys,
-            checks,
-            target: EntryHandle(target),
-            columns,
-            source,
-            replace: insert.replace,
-            ignore: insert.ignore,
-            on_duplicate,
-            returning,
-            returning_columns,
-        })
-    }
-
     /// Fails with 1142 unless all of these are held on a table or some of its columns.
     pub(super) fn require_all(&self, wanted: PrivilegeSet, name: &ast::TableName) -> Result<()> {
         if self.context.user.global.contains(wanted) {
@@ -119,7 +54,7 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(bound.map(|conditions| Box::new(ViewCheck { conditions, schema, name })))
     }
 
-    fn add_target(&mut self, target: &Arc<TableEntry>, alias: &str) -> From {
+    pub(super) fn add_target(&mut self, target: &Arc<TableEntry>, alias: &str) -> From {
         let definition = target.definition();
         let mut from = From::default();
         let handle = EntryHandle(target.clone());
@@ -172,105 +107,6 @@ impl<'q> Binder<'_, '_, 'q> {
         found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[name, &clause.name()]))
     }
 
-    fn insert_columns(
-        &self,
-        insert: &ast::Insert,
-        target: &TableEntry,
-        alias: &str,
-    ) -> Result<Vec<usize>> {
-        let Some(names) = &insert.columns else {
-            if let Some(view) = &self.target_view {
-                return Ok(view.columns.iter().map(|(_, at)| *at).collect());
-            }
-            let all = target.definition().columns.len();
-            let empty_row = matches!(&insert.source, ast::InsertSource::Values(rows)
-                if rows.iter().all(Vec::is_empty));
-            return Ok(if empty_row { Vec::new() } else { (0..all).collect() });
-        };
-        let mut columns = Vec::with_capacity(names.len());
-        for name in names {
-            let position = self.target_column(target, alias, name, Clause::InsertInto)?;
-            if columns.contains(&position) {
-                return Err(SqlError::new(&codes::FIELD_SPECIFIED_TWICE, &[&name.name]));
-            }
-            columns.push(position);
-        }
-        Ok(columns)
-    }
-
-    fn insert_source(
-        &mut self,
-        insert: &'q ast::Insert,
-        target: &Arc<TableEntry>,
-        columns: &[usize],
-        alias: &str,
-    ) -> Result<InsertRows> {
-        match &insert.source {
-            ast::InsertSource::Query(query) => {
-                let plan = self.bind_query(query)?;
-                if plan.columns().len() != columns.len() {
-                    return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
-                }
-                Ok(InsertRows::Query(plan))
-            }
-            ast::InsertSource::Values(rows) => {
-                for (number, row) in rows.iter().enumerate() {
-                    if row.len() != columns.len() {
-                        let number = number + 1;
-                        return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&number]));
-                    }
-                }
-                self.insert_values(rows, target, columns, alias)
-            }
-        }
-    }
-
-    fn insert_values(
-        &mut self,
-        rows: &'q [Vec<ast::Expression>],
-        target: &Arc<TableEntry>,
-        columns: &[usize],
-        alias: &str,
-    ) -> Result<InsertRows> {
-        self.push_block()?;
-        self.add_target(target, alias);
-        // Columns of the row that is inserted may be named by who inserts it.
-        self.block().tables.iter_mut().for_each(|table| table.guard = None);
-        self.block().clause = Clause::Values;
-        let bound = self.bind_insert_rows(rows, target, columns);
-        let block = self.pop_block();
-        let bound = bound?;
-        if !block.aggregates.is_empty() {
-            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
-        }
-        if block.applies.is_empty() {
-            return Ok(InsertRows::Values(bound));
-        }
-        // With subqueries the rows are those of a query without tables.
-        let tail = super::query::Tail::NONE;
-        self.bind_values_rows(rows, tail, &mut Vec::new()).map(InsertRows::Query)
-    }
-
-    fn bind_insert_rows(
-        &mut self,
-        rows: &'q [Vec<ast::Expression>],
-        target: &TableEntry,
-        columns: &[usize],
-    ) -> Result<Vec<Vec<InsertValue>>> {
-        let mut bound = Vec::with_capacity(rows.len());
-        for row in rows {
-            let mut values = Vec::with_capacity(row.len());
-            for (value, column) in row.iter().zip(columns) {
-                values.push(match value {
-                    ast::Expression::Default(None) => InsertValue::Default,
-                    value => InsertValue::Expr(self.bind_for_column(value, target, *column)?),
-                });
-            }
-            bound.push(values);
-        }
-        Ok(bound)
-    }
-
     /// A value that is stored into a column.
     pub(super) fn bind_for_column(
         &mut self,
@@ -283,39 +119,12 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(self.builder().for_column(value, column_type))
     }
 
-    fn on_duplicate(
-        &mut self,
-        insert: &'q ast::Insert,
-        target: &Arc<TableEntry>,
-        alias: &str,
-    ) -> Result<Vec<(usize, Expr)>> {
-        if insert.on_duplicate.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.in_target_block(target, alias, |binder| {
-            binder.block().clause = Clause::OnDuplicate;
-            binder.block().inserted_row = Some(target.definition().columns.len());
-            let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
-            for assignment in &insert.on_duplicate {
-                let position = {
-                    let clause = Clause::OnDuplicate;
-                    binder.target_column(target, alias, &assignment.column, clause)?
-                };
-                let value = match &assignment.value {
-                    ast::Expression::Default(None) => {
-                        binder.assigns = true;
-                        let column = binder.bind_column(&assignment.column);
-                        binder.assigns = false;
-                        let column = column?;
-                        binder.default_of(&column, &assignment.column)?
-                    }
-                    value => binder.bind_for_column(value, target, position)?,
-                };
-                assignments.push((position, value));
-            }
-            binder.no_subqueries("a subquery in ON DUPLICATE KEY UPDATE")?;
-            Ok(assignments)
-        })
+    /// A column that something is assigned to.
+    pub(super) fn bind_assigned(&mut self, name: &'q ast::ColumnName) -> Result<Expr> {
+        self.assigns = true;
+        let column = self.bind_column(name);
+        self.assigns = false;
+        column
     }
 
     pub(crate) fn bind_update(&mut self, update: &'q ast::Update) -> Result<Plan> {
@@ -355,9 +164,17 @@ impl<'q> Binder<'_, '_, 'q> {
                 (*column, if *is_default { None } else { expressions.next() })
             })
             .collect();
-        let collect_first = crate::optimize::meets_own_changes(&select, &assignments);
+        let mut computed = crate::computed::computed(self.context, target.definition())?;
+        if let Some(computed) = &mut computed {
+            for assignment in &update.assignments {
+                let at = self.target_column(&target, &alias, &assignment.column, Clause::Set)?;
+                let refused = crate::computed::refused(target.definition(), at, &assignment.value);
+                computed.refused.extend(refused);
+            }
+        }
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
         let assigned = changed_columns(target.definition(), &assigned);
+        let collect_first = crate::optimize::meets_own_changes(&select, &assigned);
         let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
         let check = self.view_check(&target, &alias)?;
         let mut checks = crate::check::checks(self.context, target.definition())?;
@@ -366,6 +183,7 @@ impl<'q> Binder<'_, '_, 'q> {
             check,
             foreign_keys,
             checks,
+            computed,
             target: EntryHandle(target),
             select,
             assignments,
@@ -387,7 +205,18 @@ impl<'q> Binder<'_, '_, 'q> {
             let position = self.target_column(target, alias, &assignment.column, Clause::Set)?;
             self.check_written(Privilege::Update, target, std::iter::once(position))?;
             self.block().clause = Clause::Set;
-            if assignment.value == ast::Expression::Default(None) {
+            let default = &target.definition().columns[position].default;
+            if let ColumnDefault::Generated { .. } = default {
+                continue;
+            }
+            let is_default = assignment.value == ast::Expression::Default(None);
+            if let (true, ColumnDefault::Expression(text)) = (is_default, default) {
+                let context = &mut *self.context;
+                let value =
+                    crate::computed::default_expression(context, target.definition(), text)?;
+                columns.push((position, false));
+                values.push(Some(value));
+            } else if is_default {
                 columns.push((position, true));
                 values.push(None);
             } else {
@@ -489,6 +318,8 @@ pub(super) fn changed_columns(
     table: &engine_api::TableDefinition,
     assigned: &[usize],
 ) -> Vec<usize> {
-    let follows = table.columns.iter().enumerate().filter(|(_, column)| column.on_update_now);
+    let follows =
+        |column: &engine_api::ColumnDefinition| column.on_update_now || column.is_generated();
+    let follows = table.columns.iter().enumerate().filter(|(_, column)| follows(column));
     assigned.iter().copied().chain(follows.map(|(position, _)| position)).collect()
 }

@@ -5,10 +5,11 @@ use super::merge::ViewSource;
 use super::*;
 use crate::foreign::Effect;
 use crate::physical::{
-    Access, JoinChangePlan, JoinTarget, SelectPlan, TableSource, TableStep, ViewCheck,
+    Access, Computed, JoinChangePlan, JoinTarget, Refused, SelectPlan, TableSource, TableStep,
+    ViewCheck,
 };
 use catalog::Privilege;
-use engine_api::LockMode;
+use engine_api::{ColumnDefault, LockMode};
 
 /// A table to be changed: the position of its first column, and what is assigned to it.
 struct Target {
@@ -16,6 +17,7 @@ struct Target {
     first: usize,
     entry: EntryHandle,
     assignments: Vec<(usize, Option<Expr>)>,
+    refused: Vec<Refused>,
 }
 
 /// What the clauses came to.
@@ -67,10 +69,21 @@ impl<'q> Binder<'_, '_, 'q> {
             let found = targets.iter().position(|target| target.first == first);
             let Some(found) = found else { continue };
             let entry = targets[found].entry.0.clone();
-            let value = match &assignment.value {
-                ast::Expression::Default(None) => None,
-                value => Some(self.bind_for_column(value, &entry, column)?),
+            let (definition, value) = (entry.definition(), &assignment.value);
+            let value = match (value, &definition.columns[column].default) {
+                // It stays, until it is computed.
+                (_, ColumnDefault::Generated { .. }) => {
+                    Some(self.bind_assigned(&assignment.column)?)
+                }
+                (ast::Expression::Default(None), ColumnDefault::Expression(_)) => {
+                    let own = self.bind_assigned(&assignment.column)?;
+                    Some(self.default_of(&own, &assignment.column)?)
+                }
+                (ast::Expression::Default(None), _) => None,
+                (value, _) => Some(self.bind_for_column(value, &entry, column)?),
             };
+            let refused = crate::computed::refused(definition, column, &assignment.value);
+            targets[found].refused.extend(refused);
             targets[found].assignments.push((column, value));
         }
         targets.sort_by_key(|target| target.first);
@@ -148,7 +161,13 @@ impl<'q> Binder<'_, '_, 'q> {
                 None => self.denied(privilege, schema, name),
             });
         }
-        Ok(Target { alias, first: table.first, entry, assignments: Vec::new() })
+        Ok(Target {
+            alias,
+            first: table.first,
+            entry,
+            assignments: Vec::new(),
+            refused: Vec::new(),
+        })
     }
 
     /// The target that a table of a DELETE's FROM is; 1395 for a view of several tables.
@@ -229,6 +248,18 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(())
     }
 
+    /// What the rows of a target compute when they are changed.
+    fn computed_of_target(&mut self, target: &Target) -> Result<Option<Box<Computed>>> {
+        if target.assignments.is_empty() {
+            return Ok(None);
+        }
+        let mut computed = crate::computed::computed(self.context, target.entry.0.definition())?;
+        if let Some(computed) = &mut computed {
+            computed.refused.clone_from(&target.refused);
+        }
+        Ok(computed)
+    }
+
     fn finish_join(&mut self, block: Block, draft: Draft, ignore: bool) -> Result<JoinChangePlan> {
         let Draft { from, conjuncts, mut targets, plan } = draft;
         let all = targets.iter_mut().flat_map(|target| &mut target.assignments);
@@ -278,7 +309,9 @@ impl<'q> Binder<'_, '_, 'q> {
                 Effect::Delete => Vec::new(),
                 _ => crate::check::checks(self.context, target.entry.0.definition())?,
             };
+            let computed = self.computed_of_target(target)?;
             made.push(JoinTarget {
+                computed,
                 foreign_keys,
                 checks,
                 check,
@@ -312,7 +345,9 @@ fn mark_first(select: &SelectPlan, targets: &mut [JoinTarget]) {
     let Some(target) = targets.iter_mut().find(|target| target.step == first) else { return };
     let step = &select.tables[first];
     let definition = target.table.0.definition();
-    let is_assigned = |column: usize| target.assignments.iter().any(|(at, _)| *at == column);
+    let assigned: Vec<usize> = target.assignments.iter().map(|(column, _)| *column).collect();
+    let changed = super::change::changed_columns(definition, &assigned);
+    let is_assigned = |column: usize| changed.contains(&column);
     let changes_index = |index: usize| {
         let parts = definition.indexes[index].parts.iter();
         parts.chain(&definition.indexes[0].parts).any(|part| is_assigned(part.column))

@@ -43,8 +43,8 @@ impl<'q> Binder<'_, '_, 'q> {
     /// The default value of a column as a constant (1364 if it has none).
     pub(super) fn default_of(&mut self, column: &Expr, name: &ast::ColumnName) -> Result<Expr> {
         let missing = || SqlError::new(&codes::NO_DEFAULT_FOR_FIELD, &[&name.name]);
-        let ExprKind::Column { position, .. } = &column.kind else { return Err(missing()) };
-        let Some((_, named)) = self.block().column_at(*position) else { return Err(missing()) };
+        let ExprKind::Column { position, .. } = column.kind else { return Err(missing()) };
+        let Some((_, named)) = self.block().column_at(position) else { return Err(missing()) };
         let (schema, table, org_name) = (named.schema, named.org_table, named.org_name);
         let found = self.entries.iter().find_map(|entry| {
             let definition = entry.0.definition();
@@ -64,6 +64,25 @@ impl<'q> Binder<'_, '_, 'q> {
                 self.cast_to_column(text, &definition.column_type)
             }
             ColumnDefault::CurrentTimestamp => self.builder().call("now", Vec::new()),
+            ColumnDefault::Generated { .. } => {
+                let null = self.builder().null();
+                self.cast_to_column(null, &definition.column_type)
+            }
+            ColumnDefault::Expression(text) => {
+                let entry = self.entries.iter().find(|entry| {
+                    let definition = entry.0.definition();
+                    definition.schema == schema && definition.name == table
+                });
+                let entry = entry.ok_or_else(missing)?.0.clone();
+                let own = entry.definition().column_position(&org_name).ok_or_else(missing)?;
+                let first = position.saturating_sub(own);
+                let definition = entry.definition();
+                let mut bound =
+                    crate::computed::default_expression(self.context, definition, &text)?;
+                bound.map_columns(&mut |at| at + first);
+                let column_type = definition.columns[own].column_type;
+                self.cast_to_column(bound, &column_type)
+            }
         }
     }
 

@@ -46,7 +46,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let rows = FileRows { fields, assignments, format, skipped_lines };
         let view = self.target_view.as_ref();
         let view = view.map(|view| Box::new((view.schema.clone(), view.name.clone())));
+        let computed = crate::computed::computed(self.context, target.definition())?;
         Ok(InsertPlan {
+            computed,
             view,
             check,
             foreign_keys,

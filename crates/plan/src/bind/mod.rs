@@ -18,6 +18,7 @@ mod from;
 mod function;
 mod grouping;
 mod guard;
+mod insert;
 mod items;
 mod join_tree;
 mod load;

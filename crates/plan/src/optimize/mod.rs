@@ -416,8 +416,9 @@ fn placeholder() -> TableSource {
     )))))
 }
 
-/// Whether an UPDATE's scan could come to rows that it has already changed.
-pub(crate) fn meets_own_changes(select: &SelectPlan, assigned: &[(usize, Option<Expr>)]) -> bool {
+/// Whether an UPDATE's scan could come to rows that it has already changed, when these columns
+/// change.
+pub(crate) fn meets_own_changes(select: &SelectPlan, changed: &[usize]) -> bool {
     if !select.order_by.is_empty() {
         return true;
     }
@@ -432,9 +433,6 @@ pub(crate) fn meets_own_changes(select: &SelectPlan, assigned: &[(usize, Option<
     let clustered = &definition.indexes[0];
     let keys = definition.indexes[index].parts.iter().chain(&clustered.parts);
     let mut keys = keys.map(|part| part.column);
-    let now = definition.columns.iter().enumerate().filter(|(_, column)| column.on_update_now);
-    let changed: Vec<usize> =
-        assigned.iter().map(|(column, _)| *column).chain(now.map(|(at, _)| at)).collect();
     keys.any(|key| changed.contains(&key))
 }
 

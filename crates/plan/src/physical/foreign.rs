@@ -1,6 +1,6 @@
 //! Foreign keys of the tables that a statement changes.
 
-use super::EntryHandle;
+use super::{Computed, EntryHandle};
 use engine_api::ReferentialAction;
 
 /// Foreign keys that a statement must look at. The first table is the one that it changes; the
@@ -20,6 +20,8 @@ pub struct ForeignTable {
     pub parents: Vec<ParentLink>,
     /// What a row that goes is asked for.
     pub children: Vec<ChildLink>,
+    /// What a row that a cascade changes computes.
+    pub computed: Option<Box<Computed>>,
 }
 
 /// A foreign key seen from the child.

@@ -270,6 +270,13 @@ impl Parser<'_> {
         } else {
             column.type_name = self.type_name()?;
         }
+        if self.at(K::COLLATE) {
+            self.column_clause(&mut column, K::COLLATE)?;
+        }
+        if self.at(K::GENERATED) || self.at(K::AS) {
+            self.generated(&mut column)?;
+            return Ok(column);
+        }
         while self.column_attribute(&mut column)? {}
         Ok(column)
     }
@@ -351,7 +358,6 @@ impl Parser<'_> {
                 self.advance();
                 column.type_name.collation = Some(self.name_or_binary()?);
             }
-            K::GENERATED | K::AS => self.generated(column)?,
             K::CONSTRAINT | K::CHECK => {
                 if self.eat(K::CONSTRAINT) && self.at_name() {
                     self.name()?;
@@ -384,12 +390,13 @@ impl Parser<'_> {
 
     /// The value of DEFAULT and ON UPDATE: a signed literal, a call, or `(expression)`.
     pub(super) fn default_value(&mut self) -> Result<Expression> {
-        if self.at(Symbol::LeftParenthesis) {
+        if self.at(Symbol::LeftParenthesis) && !self.begins_query_in_parentheses() {
             return self.parenthesized_expression();
         }
-        self.bit_expression()
+        self.lone_expression()
     }
 
+    /// GENERATED ALWAYS AS, and the attributes that a generated column may have.
     fn generated(&mut self, column: &mut ColumnSpecification) -> Result<()> {
         if self.eat(K::GENERATED) {
             self.expect(K::ALWAYS)?;
@@ -400,7 +407,7 @@ impl Parser<'_> {
             column.other.push((format!("GENERATED ALWAYS AS ROW {edge}"), String::new()));
             return Ok(());
         }
-        let expression = self.parenthesized_expression()?;
+        let expression = self.generated_value()?;
         let stored = if self.eat(K::STORED) || self.eat(K::PERSISTENT) {
             true
         } else {
@@ -408,7 +415,38 @@ impl Parser<'_> {
             false
         };
         column.generated = Some(Generated { expression, stored });
-        Ok(())
+        loop {
+            match self.token.kind {
+                Kind::Word(keyword @ (K::UNIQUE | K::COMMENT)) => {
+                    self.column_clause(column, keyword)?;
+                }
+                Kind::Word(K::INVISIBLE) => {
+                    self.advance();
+                    column.invisible = true;
+                }
+                Kind::Word(keyword @ (K::CONSTRAINT | K::CHECK)) => {
+                    return self.column_clause(column, keyword).map(drop);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// The expression of a generated column; several are a row, which no column can hold.
+    fn generated_value(&mut self) -> Result<Expression> {
+        self.expect(Symbol::LeftParenthesis)?;
+        let mut expressions = vec![self.expression()?];
+        while self.eat(Symbol::Comma) {
+            expressions.push(self.expression()?);
+        }
+        self.expect(Symbol::RightParenthesis)?;
+        match expressions.pop() {
+            Some(only) if expressions.is_empty() => Ok(only),
+            last => {
+                expressions.extend(last);
+                Ok(Expression::Row(expressions))
+            }
+        }
     }
 }
 

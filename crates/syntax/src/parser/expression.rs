@@ -48,6 +48,11 @@ impl Parser<'_> {
         self.expression_above(power::BIT_OR)
     }
 
+    /// An expression without infix operators.
+    pub(super) fn lone_expression(&mut self) -> Result<Expression> {
+        self.deeper(|parser| parser.prefix(power::BIT_OR))
+    }
+
     /// An expression whose operators bind at least as strong as `weakest`.
     fn expression_above(&mut self, weakest: u8) -> Result<Expression> {
         self.deeper(|parser| {

@@ -74,6 +74,7 @@ impl Parser<'_> {
     fn string(&mut self, charset: Option<String>) -> Result<Literal> {
         let mut bytes = self.text_literal()?;
         self.append_adjacent(&mut bytes)?;
+        let charset = charset.or_else(|| self.options.kept.then(|| "utf8mb4".into()));
         Ok(Literal::String { bytes, charset })
     }
 

@@ -294,8 +294,14 @@ error_codes! {
          its size {} exceeds {} of slave_pending_jobs_size_max";
     GENERATED_COLUMN_FUNCTION_IS_NOT_ALLOWED = 1901, "HY000",
         "Function or expression '{}' cannot be used in the {} clause of {Q}";
+    PRIMARY_KEY_BASED_ON_GENERATED_COLUMN = 1903, "HY000",
+        "Primary key cannot be defined upon a generated column";
     KEY_BASED_ON_GENERATED_VIRTUAL_COLUMN = 1904, "HY000",
         "Key/Index cannot be defined on a virtual generated column";
+    WRONG_FK_OPTION_FOR_GENERATED_COLUMN = 1905, "HY000",
+        "Cannot define foreign key with {} clause on a generated column";
+    WARNING_NON_DEFAULT_VALUE_FOR_GENERATED_COLUMN = 1906, "HY000",
+        "The value specified for generated column '{}' in table '{}' has been ignored";
     UNSUPPORTED_ACTION_ON_GENERATED_COLUMN = 1907, "HY000",
         "This is not yet supported for generated columns";
     UNSUPPORTED_ENGINE_FOR_GENERATED_COLUMNS = 1910, "HY000",
@@ -431,6 +437,8 @@ error_codes! {
     SEQUENCE_INVALID_DATA = 4085, "HY000", "Sequence '{}.{}' has out of range value for options";
     SEQUENCE_INVALID_TABLE_STRUCTURE = 4086, "HY000",
         "Sequence '{}.{}' table structure is invalid ({})";
+    EXPRESSION_REFERS_TO_UNINIT_FIELD = 4029, "01000",
+        "Expression for field {Q} is referring to uninitialized field {Q}";
     SEQUENCE_ACCESS_ERROR = 4087, "HY000", "Sequence '{}.{}' access error";
     NOT_SEQUENCE = 4089, "42S02", "'{}.{}' is not a SEQUENCE";
     UNKNOWN_SEQUENCES = 4091, "42S02", "Unknown SEQUENCE: '{}'";
