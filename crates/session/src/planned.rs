@@ -229,7 +229,9 @@ impl Session {
 
     /// Whether the values bound to parameters are of these kinds.
     fn has_parameters_of(&self, kinds: &[ParameterKind]) -> bool {
-        self.eval.parameters.iter().map(ParameterKind::of).eq(kinds.iter().copied())
+        let values = &self.eval.parameters;
+        values.len() == kinds.len()
+            && values.iter().zip(kinds).all(|(value, kind)| ParameterKind::of(value) == *kind)
     }
 
     /// Locks the tables of a plan against changes of their definition, and against those who keep

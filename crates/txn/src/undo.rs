@@ -226,7 +226,7 @@ impl UndoSpace {
     }
 
     /// The word was handed out before the server was started last, and not by a transaction that
-    /// was prepared then.
+    /// was prepared then; or it is zero, since no chunk has that number.
     #[inline]
     pub(crate) fn is_of_earlier_run(&self, word: u64) -> bool {
         word & OFFSET_MASK < self.frozen_below.load(Ordering::Relaxed)

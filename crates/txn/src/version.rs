@@ -48,11 +48,10 @@ pub enum Seen {
 
 impl UndoSpace {
     /// Tells who wrote `word`.
-    #[inline(always)]
+    #[inline]
     pub fn word_state(&self, word: u64, own_header: u64) -> WordState {
-        // What earlier runs wrote is the commonest, and told by the word alone: this much is asked
-        // for every row of a scan and has to be without a call.
-        if word == 0 || self.is_of_earlier_run(word) {
+        // What earlier runs wrote is the commonest, and told by the word alone.
+        if self.is_of_earlier_run(word) {
             return WordState::Frozen;
         }
         self.state_of_this_run(word, own_header)
@@ -98,7 +97,7 @@ impl UndoSpace {
     /// Finds the version of an entry that `reader` sees. An older payload is left in `older`.
     /// `met` is raised to the commit timestamp of the version seen. Must not be called with an
     /// entry copied before the last scheduling point unless the reader's floor is older.
-    #[inline]
+    #[inline(never)]
     pub fn version(
         &self,
         reader: &Reader,
@@ -108,7 +107,7 @@ impl UndoSpace {
         older: &mut Vec<u8>,
         met: &mut Lsn,
     ) -> Seen {
-        if word == 0 || self.sees(word, reader, met) {
+        if self.sees(word, reader, met) {
             return Seen::Current;
         }
         self.older_version(reader, flags, word, payload, older, met)

@@ -124,7 +124,9 @@ impl<'p> Groups<'p> {
         };
         if let Some(place) = place {
             self.update(exec, frame, place)?;
-            self.write_finished(exec)?;
+            if self.overflow.is_some() {
+                self.write_finished(exec)?;
+            }
         }
         Ok(Flow::Continue(()))
     }
@@ -212,7 +214,10 @@ impl<'p> Groups<'p> {
         }
         let frame = &mut run.frame;
         self.assign(exec, frame, (slot, first), selected, &mut vectors)?;
-        let here = rows_here(&mut vectors.places, selected);
+        let here = match self.overflow {
+            Some(_) => rows_here(&mut vectors.places, selected),
+            None => None,
+        };
         let selected = here.as_deref().unwrap_or(selected);
         let places = match vectors.way {
             ShortWay::One => Places::One,
@@ -246,7 +251,9 @@ impl<'p> Groups<'p> {
             self.charge_kept(exec, kept)?;
         }
         self.vectors = Some(vectors);
-        self.write_finished(exec)?;
+        if self.overflow.is_some() {
+            self.write_finished(exec)?;
+        }
         Ok(true)
     }
 
@@ -412,7 +419,7 @@ impl<'p> Groups<'p> {
         self.finish_groups(exec, frame, target).map(|_| ())
     }
 
-    /// Gives the groups in memory and forgets them.
+    /// Gives the groups in memory.
     fn finish_groups(
         &mut self,
         exec: &mut Exec<'_>,
@@ -430,8 +437,6 @@ impl<'p> Groups<'p> {
                 return Ok(flow);
             }
         }
-        self.places = Keys::default();
-        self.charged.clear();
         Ok(Flow::Continue(()))
     }
 }

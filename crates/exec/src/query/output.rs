@@ -232,12 +232,13 @@ impl<'p> Output<'p> {
 
     /// Sorts the kept rows, if there are any.
     fn sort(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
-        if let (Some(sorter), Some(mut distinct)) = (&mut self.sorter, self.distinct.take()) {
+        if let (Some(sorter), Some(distinct)) = (&mut self.sorter, &mut self.distinct) {
             let passed = &mut self.passed;
             let _ = distinct.drain(self.plan.projection.len(), |row| {
                 *passed += 1;
                 sorter.add(row).map(Flow::Continue)
             })?;
+            self.distinct = None;
         }
         if let Some(sorter) = &mut self.sorter {
             exec.cancel.set_phase(crate::phase::SORTING);
@@ -252,12 +253,13 @@ impl<'p> Output<'p> {
 
     /// The rows that DISTINCT could not decide as they came, of a block that does not sort.
     fn drain(&mut self, exec: &mut Exec<'_>, target: &mut RowTarget<'_>) -> Result<(), ExecError> {
-        let Some(mut distinct) = self.distinct.take().filter(|_| self.sorter.is_none()) else {
+        if self.sorter.is_some() || self.distinct.is_none() {
             return Ok(());
-        };
+        }
         if self.passed >= self.limit.needed() && !self.plan.calculate_found_rows {
             return Ok(());
         }
+        let Some(mut distinct) = self.distinct.take() else { return Ok(()) };
         let _ = distinct.drain(self.plan.projection.len(), |row| {
             exec.tick()?;
             self.pass(exec.eval, row, target)

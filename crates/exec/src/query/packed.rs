@@ -194,9 +194,23 @@ impl Packed {
     }
 }
 
+/// The sum of numbers. Their halves are added apart, several at a time: neither half's sum can
+/// leave 64 bits.
+fn wide_sum(numbers: &[i64]) -> i128 {
+    let sum_of = |numbers: &[i64]| {
+        let (mut high, mut low) = (0_i64, 0_u64);
+        for &number in numbers {
+            high += number >> 32;
+            low += u64::from(number as u32);
+        }
+        (i128::from(high) << 32) + i128::from(low)
+    };
+    numbers.chunks(1 << 30).map(sum_of).sum()
+}
+
 fn add_sums(numbers: &Numbers, places: Places<'_>, sums: &mut [(i128, i64)]) {
     if let (Places::One, true) = (places, numbers.nulls.is_empty()) {
-        sums[0].0 += numbers.values.iter().map(|&number| i128::from(number)).sum::<i128>();
+        sums[0].0 += wide_sum(&numbers.values);
         sums[0].1 += numbers.values.len() as i64;
         return;
     }
@@ -205,6 +219,24 @@ fn add_sums(numbers: &Numbers, places: Places<'_>, sums: &mut [(i128, i64)]) {
             let sum = &mut sums[places.of(at)];
             sum.0 += i128::from(number);
             sum.1 += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_as_wide_as_they_have_to_be() {
+        let ends = [i64::MIN, i64::MAX, -1, 0, 1, 1 << 32, -(1 << 32), u32::MAX.into()];
+        for length in 0..40 {
+            for start in 0..ends.len() {
+                let numbers: Vec<i64> = ends.iter().cycle().skip(start).step_by(3).take(length)
+                    .chain(&[i64::MIN; 3][..length % 4]).copied().collect();
+                let expected: i128 = numbers.iter().map(|&number| i128::from(number)).sum();
+                assert_eq!(wide_sum(&numbers), expected, "{numbers:?}");
+            }
         }
     }
 }

@@ -231,6 +231,8 @@ impl Groups<'_> {
             return Ok(());
         }
         while let Some((file, level)) = files.pop() {
+            self.places = Default::default();
+            self.charged.clear();
             if let Some(overflow) = &mut self.overflow
                 && let Rows::PutOff { level: own, .. } = &mut overflow.rows
             {
