@@ -232,8 +232,15 @@ mod tests {
         let ends = [i64::MIN, i64::MAX, -1, 0, 1, 1 << 32, -(1 << 32), u32::MAX.into()];
         for length in 0..40 {
             for start in 0..ends.len() {
-                let numbers: Vec<i64> = ends.iter().cycle().skip(start).step_by(3).take(length)
-                    .chain(&[i64::MIN; 3][..length % 4]).copied().collect();
+                let numbers: Vec<i64> = ends
+                    .iter()
+                    .cycle()
+                    .skip(start)
+                    .step_by(3)
+                    .take(length)
+                    .chain(&[i64::MIN; 3][..length % 4])
+                    .copied()
+                    .collect();
                 let expected: i128 = numbers.iter().map(|&number| i128::from(number)).sum();
                 assert_eq!(wide_sum(&numbers), expected, "{numbers:?}");
             }
