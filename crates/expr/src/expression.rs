@@ -1,7 +1,7 @@
 //! The tree of bound expressions.
 
 use crate::compare::CompareRule;
-use crate::context::{Columns, EvalContext};
+use crate::context::{Columns, EvalContext, NoColumns};
 use crate::functions::Function;
 pub use crate::operator::{ArithmeticOperator, BitOperator, CompareOperator, Test};
 use crate::result_type::ResultType;
@@ -204,6 +204,8 @@ pub enum LiteralForm {
     Hex,
     /// Made by constant folding or by the planner.
     Computed,
+    /// The value of a parameter.
+    Bound,
 }
 
 /// A value computed outside this room for a row, such as a subquery's.
@@ -372,6 +374,31 @@ impl Expr {
             ExprKind::Literal(literal) => Some(&literal.value),
             _ => None,
         }
+    }
+
+    /// A literal as it was written.
+    pub(crate) fn is_plain_literal(&self) -> bool {
+        matches!(&self.kind, ExprKind::Literal(literal) if literal.form == LiteralForm::Plain)
+    }
+
+    /// The value of an expression without columns, variables and parameters, under these settings;
+    /// `None` if it cannot be computed.
+    pub(crate) fn known_value(&self, settings: &crate::Settings) -> Option<Value> {
+        if let Some(value) = self.literal() {
+            return Some(value.clone());
+        }
+        if !self.is_constant() || self.has_parameter() {
+            return None;
+        }
+        let mut context = EvalContext::new();
+        context.settings = settings.clone();
+        self.eval(&context, &NoColumns).ok().map(|value| value.to_owned())
+    }
+
+    fn has_parameter(&self) -> bool {
+        let mut found = matches!(self.kind, ExprKind::Parameter(_));
+        self.for_each_child(&mut |child| found |= child.has_parameter());
+        found
     }
 
     /// The same as an item of a select list with this name, which some messages show.

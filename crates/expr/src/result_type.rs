@@ -99,6 +99,9 @@ impl ResultType {
     pub fn column(column_type: ColumnType, nullable: bool) -> Self {
         let string = column_type.kind.is_string();
         let coercibility = if string { Coercibility::Implicit } else { Coercibility::Numeric };
+        let mut column_type = column_type;
+        // What is made of a TIMESTAMP column is unsigned, as the column is flagged.
+        column_type.unsigned |= column_type.kind == TypeKind::Timestamp;
         Self {
             column_type,
             nullable,
@@ -206,6 +209,11 @@ impl ResultType {
         }
     }
 
+    /// Whether values are of type DECIMAL.
+    pub fn is_decimal(&self) -> bool {
+        self.column_type.kind == TypeKind::Decimal
+    }
+
     /// Whether values are strings.
     pub fn is_string(&self) -> bool {
         self.column_type.kind.is_string()
@@ -220,6 +228,18 @@ impl ResultType {
     pub fn integer_digits(&self) -> u32 {
         let scale = u32::from(self.decimal_scale());
         self.decimal_precision().saturating_sub(scale)
+    }
+
+    /// Digits after the point that a value has at most, [`STRING_DECIMALS`] or
+    /// [`SCALE_NOT_FIXED`](types::column_type::SCALE_NOT_FIXED) where that is not fixed: what
+    /// results of functions take over. Numbers of text have any, but of text that some functions
+    /// make, and of NULL, none.
+    pub fn decimals(&self) -> u8 {
+        match self.column_type.kind {
+            TypeKind::Enum | TypeKind::Set | TypeKind::Null => 0,
+            kind if kind.is_string() && self.is_column => STRING_DECIMALS,
+            _ => self.column_type.scale,
+        }
     }
 
     /// Digits after the point when used as a DECIMAL.
@@ -243,9 +263,8 @@ impl ResultType {
     /// Digits in all when used as a DECIMAL.
     pub fn decimal_precision(&self) -> u32 {
         match self.column_type.kind {
-            TypeKind::Decimal | TypeKind::Year | TypeKind::Bit => {
-                u32::from(self.column_type.precision)
-            }
+            TypeKind::Decimal | TypeKind::Year => u32::from(self.column_type.precision),
+            TypeKind::Bit => self.text_length(),
             kind if kind.is_integer() => u32::from(self.column_type.precision),
             TypeKind::Date => 8,
             TypeKind::Time => 7 + u32::from(self.column_type.scale),
@@ -340,7 +359,7 @@ impl ResultType {
         let mut bits = 0;
         let mut set = |condition: bool, flag: u16| bits |= if condition { flag } else { 0 };
         set(!self.nullable, flags::NOT_NULL);
-        set(column_type.unsigned || kind == TypeKind::Timestamp, flags::UNSIGNED);
+        set(column_type.unsigned, flags::UNSIGNED);
         set(column_type.zerofill, flags::ZEROFILL);
         let number = (kind.is_number() && kind != TypeKind::Bit) || kind == TypeKind::Null;
         set(

@@ -35,6 +35,8 @@ pub struct PlanContext<'a> {
     pub parameters: &'a [ResultType],
     /// Which statistics are taken from the tables of `mysql`.
     pub stat_tables: StatTables,
+    /// Their values, if the plan is for these alone; else none.
+    pub values: &'a [Value],
 }
 
 /// Which statistics are taken from `mysql.table_stats` and its kin where they are there

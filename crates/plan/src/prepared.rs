@@ -18,6 +18,7 @@ pub struct Prepared {
     is_reusable: bool,
     /// What its choice depends on, of the statement's own block.
     value_shares: Box<[ValueShare]>,
+    is_described_by_values: bool,
 }
 
 impl Prepared {
@@ -62,6 +63,12 @@ impl Prepared {
         own.len() == others.len() && own.iter().zip(others).all(|(one, other)| one.is_like(other))
     }
 
+    /// What it says of its columns depends on the values of parameters: it has to be planned for
+    /// those of each execution.
+    pub fn is_described_by_values(&self) -> bool {
+        self.is_described_by_values
+    }
+
     /// It may be run again: it holds no value of a variable. Its tables, the settings, the
     /// default database and the types of the parameters are the caller's to compare.
     pub fn is_reusable(&self) -> bool {
@@ -97,9 +104,11 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
         Statement::Delete(delete) => binder.bind_delete(delete)?,
         other => return Err(unsupported(other.feature())),
     };
-    let is_reusable = binder.reusable && is_small(&plan);
+    let is_described_by_values = binder.described && matches!(plan, Plan::Query(_));
+    let is_reusable = binder.reusable && !is_described_by_values && is_small(&plan);
     let value_shares = value_shares(&plan).into();
-    Ok(Prepared { plan, tables: entries(binder), is_reusable, value_shares })
+    let tables = entries(binder);
+    Ok(Prepared { plan, tables, is_reusable, value_shares, is_described_by_values })
 }
 
 fn value_shares(plan: &Plan) -> Vec<ValueShare> {
@@ -146,8 +155,13 @@ pub fn select_values(
 ) -> Result<Prepared, SqlError> {
     let mut binder = Binder::new(context);
     let plan = Plan::Query(binder.bind_row_query(expressions)?);
-    let value_shares = Box::default();
-    Ok(Prepared { plan, tables: entries(binder), is_reusable: false, value_shares })
+    Ok(Prepared {
+        plan,
+        tables: entries(binder),
+        is_reusable: false,
+        is_described_by_values: false,
+        value_shares: Box::default(),
+    })
 }
 
 fn entries(binder: Binder<'_, '_, '_>) -> Vec<Arc<TableEntry>> {

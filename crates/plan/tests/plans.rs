@@ -77,6 +77,7 @@ impl Desk {
             variables: &NoVariables,
             stat_tables: plan::StatTables::default(),
             parameters: &parameters,
+            values: &[],
         };
         let prepared = match plan::prepare(inner, &mut context) {
             Ok(prepared) => prepared,
@@ -201,6 +202,7 @@ fn cost_of_planning() {
                     variables: &NoVariables,
                     stat_tables: plan::StatTables::default(),
                     parameters: &[],
+                    values: &[],
                 };
                 let prepared = plan::prepare(&parsed.statement, &mut context);
                 std::hint::black_box(prepared.expect("plans"));

@@ -18,6 +18,11 @@ use types::{SqlError, Value, codes};
 use wire::bulk::{BulkParameters, Indicator};
 use wire::capability::STMT_BULK_OPERATIONS;
 
+/// How one set of parameters is run.
+fn run_of(plan: Option<&Arc<SessionPlan>>) -> Run<'_> {
+    Run { protocol: Protocol::Binary, plan, definitions_known: true, ..Run::text() }
+}
+
 /// The statement with DEFAULT or nothing in place of some parameters.
 struct WithDefaults {
     /// What each parameter is; values are all the same.
@@ -243,7 +248,6 @@ impl Session {
             Indicator::Value(value) => value,
             Indicator::Default | Indicator::Ignore => Value::Null,
         }));
-        let protocol = Protocol::Binary;
         let mut made = None;
         let answer = if let Some(kinds) = kinds {
             if defaults.as_ref().is_none_or(|known| known.kinds != kinds) {
@@ -254,13 +258,13 @@ impl Session {
             let Some(WithDefaults { statement, plan, .. }) = defaults else {
                 return Err(SqlError::new(&codes::UNKNOWN_ERROR, &[]).into());
             };
-            let run = Run { protocol, plan: plan.as_ref(), definitions_known: true };
+            let run = run_of(plan.as_ref());
             let answer = self.execute_statement(statement, run, outlet, &mut made)?;
             *plan = made.or(plan.take());
             answer
         } else {
             let plan = prepared.plan.clone();
-            let run = Run { protocol, plan: plan.as_ref(), definitions_known: true };
+            let run = run_of(plan.as_ref());
             let answer = self.execute_statement(&prepared.statement, run, outlet, &mut made)?;
             made.into_iter().for_each(|plan| prepared.keep(plan));
             answer

@@ -9,6 +9,7 @@
 
 use crate::Session;
 use crate::answer::{Outlet, Protocol};
+use crate::bound::Bound;
 use crate::prepared::{PreparedStatement, unknown_handler};
 use crate::statement::Run;
 use base::MemoryAccount;
@@ -131,6 +132,7 @@ impl Session {
                 plan: prepared.plan.as_ref(),
                 // As MariaDB, whose temporary table has columns of its own.
                 definitions_known: false,
+                bound: Bound::Codes(&prepared.types),
             };
             made = session.run_statement(&prepared.statement, run, &mut collector);
         });

@@ -1,6 +1,7 @@
 //! Commands of the protocol.
 
 use crate::answer::{Outlet, Protocol, describe};
+use crate::bound::Bound;
 use crate::prepared::{PreparedStatement, unknown_handler};
 use crate::shared_prepared::SharedStatement;
 use crate::status::StatusCounter;
@@ -383,6 +384,7 @@ impl Session {
                 protocol: Protocol::Binary,
                 plan: prepared.plan.as_ref(),
                 definitions_known: prepared.definitions_sent,
+                bound: Bound::Codes(&prepared.types),
             };
             made = session.run_statement(&prepared.statement, run, outlet);
         });

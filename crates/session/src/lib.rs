@@ -21,6 +21,7 @@ mod admin;
 mod analyze;
 mod answer;
 mod authenticate;
+mod bound;
 mod bulk;
 mod connection;
 mod cursor;

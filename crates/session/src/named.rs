@@ -2,6 +2,7 @@
 
 use crate::Session;
 use crate::answer::Outlet;
+use crate::bound::Bound;
 use crate::planned::SessionPlan;
 use crate::prepared::PreparedStatement;
 use crate::statement::{Answer, Failure, Run};
@@ -81,10 +82,11 @@ impl Session {
         if arguments.len() != count {
             return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"EXECUTE"]).into());
         }
-        let values = arguments.iter().map(|argument| self.constant(argument).map(|(v, _)| v));
+        let values = arguments.iter().map(|argument| self.constant(argument));
         let values = values.collect::<Result<Vec<_>, _>>()?;
+        let (values, types): (Vec<_>, Vec<_>) = values.into_iter().unzip();
         let outer = std::mem::replace(&mut self.eval.parameters, values);
-        let run = Run { plan: plan.as_ref(), ..Run::text() };
+        let run = Run { plan: plan.as_ref(), bound: Bound::Types(&types), ..Run::text() };
         let mut made = None;
         let result = self.execute_statement(statement, run, outlet, &mut made);
         self.eval.parameters = outer;

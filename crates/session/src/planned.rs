@@ -2,6 +2,7 @@
 
 use crate::Session;
 use crate::answer::ResultShape;
+use crate::bound::{Bound, ParameterKind};
 use crate::statement::{Answer, Failure};
 use crate::system_variables::session_view;
 use catalog::{EstimateAge, TableEntry, UserPrivileges};
@@ -12,11 +13,14 @@ use plan::{PlanContext, Prepared};
 use std::sync::Arc;
 use std::time::Duration;
 use syntax::ast::{self, Expression, Literal, Statement, UnaryOperator};
-use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
+use types::{CollationId, SqlError, Value};
 
 /// Borrows of a session what the planner needs.
 macro_rules! plan_context {
     ($session:ident, $server:expr, $view:ident, $context:ident, $parameters:expr) => {
+        plan_context!($session, $server, $view, $context, $parameters, &[]);
+    };
+    ($session:ident, $server:expr, $view:ident, $context:ident, $parameters:expr, $values:expr) => {
         let $view = session_view!($session, $server);
         let database = $session.eval.facts.database.clone();
         let mut $context = PlanContext {
@@ -29,6 +33,7 @@ macro_rules! plan_context {
             variables: &$view,
             parameters: $parameters,
             stat_tables: $session.settings.stat_tables,
+            values: $values,
             locked: $session.locked_tables.as_deref(),
         };
     };
@@ -82,81 +87,6 @@ pub(crate) struct PlanConditions {
     stat_tables: plan::StatTables,
 }
 
-/// What plans depend on of a bound value.
-#[derive(Clone, Copy, PartialEq)]
-enum ParameterKind {
-    Null,
-    Int {
-        unsigned: bool,
-    },
-    Double,
-    Decimal {
-        precision: u32,
-        scale: u32,
-    },
-    /// The length is rounded up, so that a plan serves values of about the same length.
-    Text {
-        characters: u64,
-    },
-    Date,
-    DateTime,
-    Time,
-}
-
-impl ParameterKind {
-    #[inline]
-    fn of(value: &Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Int(_) => Self::Int { unsigned: false },
-            Value::UInt(_) => Self::Int { unsigned: true },
-            Value::Float(_) | Value::Double(_) => Self::Double,
-            Value::Decimal(number) => {
-                let scale = u32::from(number.scale());
-                Self::Decimal { precision: number.precision().max(scale), scale }
-            }
-            Value::Bytes(bytes) => {
-                Self::Text { characters: (bytes.len() as u64).next_power_of_two().max(256) }
-            }
-            Value::Date(_) => Self::Date,
-            Value::DateTime(_) | Value::Timestamp(_) => Self::DateTime,
-            Value::Time(_) => Self::Time,
-        }
-    }
-
-    /// The type that it has in an expression.
-    fn result_type(self, collation: CollationId) -> ResultType {
-        match self {
-            Self::Null => ResultType::null(),
-            Self::Int { unsigned } => ResultType::bigint(unsigned, true),
-            Self::Double => ResultType::double(true),
-            Self::Decimal { precision, scale } => {
-                ResultType::decimal(precision, scale, false, true)
-            }
-            Self::Text { characters } => {
-                ResultType::string(characters, collation, Coercibility::Coercible, false, true)
-            }
-            Self::Date => temporal(TypeKind::Date, 10, 0),
-            Self::DateTime => temporal(TypeKind::DateTime, 26, 6),
-            Self::Time => temporal(TypeKind::Time, 17, 6),
-        }
-    }
-}
-
-fn temporal(kind: TypeKind, length: u32, scale: u8) -> ResultType {
-    let column_type = ColumnType {
-        kind,
-        unsigned: false,
-        zerofill: false,
-        length,
-        precision: 0,
-        scale,
-        collation: CollationId::BINARY,
-        members: None,
-    };
-    ResultType::of(column_type, true)
-}
-
 impl Session {
     /// A transaction for a statement that reads no table; nothing remains of it.
     pub(crate) fn passing_transaction(&mut self) -> Box<dyn Transaction> {
@@ -172,11 +102,37 @@ impl Session {
 
     /// Plans a statement now, for the parameters that are bound.
     pub(crate) fn plan(&mut self, statement: &Statement) -> Result<Arc<SessionPlan>, SqlError> {
-        let parameters: Vec<_> = self.eval.parameters.iter().map(ParameterKind::of).collect();
         let collation = self.settings.connection;
-        let types: Vec<_> = parameters.iter().map(|kind| kind.result_type(collation)).collect();
+        let kinds = self.eval.parameters.iter().map(ParameterKind::of);
+        let types = kinds.map(|kind| kind.result_type(collation)).collect();
+        self.plan_with(statement, types, &[])
+    }
+
+    /// The same for the values of the parameters, which the client bound with these types, where
+    /// what it says of its columns depends on them.
+    pub(crate) fn plan_for_values(
+        &mut self,
+        statement: &Statement,
+        known: Option<&SessionPlan>,
+        bound: Bound<'_>,
+    ) -> Result<Arc<SessionPlan>, SqlError> {
+        let by_values = |plan: &SessionPlan| plan.prepared.is_described_by_values();
+        if !known.is_some_and(by_values) || self.eval.parameters.is_empty() {
+            return self.plan(statement);
+        }
+        let (values, types) = bound.typed(&self.eval.parameters, self.settings.connection);
+        self.plan_with(statement, types, &values)
+    }
+
+    fn plan_with(
+        &mut self,
+        statement: &Statement,
+        types: Vec<ResultType>,
+        values: &[Value],
+    ) -> Result<Arc<SessionPlan>, SqlError> {
         let server = self.server.clone();
-        plan_context!(self, &server, view, context, &types);
+        plan_context!(self, &server, view, context, &types, values);
+        let parameters = self.eval.parameters.iter().map(ParameterKind::of).collect();
         let prepared = plan::prepare(statement, &mut context)?;
         Ok(Arc::new(SessionPlan {
             shape: ResultShape::of_plan(prepared.plan(), prepared.columns(), self.settings.results),
@@ -330,7 +286,10 @@ impl Session {
             }
             other => {
                 let number = literal_number(other)?;
-                Some((Value::Int(number), ResultType::bigint(false, false)))
+                let length = number.unsigned_abs().checked_ilog10().unwrap_or(0) + 1;
+                let length = length + u32::from(number < 0);
+                let result = ResultType::integer_of_length(length, false, false);
+                Some((Value::Int(number), result))
             }
         }
     }

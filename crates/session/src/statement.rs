@@ -6,6 +6,7 @@
 
 use crate::Session;
 use crate::answer::{AnswerSink, Nowhere, Outlet, Protocol, ResultFormat};
+use crate::bound::Bound;
 use crate::execute::Extras;
 use crate::into::into_of;
 use crate::plan_cache::Found;
@@ -78,12 +79,15 @@ pub(crate) struct Run<'a> {
     pub(crate) plan: Option<&'a Arc<SessionPlan>>,
     /// The client has the definitions of that plan's columns.
     pub(crate) definitions_known: bool,
+    /// How the client bound the parameters.
+    pub(crate) bound: Bound<'a>,
 }
 
 impl Run<'_> {
     /// A statement of COM_QUERY.
     pub(crate) fn text() -> Self {
-        Self { protocol: Protocol::Text, plan: None, definitions_known: false }
+        let bound = Bound::ByValue;
+        Self { protocol: Protocol::Text, plan: None, definitions_known: false, bound }
     }
 }
 
@@ -414,7 +418,7 @@ impl Session {
         if let (Statement::Query(query), Some(into)) = (statement, into_of(statement)) {
             return self.select_into(query, into);
         }
-        let plan = self.plan(statement)?;
+        let plan = self.plan_for_values(statement, run.plan.map(|plan| &**plan), run.bound)?;
         if plan.prepared.is_change() && self.locked_tables.is_none() {
             self.lock_for(&plan)?;
         }

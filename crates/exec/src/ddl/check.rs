@@ -39,6 +39,7 @@ pub fn with_planning<T>(
         variables: &NoVariables,
         stat_tables: plan::StatTables::default(),
         parameters: &[],
+        values: &[],
     };
     Ok(plan(&mut planning)?)
 }

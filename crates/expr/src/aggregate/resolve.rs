@@ -5,7 +5,7 @@ use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, number
 use crate::expression::{Expr, ExprKind};
 use crate::functions::json_make::is_truth;
 use crate::result_type::ResultType;
-use types::{SqlError, TypeKind, codes};
+use types::{ColumnType, SqlError, TypeKind, codes};
 
 /// Digits that SUM adds for the number of rows.
 const SUM_DIGITS: u32 = 22;
@@ -80,16 +80,7 @@ impl Builder<'_> {
                 result
             }
             F::Sum => match Domain::of(&argument) {
-                Domain::Double => {
-                    let mut result = ResultType::double(true);
-                    if argument.column_type.kind.is_floating() {
-                        result.column_type.scale = argument.column_type.scale;
-                        if argument.column_type.scale < 31 {
-                            result.column_type.length = 17 + u32::from(argument.column_type.scale);
-                        }
-                    }
-                    result
-                }
+                Domain::Double => ResultType::double_of_scale(argument.decimals(), true),
                 _ => {
                     let precision = argument.decimal_precision() + SUM_DIGITS;
                     ResultType::decimal(precision, argument.decimal_scale().into(), false, true)
@@ -105,6 +96,11 @@ impl Builder<'_> {
                 }
             },
             F::AnyValue => argument,
+            F::Minimum | F::Maximum if argument.column_type.kind == TypeKind::Null => {
+                let mut empty = ResultType::of(ColumnType::binary(TypeKind::VarBinary, 0), true);
+                empty.coercibility = crate::Coercibility::Ignorable;
+                empty
+            }
             F::Minimum | F::Maximum => {
                 extreme_result(argument.of_expression().with_nullable(true), keeps_type)
             }
@@ -127,12 +123,12 @@ impl Builder<'_> {
 
     /// AVG of DOUBLE values: with more digits where theirs are fixed.
     fn average_of_doubles(&self, argument: &ResultType) -> ResultType {
-        let column_type = &argument.column_type;
-        if !column_type.kind.is_floating() || column_type.scale >= 31 {
+        if argument.decimals() >= 31 {
             return ResultType::double(true);
         }
         let increment = self.settings().div_precision_increment;
-        let mut result = ResultType::double_of_scale((column_type.scale + increment).min(31), true);
+        let mut result =
+            ResultType::double_of_scale((argument.decimals() + increment).min(31), true);
         let length = argument.text_length() + u32::from(increment);
         result.column_type.length = length.min(result.column_type.length);
         result
@@ -140,10 +136,11 @@ impl Builder<'_> {
 
     /// Deviations are DOUBLE, with fixed digits for exact arguments.
     fn deviation_result(&self, argument: &ResultType) -> ResultType {
-        if Domain::of(argument) == Domain::Double {
-            return ResultType::double(true);
-        }
         let increment = self.settings().div_precision_increment;
+        if Domain::of(argument) == Domain::Double {
+            let scale = argument.decimals().min(31) + increment;
+            return ResultType::double_of_scale(scale.min(31), true);
+        }
         let scale = argument.decimal_scale() + increment;
         let mut result = ResultType::double_of_scale(scale, true);
         let digits = 2 * argument.decimal_precision() + u32::from(increment);

@@ -60,7 +60,11 @@ impl Builder<'_> {
             operand = number_of_hex(operand);
             operand.result.column_type.length = u32::from(operand.result.column_type.precision);
         }
-        let result = self.cast_type(&operand, target)?;
+        let mut result = self.cast_type(&operand, target)?;
+        if target == CastTarget::Signed {
+            let precision = operand.result.decimal_precision();
+            result.column_type.precision = precision.min(255) as u8;
+        }
         let pads = matches!(target, CastTarget::Binary { length: Some(_) });
         Ok(Expr { kind: ExprKind::Cast { operand: Box::new(operand), pads, name: None }, result })
     }
@@ -70,13 +74,13 @@ impl Builder<'_> {
         let nullable = from.nullable;
         let string = from.is_string();
         Ok(match target {
-            CastTarget::Signed => {
-                let length = whole_width(from);
-                ResultType::integer_of_length(length, false, nullable)
-            }
+            CastTarget::Signed => ResultType::integer_of_length(whole_width(from), false, nullable),
             CastTarget::Unsigned => {
-                let length =
-                    if is_not_negative(operand) { from.text_length().clamp(1, 20) } else { 20 };
+                let length = if is_not_negative(operand) {
+                    from.characters().clamp(1, 20) as u32
+                } else {
+                    20
+                };
                 ResultType::integer_of_length(length, true, nullable)
             }
             CastTarget::Decimal { precision, scale } => {
@@ -154,7 +158,10 @@ impl Builder<'_> {
         let mut result = operand.result;
         if !result.is_string() {
             let characters = u64::from(result.text_length());
-            let connection = self.connection_collation();
+            let connection = match result.column_type.kind {
+                TypeKind::Bit => CollationId::BINARY,
+                _ => self.connection_collation(),
+            };
             let nullable = result.nullable;
             result =
                 ResultType::string(characters, connection, Coercibility::Explicit, true, nullable);
@@ -204,7 +211,8 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 fn is_not_negative(operand: &Expr) -> bool {
     match operand.literal() {
         Some(Value::Int(v)) => *v >= 0,
-        Some(Value::Bytes(text)) => text.first() != Some(&b'-'),
+        // Text of one character has no room for a sign.
+        Some(Value::Bytes(_)) => operand.result.text_length() <= 1,
         Some(Value::UInt(_) | Value::Null) => true,
         Some(_) => false,
         None => operand.result.column_type.unsigned,

@@ -3,7 +3,7 @@
 use super::Builder;
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::Coercibility;
-use types::{Charset, CollationId, SqlError, Value, codes, collation};
+use types::{Charset, CollationId, SqlError, TypeKind, Value, codes, collation};
 
 /// What the collation is needed for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +69,10 @@ fn strength(builder: &Builder<'_>, operand: &Expr) -> Strength {
             coercibility: result.coercibility,
             ascii: result.ascii,
         }
+    } else if result.column_type.kind == TypeKind::Bit {
+        // As text it is its bytes.
+        let coercibility = Coercibility::Implicit;
+        Strength { collation: CollationId::BINARY, coercibility, ascii: false }
     } else {
         let coercibility = result.coercibility.max(Coercibility::Numeric);
         Strength { collation: builder.connection_collation(), coercibility, ascii: true }

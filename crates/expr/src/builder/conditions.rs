@@ -286,6 +286,8 @@ impl Builder<'_> {
         if result.is_string() && result.coercibility == Coercibility::None {
             return Err(SqlError::new(&codes::CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]));
         }
+        let mut result = result;
+        result.column_type.unsigned &= !result.is_string();
         Ok(result)
     }
 
@@ -303,7 +305,9 @@ impl Builder<'_> {
             one_column(value)?;
         }
         let mut result = control::common_result(self, "case", &mut values)?;
-        result.nullable |= !has_else || whens.iter().any(|when| when.result.nullable);
+        result.nullable |= !has_else
+            || operand.as_ref().is_some_and(|operand| operand.result.nullable)
+            || whens.iter().any(|when| when.result.nullable);
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
             None => None,

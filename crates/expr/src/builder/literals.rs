@@ -153,6 +153,11 @@ impl Builder<'_> {
         Ok(literal(Value::Time(time), LiteralForm::Plain, ResultType::of(column_type, false)))
     }
 
+    /// The value of a parameter, with its type.
+    pub fn value(&self, value: Value, result: ResultType) -> Expr {
+        literal(value, LiteralForm::Bound, result)
+    }
+
     /// A value that the planner knows, with its type.
     pub fn computed(&self, value: Value, result: ResultType) -> Expr {
         let nullable = value.is_null();

@@ -76,6 +76,9 @@ impl<'a> Builder<'a> {
         if result.is_string() {
             result.coercibility = Coercibility::Implicit;
         }
+        if result.is_string() {
+            result.column_type.scale = crate::result_type::STRING_DECIMALS;
+        }
         result.is_variable = true;
         result.is_hex = false;
         Expr { kind: ExprKind::UserVariable(name.to_lowercase()), result }

@@ -58,6 +58,29 @@ fn integer_result(precision: u32, unsigned: bool, nullable: bool) -> ResultType 
     ResultType::of(column_type, nullable)
 }
 
+/// Whether a sum or product of integers is unsigned: one side is, of dates and times both.
+fn is_unsigned(left: &ResultType, right: &ResultType) -> bool {
+    let sides = [left.column_type, right.column_type];
+    match sides.iter().any(|side| side.kind.is_temporal()) {
+        true => sides.iter().all(|side| side.unsigned),
+        false => sides.iter().any(|side| side.unsigned),
+    }
+}
+
+/// The type of `left DIV ...`.
+fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
+    let length = match Domain::of(left) {
+        Domain::Double if left.decimals() < SCALE_NOT_FIXED && left.decimals() > 0 => {
+            left.text_length().saturating_sub(u32::from(left.decimals()))
+        }
+        Domain::Double => left.text_length(),
+        _ => left.integer_digits(),
+    };
+    let mut result = ResultType::integer_of_length(length.max(1), unsigned, true);
+    result.column_type.precision = length.min(20) as u8;
+    result
+}
+
 impl Builder<'_> {
     /// `left operator right`.
     pub fn arithmetic(
@@ -93,29 +116,25 @@ impl Builder<'_> {
         let (scale_l, scale_r) =
             (u32::from(left.decimal_scale()), u32::from(right.decimal_scale()));
         let (unsigned_l, unsigned_r) = (left.column_type.unsigned, right.column_type.unsigned);
+        let unsigned = is_unsigned(left, right);
         let integer_digits = left.integer_digits().max(right.integer_digits());
         match (domain, operator) {
-            (_, IntegerDivide) => {
-                let unsigned = unsigned_l || unsigned_r;
-                let length = match Domain::of(left) {
-                    Domain::Double => left.text_length(),
-                    _ => left.integer_digits(),
-                };
-                let mut result = ResultType::integer_of_length(length.max(1), unsigned, nullable);
-                result.column_type.precision = length.min(20) as u8;
+            (_, IntegerDivide) => quotient_type(left, unsigned_l || unsigned_r),
+            (Domain::Double, Modulo) => {
+                let mut result = self.double_type(operator, left, right, nullable);
+                result.column_type.unsigned = unsigned_l;
                 result
             }
             (Domain::Double, _) => self.double_type(operator, left, right, nullable),
             (Domain::Integer, Add | Subtract) => {
                 let no_unsigned = operator == Subtract
                     && self.settings.sql_mode.contains(SqlMode::NO_UNSIGNED_SUBTRACTION);
-                let unsigned = unsigned_l || unsigned_r;
                 let mut result = integer_result(integer_digits + 1, unsigned, nullable);
                 result.column_type.unsigned = unsigned && !no_unsigned;
                 result
             }
             (Domain::Integer, Multiply) => {
-                integer_result(precision_l + precision_r, unsigned_l || unsigned_r, nullable)
+                integer_result(precision_l + precision_r, unsigned, nullable)
             }
             (Domain::Integer, _) => {
                 let precision = precision_l.max(precision_r);
@@ -155,21 +174,14 @@ impl Builder<'_> {
         right: &ResultType,
         nullable: bool,
     ) -> ResultType {
-        let places = |side: &ResultType| match side.column_type.kind {
-            TypeKind::Null | TypeKind::Enum | TypeKind::Set => 0,
-            kind if kind.is_number() || kind.is_temporal() => side.column_type.scale,
-            // Hexadecimal literals alone have no digits after the point.
-            _ if side.column_type.unsigned => 0,
-            _ => SCALE_NOT_FIXED,
-        };
-        let scale = places(left).max(places(right)).min(SCALE_NOT_FIXED);
+        let scale = left.decimals().max(right.decimals()).min(SCALE_NOT_FIXED);
         let mut result = ResultType::double_of_scale(scale, nullable);
         if operator == ArithmeticOperator::Divide && scale < SCALE_NOT_FIXED {
             let increment = self.settings.div_precision_increment;
             let length = result.column_type.length + u32::from(increment);
             result = ResultType::double_of_scale(scale + increment, nullable);
             let own = left.text_length() + u32::from(scale + increment);
-            let own = own.saturating_sub(u32::from(places(left))).max(1);
+            let own = own.saturating_sub(u32::from(left.decimals())).max(1);
             result.column_type.length = own.min(length);
         }
         result

@@ -6,7 +6,7 @@ use crate::builder::{Builder, Domain};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
-use types::{Decimal, SqlError, TypeKind, ValueRef};
+use types::{Decimal, SqlError, ValueRef};
 
 pub(crate) static NEGATE: Function = Function::new("-", 1, 1, resolve_negate, negate);
 pub(crate) static BIT_NOT: Function = Function::new("~", 1, 1, resolve_bits, bit_not);
@@ -90,31 +90,37 @@ fn bit_not(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_negate(
-    _: &Builder<'_>,
+    builder: &Builder<'_>,
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let operand = &arguments[0].result;
     let nullable = operand.nullable;
-    // The smallest BIGINT has no opposite; only a constant can be known to be it.
-    let digits_out_of_bigint = match arguments[0].literal() {
-        Some(types::Value::Int(i64::MIN)) => Some(19),
-        Some(types::Value::UInt(v)) if *v > 1 << 63 => Some(operand.decimal_precision()),
-        _ => None,
+    let length = match operand.column_type.members {
+        Some(_) => operand.column_type.max_bytes().min(u64::from(u32::MAX)) as u32,
+        None => operand.characters().min(u64::from(u32::MAX)) as u32,
     };
-    if let Some(digits) = digits_out_of_bigint {
-        return Ok(ResultType::decimal(digits, 0, false, nullable));
+    let length = length.saturating_add(1);
+    // The smallest BIGINT has no opposite. Of a constant its 64 bits are looked at, so every
+    // negative one counts as beyond BIGINT.
+    let is_beyond = match arguments[0].known_value(builder.settings()) {
+        Some(types::Value::Int(v)) => v < 0,
+        Some(types::Value::UInt(v)) => v > 1 << 63,
+        _ => false,
+    };
+    if is_beyond {
+        let mut result = ResultType::decimal(operand.decimal_precision(), 0, false, nullable);
+        // A literal's length has no place for its sign.
+        if !arguments[0].is_plain_literal() {
+            result.column_type.length = length;
+        }
+        return Ok(result);
     }
-    let length = operand.text_length().saturating_add(1);
     let mut result = match Domain::of(operand) {
         Domain::Double => {
             let bytes = operand.column_type.max_bytes().min(52) as u32;
             let mut result = ResultType::double(nullable);
-            result.column_type.scale = match operand.column_type.kind {
-                TypeKind::Null => 0,
-                kind if kind.is_floating() => operand.column_type.scale,
-                _ => 31,
-            };
+            result.column_type.scale = operand.decimals().min(31);
             result.column_type.length = if operand.is_string() { bytes + 1 } else { length };
             return Ok(result);
         }

@@ -46,17 +46,16 @@ pub(crate) fn common_result(
     let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
     let kept = matches!(first.column_type.kind, TypeKind::Year | TypeKind::Bit);
     let mut result = if same && kept && typed.len() == values.len() {
-        ResultType {
-            column_type: ColumnType { length, ..first.column_type },
-            ..first.of_expression()
-        }
+        let mut result = first.of_expression();
+        result.column_type.length = length;
+        result
     } else if kinds(is_whole) {
-        common_integer(&typed, length)
+        common_integer(&typed, length, typed.len() < values.len())
     } else if kinds(|kind| is_whole(kind) || kind == TypeKind::Decimal) {
-        common_decimal(&typed)
+        common_decimal(&typed, typed.len() < values.len())
     } else if kinds(TypeKind::is_number) {
         let mut column_type = ColumnType::double();
-        if typed.iter().all(|r| r.column_type.kind == TypeKind::Float) {
+        if is_float(&typed) {
             column_type = ColumnType::float();
         }
         column_type.length = length;
@@ -64,8 +63,14 @@ pub(crate) fn common_result(
         ResultType::of(column_type, nullable)
     } else if same && !first.is_string() {
         let mut result = first.of_expression();
-        result.column_type.length = length;
-        result.column_type.scale = scale;
+        result.column_type.unsigned = false;
+        if scale <= 6 && first.column_type.kind != TypeKind::Date {
+            let kind = first.column_type.kind;
+            result.column_type = ColumnType::temporal(kind, scale);
+        } else {
+            result.column_type.length = length;
+            result.column_type.scale = scale.min(6);
+        }
         result
     } else if kinds(TypeKind::is_temporal) {
         let scale = scale.min(6);
@@ -77,11 +82,22 @@ pub(crate) fn common_result(
     Ok(result)
 }
 
-fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
+/// Whether values that are FLOAT beside integers other than INT stay FLOAT.
+fn is_float(typed: &[ResultType]) -> bool {
+    let fits = |kind| {
+        use TypeKind as T;
+        matches!(kind, T::Float | T::TinyInt | T::SmallInt | T::MediumInt | T::BigInt | T::Year)
+    };
+    typed.iter().any(|r| r.column_type.kind == TypeKind::Float)
+        && typed.iter().all(|r| fits(r.column_type.kind))
+}
+
+/// With a NULL among the values, which counts as signed.
+fn common_integer(typed: &[ResultType], length: u32, has_null: bool) -> ResultType {
     let all_unsigned = typed.iter().all(|r| r.column_type.unsigned);
     let any_unsigned = typed.iter().any(|r| r.column_type.unsigned);
     let digits = typed.iter().map(ResultType::decimal_precision).max().unwrap_or(1);
-    if any_unsigned && !all_unsigned {
+    if any_unsigned && (!all_unsigned || has_null) {
         return ResultType::decimal(digits, 0, false, true);
     }
     let bytes = |r: &ResultType| match r.column_type.kind {
@@ -103,10 +119,11 @@ fn common_integer(typed: &[ResultType], length: u32) -> ResultType {
     ResultType::of(column_type, true)
 }
 
-fn common_decimal(typed: &[ResultType]) -> ResultType {
+/// With a NULL among the values, which counts as signed.
+fn common_decimal(typed: &[ResultType], has_null: bool) -> ResultType {
     let integer = typed.iter().map(ResultType::integer_digits).max().unwrap_or(0);
     let scale = typed.iter().map(|r| u32::from(r.decimal_scale())).max().unwrap_or(0);
-    let unsigned = typed.iter().all(|r| r.column_type.unsigned);
+    let unsigned = !has_null && typed.iter().all(|r| r.column_type.unsigned);
     ResultType::decimal(integer + scale, scale, unsigned, true)
 }
 
@@ -139,6 +156,9 @@ fn common_string(
     {
         result.column_type.kind = large.kind;
     }
+    // Hexadecimal literals alone stay what they are.
+    let mut texts = values.iter().filter(|v| v.result.column_type.kind != TypeKind::Null);
+    result.column_type.unsigned = texts.all(|v| v.result.is_hex);
     Ok(result)
 }
 
@@ -306,7 +326,7 @@ fn temporal_scale(operand: &Expr) -> u8 {
             let digits = parse_time(text, DateRules::default()).map(|parsed| parsed.digits);
             digits.unwrap_or(6).min(6)
         }
-        _ => operand.result.decimal_scale().min(6),
+        _ => operand.result.decimals().min(6),
     }
 }
 
@@ -318,6 +338,7 @@ fn resolve_extreme(
     let nullable = any_nullable(arguments);
     let has = |test: fn(&ResultType) -> bool| arguments.iter().any(|a| test(&a.result));
     let has_text = has(ResultType::is_string);
+    let decimals = arguments.iter().map(|a| a.result.decimals().min(31)).max().unwrap_or(0);
     let has_number = has(|r| r.column_type.kind.is_number());
     let temporal = arguments
         .iter()
@@ -326,19 +347,30 @@ fn resolve_extreme(
         .max_by_key(|r| (r.column_type.kind != TypeKind::Date, r.column_type.scale));
     if let (Some(temporal), true) = (temporal, has_text || has_number) {
         let mut result = temporal.of_expression().with_nullable(true);
+        if result.column_type.kind == TypeKind::Timestamp {
+            result.column_type.kind = TypeKind::DateTime;
+        }
+        result.column_type.unsigned = false;
         if result.column_type.kind != TypeKind::Date {
             let scale = arguments.iter().map(temporal_scale).max().unwrap_or(0);
             result.column_type = ColumnType::temporal(result.column_type.kind, scale);
         }
         return Ok(result);
     }
+    if !has(|r| r.column_type.kind != TypeKind::Null) {
+        return Ok(ResultType::null());
+    }
     if has(|r| r.column_type.kind == TypeKind::Null) && !has_text && temporal.is_none() {
-        return Ok(ResultType::double_of_scale(0, true));
+        return Ok(ResultType::double_of_scale(decimals, true));
     }
     if has_text && has_number {
-        return Ok(ResultType::double(nullable));
+        return Ok(ResultType::double_of_scale(decimals, nullable));
     }
+    let has_null = has(|r| r.column_type.kind == TypeKind::Null);
     let mut result = common_result(builder, function.name(), arguments)?;
+    if result.column_type.kind == TypeKind::Timestamp && has_null {
+        result.column_type.kind = TypeKind::DateTime;
+    }
     if result.column_type.kind == TypeKind::Double && result.column_type.scale >= 31 {
         result.column_type.length = 23;
     }

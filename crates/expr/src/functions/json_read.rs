@@ -25,7 +25,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
-    Function::new("json_equals", 2, 2, resolve_flag, json_equals),
+    Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
     Function::new("json_search", 3, MANY, resolve_document, json_search),
     Function::new("json_compact", 1, 1, resolve_document, json_compact),
     Function::new("json_loose", 1, 1, resolve_document, json_loose),
@@ -33,10 +33,6 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed),
     Function::new("json_normalize", 1, 1, resolve_document, json_normalize),
 ];
-
-fn resolve_flag(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(int(1, any_nullable(arguments)))
-}
 
 /// A truth that is unknown where the document is broken.
 fn resolve_maybe(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {

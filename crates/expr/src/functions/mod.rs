@@ -18,6 +18,7 @@ mod network;
 mod random;
 mod regexp;
 mod rounding;
+mod rounding_temporal;
 mod sleep;
 mod temporal_make;
 mod temporal_now;

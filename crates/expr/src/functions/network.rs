@@ -197,7 +197,9 @@ fn load_file(_: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_nvl2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    control::common_result(builder, "nvl2", &mut arguments[1..])
+    let nullable = super::any_nullable(arguments);
+    let result = control::common_result(builder, "nvl2", &mut arguments[1..])?;
+    Ok(result.with_nullable(nullable))
 }
 
 fn nvl2(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -231,7 +233,7 @@ fn second(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_last(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(arguments.last().map_or_else(ResultType::null, |argument| argument.result))
+    Ok(arguments.last().map_or_else(ResultType::null, |argument| argument.result.of_expression()))
 }
 
 fn last(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

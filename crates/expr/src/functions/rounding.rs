@@ -1,5 +1,6 @@
 //! ABS, ROUND, TRUNCATE, CEIL, FLOOR.
 
+use super::rounding_temporal::{self, Direction};
 use super::typing::constant_integer;
 use super::{Frame, Function, any_nullable};
 use crate::arithmetic::{integer_result, out_of_range};
@@ -8,7 +9,7 @@ use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use types::column_type::SCALE_NOT_FIXED;
-use types::{ColumnType, Decimal, SqlError, TypeKind, ValueRef};
+use types::{ColumnType, Decimal, SqlError, TypeKind, Value, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("abs", 1, 1, resolve_abs, abs),
@@ -24,31 +25,35 @@ type Resolved = Result<ResultType, SqlError>;
 fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
     let operand = arguments[0].result.of_expression();
+    let unsigned = operand.column_type.unsigned;
     Ok(match Domain::of(&operand) {
-        Domain::Integer if operand.column_type.kind.is_integer() => {
-            let length = operand.text_length();
-            let unsigned = operand.column_type.unsigned;
+        Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
+            let length = arguments[0].result.characters().min(255) as u32;
             let mut result = ResultType::integer_of_length(length, unsigned, operand.nullable);
             result.column_type.precision = operand.column_type.precision;
             result
         }
         Domain::Decimal if operand.column_type.kind == TypeKind::Decimal => operand,
-        Domain::Double => ResultType::double_of_scale(double_scale(&operand), operand.nullable),
+        Domain::Double => {
+            let scale = arguments[0].result.decimals();
+            signed_as(unsigned, ResultType::double_of_scale(scale, operand.nullable))
+        }
         _ => {
             let (precision, scale) =
                 (operand.decimal_precision(), u32::from(operand.decimal_scale()));
-            ResultType::decimal(precision, scale, false, operand.nullable)
+            ResultType::decimal(precision, scale, unsigned, operand.nullable)
         }
     })
 }
 
-/// Digits after the point that an operand in the domain of DOUBLE fixes; none for NULL.
-fn double_scale(operand: &ResultType) -> u8 {
-    match operand.column_type.kind {
-        TypeKind::Null => 0,
-        kind if kind.is_floating() => operand.column_type.scale,
-        _ => SCALE_NOT_FIXED,
-    }
+fn is_year(operand: &ResultType) -> bool {
+    operand.column_type.kind == TypeKind::Year
+}
+
+/// A DOUBLE made of UNSIGNED operands is UNSIGNED, too.
+fn signed_as(unsigned: bool, mut result: ResultType) -> ResultType {
+    result.column_type.unsigned = unsigned;
+    result
 }
 
 fn abs(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -73,45 +78,62 @@ fn abs(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 enum Places {
     /// A constant.
     Known(i64),
-    /// Known only when it runs, or NULL.
+    /// NULL.
+    Null,
+    /// Known only when it runs.
     Unknown,
 }
 
 fn places_of(arguments: &[Expr]) -> Places {
     match arguments.get(1) {
         None => Places::Known(0),
+        Some(places) if places.literal().is_some_and(Value::is_null) => Places::Null,
         some => constant_integer(some).map_or(Places::Unknown, Places::Known),
     }
 }
 
 fn resolve_round(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
-    Ok(rounded_type(arguments, false))
+    Ok(rounded_type(arguments, Direction::Nearest))
 }
 
 fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
-    Ok(rounded_type(arguments, true))
+    Ok(rounded_type(arguments, Direction::Cut))
 }
 
-fn rounded_type(arguments: &[Expr], cut: bool) -> ResultType {
+fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
     let operand = arguments[0].result.of_expression();
     let nullable = any_nullable(arguments);
-    let domain = Domain::of(&operand);
-    let Places::Known(places) = places_of(arguments) else {
-        return match domain {
-            Domain::Double => ResultType::double(nullable),
-            _ => operand.with_nullable(nullable),
+    let unsigned = operand.column_type.unsigned;
+    let places = places_of(arguments);
+    let known = match places {
+        Places::Known(places) => Some(places),
+        Places::Null | Places::Unknown => None,
+    };
+    let any = ResultType { nullable, ..operand };
+    if let Some(result) = rounding_temporal::result_of(&any, known, direction) {
+        return result;
+    }
+    let (domain, cut) = (Domain::of(&operand), direction == Direction::Cut);
+    let Some(places) = known else {
+        return match (domain, places) {
+            (Domain::Double, _) | (Domain::Decimal, Places::Null) => {
+                signed_as(unsigned, ResultType::double(nullable))
+            }
+            _ if is_year(&operand) => ResultType::integer_of_length(4, true, nullable),
+            _ => any,
         };
     };
     match domain {
         Domain::Double => {
             let scale = places.clamp(0, i64::from(SCALE_NOT_FIXED)) as u8;
-            ResultType::double_of_scale(scale, nullable)
+            signed_as(unsigned, ResultType::double_of_scale(scale, nullable))
         }
+        Domain::Integer if is_year(&operand) => ResultType::integer_of_length(4, true, nullable),
         Domain::Integer if places >= 0 || cut => operand.with_nullable(nullable),
         Domain::Integer => {
-            let (length, unsigned) = (operand.text_length() + 1, operand.column_type.unsigned);
+            let length = arguments[0].result.characters().min(254) as u32 + 1;
             if length > 19 {
                 let mut result = ResultType::decimal(length - 1, 0, unsigned, nullable);
                 result.column_type.length = length;
@@ -125,7 +147,7 @@ fn rounded_type(arguments: &[Expr], cut: bool) -> ResultType {
             let scale = places.clamp(0, limit) as u32;
             let carry = u32::from(!cut && scale < own_scale);
             let precision = operand.integer_digits() + carry + scale;
-            ResultType::decimal(precision, scale, operand.column_type.unsigned, nullable)
+            ResultType::decimal(precision, scale, unsigned, nullable)
         }
     }
 }
@@ -143,15 +165,19 @@ fn rounded<'a>(frame: &Frame<'a>, cut: bool) -> Result<ValueRef<'a>, SqlError> {
     let places = if frame.count() > 1 { frame.integer(1)? } else { Some(0) };
     let (false, Some(places)) = (value.is_null(), places) else { return Ok(ValueRef::Null) };
     let from = frame.result(0);
+    if is_moment(&frame.expr.result) {
+        let direction = if cut { Direction::Cut } else { Direction::Nearest };
+        return rounding_temporal::rounded(frame, value, places, direction);
+    }
     match Domain::of(&frame.expr.result) {
         Domain::Double => {
             let number = coerce::to_double(frame.context, value, from)?;
             Ok(ValueRef::Double(round_double(number, places, cut)))
         }
-        Domain::Integer if places >= 0 => Ok(value),
+        Domain::Integer if places >= 0 && !matches!(value, ValueRef::Date(_)) => Ok(value),
         Domain::Integer => {
             let wide = coerce::to_integer(frame.context, value, from)?;
-            integer_result(frame.expr, round_integer(wide, places, cut), frame.context)
+            integer_result(frame.expr, round_integer(wide, places.min(0), cut), frame.context)
         }
         Domain::Decimal => {
             let number = coerce::to_decimal(frame.context, value, from)?;
@@ -194,16 +220,21 @@ fn round_decimal(number: &Decimal, places: i64, cut: bool, frame: &Frame<'_>) ->
     if cut { number.truncated(scale) } else { number.with_scale(scale) }
 }
 
+fn is_moment(result: &ResultType) -> bool {
+    matches!(result.column_type.kind, TypeKind::Time | TypeKind::DateTime)
+}
+
 fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
     let operand = arguments[0].result.of_expression();
-    if operand.column_type.kind == TypeKind::Date {
-        let mut column_type = ColumnType::integer(TypeKind::Int, true);
-        column_type.length = 8;
-        return Ok(ResultType::of(column_type, operand.nullable));
+    if let Some(result) = rounding_temporal::result_of(&operand, Some(0), Direction::Up) {
+        return Ok(result);
     }
     Ok(match Domain::of(&operand) {
         Domain::Double => ResultType::double_of_scale(0, operand.nullable),
+        Domain::Integer if is_year(&operand) => {
+            ResultType::integer_of_length(4, true, operand.nullable)
+        }
         Domain::Integer => operand,
         Domain::Decimal => {
             let digits = operand.integer_digits() + 1;
@@ -222,15 +253,16 @@ fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) 
 }
 
 fn ceil(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    whole(&frame, f64::ceil, Decimal::ceiling)
+    whole(&frame, Direction::Up, f64::ceil, Decimal::ceiling)
 }
 
 fn floor(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    whole(&frame, f64::floor, Decimal::floor)
+    whole(&frame, Direction::Down, f64::floor, Decimal::floor)
 }
 
 fn whole<'a>(
     frame: &Frame<'a>,
+    direction: Direction,
     of_double: fn(f64) -> f64,
     of_decimal: fn(&Decimal) -> Decimal,
 ) -> Result<ValueRef<'a>, SqlError> {
@@ -239,6 +271,9 @@ fn whole<'a>(
         return Ok(ValueRef::Null);
     }
     let from = frame.result(0);
+    if is_moment(&frame.expr.result) {
+        return rounding_temporal::rounded(frame, value, 0, direction);
+    }
     match (Domain::of(from), Domain::of(&frame.expr.result)) {
         (Domain::Integer, _) if matches!(value, ValueRef::Date(_)) => {
             Ok(ValueRef::UInt(coerce::to_bits(frame.context, value, from)?))

@@ -156,14 +156,12 @@ fn resolve_from_unixtime(
     if arguments.len() > 1 {
         return Ok(super::temporal_text::format_result(builder, &arguments[1]));
     }
-    let from = &arguments[0].result;
-    let kind = from.column_type.kind;
-    if kind.is_string() || kind.is_floating() {
-        let mut result = datetime_result(6, true);
+    let decimals = arguments[0].result.decimals();
+    let mut result = datetime_result(decimals.min(6), true);
+    if decimals >= types::column_type::SCALE_NOT_FIXED && !arguments[0].result.is_decimal() {
         result.column_type.scale = SCALE_OF_VALUE;
-        return Ok(result);
     }
-    Ok(datetime_result(from.decimal_scale().min(6), true))
+    Ok(result)
 }
 
 /// The clock's time at so many seconds since 1970; `None` out of range.

@@ -23,16 +23,24 @@ pub(crate) fn date_result(nullable: bool) -> ResultType {
 /// Fractional digits of an argument used as a date and time: those written in a literal, six
 /// for other text.
 pub(crate) fn known_scale(argument: &Expr) -> u8 {
-    if let Some(Value::Bytes(text)) = argument.literal() {
+    if let Some(text) = written(argument) {
         let parsed = parse_datetime(text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
 }
 
+/// A literal whose text says how many digits it has; that of a hexadecimal one does not.
+fn written(argument: &Expr) -> Option<&[u8]> {
+    match argument.literal() {
+        Some(Value::Bytes(text)) if argument.result.decimals() > 6 => Some(text),
+        _ => None,
+    }
+}
+
 /// The same for an argument used as a duration.
 pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
-    if let Some(Value::Bytes(text)) = argument.literal() {
+    if let Some(text) = written(argument) {
         let parsed = parse_time(text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }
@@ -41,12 +49,5 @@ pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
 
 /// Fractional digits of a number taken for seconds.
 pub(crate) fn number_scale(argument: &Expr) -> u8 {
-    let kind = argument.result.column_type.kind;
-    if kind.is_floating() {
-        return argument.result.column_type.scale.min(6);
-    }
-    if kind.is_string() {
-        return if argument.is_hex_literal() { 0 } else { 6 };
-    }
-    argument.result.decimal_scale().min(6)
+    argument.result.decimals().min(6)
 }

@@ -239,14 +239,13 @@ pub(crate) fn interval_result(
             ResultType::of(ColumnType::temporal(TypeKind::Time, scale), true)
         }
         TypeKind::Time => ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), true),
-        kind => {
+        _ => {
             let digits = match base.literal() {
                 Some(Value::Bytes(text)) => {
                     let parsed = parse_datetime(text, DateRules::default());
                     parsed.map_or(6, |parsed| parsed.digits.min(6))
                 }
-                _ if kind.is_string() || kind.is_floating() => 6,
-                _ => base.result.decimal_scale().min(6),
+                _ => base.result.decimals().min(6),
             };
             let digits = digits.max(scale_of_unit);
             let length = 19 + if digits > 0 { u64::from(digits) + 1 } else { 0 };

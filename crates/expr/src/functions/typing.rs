@@ -37,6 +37,8 @@ pub(crate) fn collation_of(
     let result = &argument.result;
     if result.is_string() {
         (result.collation(), result.coercibility, result.ascii)
+    } else if result.column_type.kind == TypeKind::Bit {
+        (CollationId::BINARY, Coercibility::Implicit, false)
     } else if result.column_type.kind == TypeKind::Null {
         (CollationId::BINARY, Coercibility::Ignorable, true)
     } else {

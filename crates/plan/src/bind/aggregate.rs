@@ -106,7 +106,7 @@ impl<'q> Binder<'_, '_, 'q> {
             call.arguments.iter().map(|a| self.bind_scalar(a)).collect::<Result<_>>()?;
         let mut order_by = Vec::with_capacity(call.order_by.len());
         for item in &call.order_by {
-            let value = match order::position(&item.expression) {
+            let value = match self.position(&item.expression) {
                 Some(number) => arguments
                     .get((number as u32 as usize).wrapping_sub(1))
                     .cloned()

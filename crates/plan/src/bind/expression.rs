@@ -20,7 +20,10 @@ impl<'q> Binder<'_, '_, 'q> {
         match expression {
             E::Literal(literal) => self.bind_literal(literal),
             E::Column(name) => self.bind_column(name),
-            E::Parameter(number) => Ok(self.bind_parameter(*number)),
+            E::Parameter(number) => {
+                let parameter = self.bind_parameter(*number);
+                Ok(Expr { result: parameter.result.with_nullable(true), ..parameter })
+            }
             E::UserVariable(name) => Ok(self.bind_user_variable(name)),
             E::AssignUserVariable(name, value) => {
                 self.reusable = false;
@@ -139,10 +142,17 @@ impl<'q> Binder<'_, '_, 'q> {
         }
     }
 
-    fn bind_parameter(&mut self, number: u32) -> Expr {
+    /// A parameter, or its value where the plan is for that alone. As something to be selected
+    /// it is NULL only if its value is; in an expression it may be, as when it was prepared.
+    pub(super) fn bind_parameter(&mut self, number: u32) -> Expr {
         let number = number as usize;
+        self.described |= self.block().clause == Clause::Select;
         let result = self.context.parameters.get(number).copied();
-        self.builder().parameter(number, result.unwrap_or_else(ResultType::null))
+        let result = result.unwrap_or_else(ResultType::null);
+        match self.context.values.get(number) {
+            Some(value) => self.builder().value(value.clone(), result),
+            None => self.builder().parameter(number, result),
+        }
     }
 
     fn bind_user_variable(&mut self, name: &str) -> Expr {

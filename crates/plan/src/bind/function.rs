@@ -20,7 +20,14 @@ impl<'q> Binder<'_, '_, 'q> {
             return self.builder().unit_call(&name, interval_unit(*unit), arguments);
         }
         let arguments = &call.arguments;
-        let arguments = arguments.iter().map(|a| self.bind_scalar(a)).collect::<Result<_>>()?;
+        // Only these say for themselves whether they may be NULL.
+        let chooses =
+            ["coalesce", "ifnull", "nvl"].iter().any(|it| call.name.eq_ignore_ascii_case(it));
+        let mut bind = |argument| match chooses {
+            true => self.bind_selected(argument),
+            false => self.bind_scalar(argument),
+        };
+        let arguments = arguments.iter().map(&mut bind).collect::<Result<_>>()?;
         self.builder()
             .call(&call.name, arguments)
             .map_err(|error| self.unknown_function(error, call))

@@ -23,7 +23,7 @@ impl<'q> Binder<'_, '_, 'q> {
                         let name = item_name(expression, text);
                         name[..name.floor_char_boundary(ITEM_NAME_BYTES)].to_string()
                     });
-                    let value = match self.bind_scalar(expression) {
+                    let value = match self.bind_selected(expression) {
                         // A window may be ordered by an item that comes later.
                         Err(error) if error.is(&codes::BAD_FIELD_ERROR) => {
                             self.block().clause = Clause::Select;
@@ -51,6 +51,14 @@ impl<'q> Binder<'_, '_, 'q> {
             self.name_items(&values, &columns);
         }
         Ok((values, columns))
+    }
+
+    /// A value to be selected, or one of several of which one is.
+    pub(super) fn bind_selected(&mut self, expression: &'q ast::Expression) -> Result<Expr> {
+        match expression {
+            ast::Expression::Parameter(number) => Ok(self.bind_parameter(*number)),
+            expression => self.bind_scalar(expression),
+        }
     }
 
     fn name_items(&mut self, values: &[Expr], columns: &[ResultColumn]) {

@@ -268,6 +268,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     pub(crate) inner_entries: Vec<EntryHandle>,
     /// The plan may be run again while schema and settings stay.
     pub(crate) reusable: bool,
+    /// A parameter stands where the description of a column may depend on its value.
+    pub(crate) described: bool,
     /// User variables that the statement assigns, as far as it was bound.
     pub(crate) assigned: std::collections::HashSet<String>,
     /// Deepest number of nested blocks is bounded.
@@ -317,6 +319,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             entries: Vec::new(),
             inner_entries: Vec::new(),
             reusable: true,
+            described: false,
             assigned: Default::default(),
             depth: 0,
             views: Vec::new(),

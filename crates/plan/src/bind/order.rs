@@ -43,7 +43,7 @@ impl<'q> Binder<'_, '_, 'q> {
         items: &[Expr],
     ) -> Result<Ordered> {
         self.block().clause = clause;
-        if let Some(number) = position(expression) {
+        if let Some(number) = self.position(expression) {
             let position = (number as u32 as usize).wrapping_sub(1);
             if position < items.len() {
                 return Ok(Ordered::Item(position));
@@ -68,8 +68,24 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 }
 
+impl Binder<'_, '_, '_> {
+    /// The position of an item that a whole number means; a parameter with such a value counts.
+    pub(super) fn position(&mut self, expression: &ast::Expression) -> Option<i32> {
+        let ast::Expression::Parameter(number) = expression else {
+            return position(expression);
+        };
+        self.described = true;
+        match self.bind_parameter(*number).kind {
+            ExprKind::Literal(expr::Literal { value: types::Value::Int(number), .. }) => {
+                Some(number as i32)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The position of an item that a whole number means, of which the server takes 32 bits.
-pub(super) fn position(expression: &ast::Expression) -> Option<i32> {
+fn position(expression: &ast::Expression) -> Option<i32> {
     use ast::{Expression as E, Literal as L};
     match expression {
         E::Literal(L::Integer(number)) => Some(*number as i32),

@@ -193,7 +193,12 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ordered::Nothing => self.builder().boolean(true),
             };
             if self.block().is_of_groups(&key) {
-                let name = item.expression.to_string();
+                // A position, or a parameter that is one, is told as the item's name.
+                let named = match self.position(&item.expression) {
+                    Some(position) => self.block().aliases.get(position as usize - 1),
+                    None => None,
+                };
+                let name = named.map_or_else(|| item.expression.to_string(), |it| it.name.clone());
                 return Err(SqlError::new(&codes::WRONG_GROUP_FIELD, &[&name]));
             }
             keys.push(key);

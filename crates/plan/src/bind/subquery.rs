@@ -6,6 +6,15 @@ use super::*;
 use crate::physical::{ApplyKind, QueryPlan};
 use expr::{CompareOperator, CompareRule, ExprKind};
 
+/// It is a row of values without conditions.
+fn has_one_row(query: &ast::Query) -> bool {
+    let ast::QueryBody::Select(select) = &query.body else { return false };
+    select.from.is_empty()
+        && select.filter.is_none()
+        && select.having.is_none()
+        && query.limit.is_none()
+}
+
 impl<'q> Binder<'_, '_, 'q> {
     /// Binds the query in a block of its own; the positions of this block that it reads.
     fn bind_inner(&mut self, query: &'q ast::Query) -> Result<(QueryPlan, Vec<usize>)> {
@@ -37,7 +46,8 @@ impl<'q> Binder<'_, '_, 'q> {
         if columns.len() != 1 {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
-        let result = columns[0].result.with_nullable(true);
+        let nullable = columns[0].result.nullable || !has_one_row(query);
+        let result = columns[0].result.of_expression().with_nullable(nullable);
         Ok(self.add_apply(ApplyKind::Scalar, inner, result))
     }
 
@@ -78,10 +88,11 @@ impl<'q> Binder<'_, '_, 'q> {
         if columns.len() != operands.len() {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&operands.len()]));
         }
+        let reads = !has_one_row(query);
         let mut rules = Vec::with_capacity(operands.len());
         let mut nullable = false;
         for (operand, column) in operands.iter_mut().zip(columns) {
-            nullable |= operand.result.nullable || column.result.nullable;
+            nullable |= operand.result.nullable || column.result.nullable || reads;
             rules.push(self.rule(operand, column.result)?);
         }
         let kind = ApplyKind::In { operand: operands, rules };

@@ -315,12 +315,13 @@ impl Binder<'_, '_, '_> {
         other.inside_views = self.inside_views;
         other.rights.clone_from(&self.rights);
         let bound = bind(&mut other);
-        let Binder { blocks, entries, inner_entries, views, reusable, .. } = other;
+        let Binder { blocks, entries, inner_entries, views, reusable, described, .. } = other;
         self.blocks = blocks;
         self.entries = entries;
         self.inner_entries = inner_entries;
         self.views = views;
         self.reusable &= reusable;
+        self.described |= described;
         bound
     }
 
@@ -367,6 +368,7 @@ impl Binder<'_, '_, '_> {
             variables: self.context.variables,
             stat_tables: self.context.stat_tables,
             parameters: &[],
+            values: &[],
             temporary: None,
             locked: None,
         };
