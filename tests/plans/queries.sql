@@ -100,3 +100,13 @@ SELECT * FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_i
 or SELECT customer_id, COUNT(*) AS n FROM orders WHERE customer_id = 40 GROUP BY customer_id
 SELECT COUNT(*) FROM customer c, (SELECT customer_id, SUM(total) AS t FROM orders GROUP BY customer_id) x WHERE x.customer_id = c.id AND c.city = 'c3'
 SELECT COUNT(*) FROM (SELECT kind AS k, amount FROM event UNION ALL SELECT b, a FROM flat) x WHERE x.k = 7
+# Conditions on set operations
+SELECT COUNT(*) FROM (SELECT id, total AS v FROM orders UNION ALL SELECT id, price FROM product) x WHERE x.id = 5
+or SELECT COUNT(*) FROM (SELECT id, total AS v FROM orders WHERE id = 5 UNION ALL SELECT id, price FROM product WHERE id = 5) x
+SELECT COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_id UNION SELECT id, 0 FROM customer) x WHERE x.customer_id BETWEEN 3 AND 6
+or SELECT COUNT(*) FROM (SELECT customer_id, COUNT(*) AS n FROM orders WHERE customer_id BETWEEN 3 AND 6 GROUP BY customer_id UNION SELECT id, 0 FROM customer WHERE id BETWEEN 3 AND 6) x
+SELECT x.what, COUNT(*) FROM (SELECT 'order' AS what, id FROM orders UNION ALL SELECT 'product', id FROM product) x WHERE x.what = 'product' GROUP BY x.what
+or SELECT 'product', COUNT(*) FROM product
+SELECT COUNT(*) FROM (SELECT id + 1 AS n FROM customer EXCEPT SELECT code FROM customer WHERE id < 300) x WHERE x.n < 10
+SELECT COUNT(*) FROM (SELECT o.customer_id AS c, o.total AS v FROM orders o JOIN customer k ON k.id = o.customer_id UNION SELECT customer_id, amount FROM event) x, region r WHERE x.c = 7 AND r.id = 1
+or SELECT COUNT(*) FROM (SELECT o.customer_id AS c, o.total AS v FROM orders o JOIN customer k ON k.id = o.customer_id WHERE o.customer_id = 7 UNION SELECT customer_id, amount FROM event WHERE customer_id = 7) x, region r WHERE r.id = 1

@@ -165,15 +165,18 @@ impl<'q> Binder<'_, '_, 'q> {
             straight: false,
             hints,
             unplanned: None,
+            branches: Vec::new(),
         });
     }
 
     pub(super) fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
         let columns = plan.columns().to_vec();
         let unplanned = self.unplanned.take();
+        let branches = std::mem::take(&mut self.branches);
         self.add_listed(TableSource::Derived(Box::new(plan)), &columns, alias, from);
         if let Some(source) = from.sources.last_mut() {
             source.unplanned = unplanned;
+            source.branches = branches;
         }
     }
 

@@ -145,6 +145,7 @@ impl Binder<'_, '_, '_> {
             straight: false,
             hints: Vec::new(),
             unplanned: None,
+            branches: Vec::new(),
         })
     }
 

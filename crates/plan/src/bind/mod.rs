@@ -294,6 +294,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     forms: Option<semijoin::Forms>,
     /// The query bound last, if it is one block inside of another, before it was planned.
     unplanned: Option<Arc<crate::optimize::merge::Unplanned>>,
+    /// The same of the blocks of the set operation bound last; empty if that was something else.
+    branches: Vec<Option<Arc<crate::optimize::merge::Unplanned>>>,
     /// Rows of the tables in FROM are changed, so views become their tables.
     merges_views: bool,
     /// The target is a view that is to be merged.
@@ -332,6 +334,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             forms_request: None,
             forms: None,
             unplanned: None,
+            branches: Vec::new(),
             merges_views: false,
             wants_merge: false,
             inside_views: 0,

@@ -54,6 +54,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let request = self.forms_request.take();
         if let ast::QueryBody::Select(select) = body {
             let plan = self.bind_select(select, tail, outer, request)?;
+            self.branches.clear();
             return Ok(QueryPlan::Select(Box::new(plan)));
         }
         if let ast::QueryBody::Nested(query) = body
@@ -96,6 +97,7 @@ impl<'q> Binder<'_, '_, 'q> {
             return self.bind_body(&query.body, tail, outer);
         }
         let first = self.bind_query_with(query, outer)?;
+        self.branches.clear();
         self.finish_set(first, Vec::new(), tail)
     }
 

@@ -67,6 +67,7 @@ impl<'q> Binder<'_, '_, 'q> {
             set.rest.push((SetOperation::UnionAll, bound?));
         }
         self.unplanned = None;
+        self.branches.clear();
         Ok(QueryPlan::Set(set))
     }
 

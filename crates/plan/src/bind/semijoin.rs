@@ -268,6 +268,7 @@ impl<'q> Binder<'_, '_, 'q> {
             straight: false,
             hints: Vec::new(),
             unplanned: None,
+            branches: Vec::new(),
         };
         Ok((source, on, first_column))
     }

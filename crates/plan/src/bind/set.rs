@@ -18,17 +18,29 @@ impl<'q> Binder<'_, '_, 'q> {
         tail: Tail<'q>,
         outer: &mut Vec<usize>,
     ) -> Result<QueryPlan> {
+        let takes_conditions = self.depth > 0 && tail.limit.is_none();
         let first = self.bind_body(first, Tail::NONE, outer)?;
+        let mut branches = vec![self.unplanned.take()];
         let mut rest = Vec::with_capacity(members.len());
         for member in members {
             let operation = set_operation(member.operator, member.all)?;
             let query = self.bind_body(&member.body, Tail::NONE, outer)?;
+            branches.push(self.unplanned.take());
             if query.columns().len() != first.columns().len() {
                 return Err(SqlError::new(&codes::WRONG_NUMBER_OF_COLUMNS_IN_SELECT, &[]));
             }
             rest.push((operation, query));
         }
-        self.finish_set(first, rest, tail)
+        let plan = self.finish_set(first, rest, tail)?;
+        self.branches.clear();
+        if takes_conditions && branches.iter().any(Option::is_some) {
+            let columns = plan.columns();
+            for branch in branches.iter_mut().flatten() {
+                self.convert_select(&mut Arc::make_mut(branch).plan, columns)?;
+            }
+            self.branches = branches;
+        }
+        Ok(plan)
     }
 
     /// Puts a set plan together: common types, ORDER BY, LIMIT.
@@ -75,19 +87,7 @@ impl<'q> Binder<'_, '_, 'q> {
     /// Makes a query give values of the columns' types.
     fn convert(&self, query: &mut QueryPlan, columns: &[ResultColumn]) -> Result<()> {
         match query {
-            QueryPlan::Select(select) => {
-                for (value, column) in select.projection.iter_mut().zip(columns) {
-                    if value.result.column_type == column.result.column_type {
-                        continue;
-                    }
-                    let taken = std::mem::replace(value, self.builder().null());
-                    *value = self.converted(taken, column.result)?;
-                }
-                for (own, column) in select.columns.iter_mut().zip(columns) {
-                    own.result = column.result;
-                }
-                Ok(())
-            }
+            QueryPlan::Select(select) => self.convert_select(select, columns),
             QueryPlan::Set(set) => {
                 self.convert(&mut set.first, columns)?;
                 for (_, query) in &mut set.rest {
@@ -99,6 +99,20 @@ impl<'q> Binder<'_, '_, 'q> {
                 Ok(())
             }
         }
+    }
+
+    fn convert_select(&self, select: &mut SelectPlan, columns: &[ResultColumn]) -> Result<()> {
+        for (value, column) in select.projection.iter_mut().zip(columns) {
+            if value.result.column_type == column.result.column_type {
+                continue;
+            }
+            let taken = std::mem::replace(value, self.builder().null());
+            *value = self.converted(taken, column.result)?;
+        }
+        for (own, column) in select.columns.iter_mut().zip(columns) {
+            own.result = column.result;
+        }
+        Ok(())
     }
 
     /// `CASE WHEN TRUE THEN value ELSE (a NULL of the wanted type) END`: CASE converts.

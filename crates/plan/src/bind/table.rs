@@ -320,6 +320,8 @@ pub(crate) struct Source {
     pub hints: Vec<ast::IndexHint>,
     /// The block that a derived table is, before it was planned.
     pub unplanned: Option<Arc<Unplanned>>,
+    /// The blocks that a derived table of set operations is, in order, as far as each is one.
+    pub branches: Vec<Option<Arc<Unplanned>>>,
 }
 
 /// Error 1054.

@@ -377,8 +377,9 @@ impl Binder<'_, '_, '_> {
         binder.defines_view = self.defines_view;
         binder.depth = self.depth;
         let plan = binder.bind_query(&query)?;
-        let Binder { entries, reusable, unplanned, .. } = binder;
+        let Binder { entries, reusable, unplanned, branches, .. } = binder;
         self.unplanned = unplanned;
+        self.branches = branches;
         for entry in entries {
             self.note_entry(&entry.0);
             self.inner_entries.push(entry);

@@ -136,11 +136,13 @@ impl Problem<'_> {
         // Nor does it lock the whole of an index that covers it where there is a range: it would
         // read entries whose rows others have locked.
         let by_range = self.lock != LockMode::None && !candidates.is_empty();
+        let may_lock_all =
+            |index: usize, scan: &Candidate| index == 0 || scan.ordered && self.limit.is_some();
         if !forced {
             for (number, index) in definition.indexes.iter().enumerate() {
                 if number == 0 || (allowed.scans[number] && !index.parts.is_empty()) {
                     let scan = self.scan(source, entry, number, numbers, usable);
-                    candidates.extend(scan.filter(|it| number == 0 || it.ordered || !by_range));
+                    candidates.extend(scan.filter(|it| !by_range || may_lock_all(number, it)));
                 }
             }
             if allowed.forced && candidates.iter().any(|it| it.ordered && !it.reads_rows()) {

@@ -1,24 +1,18 @@
 //! Derived tables and views: merged into the block around them where they are plain joins with
-//! conditions, planned anew with the conditions on them where they are not.
+//! conditions. Into others go the conditions on them: see `push_down.rs`.
 //!
 //! 1. A merged table's sources join those of the block, in a part of the frame of their own; the
 //!    columns of the derived table become the columns that they are. So all of them must be plain
 //!    columns, and nothing but positions changes.
-//! 2. A condition goes into a grouped or DISTINCT table only if it reads nothing but columns by
-//!    which rows are grouped: it then leaves whole groups.
-//! 3. On the inner side of an outer join only a derived table of one table is merged, since a row
+//! 2. On the inner side of an outer join only a derived table of one table is merged, since a row
 //!    of NULLs stands for the whole side.
-//! 4. Blocks that lock rows are left as they are: what is locked should not depend on this.
+//! 3. Blocks that lock rows are left as they are: what is locked should not depend on this.
 
-use super::{BlockParts, column_position, plan_block};
+use super::{BlockParts, column_position};
 use crate::bind::semijoin::SemiJoin;
 use crate::bind::table::Source;
-use crate::context::PlanContext;
-use crate::physical::{QueryPlan, SelectPlan, TableSource};
+use crate::physical::SelectPlan;
 use engine_api::LockMode;
-use expr::Expr;
-use std::sync::Arc;
-use types::SqlError;
 
 /// Most sources that a block has after merging: their sets are 64 bit masks.
 const SOURCES_MAX: usize = 56;
@@ -45,7 +39,7 @@ impl Unplanned {
     }
 
     /// Whether nothing but its conditions keeps rows from its result.
-    fn gives_all_rows(&self) -> bool {
+    pub(super) fn gives_all_rows(&self) -> bool {
         let plan = &self.plan;
         plan.outer_columns == 0
             && plan.having.is_none()
@@ -63,14 +57,14 @@ impl Unplanned {
         self.of_source(position)
     }
 
-    fn of_source(&self, position: usize) -> Option<usize> {
+    pub(super) fn of_source(&self, position: usize) -> Option<usize> {
         let holds =
             |source: &Source| (source.first..source.first + source.width).contains(&position);
         self.parts.sources.iter().any(holds).then_some(position)
     }
 
     /// The position of the column by which rows are kept apart that a column of the result is.
-    fn grouped_column(&self, column: usize) -> Option<usize> {
+    pub(super) fn grouped_column(&self, column: usize) -> Option<usize> {
         let Some(aggregate) = &self.plan.aggregate else { return self.plain_column(column) };
         let key = column_position(self.plan.projection.get(column)?)?;
         self.of_source(column_position(aggregate.keys.get(key)?)?)
@@ -189,52 +183,4 @@ fn map_parts(parts: &mut BlockParts, map: &mut dyn FnMut(usize) -> usize) {
     }
     let keys = parts.wanted.iter_mut().flat_map(|wanted| &mut wanted.keys);
     keys.for_each(|(key, _)| key.map_columns(map));
-}
-
-/// Plans those derived tables anew that conditions of the block go into.
-pub(super) fn push_down(
-    context: &PlanContext<'_>,
-    plan: &SelectPlan,
-    parts: &mut BlockParts,
-) -> Result<(), SqlError> {
-    if plan.lock != LockMode::None {
-        return Ok(());
-    }
-    for source in &mut parts.sources {
-        let Some(inner) = source.unplanned.clone().filter(|_| source.left_join.is_none()) else {
-            continue;
-        };
-        let grouped = inner.plan.aggregate.as_ref().is_none_or(|it| !it.keys.is_empty());
-        if !inner.gives_all_rows() || !grouped {
-            continue;
-        }
-        let own = source.first..source.first + source.width;
-        let into = |conjunct: &Expr| {
-            let (mut reads, mut fits) = (false, true);
-            conjunct.for_each_column(&mut |position| {
-                reads = true;
-                fits &=
-                    own.contains(&position) && inner.grouped_column(position - own.start).is_some();
-            });
-            reads && fits
-        };
-        if !parts.conjuncts.iter().any(into) {
-            continue;
-        }
-        let all = std::mem::take(&mut parts.conjuncts);
-        let (pushed, kept): (Vec<Expr>, Vec<Expr>) = all.into_iter().partition(into);
-        parts.conjuncts = kept;
-        let mut inside = Unplanned::clone(&inner);
-        for mut conjunct in pushed {
-            conjunct.map_columns(&mut |position| {
-                inner.grouped_column(position - own.start).unwrap_or(position)
-            });
-            inside.parts.conjuncts.push(conjunct);
-        }
-        source.unplanned = Some(Arc::new(inside.clone()));
-        let planned = plan_block(context, inside.plan, inside.parts)?;
-        let planned = QueryPlan::Select(Box::new(planned));
-        source.table = TableSource::Derived(Box::new(planned));
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@ pub(crate) mod merge;
 mod ordering;
 mod outer_join;
 mod propagate;
+mod push_down;
 pub(crate) mod selectivity;
 mod sensitive;
 mod used;
@@ -147,9 +148,11 @@ pub(crate) fn plan_block(
     parts: BlockParts,
 ) -> Result<SelectPlan, SqlError> {
     let (mut plan, mut parts) = (plan, parts);
-    if parts.sources.iter().any(|source| source.unplanned.is_some()) {
+    let is_derived = |it: &Source| it.unplanned.is_some() || !it.branches.is_empty();
+    if parts.sources.iter().any(is_derived) {
         merge::merge(&mut plan, &mut parts);
-        merge::push_down(context, &plan, &mut parts)?;
+        push_down::push_down(context, &plan, &mut parts)?;
+        push_down::into_branches(context, &plan, &mut parts)?;
     }
     if parts.applies.is_empty()
         && plan.window.is_none()
