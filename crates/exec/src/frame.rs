@@ -4,9 +4,10 @@ use crate::query::rows::PackedRows;
 use crate::spare;
 use engine_api::{RowBatch, RowBuffer, RowRef};
 use expr::Columns;
+use std::cell::Cell;
 use std::sync::Arc;
 use types::row::{IndexLayout, RowLayout, RowView};
-use types::{Value, ValueRef};
+use types::{SqlError, Value, ValueRef};
 
 /// Where the columns of one table are at the moment.
 enum Slot<'p> {
@@ -59,6 +60,43 @@ pub struct Frame<'p> {
     /// Values of the enclosing block and of subqueries, by position; empty while there are none.
     values: Vec<Value>,
     slots: Vec<Slot<'p>>,
+    /// Subqueries without a value; none where all have one.
+    failures: Option<Box<Failures>>,
+}
+
+/// Subqueries that failed: their error counts only where their value is read.
+#[derive(Debug, Default)]
+pub struct Failures {
+    errors: Vec<(usize, Option<SqlError>)>,
+    /// The first position that was read.
+    read: Cell<Option<usize>>,
+}
+
+impl Failures {
+    /// The value at a position is not known, for this reason.
+    pub fn note(&mut self, position: usize, error: SqlError) {
+        self.forget(position);
+        self.errors.push((position, Some(error)));
+    }
+
+    /// The value at a position is known.
+    pub fn forget(&mut self, position: usize) {
+        self.errors.retain(|(known, _)| *known != position);
+    }
+
+    /// Somebody reads a position.
+    pub fn reads(&self, position: usize) {
+        if self.errors.iter().any(|(known, _)| *known == position) {
+            self.read.set(self.read.get().or(Some(position)));
+        }
+    }
+
+    /// The error of what was read.
+    pub fn check(&mut self) -> Result<(), SqlError> {
+        let Some(position) = self.read.take() else { return Ok(()) };
+        let found = self.errors.iter_mut().find(|(known, _)| *known == position);
+        found.and_then(|(_, error)| error.take()).map_or(Ok(()), Err)
+    }
 }
 
 /// Slot of positions that hold values of their own.
@@ -68,7 +106,7 @@ impl<'p> Frame<'p> {
     /// A frame of so many positions, none of which belongs to a table yet.
     pub fn new(positions: usize) -> Self {
         let places = (0..positions).map(|position| (OWN, position as u16)).collect();
-        Self { places, values: Vec::new(), slots: Vec::new() }
+        Self { places, values: Vec::new(), slots: Vec::new(), failures: None }
     }
 
     /// Adds a table whose columns begin at `first`; returns its slot.
@@ -87,6 +125,25 @@ impl<'p> Frame<'p> {
             self.values.resize(self.places.len(), Value::Null);
         }
         self.values[position] = value;
+        if let Some(failures) = &mut self.failures {
+            failures.forget(position);
+        }
+    }
+
+    /// A position of its own has no value: who reads it fails at the next
+    /// [`Frame::check_reads`].
+    pub fn set_failure(&mut self, position: usize, error: SqlError) {
+        self.set_value(position, Value::Null);
+        self.failures.get_or_insert_default().note(position, error);
+    }
+
+    /// The error of a subquery whose value was read since the last call.
+    #[inline]
+    pub fn check_reads(&mut self) -> Result<(), SqlError> {
+        match &mut self.failures {
+            None => Ok(()),
+            Some(failures) => failures.check(),
+        }
     }
 
     /// The table has no row: its columns are NULL.
@@ -204,6 +261,9 @@ impl Columns for Frame<'_> {
     fn column(&self, position: usize) -> ValueRef<'_> {
         let Some(&(slot, column)) = self.places.get(position) else { return ValueRef::Null };
         if slot == OWN {
+            if let Some(failures) = &self.failures {
+                failures.reads(position);
+            }
             return self.values.get(position).map_or(ValueRef::Null, Value::as_ref);
         }
         match &self.slots[slot as usize] {

@@ -20,7 +20,7 @@ fn put_values(expr: &mut Expr, values: &[Value]) {
     match &mut expr.kind {
         ExprKind::Parameter(index) => {
             if let Some(value) = values.get(*index) {
-                let literal = Literal { value: value.clone(), form: LiteralForm::Plain };
+                let literal = Literal::new(value.clone(), LiteralForm::Plain);
                 expr.kind = ExprKind::Literal(literal);
             }
         }
@@ -66,6 +66,9 @@ pub(crate) fn eval<'a>(
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
     let a = left.operand(context, row)?;
+    if a.is_null() && is_lazy(expr, operator, left, right) {
+        return Ok(ValueRef::Null);
+    }
     let b = right.operand(context, row)?;
     if a.is_null() || b.is_null() {
         // The server converts both before it looks for NULL; only text can warn.
@@ -101,6 +104,17 @@ pub(crate) fn eval<'a>(
             let y = coerce::to_double(context, b, &right.result)?;
             double(expr, operator, x, y, context)
         }
+    }
+}
+
+/// Whether the right side is left alone where the left one is NULL: operations on DECIMAL.
+#[cold]
+fn is_lazy(expr: &Expr, operator: ArithmeticOperator, left: &Expr, right: &Expr) -> bool {
+    match operator {
+        ArithmeticOperator::IntegerDivide => {
+            Domain::of(&left.result).join(Domain::of(&right.result)) != Domain::Integer
+        }
+        _ => Domain::of(&expr.result) == Domain::Decimal,
     }
 }
 
@@ -214,8 +228,18 @@ fn integer_divide<'a>(
     match x.divide(&y, 0) {
         Ok(None) => division_by_zero(context),
         Ok(Some(quotient)) => {
+            let unsigned = expr.result.column_type.unsigned;
             let whole = quotient.truncated(0).mantissa();
-            integer_result(expr, whole.ok_or_else(|| bigint_out_of_range(expr, context))?, context)
+            let fits = |whole: &i128| match unsigned {
+                true => u64::try_from(*whole).is_ok(),
+                false => i64::try_from(*whole).is_ok(),
+            };
+            if let Some(whole) = whole.filter(fits) {
+                return integer_result(expr, whole, context);
+            }
+            let kind = if unsigned { "UNSIGNED INT" } else { "INT" };
+            context.warn(&codes::DATA_OVERFLOW, &[&quotient.truncated(0), &kind])?;
+            Err(bigint_out_of_range(expr, context))
         }
         Err(_) => Err(bigint_out_of_range(expr, context)),
     }

@@ -81,6 +81,8 @@ pub(crate) fn to_double(
     Ok(match value {
         ValueRef::Null => 0.0,
         ValueRef::Int(v) => v as f64,
+        // The server forgets the sign type of a variable here.
+        ValueRef::UInt(v) if result.is_variable => v as i64 as f64,
         ValueRef::UInt(v) => v as f64,
         ValueRef::Float(v) => f64::from(v),
         ValueRef::Double(v) => v,
@@ -110,19 +112,23 @@ pub(crate) fn to_decimal(
     Ok(match value {
         ValueRef::Null => Decimal::ZERO,
         ValueRef::Int(v) => Decimal::from(v),
+        ValueRef::UInt(v) if result.is_variable => Decimal::from(v as i64),
         ValueRef::UInt(v) => Decimal::from(v),
-        ValueRef::Float(v) => double_to_decimal(f64::from(v)),
-        ValueRef::Double(v) => double_to_decimal(v),
+        ValueRef::Float(v) => double_to_decimal(context, f64::from(v))?,
+        ValueRef::Double(v) => double_to_decimal(context, v)?,
         ValueRef::Decimal(v) => v,
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
             Decimal::from(number)
         }
         ValueRef::Bytes(bytes) => {
             let parsed = Decimal::parse(bytes);
-            let whole = parsed.length == bytes.len() && parsed.length > 0 && !parsed.overflow;
-            if !whole && !result.is_variable {
-                let (length, overflow) = (parsed.length, parsed.overflow);
-                warn_truncated(context, "DECIMAL", (bytes, result), length, overflow)?;
+            let whole = parsed.length == bytes.len() && parsed.length > 0;
+            if parsed.overflow {
+                return largest_decimal(context, &parsed.value);
+            } else if parsed.length == 0 && result.is_variable {
+                context.warn(&codes::BAD_DATA, &[&"", &"DECIMAL"])?;
+            } else if !whole && !result.is_variable {
+                warn_truncated(context, "DECIMAL", (bytes, result), parsed.length, false)?;
             }
             parsed.value
         }
@@ -132,8 +138,19 @@ pub(crate) fn to_decimal(
     })
 }
 
-fn double_to_decimal(value: f64) -> Decimal {
-    Decimal::from_f64(value).map_or(Decimal::ZERO, |parsed| parsed.value)
+fn double_to_decimal(context: &EvalContext, value: f64) -> Result<Decimal, SqlError> {
+    let Some(parsed) = Decimal::from_f64(value) else { return Ok(Decimal::ZERO) };
+    match parsed.overflow {
+        true => largest_decimal(context, &parsed.value),
+        false => Ok(parsed.value),
+    }
+}
+
+/// More digits before the point than a DECIMAL has; the message does not show the value.
+#[cold]
+fn largest_decimal(context: &EvalContext, value: &Decimal) -> Result<Decimal, SqlError> {
+    context.warn(&codes::DATA_OVERFLOW, &[&"", &"DECIMAL"])?;
+    Ok(Decimal::largest(types::decimal::PRECISION_MAX, 0, value.is_negative()))
 }
 
 /// A date or time as the number it prints as without punctuation.
@@ -206,11 +223,65 @@ pub(crate) fn to_bits(
     value: ValueRef<'_>,
     result: &ResultType,
 ) -> Result<u64, SqlError> {
-    let wide = match value {
-        ValueRef::Bytes(_) => decimal_to_integer(&to_decimal(context, value, result)?),
-        _ => to_integer(context, value, result)?,
+    let exact = match value {
+        ValueRef::Bytes(bytes) if member_number(bytes, result).is_none() => {
+            to_decimal(context, value, result)?
+        }
+        ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_) => {
+            to_decimal(context, value, result)?
+        }
+        _ => return Ok(to_integer(context, value, result)? as u64),
     };
-    Ok(wide as u64)
+    let (bits, fits) = match exact.is_negative() {
+        true => (exact.to_i64().0 as u64, exact.to_i64().1),
+        false => exact.to_u64(),
+    };
+    if !fits {
+        let kind = if exact.is_negative() { "INT" } else { "UNSIGNED INT" };
+        context.warn(&codes::DATA_OVERFLOW, &[&exact, &kind])?;
+    }
+    Ok(bits)
+}
+
+/// As a 64 bit integer where a function wants a whole number: what is out of its range becomes
+/// the nearest one with a warning, and text is read as an integer.
+pub(crate) fn to_val_int(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    source: &Expr,
+) -> Result<u64, SqlError> {
+    let result = &source.result;
+    let unsigned = result.column_type.unsigned;
+    let kind = if unsigned { "UNSIGNED INT" } else { "INT" };
+    let double = match value {
+        ValueRef::Decimal(exact) => {
+            let (bits, fits) = match unsigned {
+                true => exact.to_u64(),
+                false => (exact.to_i64().0 as u64, exact.to_i64().1),
+            };
+            if !fits {
+                context.warn(&codes::DATA_OVERFLOW, &[&exact, &kind])?;
+            }
+            return Ok(bits);
+        }
+        ValueRef::Double(v) => v,
+        ValueRef::Float(v) => f64::from(v),
+        _ => return Ok(to_integer(context, value, result)? as u64),
+    };
+    let whole = double.round_ties_even();
+    let is_inside = (i64::MIN as f64..i64::MAX as f64).contains(&whole);
+    if !is_inside && matches!(source.kind, ExprKind::Column { .. }) {
+        let mut shown = Vec::new();
+        let column_type = types::ColumnType::double();
+        text::write_text(
+            ValueRef::Double(double),
+            &column_type,
+            context.settings.time_zone,
+            &mut shown,
+        );
+        context.warn(&codes::DATA_OVERFLOW, &[&String::from_utf8_lossy(&shown), &"INT"])?;
+    }
+    Ok(whole as i64 as u64)
 }
 
 /// As a truth value.

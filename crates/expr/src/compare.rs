@@ -155,7 +155,7 @@ impl CompareRule {
         if matches!(expr.kind, ExprKind::Parameter(_)) {
             return self.prepare_parameter(expr);
         }
-        let ExprKind::Literal(Literal { value, form }) = &expr.kind else { return expr };
+        let ExprKind::Literal(Literal { value, form, .. }) = &expr.kind else { return expr };
         let (prepared, clean) = match (self, value) {
             (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
             (_, Value::Bytes(_)) if *form == LiteralForm::Hex && !self.is_temporal() => {
@@ -177,7 +177,7 @@ impl CompareRule {
         };
         let result = ResultType::of(type_of_prepared(&prepared), false);
         let kind = if clean {
-            ExprKind::Literal(Literal { value: prepared, form: LiteralForm::Computed })
+            ExprKind::Literal(Literal::new(prepared, LiteralForm::Computed))
         } else {
             ExprKind::Converted { original: Arc::new(expr), value: Some(prepared), rule: self }
         };

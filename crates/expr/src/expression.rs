@@ -191,6 +191,15 @@ pub struct Literal {
     pub value: Value,
     /// Form.
     pub form: LiteralForm,
+    /// A number with an exponent as it was written.
+    pub written: Option<Arc<str>>,
+}
+
+impl Literal {
+    /// A constant of a form.
+    pub fn new(value: Value, form: LiteralForm) -> Self {
+        Self { value, form, written: None }
+    }
 }
 
 /// How a constant was written.
@@ -364,8 +373,20 @@ impl Expr {
 
     /// NULL of a type.
     pub(crate) fn null_of(result: &ResultType) -> Self {
-        let literal = Literal { value: Value::Null, form: LiteralForm::Computed };
+        let literal = Literal::new(Value::Null, LiteralForm::Computed);
         Self { kind: ExprKind::Literal(literal), result: *result }
+    }
+
+    /// The same value whenever it is computed over one row: nothing random, no variables.
+    pub fn is_stable(&self) -> bool {
+        let own = match &self.kind {
+            ExprKind::UserVariable(_) | ExprKind::Assign(..) => false,
+            ExprKind::Call { function, .. } => !function.is_volatile(),
+            _ => true,
+        };
+        let mut stable = own;
+        self.for_each_child(&mut |child| stable &= child.is_stable());
+        stable
     }
 
     /// The constant value, if it is a literal.

@@ -33,7 +33,7 @@ impl Expr {
             }
             Err(_) => return self,
         };
-        let literal = Literal { value, form: LiteralForm::Computed };
+        let literal = Literal::new(value, LiteralForm::Computed);
         Self { kind: ExprKind::Literal(literal), result: self.result }
     }
 
@@ -49,6 +49,6 @@ impl Expr {
 }
 
 fn placeholder() -> Expr {
-    let literal = Literal { value: types::Value::Null, form: LiteralForm::Computed };
+    let literal = Literal::new(types::Value::Null, LiteralForm::Computed);
     Expr { kind: ExprKind::Literal(literal), result: crate::ResultType::null() }
 }

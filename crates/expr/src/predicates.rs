@@ -31,8 +31,25 @@ pub(crate) fn compare(
     if null_safe && (a.is_null() || b.is_null()) {
         return Ok(Some(a.is_null() && b.is_null()));
     }
+    let (a, b) = match rule {
+        CompareRule::Decimal => (as_shown(a, left), as_shown(b, right)),
+        _ => (a, b),
+    };
     let order = compare_values(context, rule, (a, &left.result), (b, &right.result))?;
     Ok(order.map(|order| operator.accepts(order)))
+}
+
+/// A DECIMAL with the digits that its type shows: operators of comparison see no more.
+#[inline]
+fn as_shown<'a>(value: ValueRef<'a>, of: &Expr) -> ValueRef<'a> {
+    match value {
+        ValueRef::Decimal(exact)
+            if exact.scale() > of.result.column_type.scale && !of.result.is_variable =>
+        {
+            ValueRef::Decimal(exact.with_scale(of.result.column_type.scale))
+        }
+        _ => value,
+    }
 }
 
 /// The same for dates and times: each side is converted as it is read.

@@ -10,7 +10,7 @@ impl Expr {
     /// Whether its text is not that of a name, a literal or a call, so that a DEFAULT shows it
     /// in parentheses.
     pub fn is_infix(&self) -> bool {
-        matches!(self.kind, ExprKind::Cast { .. }) || strength(self) < 20
+        matches!(self.kind, ExprKind::Cast { .. } | ExprKind::Case { .. }) || strength(self) < 20
     }
 }
 
@@ -51,7 +51,7 @@ fn strength(expr: &Expr) -> u8 {
             (None, ExprKind::Column { .. }) => 6,
             (None, _) => 13,
         },
-        ExprKind::Between { .. } | ExprKind::Case { .. } => 5,
+        ExprKind::Between { .. } => 5,
         ExprKind::Compare { .. }
         | ExprKind::CompareRows { .. }
         | ExprKind::Is { .. }
@@ -287,13 +287,7 @@ fn print_literal(literal: &Literal, expr: &Expr, formatter: &mut Formatter<'_>) 
             let bytes = HEX_DIGITS.iter().position(|d| *d == digits).unwrap_or(1);
             write!(formatter, "0x{number:0width$x}", width = 2 * bytes)
         }
-        Value::Double(number) if literal.form == LiteralForm::Plain => {
-            let length = expr.result.column_type.length as usize;
-            match with_exponent(*number, length) {
-                Some(text) => formatter.write_str(&text),
-                None => write_value(literal, expr, formatter),
-            }
-        }
+        Value::Double(_) if let Some(written) = &literal.written => formatter.write_str(written),
         Value::Bytes(bytes) if literal.form == LiteralForm::Hex => {
             formatter.write_str("0x")?;
             bytes.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
@@ -329,20 +323,6 @@ fn print_text(bytes: &[u8], expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::
         }
     }
     formatter.write_str("'")
-}
-
-/// A number with an exponent as it was most likely written, in so many characters; `None` if it
-/// cannot have been.
-fn with_exponent(number: f64, length: usize) -> Option<String> {
-    let shortest = format!("{number:e}");
-    let zeros = length.checked_sub(shortest.len())?;
-    let (mantissa, exponent) = shortest.split_once('e')?;
-    match (zeros, mantissa.contains('.')) {
-        (0, _) => Some(shortest),
-        (1..4, true) => Some(format!("{mantissa}{:0<zeros$}e{exponent}", "")),
-        (2..4, false) => Some(format!("{mantissa}.{:0<rest$}e{exponent}", "", rest = zeros - 1)),
-        _ => None,
-    }
 }
 
 /// A value that needs no more than its text, and the word of its type.

@@ -251,6 +251,7 @@ impl ResultType {
             kind if kind.is_integer() => 0,
             TypeKind::Year | TypeKind::Bit | TypeKind::Date | TypeKind::Null => 0,
             TypeKind::Enum | TypeKind::Set => 0,
+            _ if self.is_hex => 0,
             TypeKind::Float | TypeKind::Double
                 if self.column_type.scale < types::column_type::SCALE_NOT_FIXED =>
             {
@@ -270,6 +271,9 @@ impl ResultType {
             TypeKind::Time => 7 + u32::from(self.column_type.scale),
             TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.column_type.scale),
             TypeKind::Null => 0,
+            _ if self.is_hex => {
+                u32::from(crate::builder::HEX_DIGITS[self.text_length().min(8) as usize])
+            }
             _ => self.text_length().min(u32::from(types::decimal::PRECISION_MAX)),
         }
     }

@@ -5,6 +5,7 @@ use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::{Flow, collect, run_query};
 use crate::ExecError;
 use crate::context::Exec;
+use crate::frame::Failures;
 use expr::{Columns, CompareOperator, CompareRule, Expr, compare_values};
 use plan::physical::{Apply, ApplyKind, ResultColumn};
 use std::sync::Arc;
@@ -118,10 +119,83 @@ pub fn fill(
     applies: &[Apply],
 ) -> Result<(), ExecError> {
     for apply in applies {
-        let value = value(exec, &run.frame, &mut run.once, apply)?;
-        run.frame.set_value(apply.position, value);
+        let outcome = value(exec, &run.frame, &mut run.once, apply);
+        run.frame.check_reads()?;
+        match deferred(outcome)? {
+            Ok(value) => run.frame.set_value(apply.position, value),
+            Err(error) => run.frame.set_failure(apply.position, error),
+        }
     }
     Ok(())
+}
+
+/// Takes apart what a subquery came to: an error of its values counts only where its value is
+/// read, every other one at once.
+pub fn deferred(outcome: Result<Value, ExecError>) -> Result<Result<Value, SqlError>, ExecError> {
+    match outcome {
+        Ok(value) => Ok(Ok(value)),
+        Err(ExecError { sql, transaction_ended: false })
+            if sql.is(&codes::SUBQUERY_NO_1_ROW) || sql.is(&codes::DATA_OUT_OF_RANGE) =>
+        {
+            Ok(Err(sql))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A row of groups with the values of the subqueries that read them.
+pub struct LateRow {
+    values: Vec<Value>,
+    failures: Failures,
+}
+
+impl LateRow {
+    /// Adds the subqueries' values to the row of a group. In the one group of no rows
+    /// (`is_empty`) none but IN is run: it is NULL, or has found nothing.
+    pub fn new(
+        exec: &mut Exec<'_>,
+        values: Vec<Value>,
+        applies: &[Apply],
+        kept: &mut Vec<(usize, Once)>,
+        is_empty: bool,
+    ) -> Result<Self, ExecError> {
+        let mut row = Self { values, failures: Failures::default() };
+        for apply in applies {
+            let not_run = match apply.kind {
+                _ if !is_empty => None,
+                ApplyKind::Scalar => Some(Value::Null),
+                ApplyKind::Exists => Some(Value::Int(0)),
+                ApplyKind::Quantified { all, .. } => Some(Value::Int(all.into())),
+                ApplyKind::In { .. } => None,
+            };
+            if let Some(value) = not_run {
+                row.values.push(value);
+                continue;
+            }
+            let outcome = value(exec, &row, kept, apply);
+            row.check_reads()?;
+            match deferred(outcome)? {
+                Ok(value) => row.values.push(value),
+                Err(error) => {
+                    row.failures.note(row.values.len(), error);
+                    row.values.push(Value::Null);
+                }
+            }
+        }
+        Ok(row)
+    }
+
+    /// See [`crate::frame::Frame::check_reads`].
+    pub fn check_reads(&mut self) -> Result<(), SqlError> {
+        self.failures.check()
+    }
+}
+
+impl Columns for LateRow {
+    fn column(&self, position: usize) -> ValueRef<'_> {
+        self.failures.reads(position);
+        self.values.column(position)
+    }
 }
 
 /// The value of a subquery over a frame. `kept` has what is known of subqueries that do not
@@ -215,12 +289,15 @@ fn is_in(
     columns: &[ResultColumn],
     rows: &InRows,
 ) -> Result<Option<bool>, ExecError> {
+    if rows.rows.is_empty() {
+        return Ok(Some(false));
+    }
     let mut values = Vec::with_capacity(operand.len());
     for (expr, rule) in operand.iter().zip(rules) {
         values.push(expr.eval_compared(*rule, exec.eval, frame)?);
     }
     if let [ValueRef::Null] = values[..] {
-        return Ok(if rows.rows.is_empty() { Some(false) } else { None });
+        return Ok(None);
     }
     let candidates = rows.table.as_ref().and_then(|table| table.candidates(&values, rules));
     let chosen = candidates.as_deref().unwrap_or(&[]).iter();

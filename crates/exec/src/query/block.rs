@@ -15,7 +15,7 @@ use crate::context::{Exec, RowSink};
 use crate::frame::Frame;
 use crate::spill::Charged;
 use engine_api::Table;
-use expr::Expr;
+use expr::{Expr, ExprKind};
 use plan::physical::{SelectPlan, TableSource, TableStep};
 use std::sync::Arc;
 use types::Value;
@@ -134,15 +134,56 @@ impl<'p> BlockRun<'p> {
         target: &mut FrameTarget<'_, 'p>,
     ) -> Result<Flow, ExecError> {
         let plan = self.plan;
-        apply::fill(exec, self, &plan.constant_applies)?;
-        if !is_true(&plan.constant_filter, exec, &self.frame)? {
+        if plan.constant_applies.is_empty() {
+            if !is_true(&plan.constant_filter, exec, &self.frame)? {
+                return Ok(Flow::Continue(()));
+            }
+        } else if !self.passes_constants(exec)? {
             return Ok(Flow::Continue(()));
         }
         let flow = self.step(exec, 0, target)?;
+        self.frame.check_reads()?;
         if flow.is_break() || self.steps.iter().all(|step| step.grace.is_none()) {
             return Ok(flow);
         }
         self.run_waiting(exec, target)
+    }
+
+    /// Whether the conditions hold that are the same for all rows: first those that need no
+    /// subquery, so that none is run in vain.
+    fn passes_constants(&mut self, exec: &mut Exec<'_>) -> Result<bool, ExecError> {
+        let plan = self.plan;
+        let conditions: &[Expr] = match &plan.constant_filter {
+            None => &[],
+            Some(Expr { kind: ExprKind::And(list), .. }) => list,
+            Some(one) => std::slice::from_ref(one),
+        };
+        let needs_subquery = |condition: &&Expr| {
+            let mut found = false;
+            condition.for_each_column(&mut |position| {
+                found |= plan.constant_applies.iter().any(|apply| apply.position == position);
+            });
+            found
+        };
+        let (later, first): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(needs_subquery);
+        for condition in first {
+            if condition.eval_bool(exec.eval, &self.frame)? != Some(true) {
+                if plan.aggregate.is_some() {
+                    // The group of no rows has their values.
+                    apply::fill(exec, self, &plan.constant_applies)?;
+                }
+                return Ok(false);
+            }
+        }
+        apply::fill(exec, self, &plan.constant_applies)?;
+        for condition in later {
+            let holds = condition.eval_bool(exec.eval, &self.frame)?;
+            self.frame.check_reads()?;
+            if holds != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The loop over the rows of step `depth`.
@@ -206,6 +247,7 @@ impl<'p> BlockRun<'p> {
         target: &mut FrameTarget<'_, 'p>,
     ) -> Result<Flow, ExecError> {
         let flow = target(exec, self)?;
+        self.frame.check_reads()?;
         exec.eval.reset_arena();
         Ok(flow)
     }
@@ -389,7 +431,7 @@ pub fn run_block(
         return sort_rows(exec, &mut run)?.map_or(Ok(0), |sorted| sorted.finish(exec, target));
     }
     let mut output = Output::new(plan, limit, exec);
-    let mut give = |exec: &mut Exec<'_>, row: &Vec<Value>| {
+    let mut give = |exec: &mut Exec<'_>, row: &dyn expr::Columns| {
         if !is_true(&plan.having, exec, row)? {
             return Ok(Flow::Continue(()));
         }

@@ -1,34 +1,43 @@
 //! Blocks whose rows are not given as they come: groups, and window functions over rows or groups.
 
 use super::aggregate::{GroupTarget, Groups};
+use super::apply::LateRow;
 use super::block::{BlockRun, is_true};
 use super::output::Output;
 use super::window::Windows;
-use super::{Flow, Limit, RowTarget, apply};
+use super::{Flow, Limit, RowTarget};
 use crate::ExecError;
 use crate::context::Exec;
+use expr::Columns;
+use expr::aggregate::AggregateFunction;
 use plan::physical::{AggregatePlan, WindowPlan};
+use types::Value;
 
 /// Groups the rows of a block and runs the subqueries that read the groups.
 pub fn group<'p>(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'p>,
     aggregate: &'p AggregatePlan,
-    target: &mut GroupTarget<'_>,
+    target: &mut LateTarget<'_>,
 ) -> Result<(), ExecError> {
     if aggregate.applies.is_empty() {
-        return group_rows(exec, run, aggregate, target);
+        return group_rows(exec, run, aggregate, &mut |exec, row| target(exec, row));
     }
+    let rows = aggregate.calls.iter().position(|it| it.function == AggregateFunction::CountRows);
+    let rows = rows.filter(|_| aggregate.keys.is_empty());
     let mut kept = Vec::new();
     group_rows(exec, run, aggregate, &mut |exec, row| {
-        let mut row = row.clone();
-        for apply in &aggregate.applies {
-            let value = apply::value(exec, &row, &mut kept, apply)?;
-            row.push(value);
-        }
-        target(exec, &row)
+        let is_empty = rows.is_some_and(|rows| row.get(rows) == Some(&Value::Int(0)));
+        let applies = &aggregate.applies;
+        let mut row = LateRow::new(exec, row.clone(), applies, &mut kept, is_empty)?;
+        let flow = target(exec, &row)?;
+        row.check_reads()?;
+        Ok(flow)
     })
 }
+
+/// Takes the rows of groups with the values of the subqueries that read them.
+pub type LateTarget<'t> = dyn FnMut(&mut Exec<'_>, &dyn Columns) -> Result<Flow, ExecError> + 't;
 
 fn group_rows<'p>(
     exec: &mut Exec<'_>,

@@ -141,6 +141,11 @@ impl<'p> Output<'p> {
         if self.stored.is_some() {
             self.pack_stored()?;
         }
+        if self.passed < self.limit.offset && self.sorter.is_none() && self.distinct.is_none() {
+            // OFFSET leaves it out: its values are not computed.
+            self.passed += 1;
+            return Ok(Flow::Continue(()));
+        }
         let eval: &EvalContext = exec.eval;
         let projection = &self.plan.projection;
         let value = |position: usize| projection[position].eval_result(eval, frame);

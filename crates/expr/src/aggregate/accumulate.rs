@@ -141,6 +141,19 @@ impl Accumulator {
             }
             _ => argument.eval_result(context, row)?,
         };
+        let value = match self.state {
+            // Distinct are the numbers, not the texts, which do not warn.
+            State::Double { .. } if aggregate.distinct && !value.is_null() => {
+                let number = match value {
+                    ValueRef::Bytes(text) if argument.result.column_type.members.is_none() => {
+                        types::number::parse_double(text).value
+                    }
+                    _ => coerce::to_double(context, value, &argument.result)?,
+                };
+                ValueRef::Double(number + 0.0)
+            }
+            _ => value,
+        };
         if let State::First(first) = &mut self.state {
             first.get_or_insert_with(|| value.to_owned());
             return Ok(());
@@ -184,7 +197,7 @@ impl Accumulator {
             State::Decimal { sum, whole, count } => {
                 match value {
                     ValueRef::Int(value) => *whole += i128::from(value),
-                    ValueRef::UInt(value) => *whole += i128::from(value),
+                    ValueRef::UInt(value) if !from.is_variable => *whole += i128::from(value),
                     _ => {
                         let addend = coerce::to_decimal(context, value, from)?;
                         *sum = sum.add(&addend).map_err(|_| overflow())?;
@@ -202,10 +215,7 @@ impl Accumulator {
                 }
             }
             State::Bits { bits } => {
-                let operand = match value {
-                    ValueRef::Bytes(_) => coerce::to_integer(context, value, from)? as u64,
-                    _ => coerce::to_bits(context, value, from)?,
-                };
+                let operand = coerce::to_val_int(context, value, &aggregate.arguments[0])?;
                 match aggregate.function {
                     AggregateFunction::BitAnd => *bits &= operand,
                     AggregateFunction::BitOr => *bits |= operand,
@@ -269,7 +279,12 @@ impl Accumulator {
             return Ok(true);
         }
         let mut key = Vec::new();
-        push_order_key(&aggregate.arguments[0].result, false, first, &mut key);
+        match (first, &self.state) {
+            (ValueRef::Double(number), State::Double { .. }) => {
+                key.extend_from_slice(&number.to_bits().to_be_bytes());
+            }
+            _ => push_order_key(&aggregate.arguments[0].result, false, first, &mut key),
+        }
         for argument in &aggregate.arguments[1..] {
             let value = argument.eval_result(context, row)?;
             if value.is_null() {

@@ -150,16 +150,13 @@ fn convert_operand(operand: &mut Expr, target: CollationId, charset: Charset) ->
         if source.convert(bytes, charset, &mut converted) > 0 {
             return Err(());
         }
-        let literal = Literal { value: Value::Bytes(converted), form: LiteralForm::Plain };
+        let literal = Literal::new(Value::Bytes(converted), LiteralForm::Plain);
         *operand = Expr { kind: ExprKind::Literal(literal), result };
         return Ok(());
     }
     let inner = std::mem::replace(
         operand,
-        Expr {
-            kind: ExprKind::Literal(Literal { value: Value::Null, form: LiteralForm::Plain }),
-            result,
-        },
+        Expr { kind: ExprKind::Literal(Literal::new(Value::Null, LiteralForm::Plain)), result },
     );
     *operand = Expr { kind: ExprKind::ConvertText(Box::new(inner)), result };
     Ok(())

@@ -3,7 +3,7 @@
 use super::collations::{CollationUse, aggregate_collations};
 use super::{Builder, one_column, scalar};
 use crate::compare::CompareRule;
-use crate::expression::{CompareOperator, Expr, ExprKind, Test};
+use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
 use crate::functions::control;
 use crate::result_type::{Coercibility, ResultType};
 use types::{SqlError, TypeKind, Value, codes};
@@ -53,6 +53,10 @@ impl Builder<'_> {
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
         let operand = Box::new(scalar(operand)?);
         let result = ResultType::boolean(false);
+        if test == Test::Null && matches!(operand.kind, ExprKind::CompareRows { .. }) {
+            // The server takes a comparison of rows to be never NULL here.
+            return Ok(self.computed(Value::Int(negated.into()), result));
+        }
         Ok(Expr { kind: ExprKind::Is { operand, test, negated }, result })
     }
 
@@ -187,19 +191,25 @@ impl Builder<'_> {
 
     /// `operand [NOT] IN (list)`.
     pub fn in_list(&self, operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
+        let is_row = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_));
+        let mut list = list;
+        if let [one] = &mut list[..]
+            && !is_row(&operand)
+            && !is_row(one)
+        {
+            let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
+            return self.compare(operator, operand, take(one));
+        }
         let mut operand = operand;
         let nullable =
             operand.result.nullable || list.iter().any(|candidate| candidate.result.nullable);
-        self.check_texts("in", &operand, &list)?;
-        let operation = match (list.len(), negated) {
-            (1, false) => "=",
-            (1, true) => "<>",
-            _ => "in",
-        };
+        let operation = "in";
+        let texts = self.common_texts(operation, &mut operand, &mut list)?;
         let mut candidates = Vec::with_capacity(list.len());
         for mut candidate in list {
             let rules = match self.row_rules("in", &mut operand, &mut candidate)? {
                 Some(rules) => rules,
+                None if let Some(rule) = texts => vec![rule],
                 None => vec![self.candidate_rule(operation, &operand, &mut candidate)?],
             };
             candidates.push((candidate, rules));
@@ -208,19 +218,29 @@ impl Builder<'_> {
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
-    /// Texts of an IN list or of CASE must have one collation together.
-    fn check_texts(&self, operation: &str, operand: &Expr, list: &[Expr]) -> Result<(), SqlError> {
-        let own = operand.result.collation();
-        let differs = |other: &Expr| {
-            other.result.collation() != own && other.result.coercibility < Coercibility::Coercible
-        };
-        let are_texts = operand.result.is_string() && list.iter().all(|it| it.result.is_string());
-        if list.len() > 1 && are_texts && list.iter().any(differs) {
-            let mut all = vec![operand.clone()];
-            all.extend(list.iter().cloned());
-            aggregate_collations(self, operation, &mut all, CollationUse::Compare)?;
+    /// Texts of an IN list or of CASE are compared under one collation, that of all of them;
+    /// `None` where not all are texts.
+    fn common_texts(
+        &self,
+        operation: &str,
+        operand: &mut Expr,
+        list: &mut [Expr],
+    ) -> Result<Option<CompareRule>, SqlError> {
+        let is_text =
+            |it: &Expr| it.result.is_string() || it.result.column_type.kind == TypeKind::Null;
+        let has_text = list.iter().any(|it| it.result.is_string());
+        if !operand.result.is_string() || !has_text || !list.iter().all(is_text) {
+            return Ok(None);
         }
-        Ok(())
+        let mut all = vec![take(operand)];
+        all.extend(list.iter_mut().map(take));
+        let (collation, ..) =
+            aggregate_collations(self, operation, &mut all, CollationUse::Compare)?;
+        let mut all = all.into_iter();
+        for place in std::iter::once(operand).chain(list) {
+            *place = all.next().unwrap_or_else(|| self.null());
+        }
+        Ok(Some(CompareRule::Text(collation)))
     }
 
     /// The rule for an operand that is compared with several candidates: only the candidate
@@ -311,11 +331,14 @@ impl Builder<'_> {
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
             None => None,
-            Some(operand) => {
-                self.check_texts("case", &operand, &whens)?;
+            Some(mut operand) => {
+                let texts = self.common_texts("case", &mut operand, &mut whens)?;
                 let mut rules = Vec::with_capacity(whens.len());
                 for when in &mut whens {
-                    rules.push(self.candidate_rule("case", &operand, when)?);
+                    rules.push(match texts {
+                        Some(rule) => rule,
+                        None => self.candidate_rule("case", &operand, when)?,
+                    });
                 }
                 Some((Box::new(operand), rules))
             }
@@ -350,9 +373,6 @@ fn full_year(mut expr: Expr) -> Expr {
 
 /// Takes an expression out, leaving NULL.
 fn take(expr: &mut Expr) -> Expr {
-    let literal = crate::expression::Literal {
-        value: Value::Null,
-        form: crate::expression::LiteralForm::Plain,
-    };
+    let literal = Literal::new(Value::Null, LiteralForm::Plain);
     std::mem::replace(expr, Expr { kind: ExprKind::Literal(literal), result: ResultType::null() })
 }

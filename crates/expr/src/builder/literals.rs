@@ -9,7 +9,7 @@ use types::{
 };
 
 fn literal(value: Value, form: LiteralForm, result: ResultType) -> Expr {
-    Expr { kind: ExprKind::Literal(Literal { value, form }), result }
+    Expr { kind: ExprKind::Literal(Literal::new(value, form)), result }
 }
 
 fn digits(value: u64) -> u32 {
@@ -62,7 +62,9 @@ impl Builder<'_> {
             Ok(value) if value.is_finite() => {
                 let mut result = ResultType::double(false);
                 result.column_type.length = text.len() as u32;
-                Ok(literal(Value::Double(value), LiteralForm::Plain, result))
+                let mut literal = Literal::new(Value::Double(value), LiteralForm::Plain);
+                literal.written = Some(text.into());
+                Ok(Expr { kind: ExprKind::Literal(literal), result })
             }
             _ => Err(SqlError::new(&codes::ILLEGAL_VALUE_FOR_TYPE, &[&"double", &text])),
         }

@@ -29,6 +29,7 @@ impl Domain {
             TypeKind::Decimal => Domain::Decimal,
             kind if kind.is_temporal() && column_type.scale > 0 => Domain::Decimal,
             kind if kind.is_temporal() => Domain::Integer,
+            _ if result.is_hex => Domain::Integer,
             _ => Domain::Double,
         }
     }
@@ -277,12 +278,14 @@ pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
 /// A hexadecimal literal in numeric context is an unsigned integer.
 pub(crate) fn number_of_hex(expr: Expr) -> Expr {
     match &expr.kind {
-        ExprKind::Literal(Literal { value: Value::Bytes(bytes), form: LiteralForm::Hex }) => {
+        ExprKind::Literal(Literal {
+            value: Value::Bytes(bytes), form: LiteralForm::Hex, ..
+        }) => {
             let value = crate::coerce::hex_number(bytes);
             let length = (bytes.len() as u32).max(1);
             let mut result = ResultType::integer_of_length(length, true, false);
             result.column_type.precision = HEX_DIGITS[length.min(8) as usize];
-            let literal = Literal { value: Value::UInt(value), form: LiteralForm::Hex };
+            let literal = Literal::new(Value::UInt(value), LiteralForm::Hex);
             Expr { kind: ExprKind::Literal(literal), result }
         }
         _ => expr,
@@ -291,7 +294,8 @@ pub(crate) fn number_of_hex(expr: Expr) -> Expr {
 
 /// A literal number with its sign changed, or `None`.
 fn negated_literal(operand: &Expr) -> Option<Expr> {
-    let ExprKind::Literal(Literal { value, form: LiteralForm::Plain }) = &operand.kind else {
+    let ExprKind::Literal(Literal { value, form: LiteralForm::Plain, written }) = &operand.kind
+    else {
         return None;
     };
     let mut result = operand.result;
@@ -311,7 +315,11 @@ fn negated_literal(operand: &Expr) -> Option<Expr> {
         }
         _ => return None,
     };
-    let literal = Literal { value, form: LiteralForm::Plain };
+    let mut literal = Literal::new(value, LiteralForm::Plain);
+    literal.written = written.as_ref().map(|text| match text.strip_prefix('-') {
+        Some(positive) => positive.into(),
+        None => format!("-{text}").into(),
+    });
     Some(Expr { kind: ExprKind::Literal(literal), result })
 }
 

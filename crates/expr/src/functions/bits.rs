@@ -106,6 +106,8 @@ fn resolve_negate(
     let is_beyond = match arguments[0].known_value(builder.settings()) {
         Some(types::Value::Int(v)) => v < 0,
         Some(types::Value::UInt(v)) => v > 1 << 63,
+        // The server forgets the sign type of a variable.
+        None => operand.is_variable && operand.column_type.unsigned,
         _ => false,
     };
     if is_beyond {

@@ -144,11 +144,11 @@ fn decimal(
     Ok(Decimal::largest(precision, scale, exact.is_negative()))
 }
 
-/// How messages name a CAST: as the select item that it is.
+/// How messages name a CAST: as the select item that it is, if it is one.
 fn name_of(expr: &Expr) -> String {
     match &expr.kind {
         ExprKind::Cast { name: Some(name), .. } => name.to_string(),
-        _ => expr.to_string(),
+        _ => "(null)".into(),
     }
 }
 

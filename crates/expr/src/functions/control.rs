@@ -76,7 +76,10 @@ pub(crate) fn common_result(
         let scale = scale.min(6);
         ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), nullable)
     } else {
-        return common_string(builder, operation, values, nullable);
+        let mut result = common_string(builder, operation, values, nullable)?;
+        result.is_hex = typed.iter().all(|it| it.is_hex);
+        result.column_type.unsigned = result.is_hex;
+        return Ok(result);
     };
     result.nullable = nullable;
     Ok(result)
@@ -233,11 +236,17 @@ fn resolve_if(
             empty.coercibility = crate::Coercibility::Ignorable;
             empty
         }
-        (true, false) => values[1].result.of_expression(),
-        (false, true) => values[0].result.of_expression(),
+        (true, false) => only_alternative(&values[1]),
+        (false, true) => only_alternative(&values[0]),
         _ => common_result(builder, function.name(), values)?,
     };
     Ok(result.with_nullable(nullable))
+}
+
+/// The type of IF with NULL as the other alternative.
+fn only_alternative(value: &Expr) -> ResultType {
+    let is_hex = value.result.is_hex;
+    ResultType { is_hex, ..value.result.of_expression() }
 }
 
 fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -282,7 +291,8 @@ fn resolve_nullif(
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
     }
-    Ok(arguments[0].result.of_expression().with_nullable(true))
+    let is_hex = arguments[0].result.is_hex;
+    Ok(ResultType { is_hex, ..arguments[0].result.of_expression().with_nullable(true) })
 }
 
 fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

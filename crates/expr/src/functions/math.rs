@@ -99,6 +99,9 @@ fn log(frame: Frame<'_>) -> Evaluated<'_> {
         return apply_log(&frame, f64::ln);
     }
     let Some(base) = frame.double(0)? else { return Ok(ValueRef::Null) };
+    if base <= 0.0 {
+        return division_by_zero(frame.context);
+    }
     let Some(x) = frame.double(1)? else { return Ok(ValueRef::Null) };
     if base <= 0.0 || x <= 0.0 || base == 1.0 {
         return division_by_zero(frame.context);

@@ -34,10 +34,8 @@ fn put_collation(pattern: &mut Expr, collation: CollationId) {
     if pattern.result.collation() == collation && pattern.result.is_string() {
         return;
     }
-    let null = crate::expression::Literal {
-        value: types::Value::Null,
-        form: crate::expression::LiteralForm::Plain,
-    };
+    let plain = crate::expression::LiteralForm::Plain;
+    let null = crate::expression::Literal::new(types::Value::Null, plain);
     let empty = Expr { kind: ExprKind::Literal(null), result: ResultType::null() };
     let inner = std::mem::replace(pattern, empty);
     let (characters, nullable) = (inner.result.characters(), inner.result.nullable);

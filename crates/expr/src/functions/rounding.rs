@@ -22,9 +22,28 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 type Resolved = Result<ResultType, SqlError>;
 
+/// The type of an operand, a BIT as the number that it is.
+fn operand_type(operand: &Expr) -> ResultType {
+    let own = operand.result.of_expression();
+    if own.column_type.kind != TypeKind::Bit {
+        return own;
+    }
+    ResultType::integer_of_length(own.decimal_precision(), true, own.nullable)
+}
+
+/// A value in the domain of integers, a BIT as the number that it is.
+fn integer_value<'a>(frame: &Frame<'a>, value: ValueRef<'a>) -> Result<ValueRef<'a>, SqlError> {
+    match value {
+        ValueRef::Bytes(_) => {
+            Ok(ValueRef::UInt(coerce::to_bits(frame.context, value, frame.result(0))?))
+        }
+        _ => Ok(value),
+    }
+}
+
 fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
-    let operand = arguments[0].result.of_expression();
+    let operand = operand_type(&arguments[0]);
     let unsigned = operand.column_type.unsigned;
     Ok(match Domain::of(&operand) {
         Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
@@ -61,6 +80,7 @@ fn abs(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let from = frame.result(0);
     Ok(match (Domain::of(&frame.expr.result), value) {
         (_, ValueRef::Null) => ValueRef::Null,
+        (Domain::Integer, ValueRef::Bytes(_)) => integer_value(&frame, value)?,
         (Domain::Integer, ValueRef::UInt(_)) => value,
         (Domain::Integer, ValueRef::Int(v)) => match v.checked_abs() {
             Some(v) if frame.expr.result.column_type.unsigned => ValueRef::UInt(v as u64),
@@ -103,7 +123,7 @@ fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 }
 
 fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
-    let operand = arguments[0].result.of_expression();
+    let operand = operand_type(&arguments[0]);
     let nullable = any_nullable(arguments);
     let unsigned = operand.column_type.unsigned;
     let places = places_of(arguments);
@@ -174,7 +194,9 @@ fn rounded<'a>(frame: &Frame<'a>, cut: bool) -> Result<ValueRef<'a>, SqlError> {
             let number = coerce::to_double(frame.context, value, from)?;
             Ok(ValueRef::Double(round_double(number, places, cut)))
         }
-        Domain::Integer if places >= 0 && !matches!(value, ValueRef::Date(_)) => Ok(value),
+        Domain::Integer if places >= 0 && !matches!(value, ValueRef::Date(_)) => {
+            integer_value(frame, value)
+        }
         Domain::Integer => {
             let wide = coerce::to_integer(frame.context, value, from)?;
             integer_result(frame.expr, round_integer(wide, places.min(0), cut), frame.context)
@@ -226,7 +248,7 @@ fn is_moment(result: &ResultType) -> bool {
 
 fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
-    let operand = arguments[0].result.of_expression();
+    let operand = operand_type(&arguments[0]);
     if let Some(result) = rounding_temporal::result_of(&operand, Some(0), Direction::Up) {
         return Ok(result);
     }
@@ -278,7 +300,7 @@ fn whole<'a>(
         (Domain::Integer, _) if matches!(value, ValueRef::Date(_)) => {
             Ok(ValueRef::UInt(coerce::to_bits(frame.context, value, from)?))
         }
-        (Domain::Integer, _) => Ok(value),
+        (Domain::Integer, _) => integer_value(frame, value),
         (Domain::Double, _) => {
             let number = coerce::to_double(frame.context, value, from)?;
             Ok(ValueRef::Double(of_double(number)))

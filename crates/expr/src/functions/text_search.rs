@@ -6,7 +6,7 @@ use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
-use types::{CollationId, SqlError, ValueRef, collation};
+use types::{CollationId, SqlError, TypeKind, ValueRef, collation};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("locate", 2, 3, resolve_locate, locate),
@@ -172,10 +172,14 @@ fn resolve_field(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    if arguments.iter().all(|argument| argument.result.is_string()) {
+    if arguments.iter().all(is_text_or_null) {
         compared(builder, function, arguments)?;
     }
     Ok(int(3, false))
+}
+
+fn is_text_or_null(argument: &Expr) -> bool {
+    argument.result.is_string() || argument.result.column_type.kind == TypeKind::Null
 }
 
 fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -183,7 +187,7 @@ fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     if wanted.is_null() {
         return Ok(ValueRef::Int(0));
     }
-    let texts = frame.arguments.iter().all(|argument| argument.result.is_string());
+    let texts = frame.arguments.iter().all(is_text_or_null);
     let domain = frame
         .arguments
         .iter()

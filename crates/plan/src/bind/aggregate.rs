@@ -124,6 +124,7 @@ impl<'q> Binder<'_, '_, 'q> {
     fn add_aggregate(&mut self, level: usize, call: Aggregate) -> Expr {
         let result = call.result;
         let printed = format!("{call:?}");
+        let shown = shown(&call);
         let builder = self.builder();
         let aggregates = &mut self.blocks[level].aggregates;
         let found = aggregates.iter().position(|known| format!("{known:?}") == printed);
@@ -132,8 +133,45 @@ impl<'q> Binder<'_, '_, 'q> {
             aggregates.len() - 1
         });
         let position = self.pass_inward(level, AGGREGATE + number);
-        builder.column(position, result, format!("aggregate#{number}"))
+        builder.column(position, result, shown)
     }
+}
+
+/// An aggregate as messages show it.
+fn shown(call: &Aggregate) -> String {
+    use AggregateFunction as F;
+    let name = match call.function {
+        F::CountRows => return "count(0)".into(),
+        F::Count => "count",
+        F::Sum => "sum",
+        F::Average => "avg",
+        F::Minimum => "min",
+        F::Maximum => "max",
+        F::GroupConcat => "group_concat",
+        F::JsonArray => "json_arrayagg",
+        F::JsonObject => "json_objectagg",
+        F::BitAnd => "bit_and",
+        F::BitOr => "bit_or",
+        F::BitXor => "bit_xor",
+        F::StandardDeviation => "std",
+        F::SampleStandardDeviation => "stddev_samp",
+        F::Variance => "variance",
+        F::SampleVariance => "var_samp",
+        F::AnyValue => "any_value",
+    };
+    let distinct = if call.distinct { "distinct " } else { "" };
+    let arguments: Vec<String> = call.arguments.iter().map(Expr::to_string).collect();
+    let mut text = format!("{name}({distinct}{}", arguments.join(","));
+    for (number, (key, descending)) in call.concat.order_by.iter().enumerate() {
+        let joint = if number == 0 { " order by " } else { "," };
+        let direction = if *descending { "DESC" } else { "ASC" };
+        text.push_str(&format!("{joint}{key} {direction}"));
+    }
+    if call.function == F::GroupConcat {
+        let separator = call.concat.separator.as_deref().unwrap_or(b",");
+        text.push_str(&format!(" separator '{}'", String::from_utf8_lossy(separator)));
+    }
+    text + ")"
 }
 
 pub(super) fn aggregate_function(function: ast::AggregateFunction) -> Result<AggregateFunction> {

@@ -42,7 +42,14 @@ impl<'b> Grouping<'b> {
     ) -> Self {
         let constant_applies = block.applies.iter().map(Apply::is_virtually_constant).collect();
         let late = take_late(&builder, block);
-        let calls = std::mem::take(&mut block.aggregates);
+        let mut calls = std::mem::take(&mut block.aggregates);
+        let counts = calls.iter().any(|it| it.function == AggregateFunction::CountRows);
+        if keys.is_empty() && !late.is_empty() && !counts {
+            // They are not run for the group of no rows.
+            let options = ConcatOptions::default();
+            let count = builder.aggregate(AggregateFunction::CountRows, false, vec![], options);
+            calls.extend(count);
+        }
         Self { builder, keys, calls, carried: Vec::new(), constant_applies, late, full }
     }
 

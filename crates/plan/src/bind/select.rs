@@ -137,6 +137,13 @@ impl<'q> Binder<'_, '_, 'q> {
                 plan.projection.truncate(plan.columns.len());
             }
         }
+        let is_one_row = select.group_by.is_empty() && !self.block().aggregates.is_empty();
+        if is_one_row && self.block().windows.is_empty() {
+            // One row has no order, and what it would be ordered by is not computed.
+            wanted = None;
+            plan.order_by.clear();
+            plan.projection.truncate(plan.columns.len());
+        }
         plan.limit = self.bind_limit(tail.limit)?;
         (plan.lock, plan.lock_wait) = lock_of(tail.locking);
         let grouped = !select.group_by.is_empty() || !self.block().aggregates.is_empty();

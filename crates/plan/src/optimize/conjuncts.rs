@@ -2,7 +2,7 @@
 
 use crate::bind::table::Source;
 use crate::physical::{Apply, SelectPlan};
-use expr::{Expr, ExprKind, ResultType};
+use expr::{CompareOperator, Expr, ExprKind, ResultType};
 use std::cell::OnceCell;
 
 /// A condition with what it reads.
@@ -120,10 +120,28 @@ pub(crate) fn take(conjuncts: &mut Vec<Conjunct>, bound: u64, known: u64) -> Vec
     ready
 }
 
-/// Takes a condition apart at its ANDs.
+/// The elements of a row.
+fn elements(row: Expr) -> Vec<Expr> {
+    match row.kind {
+        ExprKind::Row(elements) => elements,
+        kind => vec![Expr { kind, result: row.result }],
+    }
+}
+
+/// Takes a condition apart at its ANDs, and equalities of rows at their elements.
 pub(crate) fn flatten(expr: Expr, conjuncts: &mut Vec<Expr>) {
     match expr.kind {
         ExprKind::And(list) => list.into_iter().for_each(|inner| flatten(inner, conjuncts)),
+        ExprKind::CompareRows { operator: CompareOperator::Equal, rules, left, right } => {
+            for ((left, right), rule) in
+                elements(*left).into_iter().zip(elements(*right)).zip(rules)
+            {
+                let (left, right) = (Box::new(left), Box::new(right));
+                let kind =
+                    ExprKind::Compare { operator: CompareOperator::Equal, rule, left, right };
+                conjuncts.push(Expr { kind, result: expr.result });
+            }
+        }
         kind => conjuncts.push(Expr { kind, result: expr.result }),
     }
 }

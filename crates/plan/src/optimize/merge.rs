@@ -2,17 +2,20 @@
 //! conditions. Into others go the conditions on them: see `push_down.rs`.
 //!
 //! 1. A merged table's sources join those of the block, in a part of the frame of their own; the
-//!    columns of the derived table become the columns that they are. So all of them must be plain
-//!    columns, and nothing but positions changes.
-//! 2. On the inner side of an outer join only a derived table of one table is merged, since a row
-//!    of NULLs stands for the whole side.
+//!    columns of the derived table become the columns that they are, or their expressions. So
+//!    what nothing reads is not computed, and what is read twice is computed twice. An expression
+//!    must not stand where only a position can: a subquery of the block may not read it.
+//! 2. On the inner side of an outer join only a derived table of one table is merged, and only if
+//!    all its columns are plain, since a row of NULLs stands for the whole side.
 //! 3. Blocks that lock rows are left as they are: what is locked should not depend on this.
 
 use super::{BlockParts, column_position};
 use crate::bind::semijoin::SemiJoin;
 use crate::bind::table::Source;
-use crate::physical::SelectPlan;
+use crate::physical::{QueryPlan, SelectPlan, TableSource};
 use engine_api::LockMode;
+use expr::{Expr, ExprKind, Literal, LiteralForm};
+use types::Value;
 
 /// Most sources that a block has after merging: their sets are 64 bit masks.
 const SOURCES_MAX: usize = 56;
@@ -35,7 +38,21 @@ impl Unplanned {
             && !plan.distinct
             && !parts.sources.is_empty()
             && parts.sources.iter().all(|source| !source.straight)
-            && (0..plan.columns.len()).all(|column| self.plain_column(column).is_some())
+    }
+
+    /// Whether all columns are plain.
+    fn has_plain_columns(&self) -> bool {
+        (0..self.plan.columns.len()).all(|column| self.plain_column(column).is_some())
+    }
+
+    /// The columns that are expressions; `None` if one of them is not the same whenever it is
+    /// computed.
+    fn computed_columns(&self) -> Option<Vec<usize>> {
+        let columns = 0..self.plan.columns.len();
+        let computed: Vec<usize> =
+            columns.filter(|&column| self.plain_column(column).is_none()).collect();
+        let values = computed.iter().map(|&column| self.plan.projection.get(column));
+        values.flatten().all(Expr::is_stable).then_some(computed)
     }
 
     /// Whether nothing but its conditions keeps rows from its result.
@@ -78,7 +95,8 @@ pub(super) fn merge(plan: &mut SelectPlan, parts: &mut BlockParts) {
     }
     let mut number = 0;
     while let Some(source) = parts.sources.get(number) {
-        let Some(inner) = source.unplanned.clone().filter(|it| may_merge(it, source, parts)) else {
+        let inner = source.unplanned.clone();
+        let Some(inner) = inner.filter(|it| may_merge(it, source, plan, parts)) else {
             number += 1;
             continue;
         };
@@ -86,9 +104,12 @@ pub(super) fn merge(plan: &mut SelectPlan, parts: &mut BlockParts) {
     }
 }
 
-fn may_merge(inner: &Unplanned, source: &Source, parts: &BlockParts) -> bool {
+fn may_merge(inner: &Unplanned, source: &Source, plan: &SelectPlan, parts: &BlockParts) -> bool {
     let straight = parts.sources.iter().any(|source| source.straight);
     let is_inner_side = source.left_join.is_some();
+    if !inner.has_plain_columns() && (is_inner_side || reads_computed(inner, source, plan, parts)) {
+        return false;
+    }
     let [one] = &inner.parts.sources[..] else {
         return !straight
             && !is_inner_side
@@ -99,10 +120,66 @@ fn may_merge(inner: &Unplanned, source: &Source, parts: &BlockParts) -> bool {
     !straight && fits && inner.is_plain()
 }
 
+/// Whether something reads a computed column of a derived table that can read positions only.
+fn reads_computed(
+    inner: &Unplanned,
+    source: &Source,
+    plan: &SelectPlan,
+    parts: &BlockParts,
+) -> bool {
+    let Some(computed) = inner.computed_columns() else { return true };
+    let is_computed = |position: &usize| {
+        position.checked_sub(source.first).is_some_and(|column| computed.contains(&column))
+    };
+    let lookups = parts.semijoins.iter().filter_map(|semijoin| semijoin.lookup.as_ref());
+    let mut applies = parts.applies.iter().chain(lookups);
+    let carried = plan.aggregate.iter().flat_map(|aggregate| &aggregate.carried);
+    applies.any(|apply| apply.outer_positions.iter().any(is_computed))
+        || carried.into_iter().any(is_computed)
+}
+
+/// Puts the expressions of a derived table's columns where they are read; its frame will begin at
+/// `base`.
+fn put_computed(
+    plan: &mut SelectPlan,
+    parts: &mut BlockParts,
+    (outside, base): (&Source, usize),
+    inner: &Unplanned,
+) {
+    if inner.has_plain_columns() {
+        return;
+    }
+    let value_at = |position: usize| {
+        let column = position.checked_sub(outside.first).filter(|&it| it < outside.width)?;
+        if inner.plain_column(column).is_some() {
+            return None;
+        }
+        let mut value = inner.plan.projection.get(column)?.clone();
+        value.map_columns(&mut |position| base + position);
+        Some(value)
+    };
+    let mut put = |expr: &mut Expr| substitute(expr, &value_at);
+    each_value(plan, &mut put);
+    each_condition(parts, &mut put);
+}
+
+/// Puts expressions in the place of columns.
+fn substitute(expr: &mut Expr, value_at: &dyn Fn(usize) -> Option<Expr>) {
+    match column_position(expr) {
+        Some(position) => {
+            if let Some(value) = value_at(position) {
+                *expr = value;
+            }
+        }
+        None => expr.for_each_child_mut(&mut |child| substitute(child, value_at)),
+    }
+}
+
 fn merge_one(plan: &mut SelectPlan, parts: &mut BlockParts, number: usize, inner: &Unplanned) {
     let outside = parts.sources.remove(number);
     let base = plan.frame_columns;
     plan.frame_columns += inner.plan.frame_columns;
+    put_computed(plan, parts, (&outside, base), inner);
     let map = |position: usize| match position.checked_sub(outside.first) {
         Some(column) if column < outside.width => {
             inner.plain_column(column).map_or(position, |at| base + at)
@@ -146,41 +223,71 @@ fn shift_semijoin(semijoin: &mut SemiJoin, base: usize) {
 
 /// Maps the positions that the clauses read.
 fn map_plan(plan: &mut SelectPlan, map: &mut dyn FnMut(usize) -> usize) {
+    each_value(plan, &mut |value| value.map_columns(map));
+}
+
+/// Visits the expressions over the frame that the clauses have.
+fn each_value(plan: &mut SelectPlan, visit: &mut dyn FnMut(&mut Expr)) {
     match &mut plan.aggregate {
         Some(aggregate) => {
-            aggregate.keys.iter_mut().for_each(|key| key.map_columns(map));
+            aggregate.keys.iter_mut().for_each(&mut *visit);
             for call in &mut aggregate.calls {
-                call.arguments.iter_mut().for_each(|argument| argument.map_columns(map));
-                let order_by = &mut call.concat.order_by;
-                order_by.iter_mut().for_each(|(key, _)| key.map_columns(map));
+                call.arguments.iter_mut().for_each(&mut *visit);
+                call.concat.order_by.iter_mut().for_each(|(key, _)| visit(key));
             }
             let inputs = aggregate.rollup.iter_mut().flat_map(|rollup| &mut rollup.inputs);
-            inputs.for_each(|input| input.map_columns(map));
+            inputs.for_each(visit);
         }
         None => {
             let values = match &mut plan.window {
                 Some(window) => &mut window.inputs,
                 None => &mut plan.projection,
             };
-            let values = values.iter_mut().chain(&mut plan.having);
-            values.for_each(|value| value.map_columns(map));
+            values.iter_mut().chain(&mut plan.having).for_each(visit);
         }
     }
 }
 
 /// Maps the positions that conditions, subqueries and the wanted order read.
 fn map_parts(parts: &mut BlockParts, map: &mut dyn FnMut(usize) -> usize) {
-    parts.conjuncts.iter_mut().for_each(|conjunct| conjunct.map_columns(map));
+    each_condition(parts, &mut |condition| condition.map_columns(map));
+    let lookups = parts.semijoins.iter_mut().filter_map(|semijoin| semijoin.lookup.as_mut());
+    for apply in parts.applies.iter_mut().chain(lookups) {
+        apply.outer_positions.iter_mut().for_each(|position| *position = map(*position));
+    }
+}
+
+/// Visits the expressions of conditions, subqueries and the wanted order.
+fn each_condition(parts: &mut BlockParts, visit: &mut dyn FnMut(&mut Expr)) {
+    parts.conjuncts.iter_mut().for_each(&mut *visit);
     for source in &mut parts.sources {
-        source.left_join.iter_mut().flatten().for_each(|on| on.map_columns(map));
+        source.left_join.iter_mut().flatten().for_each(&mut *visit);
     }
     let lookups = parts.semijoins.iter_mut().filter_map(|semijoin| semijoin.lookup.as_mut());
     for apply in parts.applies.iter_mut().chain(lookups) {
-        apply.map_reads(map);
+        apply.kind.for_each_operand_mut(visit);
     }
     for (_, on) in parts.semijoins.iter_mut().filter_map(|semijoin| semijoin.table.as_mut()) {
-        on.iter_mut().for_each(|on| on.map_columns(map));
+        on.iter_mut().for_each(&mut *visit);
     }
     let keys = parts.wanted.iter_mut().flat_map(|wanted| &mut wanted.keys);
-    keys.for_each(|(key, _)| key.map_columns(map));
+    keys.for_each(|(key, _)| visit(key));
+}
+
+/// Leaves out what nothing reads of a derived table that could not be merged, but whose rows are
+/// those of its tables.
+pub(super) fn blank_unused(table: &mut TableSource, used: &[bool]) {
+    let TableSource::Derived(query) = table else { return };
+    let QueryPlan::Select(plan) = &mut **query else { return };
+    let limited = plan.limit.count.is_some() || plan.limit.offset.is_some();
+    let sorted = !plan.order_by.is_empty();
+    if plan.distinct || limited || sorted || plan.aggregate.is_some() || plan.window.is_some() {
+        return;
+    }
+    for (value, used) in plan.projection.iter_mut().zip(used) {
+        if !used && value.is_stable() && column_position(value).is_none() {
+            let null = Literal::new(Value::Null, LiteralForm::Computed);
+            value.kind = ExprKind::Literal(null);
+        }
+    }
 }

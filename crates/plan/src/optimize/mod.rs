@@ -351,7 +351,7 @@ fn streaming_limit(plan: &SelectPlan, values: &[Value]) -> Option<u64> {
 
 /// Puts subqueries and conditions where they can be decided first.
 fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan) {
-    let Problem { mut sources, mut conjuncts, mut on, positions, applies, .. } = problem;
+    let Problem { mut sources, mut conjuncts, mut on, positions, applies, used, .. } = problem;
     let mut applies: Vec<Option<Apply>> = applies.into_iter().map(Some).collect();
     let ready = positions.constant_applies();
     for (number, apply) in applies.iter_mut().enumerate() {
@@ -379,7 +379,8 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             }
         }
         let filter = conjuncts::take(&mut conjuncts, bound, known);
-        let table = std::mem::replace(&mut source.table, placeholder());
+        let mut table = std::mem::replace(&mut source.table, placeholder());
+        merge::blank_unused(&mut table, &used[step.source]);
         let mut tested = condition.clone();
         let implied = implied::by_access(&step.access, &table, source.first, plan.lock, &tested);
         implied.map(|place| tested.remove(place));
