@@ -1,6 +1,7 @@
 //! Implicit conversions of values in expressions, with their warnings. NULL is the caller's.
 
 use crate::context::EvalContext;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 pub(crate) use types::convert::printable;
 use types::number::{SignedMagnitude, parse_double};
