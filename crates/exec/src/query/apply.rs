@@ -6,7 +6,7 @@ use super::{Flow, collect, run_query};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::frame::Failures;
-use expr::{Columns, CompareOperator, CompareRule, Expr, compare_values};
+use expr::{Columns, CompareOperator, CompareRule, Expr, ExprKind, compare_values};
 use plan::physical::{Apply, ApplyKind, ResultColumn};
 use std::sync::Arc;
 use types::collation;
@@ -127,6 +127,45 @@ pub fn fill(
         }
     }
     Ok(())
+}
+
+impl BlockRun<'_> {
+    /// Whether the conditions hold that are the same for all rows: first those that need no
+    /// subquery, so that none is run in vain.
+    pub fn passes_constants(&mut self, exec: &mut Exec<'_>) -> Result<bool, ExecError> {
+        let plan = self.plan;
+        let conditions: &[Expr] = match &plan.constant_filter {
+            None => &[],
+            Some(Expr { kind: ExprKind::And(list), .. }) => list,
+            Some(one) => std::slice::from_ref(one),
+        };
+        let needs_subquery = |condition: &&Expr| {
+            let mut found = false;
+            condition.for_each_column(&mut |position| {
+                found |= plan.constant_applies.iter().any(|apply| apply.position == position);
+            });
+            found
+        };
+        let (later, first): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(needs_subquery);
+        for condition in first {
+            if condition.eval_bool(exec.eval, &self.frame)? != Some(true) {
+                if plan.aggregate.is_some() {
+                    // The group of no rows has their values.
+                    fill(exec, self, &plan.constant_applies)?;
+                }
+                return Ok(false);
+            }
+        }
+        fill(exec, self, &plan.constant_applies)?;
+        for condition in later {
+            let holds = condition.eval_bool(exec.eval, &self.frame)?;
+            self.frame.check_reads()?;
+            if holds != Some(true) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 /// Takes apart what a subquery came to: an error of its values counts only where its value is

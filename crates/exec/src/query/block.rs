@@ -15,7 +15,7 @@ use crate::context::{Exec, RowSink};
 use crate::frame::Frame;
 use crate::spill::Charged;
 use engine_api::Table;
-use expr::{Expr, ExprKind};
+use expr::Expr;
 use plan::physical::{SelectPlan, TableSource, TableStep};
 use std::sync::Arc;
 use types::Value;
@@ -147,43 +147,6 @@ impl<'p> BlockRun<'p> {
             return Ok(flow);
         }
         self.run_waiting(exec, target)
-    }
-
-    /// Whether the conditions hold that are the same for all rows: first those that need no
-    /// subquery, so that none is run in vain.
-    fn passes_constants(&mut self, exec: &mut Exec<'_>) -> Result<bool, ExecError> {
-        let plan = self.plan;
-        let conditions: &[Expr] = match &plan.constant_filter {
-            None => &[],
-            Some(Expr { kind: ExprKind::And(list), .. }) => list,
-            Some(one) => std::slice::from_ref(one),
-        };
-        let needs_subquery = |condition: &&Expr| {
-            let mut found = false;
-            condition.for_each_column(&mut |position| {
-                found |= plan.constant_applies.iter().any(|apply| apply.position == position);
-            });
-            found
-        };
-        let (later, first): (Vec<&Expr>, Vec<&Expr>) = conditions.iter().partition(needs_subquery);
-        for condition in first {
-            if condition.eval_bool(exec.eval, &self.frame)? != Some(true) {
-                if plan.aggregate.is_some() {
-                    // The group of no rows has their values.
-                    apply::fill(exec, self, &plan.constant_applies)?;
-                }
-                return Ok(false);
-            }
-        }
-        apply::fill(exec, self, &plan.constant_applies)?;
-        for condition in later {
-            let holds = condition.eval_bool(exec.eval, &self.frame)?;
-            self.frame.check_reads()?;
-            if holds != Some(true) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// The loop over the rows of step `depth`.
