@@ -375,7 +375,8 @@ pub struct InsertPlan {
     /// IGNORE: errors of single rows become warnings.
     pub ignore: bool,
     /// ON DUPLICATE KEY UPDATE: column and value. Frame: positions `0..n` the row that stands
-    /// in the way (as changed so far), `n..2n` the row that was to be inserted (VALUES()).
+    /// in the way (as changed so far), `n..2n` the row that was to be inserted (VALUES()), then
+    /// the columns of the source that stand behind those to be inserted.
     pub on_duplicate: Vec<(usize, Expr)>,
     /// RETURNING over the row as inserted; empty without.
     pub returning: Vec<Expr>,

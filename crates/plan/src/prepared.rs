@@ -1,5 +1,6 @@
 //! The room's doors.
 
+use crate::bind::source::bind_with_source;
 use crate::bind::{Binder, Clause, ColumnList, NamedColumn, NamedTable, unsupported};
 use crate::context::PlanContext;
 use crate::optimize::ValueShare;
@@ -7,7 +8,7 @@ use crate::physical::{InsertRows, Plan, QueryPlan, ResultColumn};
 use catalog::TableEntry;
 use expr::Expr;
 use std::sync::Arc;
-use syntax::ast::{Expression, Statement};
+use syntax::ast::{Expression, InsertSource, Statement};
 use types::{SqlError, Value};
 
 /// A plan with what it depends on.
@@ -95,6 +96,14 @@ impl Prepared {
 
 /// Plans SELECT, INSERT, REPLACE, UPDATE, DELETE. Other statements are the session's own.
 pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<Prepared, SqlError> {
+    if let Statement::Insert(insert) = statement
+        && !insert.on_duplicate.is_empty()
+        && matches!(insert.source, InsertSource::Query(_))
+    {
+        return bind_with_source(insert, context, |binder, plan| {
+            prepared(binder, Plan::Insert(Box::new(plan)))
+        });
+    }
     let mut binder = Binder::new(context);
     let plan = match statement {
         Statement::Query(query) => Plan::Query(binder.bind_query(query)?),
@@ -104,11 +113,15 @@ pub fn prepare(statement: &Statement, context: &mut PlanContext<'_>) -> Result<P
         Statement::Delete(delete) => binder.bind_delete(delete)?,
         other => return Err(unsupported(other.feature())),
     };
+    Ok(prepared(binder, plan))
+}
+
+fn prepared(binder: Binder<'_, '_, '_>, plan: Plan) -> Prepared {
     let is_described_by_values = binder.described && matches!(plan, Plan::Query(_));
     let is_reusable = binder.reusable && !is_described_by_values && is_small(&plan);
     let value_shares = value_shares(&plan).into();
     let tables = entries(binder);
-    Ok(Prepared { plan, tables, is_reusable, value_shares, is_described_by_values })
+    Prepared { plan, tables, is_reusable, value_shares, is_described_by_values }
 }
 
 fn value_shares(plan: &Plan) -> Vec<ValueShare> {

@@ -52,6 +52,9 @@ pub fn run(
                     let mut row = rows.row(number);
                     let columns = query.columns();
                     let values = insert.values_of_query(exec, || row.next_value(), columns)?;
+                    let more = columns.len() - plan.columns.len();
+                    insert.source_values.clear();
+                    insert.source_values.extend((0..more).map(|_| row.next_value().to_owned()));
                     insert.put(exec, values, sink)?;
                     exec.eval.reset_arena();
                 }
@@ -119,6 +122,8 @@ pub struct Inserter<'p> {
     /// Rows of the VALUES list: the first reservation is for all of them.
     expected: u64,
     generated: Generated,
+    /// What ON DUPLICATE KEY UPDATE reads of the row of SELECT.
+    source_values: Vec<Value>,
     records: u64,
     inserted: u64,
     /// Rows left out because they break a check.
@@ -143,6 +148,7 @@ impl<'p> Inserter<'p> {
             reads_row: reads_row(plan),
             expected: 1,
             generated: Generated::default(),
+            source_values: Vec::new(),
             records: 0,
             inserted: 0,
             skipped: 0,
@@ -415,7 +421,8 @@ impl<'p> Inserter<'p> {
         let present: Vec<Value> = (0..inserted.len()).map(|c| view.get(c).to_owned()).collect();
         let assignments: Vec<(usize, Option<&Expr>)> =
             self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
-        let mut frame = TwoRows { first: present, second: inserted };
+        let source = self.source_values.clone();
+        let mut frame = TwoRows { first: present, second: inserted, source: &source };
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         let computed = self.plan.computed.as_deref();
         let refused = computed.into_iter().flat_map(|computed| &computed.refused_on_duplicate);
@@ -443,7 +450,13 @@ impl<'p> Inserter<'p> {
             Some(foreign) => foreign.update(exec, &old, &new)?,
         };
         if let Err(duplicate) = updated {
-            return Err(self.maker.duplicate(exec, &frame.first, &duplicate).into());
+            let error = self.maker.duplicate(exec, &frame.first, &duplicate);
+            if !self.plan.ignore {
+                return Err(error.into());
+            }
+            let warning = Warning { level: Level::Warning, ..Warning::from(&error) };
+            exec.eval.push_warning(warning);
+            return Ok(true);
         }
         if let Some(position) = self.maker.definition().auto_increment_column() {
             self.generated.last = match frame.first[position] {
@@ -464,13 +477,18 @@ pub struct TwoRows<'v> {
     pub first: Vec<Value>,
     /// The row to be inserted.
     pub second: &'v [Value],
+    /// Other columns of the row of SELECT.
+    pub source: &'v [Value],
 }
 
 impl Columns for TwoRows<'_> {
     fn column(&self, position: usize) -> ValueRef<'_> {
         let value = match position.checked_sub(self.first.len()) {
             None => self.first.get(position),
-            Some(position) => self.second.get(position),
+            Some(position) => match position.checked_sub(self.second.len()) {
+                None => self.second.get(position),
+                Some(position) => self.source.get(position),
+            },
         };
         value.map_or(ValueRef::Null, Value::as_ref)
     }

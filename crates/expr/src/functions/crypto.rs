@@ -146,7 +146,7 @@ fn uncompressed_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         Some(length) => Ok(ValueRef::Int(length as i64)),
         None => {
             frame.context.push_warning(Warning::new(&codes::ZLIB_Z_DATA_ERROR, &[]));
-            Ok(ValueRef::Int(0))
+            Ok(ValueRef::Null)
         }
     }
 }

@@ -101,7 +101,7 @@ fn is_512(arguments: &[Expr]) -> bool {
 
 fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(bits) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let bits = frame.integer(1)?.unwrap_or(0);
     let digest = match bits {
         0 | 256 => Sha256::digest(text).to_vec(),
         224 => Sha224::digest(text).to_vec(),

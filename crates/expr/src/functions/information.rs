@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::context::SessionFacts;
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
-use types::{CollationId, SqlError, ValueRef};
+use types::{CollationId, SqlError, ValueRef, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("database", 0, 0, resolve_database, database),
@@ -146,11 +146,15 @@ fn uuid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_benchmark(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(int(1, false))
+    Ok(int(1, true))
 }
 
 fn benchmark(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let count = frame.integer(0)?.unwrap_or(0);
+    let Some(count) = frame.integer(0)? else { return Ok(ValueRef::Null) };
+    if count < 0 {
+        frame.context.warn(&codes::WRONG_VALUE_FOR_TYPE, &[&"count", &count, &"benchmark"])?;
+        return Ok(ValueRef::Null);
+    }
     for _ in 0..count {
         frame.value(1)?;
         frame.context.hooks.breathe()?;

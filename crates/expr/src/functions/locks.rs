@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use std::time::Duration;
-use types::{SqlError, TypeKind, ValueRef};
+use types::{SqlError, TypeKind, ValueRef, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("get_lock", 2, 2, resolve_flag, get_lock).volatile(),
@@ -21,14 +21,24 @@ type Resolved = Result<ResultType, SqlError>;
 /// A wait without an end, as near as that comes.
 const WAIT_MAX: f64 = 365.0 * 86_400.0;
 
-fn resolve_flag(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+/// The name of a lock is text (4079).
+fn check_name(function: &'static Function, arguments: &[Expr]) -> Result<(), SqlError> {
+    let result = arguments[0].result;
+    if result.is_string() || result.column_type.kind == TypeKind::Null {
+        return Ok(());
+    }
+    let code = &codes::ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION;
+    Err(SqlError::new(code, &[&result.type_name(), &function.name]))
+}
+
+fn resolve_flag(_: &Builder<'_>, own: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    check_name(own, arguments)?;
     Ok(int(1, true))
 }
 
-fn resolve_owner(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    let mut result = ResultType::integer_of_length(10, true, true);
-    result.column_type.kind = TypeKind::Int;
-    Ok(result)
+fn resolve_owner(_: &Builder<'_>, own: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    check_name(own, arguments)?;
+    Ok(int(10, true))
 }
 
 fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {

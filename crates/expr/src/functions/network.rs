@@ -6,7 +6,7 @@ use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use types::{SqlError, ValueRef};
+use types::{CollationId, SqlError, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("inet_aton", 1, 1, resolve_aton, inet_aton),
@@ -36,7 +36,8 @@ fn resolve_aton(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolv
     Ok(result)
 }
 
-/// The number of an address with up to four parts; the last ones of a short form stay last.
+/// The number of an address; the last parts of a short form stay last, and more than four are
+/// counted on.
 fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let (mut number, mut part, mut parts, mut digits) = (0u64, 0u64, 0, 0);
@@ -51,13 +52,13 @@ fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
             }
             b'.' => {
                 parts += 1;
-                number = (number << 8) + part;
+                number = (number << 8).wrapping_add(part);
                 (part, digits) = (0, 0);
             }
             _ => return Ok(ValueRef::Null),
         }
     }
-    if digits == 0 || parts > 3 {
+    if digits == 0 {
         return Ok(ValueRef::Null);
     }
     number <<= match parts {
@@ -65,7 +66,7 @@ fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         2 => 8,
         _ => 0,
     };
-    Ok(ValueRef::UInt((number << 8) + part))
+    Ok(ValueRef::UInt((number << 8).wrapping_add(part)))
 }
 
 fn resolve_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
@@ -82,17 +83,28 @@ fn resolve_inet6_aton(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> 
     Ok(bytes(16))
 }
 
-fn parsed<T: std::str::FromStr>(frame: &Frame<'_>) -> Result<Option<T>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(None) };
-    Ok(std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()))
+fn ipv6(text: &[u8]) -> Option<Ipv6Addr> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// Four numbers of one to three digits; zeros may stand before them.
+fn ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+    let mut octets = [0; 4];
+    let mut parts = text.split(|byte| *byte == b'.');
+    for octet in &mut octets {
+        let part = parts.next().filter(|part| (1..=3).contains(&part.len()))?;
+        let digits = part.iter().all(u8::is_ascii_digit);
+        *octet = std::str::from_utf8(part).ok().filter(|_| digits)?.parse().ok()?;
+    }
+    parts.next().is_none().then_some(Ipv4Addr::from(octets))
 }
 
 fn inet6_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    if let Some(address) = parsed::<Ipv4Addr>(&frame)? {
+    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    if let Some(address) = ipv4(text) {
         return Ok(frame.keep(&address.octets()));
     }
-    let address = parsed::<Ipv6Addr>(&frame)?;
-    Ok(address.map_or(ValueRef::Null, |address| frame.keep(&address.octets())))
+    Ok(ipv6(text).map_or(ValueRef::Null, |address| frame.keep(&address.octets())))
 }
 
 fn resolve_inet6_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
@@ -101,6 +113,9 @@ fn resolve_inet6_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr
 
 fn inet6_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let ValueRef::Bytes(bytes) = frame.value(0)? else { return Ok(ValueRef::Null) };
+    if !is_binary(&frame) {
+        return Ok(ValueRef::Null);
+    }
     if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
         return Ok(frame.keep(Ipv4Addr::from(octets).to_string().as_bytes()));
     }
@@ -123,17 +138,40 @@ fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {
 }
 
 fn is_ipv4(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    flag(parsed::<Ipv4Addr>(&frame)?.is_some())
+    flag(frame.text(0)?.and_then(ipv4).is_some())
 }
 
 fn is_ipv6(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    flag(parsed::<Ipv6Addr>(&frame)?.is_some())
+    flag(frame.text(0)?.and_then(ipv6).is_some())
 }
 
+/// The argument is bytes, not text.
+fn is_binary(frame: &Frame<'_>) -> bool {
+    frame.arguments[0].result.collation() == CollationId::BINARY
+}
+
+/// An address as 16 bytes or as text; warning 1292 of others.
 fn segments(frame: &Frame<'_>) -> Result<Option<[u16; 8]>, SqlError> {
-    let ValueRef::Bytes(bytes) = frame.value(0)? else { return Ok(None) };
-    let octets = <[u8; 16]>::try_from(bytes).ok();
-    Ok(octets.map(|octets| Ipv6Addr::from(octets).segments()))
+    let is_bytes = frame.arguments[0].result.column_type.kind.is_string() && is_binary(frame);
+    let Some(bytes) = frame.text(0)? else { return Ok(None) };
+    let address = match is_bytes {
+        true => <[u8; 16]>::try_from(bytes).ok().map(Ipv6Addr::from),
+        false => ipv6(bytes),
+    };
+    if address.is_none() {
+        let shown: String = bytes.iter().map(shown_byte).collect();
+        let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
+        warning.message = format!("Incorrect inet6 value: '{shown}'");
+        frame.context.push_warning(warning);
+    }
+    Ok(address.map(|address| address.segments()))
+}
+
+fn shown_byte(byte: &u8) -> String {
+    match byte {
+        b' '..=b'~' => char::from(*byte).to_string(),
+        other => format!("\\x{other:02X}"),
+    }
 }
 
 fn is_ipv4_compat(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

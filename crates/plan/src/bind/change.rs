@@ -147,6 +147,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);
+        if let Err(error) = super::from::check_hints(target.definition(), hints) {
+            self.pop_block();
+            return Err(error);
+        }
         from.sources[0].hints = hints.clone();
         let drafted = self.draft_update(update, &target, &alias);
         let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);
@@ -275,6 +279,10 @@ impl<'q> Binder<'_, '_, 'q> {
         let alias = alias.clone().unwrap_or_else(|| name.name.clone());
         self.push_block()?;
         let mut from = self.add_target(&target, &alias);
+        if let Err(error) = super::from::check_hints(target.definition(), hints) {
+            self.pop_block();
+            return Err(error);
+        }
         from.sources[0].hints = hints.clone();
         let drafted = self.draft_delete(delete);
         let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);

@@ -385,12 +385,19 @@ fn make_nullable(condition: &mut Expr, first: usize, count: usize) {
     condition.for_each_child_mut(&mut |child| make_nullable(child, first, count));
 }
 
-/// Error 1176 for a hint that names no index.
-fn check_hints(definition: &engine_api::TableDefinition, hints: &[ast::IndexHint]) -> Result<()> {
+/// Error 1176 for a hint that names no index, 1221 for USE beside FORCE.
+pub(super) fn check_hints(
+    definition: &engine_api::TableDefinition,
+    hints: &[ast::IndexHint],
+) -> Result<()> {
     for name in hints.iter().flat_map(|hint| &hint.indexes) {
         if !definition.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
             return Err(SqlError::new(&codes::KEY_DOES_NOT_EXISTS, &[name, &definition.name]));
         }
+    }
+    let has = |kind| hints.iter().any(|hint| hint.kind == kind);
+    if has(ast::IndexHintKind::Use) && has(ast::IndexHintKind::Force) {
+        return Err(SqlError::new(&codes::WRONG_USAGE, &[&"USE INDEX", &"FORCE INDEX"]));
     }
     Ok(())
 }

@@ -111,9 +111,10 @@ impl<'q> Binder<'_, '_, 'q> {
         match &insert.source {
             ast::InsertSource::Query(query) => {
                 let plan = self.bind_query(query)?;
-                if plan.columns().len() != columns.len() {
+                if plan.columns().len() != columns.len() + self.source.len() {
                     return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
                 }
+                self.source.settle(&plan, columns.len(), 2 * target.definition().columns.len());
                 Ok(InsertRows::Query(plan))
             }
             ast::InsertSource::Values(rows) => {

@@ -31,6 +31,7 @@ mod recursive;
 mod select;
 pub(crate) mod semijoin;
 pub(crate) mod set;
+pub(crate) mod source;
 mod subquery;
 pub(crate) mod table;
 pub(crate) mod view;
@@ -304,6 +305,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     inside_views: usize,
     /// The rights of their definer.
     rights: Option<Arc<catalog::UserPrivileges>>,
+    /// What ON DUPLICATE KEY UPDATE reads of its SELECT.
+    pub(crate) source: source::SourceColumns,
 }
 
 /// Most query blocks inside each other.
@@ -339,6 +342,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             wants_merge: false,
             inside_views: 0,
             rights: None,
+            source: source::SourceColumns::default(),
         }
     }
 

@@ -106,6 +106,11 @@ impl Binder<'_, '_, '_> {
             let table = (guard.schema.as_str(), guard.table.as_str());
             self.check_column(catalog::Privilege::Select, table, &name.name)?;
         }
+        if clause == Clause::OnDuplicate
+            && let Some((position, result)) = self.source.find(name)
+        {
+            return Ok(self.builder().column(position, result, name.to_string()));
+        }
         Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &clause.name()]))
     }
 
