@@ -69,7 +69,12 @@ impl Builder<'_> {
             numbers_of_hex(arguments);
         }
         let keeps_type = arguments.first().is_some_and(|argument| {
-            matches!(argument.kind, ExprKind::Column { .. }) || is_truth(argument)
+            let is_column = match &argument.kind {
+                // The value of a subquery stands in a column, too.
+                ExprKind::Column { name, .. } => !name.starts_with("subquery#"),
+                _ => false,
+            };
+            is_column || is_truth(argument)
         });
         let argument = arguments.first().map(|argument| argument.result);
         let argument = argument.unwrap_or_else(ResultType::null);

@@ -209,10 +209,12 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 
 /// Whether a value is known to have no sign.
 fn is_not_negative(operand: &Expr) -> bool {
+    if operand.result.is_string() {
+        // Text of one character has no room for a sign.
+        return operand.result.column_type.unsigned || operand.result.text_length() <= 1;
+    }
     match operand.literal() {
         Some(Value::Int(v)) => *v >= 0,
-        // Text of one character has no room for a sign.
-        Some(Value::Bytes(_)) => operand.result.text_length() <= 1,
         Some(Value::UInt(_) | Value::Null) => true,
         Some(_) => false,
         None => operand.result.column_type.unsigned,

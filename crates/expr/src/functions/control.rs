@@ -45,7 +45,7 @@ pub(crate) fn common_result(
     let length = typed.iter().map(ResultType::text_length).max().unwrap_or(0);
     let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
     let kept = matches!(first.column_type.kind, TypeKind::Year | TypeKind::Bit);
-    let mut result = if same && kept && typed.len() == values.len() {
+    let mut result = if same && kept {
         let mut result = first.of_expression();
         result.column_type.length = length;
         result

@@ -48,9 +48,7 @@ fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) ->
     Ok(match Domain::of(&operand) {
         Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
             let length = arguments[0].result.characters().min(255) as u32;
-            let mut result = ResultType::integer_of_length(length, unsigned, operand.nullable);
-            result.column_type.precision = operand.column_type.precision;
-            result
+            ResultType::integer_of_length(length, unsigned, operand.nullable)
         }
         Domain::Decimal if operand.column_type.kind == TypeKind::Decimal => operand,
         Domain::Double => {
@@ -151,10 +149,16 @@ fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
             signed_as(unsigned, ResultType::double_of_scale(scale, nullable))
         }
         Domain::Integer if is_year(&operand) => ResultType::integer_of_length(4, true, nullable),
-        Domain::Integer if places >= 0 || cut => operand.with_nullable(nullable),
+        Domain::Integer if places >= 0 || cut => {
+            // Also of a literal one character is the sign's.
+            let digits = operand.text_length().saturating_sub(u32::from(!unsigned));
+            let mut result = any;
+            result.column_type.precision = digits.clamp(1, 20) as u8;
+            result
+        }
         Domain::Integer => {
             let length = arguments[0].result.characters().min(254) as u32 + 1;
-            if length > 19 {
+            if operand.column_type.kind == TypeKind::BigInt {
                 let mut result = ResultType::decimal(length - 1, 0, unsigned, nullable);
                 result.column_type.length = length;
                 return result;
