@@ -12,6 +12,7 @@ use crate::temporal::{
     COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_temporal, moment, session_rules,
     time_mode,
 };
+use std::cmp::Ordering;
 use types::{Date, SqlError, TypeKind, ValueRef};
 
 /// As CAST to a type of dates or times reads its operand, alone or within a comparison.
@@ -79,6 +80,22 @@ pub(crate) fn compared<'a>(
             ("date" | "time" | "timestamp", [operand]) => {
                 let target = &expr.result.column_type;
                 cast((target.kind, target.scale), operand, true, context, row)
+            }
+            ("nullif", [first, second]) => {
+                let rule = CompareRule::of_pair(first, second);
+                if !rule.is_temporal() {
+                    return expr.operand(context, row);
+                }
+                match control::keeps_first(arguments, rule, context, row)? {
+                    true => part(first),
+                    false => Ok(ValueRef::Null),
+                }
+            }
+            ("greatest", list) if !is_duration => {
+                control::compared_extreme(expr, list, Ordering::Greater, context, row)
+            }
+            ("least", list) if !is_duration => {
+                control::compared_extreme(expr, list, Ordering::Less, context, row)
             }
             ("from_days", [days]) => {
                 let value = expr.operand(context, row)?;

@@ -103,7 +103,7 @@ fn read(
             }
             Wanted::Time(form) => parse_duration(text, mode.rules, form),
         },
-        ValueRef::UInt(_) if source.result.column_type.kind == TypeKind::Bit => {
+        _ if is_read_as_text(value, source) => {
             let text = coerce::to_text(context, value, &source.result);
             read(context, ValueRef::Bytes(text), source, mode)
         }
@@ -120,6 +120,11 @@ fn read(
             }
         }
     }
+}
+
+/// Bits are read as the bytes that they are.
+fn is_read_as_text(value: ValueRef<'_>, source: &Expr) -> bool {
+    matches!(value, ValueRef::UInt(_)) && source.result.column_type.kind == TypeKind::Bit
 }
 
 fn duration_from_number(
@@ -162,7 +167,7 @@ pub(crate) fn moment(
         _ => {}
     }
     let value = match value {
-        ValueRef::UInt(_) if source.result.column_type.kind == TypeKind::Bit => {
+        _ if is_read_as_text(value, source) => {
             ValueRef::Bytes(coerce::to_text(context, value, &source.result))
         }
         other => other,

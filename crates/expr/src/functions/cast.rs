@@ -168,7 +168,10 @@ fn text<'a>(
     if end < bytes.len() {
         let kind = if target == CollationId::BINARY { "BINARY" } else { "CHAR" };
         let name = format!("{kind}({length})");
-        let shown = coerce::printable(bytes);
+        let shown = match value {
+            ValueRef::Bytes(source) => coerce::shown_text(source, from),
+            _ => coerce::printable(bytes),
+        };
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown])?;
         return Ok(ValueRef::Bytes(&bytes[..end]));
     }

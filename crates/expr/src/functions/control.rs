@@ -295,26 +295,42 @@ fn resolve_nullif(
     Ok(ResultType { is_hex, ..arguments[0].result.of_expression().with_nullable(true) })
 }
 
+/// Whether NULLIF of dates or times gives its first argument.
+pub(crate) fn keeps_first(
+    arguments: &[Expr],
+    rule: CompareRule,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<bool, SqlError> {
+    let a = crate::compared::compared(&arguments[0], rule, context, row)?;
+    if a.is_null() {
+        return Ok(false);
+    }
+    let b = crate::compared::compared(&arguments[1], rule, context, row)?;
+    let (first, second) = (&arguments[0].result, &arguments[1].result);
+    let order = compare_values(context, rule, (a, first), (b, second))?;
+    Ok(!order.is_some_and(std::cmp::Ordering::is_eq))
+}
+
 fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let rule = match CompareRule::of_pair(&frame.arguments[0], &frame.arguments[1]) {
         CompareRule::Text(_) => CompareRule::Text(frame.result(0).collation()),
         rule => rule,
     };
-    let operand = |index: usize| match rule.is_temporal() {
-        true => crate::compared::compared(&frame.arguments[index], rule, frame.context, frame.row),
-        false => frame.value(index),
-    };
-    let a = operand(0)?;
+    if rule.is_temporal() {
+        // Converted for the comparison alone.
+        return match keeps_first(frame.arguments, rule, frame.context, frame.row)? {
+            true => frame.value(0),
+            false => Ok(ValueRef::Null),
+        };
+    }
+    let a = frame.value(0)?;
     if a.is_null() {
         return Ok(ValueRef::Null);
     }
-    let b = operand(1)?;
+    let b = frame.value(1)?;
     let order = compare_values(frame.context, rule, (a, frame.result(0)), (b, frame.result(1)))?;
-    if order.is_some_and(std::cmp::Ordering::is_eq) {
-        return Ok(ValueRef::Null);
-    }
-    // Converted for the comparison alone.
-    if rule.is_temporal() { frame.value(0) } else { Ok(a) }
+    Ok(if order.is_some_and(std::cmp::Ordering::is_eq) { ValueRef::Null } else { a })
 }
 
 fn resolve_isnull(
@@ -388,11 +404,11 @@ fn resolve_extreme(
 }
 
 fn eval_greatest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    extreme(&frame, std::cmp::Ordering::Greater)
+    checked_extreme(&frame, std::cmp::Ordering::Greater)
 }
 
 fn eval_least(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    extreme(&frame, std::cmp::Ordering::Less)
+    checked_extreme(&frame, std::cmp::Ordering::Less)
 }
 
 fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef<'a>, SqlError> {
@@ -430,11 +446,34 @@ fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef
             best = value;
         }
     }
-    let ValueRef::DateTime(moment) = best else { return Ok(best) };
     let is_date = whole.column_type.kind == TypeKind::Date;
-    let rules = temporal::session_rules(frame.context);
-    if !temporal::check(frame.context, moment, !is_date, rules)? {
-        return Ok(ValueRef::Null);
-    }
+    let ValueRef::DateTime(moment) = best else { return Ok(best) };
     Ok(if is_date { ValueRef::Date(moment.date()) } else { best })
+}
+
+/// The greatest or least, which the session's rules must allow where it is a date.
+fn checked_extreme<'a>(
+    frame: &Frame<'a>,
+    wanted: std::cmp::Ordering,
+) -> Result<ValueRef<'a>, SqlError> {
+    let best = extreme(frame, wanted)?;
+    let (moment, has_time) = match best {
+        ValueRef::Date(date) => (date.at_midnight(), false),
+        ValueRef::DateTime(moment) => (moment, true),
+        _ => return Ok(best),
+    };
+    let rules = temporal::session_rules(frame.context);
+    let allowed = temporal::check(frame.context, moment, has_time, rules)?;
+    Ok(if allowed { best } else { ValueRef::Null })
+}
+
+/// GREATEST or LEAST of dates as an operand of a comparison.
+pub(crate) fn compared_extreme<'a>(
+    expr: &'a Expr,
+    arguments: &'a [Expr],
+    wanted: std::cmp::Ordering,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    extreme(&Frame { expr, arguments, context, row }, wanted)
 }

@@ -199,7 +199,7 @@ fn convert_tz(frame: Frame<'_>) -> Evaluated<'_> {
     };
     let (Some(from), Some(to)) = (zone(1)?, zone(2)?) else { return Ok(ValueRef::Null) };
     let instant = from.to_instant(moment);
-    if !(0..=Timestamp::MAX.0).contains(&instant.0) {
+    if !(MICROS..=Timestamp::MAX.0).contains(&instant.0) {
         return Ok(ValueRef::DateTime(moment));
     }
     Ok(ValueRef::DateTime(to.to_local(instant)))

@@ -253,7 +253,7 @@ fn from_days(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn datediff(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(a) = calendar_day(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let Some(b) = calendar_day(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let (a, b) = (calendar_day(&frame, 0)?, calendar_day(&frame, 1)?);
+    let (Some(a), Some(b)) = (a, b) else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Int(number(a) - number(b)))
 }

@@ -4,6 +4,7 @@ use super::Frame;
 use super::temporal_typing::number_scale;
 use crate::builder::Builder;
 use crate::coerce;
+use crate::compare::CompareRule;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::Function;
@@ -285,6 +286,20 @@ fn amount_of(
     Ok(Some(Interval::of(unit, whole, 0)))
 }
 
+/// A duration and microseconds; NULL with a warning beyond the longest.
+fn add_to_time<'a>(
+    time: Time,
+    delta: i128,
+    context: &EvalContext,
+) -> Result<ValueRef<'a>, SqlError> {
+    let sum = i128::from(time.0) + delta;
+    if sum.abs() > i128::from(Time::MAX.0) {
+        context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
+        return Ok(ValueRef::Null);
+    }
+    Ok(ValueRef::Time(Time(sum as i64)))
+}
+
 /// Evaluates `base ± INTERVAL amount unit`.
 pub(crate) fn add<'a>(
     expr: &'a Expr,
@@ -300,7 +315,13 @@ pub(crate) fn add<'a>(
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
         return Ok(ValueRef::Null);
     }
-    let value = base.eval(context, row)?;
+    let value = match &base.kind {
+        // Its day 0 is a date here, and warned of.
+        ExprKind::Call { function, .. } if function.name() == "from_days" => {
+            crate::compared::compared(base, CompareRule::DateTime, context, row)?
+        }
+        _ => base.eval(context, row)?,
+    };
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
@@ -311,12 +332,7 @@ pub(crate) fn add<'a>(
             return Ok(ValueRef::Null);
         };
         let delta = if subtract { -interval.micros } else { interval.micros };
-        let sum = i128::from(time.0) + delta;
-        if sum.abs() > i128::from(Time::MAX.0) {
-            context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
-            return Ok(ValueRef::Null);
-        }
-        return Ok(ValueRef::Time(Time(sum as i64)));
+        return add_to_time(time, delta, context);
     }
     let mode = Mode { wanted: Wanted::DateTime, rules: DateRules::default(), compared: false };
     let Some(found) = temporal::moment(context, value, base, mode)? else {

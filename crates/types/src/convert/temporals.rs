@@ -197,8 +197,6 @@ pub(super) fn time<'a>(
         }
         ValueRef::Bytes(text) => parse_time(text, rules),
         _ => match split_number(value) {
-            // Longer than a date and time: none, where CAST takes the longest duration.
-            Some((false, whole, _)) if whole > 99_991_231_235_959 => None,
             Some((negative, whole, micros)) => time_from_number(negative, whole, micros, rules),
             None => None,
         },

@@ -190,12 +190,13 @@ pub fn time_from_number(
         let found = datetime_from_number(number, micros, rules)?;
         return Some(found.map(TimeOrDateTime::DateTime));
     }
-    let out_of_range = number > TIME_HOURS * 10_000 + 5959;
     let (hours, minutes, seconds) = (number / 10_000, number / 100 % 100, number % 100);
+    if minutes > 59 || seconds > 59 {
+        return None;
+    }
+    let out_of_range = number > TIME_HOURS * 10_000 + 5959;
     let time = if out_of_range {
         if negative { Time(-Time::MAX.0) } else { Time::MAX }
-    } else if minutes > 59 || seconds > 59 {
-        return None;
     } else {
         Time::new(negative, hours as u32, minutes as u32, seconds as u32, micros)
     };

@@ -95,9 +95,11 @@ pub fn difference(
         .or_else(|| pairs().find_map(|(here, there)| warnings(here, there, statement)))
 }
 
-/// Whether a statement is a query, and whether it has a condition.
+/// Whether a statement is a query, and whether it has a condition or reads what it inserts.
 fn kind_of(statement: &Statement) -> (bool, bool) {
-    (statement.kind == Kind::Query, statement.root.sql().contains(" WHERE "))
+    let text = statement.root.sql();
+    let reads_rows = text.contains(" WHERE ") || text.contains(" SELECT ");
+    (statement.kind == Kind::Query, reads_rows)
 }
 
 fn answers(
