@@ -23,3 +23,9 @@ CREATE DEFINER=root@localhost VIEW z_view AS SELECT customer.name AS who, COUNT(
 CREATE DEFINER=root@localhost SQL SECURITY INVOKER VIEW checked AS SELECT * FROM a_view WHERE id > 5 WITH LOCAL CHECK OPTION;
 CREATE DEFINER=root@localhost VIEW `odd view` (`a b`, y) AS SELECT `select`, UPPER(`a b`) FROM `odd ``name`;
 CREATE TABLE empty_one (id INT PRIMARY KEY);
+
+CREATE TABLE computed (id INT PRIMARY KEY, a INT, b VARCHAR(20) DEFAULT (CONCAT('it''s ', a)), v INT AS (a * 2) VIRTUAL COMMENT 'twice', s VARCHAR(30) AS (CONCAT(b, '/', v)) STORED, at DATETIME DEFAULT (NOW() + INTERVAL 1 DAY), KEY v (v), UNIQUE KEY s (s), CHECK (v < 1000 OR s NOT LIKE 'x\_%'));
+
+INSERT INTO computed (id, a) VALUES (1, 10), (2, 20), (3, NULL);
+
+INSERT INTO computed (id, a, b) VALUES (4, 5, 'back\\slash');
