@@ -307,14 +307,26 @@ fn index_line(table: &TableDefinition, index: &IndexDefinition) -> String {
     line
 }
 
+/// The indexes with their positions in the order in which they are shown: the primary key, unique
+/// ones whose columns cannot be NULL, other unique ones (those over whole columns first), the rest;
+/// each group in order of creation.
+pub fn shown_indexes(table: &TableDefinition) -> Vec<(usize, &IndexDefinition)> {
+    let shown = table.indexes.iter().enumerate().filter(|(_, index)| !index.parts.is_empty());
+    let mut indexes: Vec<_> = shown.collect();
+    let rank = |index: &IndexDefinition| {
+        let nullable = index.parts.iter().any(|part| table.columns[part.column].nullable);
+        let is_part = index.parts.iter().any(|part| part.prefix.is_some());
+        let unique = index.unique;
+        (!index.primary, !unique, unique && nullable, unique && is_part)
+    };
+    indexes.sort_by_key(|(_, index)| rank(index));
+    indexes
+}
+
 /// The statement that creates a table. `next_auto_increment` is shown when above 1.
 pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String {
     let mut lines: Vec<String> = table.columns.iter().map(|c| column_line(table, c)).collect();
-    let shown = table.indexes.iter().filter(|index| !index.parts.is_empty());
-    let mut indexes: Vec<&IndexDefinition> = shown.collect();
-    // The primary key first, then the unique ones, each group in order of creation.
-    indexes.sort_by_key(|index| (!index.primary, !index.unique));
-    lines.extend(indexes.into_iter().map(|index| index_line(table, index)));
+    lines.extend(shown_indexes(table).into_iter().map(|(_, index)| index_line(table, index)));
     let keys = table.foreign_keys.iter();
     lines.extend(keys.map(|key| format!("  {}", crate::constraint_text(table, key, false))));
     let checks = table.options.checks.iter();

@@ -19,7 +19,8 @@ pub(super) fn table_constraints(scope: &Scope<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for_each_table(scope, |_, table| {
         let definition = table.definition();
-        for index in definition.indexes.iter().filter(|i| i.unique && !i.parts.is_empty()) {
+        let indexes = crate::describe::shown_indexes(definition);
+        for (_, index) in indexes.into_iter().filter(|(_, index)| index.unique) {
             let kind = if index.primary { "PRIMARY KEY" } else { "UNIQUE" };
             rows.push(row(definition, &index.name, kind));
         }

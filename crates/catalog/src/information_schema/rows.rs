@@ -379,7 +379,7 @@ pub(super) fn for_each_index(
     mut each: impl FnMut(&Schema, &TableEntry, usize, &IndexDefinition),
 ) -> Result<()> {
     for_each_table(scope, |schema, table| {
-        for (position, index) in table.definition().indexes.iter().enumerate() {
+        for (position, index) in describe::shown_indexes(table.definition()) {
             if !index.parts.is_empty() {
                 each(schema, table, position, index);
             }

@@ -204,7 +204,13 @@ pub fn duplicate_in(
         match values[part.column].as_ref() {
             ValueRef::Null => text.extend_from_slice(b"NULL"),
             value => {
+                let start = text.len();
                 types::text::write_text(value, column_type, eval.settings.time_zone, &mut text);
+                if let Some(prefix) = part.prefix {
+                    let charset = column_type.collation.charset();
+                    let kept = charset.byte_offset(&text[start..], prefix as usize);
+                    text.truncate(start + kept);
+                }
             }
         }
     }

@@ -54,6 +54,13 @@ pub(super) fn plan(
             work.copy = true;
             Ok(())
         }
+        AlterAction::RebuildPartitions(names) => {
+            let missing = || refused(&codes::DROP_PARTITION_NON_EXISTENT);
+            let found = names.iter().map(|name| former.position(name).ok_or_else(missing));
+            work.counted = found.collect::<Result<_, _>>()?;
+            (work.copy, work.reports) = (true, true);
+            Ok(())
+        }
         AlterAction::ReorganizePartitions { names, partitions } => {
             (work.copy, work.reports) = (true, true);
             work.counted = names.iter().filter_map(|name| former.position(name)).collect();

@@ -128,6 +128,7 @@ fn plan_action(
         | AlterAction::AddPartitions { .. }
         | AlterAction::DropPartitions { .. }
         | AlterAction::TruncatePartitions(_)
+        | AlterAction::RebuildPartitions(_)
         | AlterAction::ReorganizePartitions { .. }
         | AlterAction::CoalescePartitions(_)
         | AlterAction::Other(_) => alter_partition::plan(context, action, table, work)?,

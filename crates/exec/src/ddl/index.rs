@@ -119,7 +119,7 @@ fn index_part(
     index: IndexKind,
 ) -> Result<IndexPart, ExecError> {
     // A plain index may hold a part of each value; a unique one would then say too much.
-    let (primary, prefix_if_needed) = (index == IndexKind::Primary, index == IndexKind::Plain);
+    let prefix_if_needed = index == IndexKind::Plain;
     let name = &written.column;
     let missing = || SqlError::new(&codes::KEY_COLUMN_DOES_NOT_EXIST, &[name]);
     let position = table.column_position(name).ok_or_else(missing)?;
@@ -147,9 +147,6 @@ fn index_part(
         }
         None => None,
     };
-    if primary && prefix.is_some() {
-        return Err(unsupported("a prefix in a PRIMARY KEY"));
-    }
     Ok(IndexPart { column: position, prefix, descending: written.descending })
 }
 

@@ -178,6 +178,8 @@ pub struct TableMaintenance {
     pub local: bool,
     /// Tables.
     pub tables: Vec<TableName>,
+    /// ALTER TABLE ... CHECK PARTITION and its kin: the partitions, none for ALL.
+    pub partitions: Option<Vec<String>>,
     /// Words behind the names (QUICK, EXTENDED, FOR UPGRADE, PERSISTENT FOR ALL ...), in
     /// capitals.
     pub options: Vec<String>,

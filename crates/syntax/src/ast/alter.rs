@@ -2,7 +2,7 @@
 
 use super::{
     Check, ColumnSpecification, Expression, ForeignKey, IndexSpecification, PartitionBy,
-    PartitionSpecification, TableName, TableOption,
+    PartitionSpecification, TableMaintenance, TableName, TableOption,
 };
 
 /// ALTER TABLE.
@@ -155,6 +155,11 @@ pub enum AlterAction {
     },
     /// TRUNCATE PARTITION; no names for ALL.
     TruncatePartitions(Vec<String>),
+    /// REBUILD PARTITION; no names for ALL.
+    RebuildPartitions(Vec<String>),
+    /// ANALYZE, CHECK, OPTIMIZE and REPAIR PARTITION: a statement of its own, whose table is that
+    /// of the ALTER TABLE.
+    MaintainPartitions(Box<TableMaintenance>),
     /// REORGANIZE PARTITION names INTO (...).
     ReorganizePartitions {
         /// Names.

@@ -226,6 +226,17 @@ impl Parser<'_> {
             self.expect(K::TABLE)?;
         }
         let tables = self.list(Self::table_name)?;
+        let options = self.maintenance_options(operation)?;
+        let partitions = None;
+        let made = TableMaintenance { operation, local, tables, partitions, options };
+        Ok(Statement::TableMaintenance(made))
+    }
+
+    /// Words behind the names of tables or partitions.
+    pub(super) fn maintenance_options(
+        &mut self,
+        operation: MaintenanceOperation,
+    ) -> Result<Vec<String>> {
         let mut options = Vec::new();
         while !self.at(Kind::End) && !self.at(Symbol::Semicolon) {
             match self.token.kind {
@@ -257,7 +268,7 @@ impl Parser<'_> {
                 _ => return Err(self.unexpected()),
             }
         }
-        Ok(Statement::TableMaintenance(TableMaintenance { operation, local, tables, options }))
+        Ok(options)
     }
 
     fn prepare(&mut self) -> Result<Statement> {

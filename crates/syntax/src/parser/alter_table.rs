@@ -6,7 +6,7 @@ use Keyword as K;
 
 impl Parser<'_> {
     /// ALTER [ONLINE] [IGNORE] TABLE; `ALTER` has been taken.
-    pub(super) fn alter_table(&mut self) -> Result<AlterTable> {
+    fn alter_table(&mut self) -> Result<AlterTable> {
         let online = self.eat(K::ONLINE);
         let ignore = self.eat(K::IGNORE);
         self.expect(K::TABLE)?;
@@ -28,6 +28,21 @@ impl Parser<'_> {
             }
             if !self.eat(Symbol::Comma) {
                 return Ok(alter);
+            }
+        }
+    }
+
+    /// ALTER TABLE, or the upkeep of partitions that is written like it.
+    pub(super) fn alter_table_statement(&mut self) -> Result<Statement> {
+        let mut alter = self.alter_table()?;
+        match alter.actions.pop() {
+            Some(AlterAction::MaintainPartitions(mut upkeep)) if alter.actions.is_empty() => {
+                upkeep.tables.push(alter.table);
+                Ok(Statement::TableMaintenance(*upkeep))
+            }
+            last => {
+                alter.actions.extend(last);
+                Ok(Statement::AlterTable(Box::new(alter)))
             }
         }
     }
@@ -76,18 +91,11 @@ impl Parser<'_> {
                 let (name, value) = self.alter_hint()?;
                 AlterAction::Hint(name, value)
             }
-            K::COALESCE | K::TRUNCATE => self.alter_partitions()?,
-            K::REORGANIZE => self.alter_partitions()?,
-            K::DISCARD
-            | K::IMPORT
-            | K::EXCHANGE
-            | K::REMOVE
-            | K::REBUILD
-            | K::ANALYZE
-            | K::CHECK
-            | K::OPTIMIZE
-            | K::REPAIR
-            | K::PARTITION => AlterAction::Other(self.rest_as_text()?),
+            K::COALESCE | K::TRUNCATE | K::REORGANIZE | K::REBUILD => self.alter_partitions()?,
+            K::ANALYZE | K::CHECK | K::OPTIMIZE | K::REPAIR => self.alter_maintain_partitions()?,
+            K::DISCARD | K::IMPORT | K::EXCHANGE | K::REMOVE | K::PARTITION => {
+                AlterAction::Other(self.rest_as_text()?)
+            }
             _ => {
                 let options = self.table_options(true)?;
                 if options.is_empty() {

@@ -238,9 +238,7 @@ impl Parser<'_> {
         let start = self.advance();
         let Kind::Word(keyword) = self.token.kind else { return Err(self.unexpected()) };
         match keyword {
-            K::TABLE | K::ONLINE | K::IGNORE => {
-                Ok(Statement::AlterTable(Box::new(self.alter_table()?)))
-            }
+            K::TABLE | K::ONLINE | K::IGNORE => self.alter_table_statement(),
             K::DATABASE | K::SCHEMA => self.alter_database(),
             K::USER => self.alter_user(),
             K::VIEW | K::ALGORITHM | K::SQL => self.alter_view(),

@@ -161,16 +161,38 @@ impl Parser<'_> {
         Ok(AlterAction::DropPartitions { if_exists, names })
     }
 
-    /// TRUNCATE, REORGANIZE and COALESCE PARTITION.
+    /// ANALYZE, CHECK, OPTIMIZE and REPAIR PARTITION.
+    pub(super) fn alter_maintain_partitions(&mut self) -> Result<AlterAction> {
+        let operation = match self.advance().kind {
+            Kind::Word(K::ANALYZE) => MaintenanceOperation::Analyze,
+            Kind::Word(K::CHECK) => MaintenanceOperation::Check,
+            Kind::Word(K::OPTIMIZE) => MaintenanceOperation::Optimize,
+            _ => MaintenanceOperation::Repair,
+        };
+        self.expect(K::PARTITION)?;
+        let names = if self.eat(K::ALL) { Vec::new() } else { self.list(Self::name)? };
+        Ok(AlterAction::MaintainPartitions(Box::new(TableMaintenance {
+            operation,
+            local: false,
+            tables: Vec::new(),
+            partitions: Some(names),
+            options: self.maintenance_options(operation)?,
+        })))
+    }
+
+    /// TRUNCATE, REBUILD, REORGANIZE and COALESCE PARTITION.
     pub(super) fn alter_partitions(&mut self) -> Result<AlterAction> {
         let operation = self.advance().kind;
         self.expect(K::PARTITION)?;
         if operation == Kind::Word(K::COALESCE) {
             return self.number().map(AlterAction::CoalescePartitions);
         }
-        if operation == Kind::Word(K::TRUNCATE) {
+        if let Kind::Word(word @ (K::TRUNCATE | K::REBUILD)) = operation {
             let names = if self.eat(K::ALL) { Vec::new() } else { self.list(Self::name)? };
-            return Ok(AlterAction::TruncatePartitions(names));
+            return Ok(match word {
+                K::TRUNCATE => AlterAction::TruncatePartitions(names),
+                _ => AlterAction::RebuildPartitions(names),
+            });
         }
         let names = self.list(Self::name)?;
         self.expect(K::INTO)?;
