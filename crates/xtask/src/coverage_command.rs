@@ -1,14 +1,27 @@
 //! `cargo xtask coverage`: how many blessed statements use each function and each clause.
 //!
-//! Statements are those of `tests/sql` and the expressions of `crates/expr/tests/data`; all of
-//! them have a live MariaDB's answer. A function counts where its name stands before `(`, a clause
-//! where its words stand in a row.
+//! 1. Statements are those of `tests/sql` and the expressions of `crates/expr/tests/data`; all of
+//!    them have a live MariaDB's answer. A function counts where its name stands before `(`, a
+//!    clause where its words stand in a row.
+//! 2. Of statements of one shape at most [`OF_ONE_SHAPE`] count, of all and of each function and
+//!    clause: see `shape.rs`.
+//! 3. It fails when fewer than [`STATEMENTS_WANTED`] statements count.
+
+mod shape;
 
 use crate::Outcome;
+use std::collections::HashMap;
 use std::path::Path;
 
 /// Fewer statements than this are told.
 const WANTED: usize = 10;
+/// Most statements of one shape that count.
+const OF_ONE_SHAPE: usize = 5;
+/// Least statements of `tests/sql` and expressions that count.
+const STATEMENTS_WANTED: usize = 3000;
+
+/// Functions of the registry that are written otherwise: as operators, or with words inside.
+const OPERATORS: &[&str] = &["REGEXP", "TRIM_LEADING", "TRIM_TRAILING"];
 
 /// Clauses, in capitals.
 const CLAUSES: &[&str] = &[
@@ -105,11 +118,20 @@ const CLAUSES: &[&str] = &[
 /// Counts, and tells what has too few.
 pub fn run(root: &Path) -> Outcome {
     let mut statements = Vec::new();
-    read(&root.join("tests/sql"), "test", &mut statements)?;
-    read(&root.join("crates/expr/tests/data"), "txt", &mut statements)?;
+    read_texts(&root.join("tests/sql"), "test", &mut |text| {
+        statements.extend(text.split(";\n").map(Statement::of));
+    })?;
+    statements.retain(|statement| !statement.text.is_empty());
+    let in_files = counted(statements.iter());
+    read_texts(&root.join("crates/expr/tests/data"), "txt", &mut |text| {
+        statements.extend(expressions(text));
+    })?;
     let mut names = Vec::new();
-    read(&root.join("crates/expr/src/functions"), "rs", &mut names)?;
-    let names = function_names(&names.concat());
+    read_texts(&root.join("crates/expr/src/functions"), "rs", &mut |text| {
+        names.push(text.to_owned());
+    })?;
+    let mut names = function_names(&names.concat());
+    names.retain(|name| !OPERATORS.contains(&name.as_str()));
     let functions = few(names.iter().map(|name| (format!("{name}("), &statements)));
     let clauses = few(CLAUSES.iter().map(|clause| ((*clause).to_owned(), &statements)));
     println!(
@@ -118,37 +140,60 @@ pub fn run(root: &Path) -> Outcome {
         names.len(),
         CLAUSES.len()
     );
+    println!(
+        "{in_files} statements of tests/sql count with at most {OF_ONE_SHAPE} of one shape, {} with \
+         the expressions",
+        counted(statements.iter())
+    );
     for (what, short) in [("functions", &functions), ("clauses", &clauses)] {
         let shown: Vec<String> =
             short.iter().map(|(name, count)| format!("{name} {count}")).collect();
         println!("{what} in fewer than {WANTED}: {}\n  {}", short.len(), shown.join(", "));
     }
+    if in_files < STATEMENTS_WANTED {
+        return Err(format!("only {in_files} statements count, {STATEMENTS_WANTED} are wanted"));
+    }
     Ok(())
 }
 
+/// A statement in capitals, and its shape.
+struct Statement {
+    text: String,
+    shape: String,
+}
+
+impl Statement {
+    fn of(text: &str) -> Self {
+        let text = without_comments(text);
+        Self { shape: shape::of(&text), text: text.to_ascii_uppercase() }
+    }
+}
+
+/// How many statements count.
+fn counted<'s>(statements: impl Iterator<Item = &'s Statement>) -> usize {
+    let mut shapes: HashMap<&str, usize> = HashMap::new();
+    statements.for_each(|statement| *shapes.entry(&statement.shape).or_default() += 1);
+    shapes.values().map(|count| (*count).min(OF_ONE_SHAPE)).sum()
+}
+
 /// Names with the number of statements that have them, if it is small.
-fn few<'a>(wanted: impl Iterator<Item = (String, &'a Vec<String>)>) -> Vec<(String, usize)> {
+fn few<'a>(wanted: impl Iterator<Item = (String, &'a Vec<Statement>)>) -> Vec<(String, usize)> {
     let counted = wanted.map(|(words, statements)| {
-        let count = statements.iter().filter(|statement| uses(statement, &words)).count();
+        let count = counted(statements.iter().filter(|it| uses(&it.text, &words)));
         (words.trim_end_matches('(').to_owned(), count)
     });
     counted.filter(|(_, count)| *count < WANTED).collect()
 }
 
-/// Every statement of the files of a folder and those below it, in capitals.
-fn read(folder: &Path, extension: &str, statements: &mut Vec<String>) -> Outcome {
+/// Gives the texts of the files of a folder and those below it.
+fn read_texts(folder: &Path, extension: &str, take: &mut dyn FnMut(&str)) -> Outcome {
     let problem = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in std::fs::read_dir(folder).map_err(problem)? {
         let path = entry.map_err(problem)?.path();
         if path.is_dir() {
-            read(&path, extension, statements)?;
+            read_texts(&path, extension, take)?;
         } else if path.extension().is_some_and(|found| found == extension) {
-            let text = std::fs::read_to_string(&path).map_err(problem)?;
-            match extension {
-                "test" => statements.extend(text.split(";\n").map(without_comments)),
-                "txt" => statements.extend(expressions(&text)),
-                _ => statements.push(text),
-            }
+            take(&std::fs::read_to_string(&path).map_err(problem)?);
         }
     }
     Ok(())
@@ -156,13 +201,13 @@ fn read(folder: &Path, extension: &str, statements: &mut Vec<String>) -> Outcome
 
 fn without_comments(statement: &str) -> String {
     let lines = statement.lines().filter(|line| !line.starts_with('#') && !line.starts_with("--"));
-    lines.collect::<Vec<_>>().join(" ").to_ascii_uppercase()
+    lines.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
 /// The expressions of a file of `expr/tests/data`: what stands before ` => `.
-fn expressions(text: &str) -> Vec<String> {
+fn expressions(text: &str) -> Vec<Statement> {
     let lines = text.lines().filter(|line| !line.starts_with([' ', '#']) && !line.is_empty());
-    lines.map(|line| line.split(" => ").next().unwrap_or(line).to_ascii_uppercase()).collect()
+    lines.map(|line| Statement::of(line.split(" => ").next().unwrap_or(line))).collect()
 }
 
 /// The names that sources of the registry declare, in capitals.
@@ -202,6 +247,15 @@ mod tests {
     }
 
     #[test]
+    fn statements_of_one_shape_count_a_few_times() {
+        let statements: Vec<Statement> =
+            (0..40).map(|number| Statement::of(&format!("SELECT a + {number} FROM t"))).collect();
+        assert_eq!(counted(statements.iter()), OF_ONE_SHAPE);
+        let other = Statement::of("SELECT a - 1 FROM t");
+        assert_eq!(counted(statements.iter().chain([&other])), OF_ONE_SHAPE + 1);
+    }
+
+    #[test]
     fn names_come_from_the_registry() {
         let source = "Function::new(\"abs\", 1, 1, a, b),\nFunction::new(\n    \"mod_\", 2";
         assert_eq!(function_names(source), ["ABS", "MOD_"]);
@@ -210,6 +264,7 @@ mod tests {
     #[test]
     fn comments_and_answers_are_no_statements() {
         assert_eq!(without_comments("# ABS(\n-- sorted\nSELECT 1"), "SELECT 1");
-        assert_eq!(expressions("# x\nabs(1) => 1 : LONG\n  Warning x\n\n"), ["ABS(1)"]);
+        let found = expressions("# x\nabs(1) => 1 : LONG\n  Warning x\n\n");
+        assert_eq!(found.iter().map(|it| it.text.as_str()).collect::<Vec<_>>(), ["ABS(1)"]);
     }
 }

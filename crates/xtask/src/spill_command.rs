@@ -18,7 +18,7 @@ const FREE_KB: u64 = 16_384;
 const ROWS: u64 = 200_000;
 
 /// What is run, with how many operators hold memory at the same time.
-const STATEMENTS: [(&str, u64, &str); 6] = [
+const STATEMENTS: [(&str, u64, &str); 7] = [
     (
         "sort",
         1,
@@ -42,6 +42,11 @@ const STATEMENTS: [(&str, u64, &str); 6] = [
         "SELECT COUNT(*) FROM big a WHERE NOT EXISTS (SELECT 1 FROM other b WHERE b.pad = a.pad)",
     ),
     ("distinct", 2, "SELECT COUNT(*) FROM (SELECT DISTINCT pad, k FROM big) x"),
+    (
+        "distinct in order",
+        3,
+        "SELECT COUNT(*), MIN(pad) FROM (SELECT DISTINCT pad, k FROM big ORDER BY id LIMIT 10000000) x",
+    ),
 ];
 
 /// Runs it.
@@ -101,7 +106,7 @@ fn measure(server: &Server) -> Outcome {
         let answer: Vec<String> = rows.into_iter().flatten().map(shown).collect();
         let (taken, most) = (peak.saturating_sub(before), operators * BUDGET_KB + FREE_KB);
         println!(
-            "{name:15} before {before:>7} KB, peak {peak:>7} KB: {taken:>6} KB more (at most \
+            "{name:17} before {before:>7} KB, peak {peak:>7} KB: {taken:>6} KB more (at most \
              {most}), {:.1} s, {}",
             start.elapsed().as_secs_f64(),
             answer.join(" ")

@@ -5,19 +5,23 @@
 //!    file by file, each with a table of its own, which may overflow in its turn.
 //! 2. A row that went to a file is decided there: equal rows meet in one file.
 //! 3. Where equal rows come one behind the other, only the last key is kept.
-//! 4. Where the order of rows must stay and equal ones may come at any place, the keys stay in
-//!    memory whatever the budget is.
+//! 4. Where the order of rows must stay, those that go to files carry their number. All of them
+//!    come behind those that were given before, so sorting what is left by that number, when all
+//!    rows have come, restores the order.
+//! 5. Where a row must be decided when it comes, the keys stay in memory whatever the budget is.
 
 use super::Flow;
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::rows::{Values, push_value};
+use super::sorter::Sorter;
 use crate::ExecError;
 use crate::order;
 use crate::spill::{Charged, Partitions, Spill, SpillFile, SpillReader};
 use base::memory::MemoryAccount;
+use plan::physical::SortKey;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use types::{ColumnType, ValueRef};
+use types::{ColumnType, TypeKind, ValueRef};
 
 /// What is known of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +41,8 @@ pub enum Coming {
     Any,
     /// In any that must stay.
     Fixed,
+    /// In any, and each must be decided at once.
+    AtOnce,
     /// In one that must stay; equal rows one behind the other.
     Neighbours,
 }
@@ -54,6 +60,8 @@ pub struct Distinct {
     spill: Arc<Spill>,
     later: Option<Partitions>,
     level: u32,
+    /// Rows that went to files, where they carry their numbers.
+    numbered: u64,
 }
 
 /// Memory charged at least at once.
@@ -73,6 +81,7 @@ impl Distinct {
             spill: spill.clone(),
             later: None,
             level: 0,
+            numbered: 0,
         }
     }
 
@@ -94,7 +103,7 @@ impl Distinct {
         let Some(more) = bytes.checked_sub(self.charged.bytes()).filter(|more| *more > 0) else {
             return true;
         };
-        let within = self.order == Coming::Fixed || bytes <= self.spill.budgets().table;
+        let within = self.order == Coming::AtOnce || bytes <= self.spill.budgets().table;
         within && self.charged.add((more as usize).max(CHARGE_BYTES))
     }
 
@@ -119,9 +128,21 @@ impl Distinct {
         if let Some(seen) = self.look(values) {
             return Ok(seen);
         }
-        if self.order == Coming::Fixed {
-            return Err(super::output::refused());
+        match self.order {
+            Coming::AtOnce => return Err(super::output::refused()),
+            Coming::Fixed => {
+                self.numbered += 1;
+                let mut row: SmallVec<[ValueRef<'_>; 8]> = values.iter().copied().collect();
+                row.push(ValueRef::UInt(self.numbered));
+                self.keep_for_later(&row)?;
+            }
+            Coming::Any | Coming::Neighbours => self.keep_for_later(values)?,
         }
+        Ok(Seen::Later)
+    }
+
+    /// Puts a row, whose key is set, into a file.
+    fn keep_for_later(&mut self, values: &[ValueRef<'_>]) -> Result<(), ExecError> {
         let later = match &mut self.later {
             Some(later) => later,
             empty => {
@@ -133,13 +154,35 @@ impl Distinct {
             }
         };
         let partition = later.of(&self.key);
-        later.push_with(partition, |out| values.iter().for_each(|v| push_value(*v, out)))?;
-        Ok(Seen::Later)
+        later.push_with(partition, |out| values.iter().for_each(|v| push_value(*v, out)))
     }
 
     /// Decides the rows that could not be decided before, which have `width` values; `give` gets
     /// those that are the first of their kind.
     pub fn drain(
+        &mut self,
+        width: usize,
+        mut give: impl FnMut(&[ValueRef<'_>]) -> Result<Flow, ExecError>,
+    ) -> Result<Flow, ExecError> {
+        if self.order != Coming::Fixed || self.later.is_none() {
+            return self.drain_files(width, give);
+        }
+        let number = SortKey { position: width, descending: false };
+        let types = |_| ColumnType::integer(TypeKind::BigInt, true);
+        let (memory, spill) = (self.memory.clone(), self.spill.clone());
+        let mut sorter = Sorter::new(&[number], types, width + 1, u64::MAX, &memory, &spill);
+        let _ = self.drain_files(width + 1, |row| sorter.add(row).map(Flow::Continue))?;
+        sorter.sort()?;
+        let mut flow = Flow::Continue(());
+        sorter.give(0, |row| {
+            flow = give(&row[..width])?;
+            Ok(flow.is_continue())
+        })?;
+        Ok(flow)
+    }
+
+    /// The same in the order in which they are found.
+    fn drain_files(
         &mut self,
         width: usize,
         mut give: impl FnMut(&[ValueRef<'_>]) -> Result<Flow, ExecError>,
@@ -154,8 +197,12 @@ impl Distinct {
                 let mut values = Values::new(reader.record().unwrap_or(&[]));
                 let row: SmallVec<[ValueRef<'_>; 8]> =
                     (0..width).map(|_| values.next_value()).collect();
-                if self.see(&row)? == Seen::First && give(&row)?.is_break() {
-                    return Ok(Flow::Break(()));
+                match self.look(&row) {
+                    Some(Seen::First) if give(&row)?.is_break() => {
+                        return Ok(Flow::Break(()));
+                    }
+                    Some(_) => {}
+                    None => self.keep_for_later(&row)?,
                 }
             }
             drop(reader);

@@ -82,7 +82,7 @@ pub fn run(
     let types = plan.columns.iter().map(|column| column.result.column_type).collect();
     let distinct = recursion
         .distinct
-        .then(|| Distinct::new(types, exec.memory, exec.spill).in_order(Coming::Fixed));
+        .then(|| Distinct::new(types, exec.memory, exec.spill).in_order(Coming::AtOnce));
     let mut taker = Taker { columns: &plan.columns, distinct, target, row: 0, ended: false };
     let outside = exec.eval.warnings_are_errors.get();
     exec.eval.warnings_are_errors.set(exec.eval.settings.sql_mode.is_strict());

@@ -21,6 +21,8 @@ const STATEMENTS: &[(u64, &str)] = &[
     (3, "SELECT COUNT(*) FROM (SELECT k, pad, MAX(id) AS m FROM big GROUP BY pad, k) x"),
     (2, "SELECT id, MAX(pad), COUNT(*) FROM big GROUP BY id"),
     (2, "SELECT DISTINCT pad, k FROM big ORDER BY pad, k"),
+    (2, "SELECT DISTINCT pad, k DIV 500 FROM big ORDER BY id"),
+    (2, "SELECT DISTINCT pad FROM other WHERE id > 100 ORDER BY id DESC LIMIT 50 OFFSET 29000"),
     (2, "SELECT DISTINCT CONCAT(pad, k DIV 2) AS p FROM big ORDER BY p DESC"),
     (2, "SELECT COUNT(*), SUM(k), MIN(pad) FROM (SELECT DISTINCT pad, k FROM big) x"),
     (
