@@ -141,8 +141,8 @@ pub fn run(root: &Path) -> Outcome {
         CLAUSES.len()
     );
     println!(
-        "{in_files} statements of tests/sql count with at most {OF_ONE_SHAPE} of one shape, {} with \
-         the expressions",
+        "{in_files} statements of tests/sql count with at most {OF_ONE_SHAPE} of one shape, {} \
+         with the expressions",
         counted(statements.iter())
     );
     for (what, short) in [("functions", &functions), ("clauses", &clauses)] {

@@ -45,7 +45,8 @@ const STATEMENTS: [(&str, u64, &str); 7] = [
     (
         "distinct in order",
         3,
-        "SELECT COUNT(*), MIN(pad) FROM (SELECT DISTINCT pad, k FROM big ORDER BY id LIMIT 10000000) x",
+        "SELECT COUNT(*), MIN(pad) FROM (SELECT DISTINCT pad, k FROM big \
+         ORDER BY id LIMIT 10000000) x",
     ),
 ];
 

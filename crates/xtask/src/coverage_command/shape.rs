@@ -2,7 +2,8 @@
 //! from one template.
 //!
 //! 1. Numbers and texts become `?`, user variables `@`, names `n`; keywords and functions stay. In
-//!    the tests keywords are written in capitals and names are not; a word before `(` is a function.
+//!    the tests keywords are written in capitals and names are not; a word before `(` is a
+//!    function.
 //! 2. Lists of the same things (`?, ?, ?` or `n, n`, rows of VALUES) count as one of them, so that
 //!    neither the number of values nor of columns makes a new shape.
 
