@@ -28,7 +28,9 @@ fn operand_type(operand: &Expr) -> ResultType {
     if own.column_type.kind != TypeKind::Bit {
         return own;
     }
-    ResultType::integer_of_length(own.decimal_precision(), true, own.nullable)
+    let bits = own.column_type.length.clamp(1, 64);
+    let digits = ((1u128 << bits) - 1).ilog10() + 1;
+    ResultType::integer_of_length(digits, true, own.nullable)
 }
 
 /// A value in the domain of integers, a BIT as the number that it is.
