@@ -48,6 +48,11 @@ impl TransactionState {
         self.explicit || self.open.is_some()
     }
 
+    /// There is nothing that the end of a transaction would change.
+    fn is_idle(&self) -> bool {
+        !self.is_open() && self.savepoints.is_empty() && self.begun_isolation.is_none()
+    }
+
     /// BEGIN was given.
     pub(crate) fn is_explicit(&self) -> bool {
         self.explicit
@@ -203,6 +208,10 @@ impl Session {
     /// Commits what is open and gives the metadata locks back. On an error the engine has
     /// rolled back.
     pub(crate) fn commit(&mut self) -> Result<(), SqlError> {
+        if self.transaction.is_idle() {
+            self.locks.release_all();
+            return Ok(());
+        }
         if self.transaction.open.as_ref().is_some_and(|open| open.has_written()) {
             if let Err(error) = self.begin_commit() {
                 self.rollback()?;

@@ -124,9 +124,7 @@ impl<'p> Groups<'p> {
         };
         if let Some(place) = place {
             self.update(exec, frame, place)?;
-            if self.overflow.is_some() {
-                self.write_finished(exec)?;
-            }
+            self.write_finished(exec)?;
         }
         Ok(Flow::Continue(()))
     }
@@ -214,10 +212,7 @@ impl<'p> Groups<'p> {
         }
         let frame = &mut run.frame;
         self.assign(exec, frame, (slot, first), selected, &mut vectors)?;
-        let here = match self.overflow {
-            Some(_) => rows_here(&mut vectors.places, selected),
-            None => None,
-        };
+        let here = self.overflow.as_ref().and_then(|_| rows_here(&mut vectors.places, selected));
         let selected = here.as_deref().unwrap_or(selected);
         let places = match vectors.way {
             ShortWay::One => Places::One,
@@ -251,9 +246,7 @@ impl<'p> Groups<'p> {
             self.charge_kept(exec, kept)?;
         }
         self.vectors = Some(vectors);
-        if self.overflow.is_some() {
-            self.write_finished(exec)?;
-        }
+        self.write_finished(exec)?;
         Ok(true)
     }
 

@@ -20,7 +20,7 @@ use crate::process::{self, Server};
 use crate::random::Random;
 use crate::{Outcome, packages, servers};
 use sqltest::client::{Connection, Options};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,6 +57,8 @@ pub(crate) struct Ledger {
     pub payments_sent: BTreeSet<String>,
 }
 
+const OPTIONS: &[&str] = &["--seconds", "--clients", "--seed", "--snapshot-isolation"];
+
 /// What all clients share.
 #[derive(Default)]
 pub(crate) struct Shared {
@@ -66,8 +68,10 @@ pub(crate) struct Shared {
     pub committed: [AtomicU64; 5],
     /// New orders rolled back because of an unused item.
     pub unused_items: AtomicU64,
-    /// Transactions begun anew after a deadlock or a timeout.
-    pub retried: AtomicU64,
+    /// Transactions begun anew, by kind and number of the error.
+    pub retried: Mutex<BTreeMap<(usize, u16), u64>>,
+    /// What the clients set `innodb_snapshot_isolation` to.
+    pub snapshot_isolation: Option<String>,
     /// The first error that no client may get.
     pub failure: Mutex<Option<String>>,
 }
@@ -77,15 +81,20 @@ impl Shared {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn retried(&self) -> std::sync::MutexGuard<'_, BTreeMap<(usize, u16), u64>> {
+        self.retried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn failure(&self) -> std::sync::MutexGuard<'_, Option<String>> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs for `--seconds N` (20) with `--clients N` (8) from `--seed S`.
+/// Runs for `--seconds N` (20) with `--clients N` (8) from `--seed S`; `--snapshot-isolation ON` or
+/// `OFF` says how, else it is the server's default.
 pub fn run(words: &[String]) -> Outcome {
     let flags = &["--crash", "--release", "--mariadb"];
-    let arguments = Arguments::new(words, flags, &["--seconds", "--clients", "--seed"])?;
+    let arguments = Arguments::new(words, flags, OPTIONS)?;
     let limit = Duration::from_secs(arguments.number("--seconds", 20)?);
     let clients = arguments.number("--clients", 8)?;
     let mut random = Random::new(arguments.number("--seed", 1)?);
@@ -97,7 +106,8 @@ pub fn run(words: &[String]) -> Outcome {
     schema::load(subject.server.port, &mut random)?;
     verify(subject.server.port, None)?;
     conditions::find_what_is_planted(subject.server.port)?;
-    let shared = Shared::default();
+    let snapshot_isolation = arguments.value("--snapshot-isolation").map(str::to_string);
+    let shared = Shared { snapshot_isolation, ..Shared::default() };
     let (begin, mut lives) = (Instant::now(), 0);
     while begin.elapsed() < limit {
         let rest = limit.saturating_sub(begin.elapsed());
@@ -125,9 +135,11 @@ fn report(shared: &Shared, lives: u64, crash: bool) -> Outcome {
             missing.push(*kind);
         }
     }
-    let retried = shared.retried.load(Ordering::Relaxed);
     let unused = shared.unused_items.load(Ordering::Relaxed);
-    println!("unused items rolled back: {unused}, deadlocks and timeouts: {retried}");
+    println!("unused items rolled back: {unused}");
+    for ((kind, code), count) in shared.retried().iter() {
+        println!("{} begun anew after error {code}: {count}", KINDS[*kind]);
+    }
     if !missing.is_empty() {
         return Err(format!("tpcc: no {} was committed", missing.join(", ")));
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// Why a transaction does not go on.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Deadlock or timeout: it is to be begun anew.
-    Again,
+    /// Deadlock, conflict or timeout, by its number: it is to be begun anew.
+    Again(u16),
     /// The connection is gone.
     Lost(String),
     /// An answer that must not be.
@@ -18,7 +18,7 @@ pub(crate) enum Stop {
 impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Again => f.write_str("an error that asks to begin anew"),
+            Self::Again(code) => write!(f, "error {code}"),
             Self::Lost(message) | Self::Wrong(message) => f.write_str(message),
         }
     }
@@ -61,7 +61,9 @@ impl Terminal {
         match answer {
             Answer::Done(_) => Ok(Vec::new()),
             Answer::Rows { rows, .. } => Ok(rows),
-            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => Err(Stop::Again),
+            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => {
+                Err(Stop::Again(error.code))
+            }
             Answer::Error(error) => {
                 Err(Stop::Wrong(format!("{sql}: {} {}", error.code, error.message)))
             }
@@ -80,7 +82,9 @@ impl Terminal {
     /// BEGIN, COMMIT, ROLLBACK, SET.
     pub(crate) fn command(&mut self, sql: &str) -> Step<()> {
         match self.connection.query_one(sql)? {
-            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => Err(Stop::Again),
+            Answer::Error(error) if matches!(error.code, 1020 | 1213 | 1205) => {
+                Err(Stop::Again(error.code))
+            }
             Answer::Error(error) => {
                 Err(Stop::Wrong(format!("{sql}: {} {}", error.code, error.message)))
             }

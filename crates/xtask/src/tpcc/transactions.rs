@@ -31,6 +31,9 @@ pub(super) fn work(port: u16, client: u64, seed: u64, shared: &Shared) -> Step<(
     };
     client.terminal.command("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
     client.terminal.command("SET innodb_lock_wait_timeout = 5")?;
+    if let Some(word) = &shared.snapshot_isolation {
+        client.terminal.command(&format!("SET innodb_snapshot_isolation = {word}"))?;
+    }
     loop {
         for kind in client.deck() {
             loop {
@@ -39,8 +42,8 @@ pub(super) fn work(port: u16, client: u64, seed: u64, shared: &Shared) -> Step<(
                 }
                 match client.transaction(kind) {
                     Ok(()) => break,
-                    Err(Stop::Again) => {
-                        shared.retried.fetch_add(1, Ordering::Relaxed);
+                    Err(Stop::Again(code)) => {
+                        *shared.retried().entry((kind, code)).or_default() += 1;
                         client.terminal.command("ROLLBACK")?;
                     }
                     Err(stop) => return Err(stop),

@@ -150,7 +150,12 @@ impl Groups<'_> {
 
     /// Writes groups that are finished, if they do not fit: all but the last, where rows come in
     /// the order of the keys.
+    #[inline]
     pub(super) fn write_finished(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
+        if self.overflow.is_none() { Ok(()) } else { self.write_groups(exec) }
+    }
+
+    fn write_groups(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
         let Some(overflow) = &mut self.overflow else { return Ok(()) };
         let Rows::Finished { file, due } = &mut overflow.rows else { return Ok(()) };
         if !std::mem::take(due) {
