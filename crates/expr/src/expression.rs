@@ -163,6 +163,8 @@ pub enum ExprKind {
     },
     /// Text in another character set, or with another collation.
     ConvertText(Box<Expr>),
+    /// A constant's text in another character set, or the error where it loses characters.
+    ConvertSafely(Box<Expr>, Arc<SqlError>),
     /// A function of the registry.
     Call {
         /// Function.
@@ -245,6 +247,7 @@ impl Expr {
             | ExprKind::Not(operand)
             | ExprKind::Cast { operand, .. }
             | ExprKind::ConvertText(operand)
+            | ExprKind::ConvertSafely(operand, _)
             | ExprKind::Is { operand, .. } => visit(operand),
             ExprKind::Row(list) | ExprKind::And(list) | ExprKind::Or(list) => {
                 list.iter().for_each(visit);
@@ -298,6 +301,7 @@ impl Expr {
             | ExprKind::Not(operand)
             | ExprKind::Cast { operand, .. }
             | ExprKind::ConvertText(operand)
+            | ExprKind::ConvertSafely(operand, _)
             | ExprKind::Is { operand, .. } => visit(operand),
             ExprKind::Row(list) | ExprKind::And(list) | ExprKind::Or(list) => {
                 list.iter_mut().for_each(visit);

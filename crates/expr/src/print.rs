@@ -219,7 +219,7 @@ fn print(expr: &Expr, formatter: &mut Formatter<'_>) -> fmt::Result {
             print_case(subject, branches, otherwise.as_deref(), formatter)
         }
         ExprKind::Cast { operand: inner, .. } => print_cast(expr, inner, formatter),
-        ExprKind::ConvertText(inner) => {
+        ExprKind::ConvertText(inner) | ExprKind::ConvertSafely(inner, _) => {
             let target = expr.result.collation();
             if is_collate(expr, inner) {
                 operand(inner, own, formatter)?;

@@ -41,6 +41,8 @@ pub struct ResultType {
     pub is_variable: bool,
     /// A literal such as `0x41`: its bytes are an unsigned integer where a number is wanted.
     pub is_hex: bool,
+    /// True or false by its making: so JSON shows it.
+    pub is_truth: bool,
 }
 
 /// What the column definition packet says.
@@ -92,6 +94,7 @@ impl ResultType {
             is_json: false,
             is_variable: false,
             is_hex: false,
+            is_truth: false,
         }
     }
 
@@ -111,6 +114,7 @@ impl ResultType {
             is_json: false,
             is_variable: false,
             is_hex: false,
+            is_truth: false,
         }
     }
 
@@ -125,6 +129,7 @@ impl ResultType {
             is_json: false,
             is_variable: false,
             is_hex: false,
+            is_truth: false,
         }
     }
 
@@ -133,7 +138,7 @@ impl ResultType {
         let mut column_type = ColumnType::integer(TypeKind::Int, false);
         column_type.length = 1;
         column_type.precision = 1;
-        Self::of(column_type, nullable)
+        Self { is_truth: true, ..Self::of(column_type, nullable) }
     }
 
     /// BIGINT with its full width.
@@ -206,6 +211,7 @@ impl ResultType {
             is_json: false,
             is_variable: false,
             is_hex: false,
+            is_truth: false,
         }
     }
 
@@ -311,9 +317,13 @@ impl ResultType {
         }
     }
 
-    /// Name of the type for messages.
+    /// Name of the type for messages: text and bytes are called alike.
     pub fn type_name(&self) -> &'static str {
         match self.column_type.kind {
+            _ if self.is_truth => "boolean",
+            TypeKind::VarChar if self.is_json => "varchar/json",
+            TypeKind::MediumText | TypeKind::MediumBlob if self.is_json => "mediumblob/json",
+            TypeKind::LongText | TypeKind::LongBlob if self.is_json => "longblob/json",
             TypeKind::Null => "null",
             TypeKind::TinyInt => "tinyint",
             TypeKind::SmallInt => "smallint",
@@ -323,18 +333,12 @@ impl ResultType {
             TypeKind::Decimal => "decimal",
             TypeKind::Float => "float",
             TypeKind::Double => "double",
-            TypeKind::Char => "char",
-            TypeKind::VarChar => "varchar",
-            TypeKind::Binary => "binary",
-            TypeKind::VarBinary => "varbinary",
-            TypeKind::TinyText => "tinytext",
-            TypeKind::Text => "text",
-            TypeKind::MediumText => "mediumtext",
-            TypeKind::LongText => "longtext",
-            TypeKind::TinyBlob => "tinyblob",
-            TypeKind::Blob => "blob",
-            TypeKind::MediumBlob => "mediumblob",
-            TypeKind::LongBlob => "longblob",
+            TypeKind::Char | TypeKind::Binary => "char",
+            TypeKind::VarChar | TypeKind::VarBinary => "varchar",
+            TypeKind::TinyText | TypeKind::TinyBlob => "tinyblob",
+            TypeKind::Text | TypeKind::Blob => "blob",
+            TypeKind::MediumText | TypeKind::MediumBlob => "mediumblob",
+            TypeKind::LongText | TypeKind::LongBlob => "longblob",
             TypeKind::Date => "date",
             TypeKind::Time => "time",
             TypeKind::DateTime => "datetime",

@@ -3,7 +3,6 @@
 use super::{Aggregate, AggregateFunction, ConcatOptions};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, numbers_of_hex};
 use crate::expression::{Expr, ExprKind};
-use crate::functions::json_make::is_truth;
 use crate::result_type::ResultType;
 use types::{ColumnType, SqlError, TypeKind, codes};
 
@@ -74,7 +73,7 @@ impl Builder<'_> {
                 ExprKind::Column { name, .. } => !name.starts_with("subquery#"),
                 _ => false,
             };
-            is_column || is_truth(argument)
+            is_column || argument.result.is_truth
         });
         let argument = arguments.first().map(|argument| argument.result);
         let argument = argument.unwrap_or_else(ResultType::null);
@@ -107,7 +106,10 @@ impl Builder<'_> {
                 empty
             }
             F::Minimum | F::Maximum => {
-                extreme_result(argument.of_expression().with_nullable(true), keeps_type)
+                let is_column = matches!(arguments[0].kind, ExprKind::Column { .. });
+                let is_json = argument.is_json && is_column;
+                let argument = argument.of_expression().with_nullable(true);
+                extreme_result(ResultType { is_json, ..argument }, keeps_type)
             }
             F::BitAnd | F::BitOr | F::BitXor => {
                 let mut result = ResultType::bigint(true, false);

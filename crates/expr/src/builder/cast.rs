@@ -1,5 +1,6 @@
 //! CAST, CONVERT ... USING, COLLATE.
 
+use super::collations::Strength;
 use super::operators::number_of_hex;
 use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
@@ -156,18 +157,14 @@ impl Builder<'_> {
         };
         let operand = scalar(operand)?;
         let mut result = operand.result;
+        let own = Strength::of_text(self, &result);
         if !result.is_string() {
             let characters = u64::from(result.text_length());
-            let connection = match result.column_type.kind {
-                TypeKind::Bit => CollationId::BINARY,
-                _ => self.connection_collation(),
-            };
-            let nullable = result.nullable;
-            result =
-                ResultType::string(characters, connection, Coercibility::Explicit, true, nullable);
+            let (strength, nullable) = (Coercibility::Explicit, result.nullable);
+            result = ResultType::string(characters, own.collation, strength, own.ascii, nullable);
         }
-        let charset = result.collation().charset();
-        if charset != wanted.charset {
+        let charset = own.collation.charset();
+        if charset != wanted.charset && own.coercibility != Coercibility::Ignorable {
             return Err(SqlError::new(
                 &codes::COLLATION_CHARSET_MISMATCH,
                 &[&wanted.name, &charset.name()],
@@ -177,6 +174,7 @@ impl Builder<'_> {
         result.column_type.scale = STRING_DECIMALS;
         result.column_type.collation = wanted.id;
         result.coercibility = Coercibility::Explicit;
+        result.is_json = false;
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
     }
 }

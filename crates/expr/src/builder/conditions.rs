@@ -1,12 +1,12 @@
 //! Comparisons and logic.
 
-use super::collations::{CollationUse, aggregate_collations};
+use super::collations::{CollationUse, Strength, aggregate_collations, convert_if_safe};
 use super::{Builder, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
 use crate::functions::control;
 use crate::result_type::{Coercibility, ResultType};
-use types::{SqlError, TypeKind, Value, codes};
+use types::{CollationId, SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
     /// `NOT operand`. A comparison is turned round instead.
@@ -142,34 +142,9 @@ impl Builder<'_> {
         left: &mut Expr,
         right: &mut Expr,
     ) -> Result<Option<Vec<CompareRule>>, SqlError> {
-        let width = |expr: &Expr| match &expr.kind {
-            ExprKind::Row(elements) => elements.len(),
-            _ => 1,
-        };
-        let (width_left, width_right) = (width(left), width(right));
-        let (ExprKind::Row(a), ExprKind::Row(b)) = (&mut left.kind, &mut right.kind) else {
-            if width_left == width_right {
-                return Ok(None);
-            }
-            let name = |expr: &Expr| match &expr.kind {
-                ExprKind::Row(_) => "row",
-                _ => expr.result.type_name(),
-            };
-            return Err(SqlError::new(
-                &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
-                &[&name(left), &name(right), &operation],
-            ));
-        };
-        if a.len() != b.len() {
-            return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&a.len()]));
-        }
-        let mut rules = Vec::with_capacity(a.len());
-        for (x, y) in a.iter_mut().zip(b) {
-            one_column(x)?;
-            one_column(y)?;
-            rules.push(self.pair_rule(operation, x, y)?);
-        }
-        Ok(Some(rules))
+        let Some((a, b)) = two_rows(operation, left, right)? else { return Ok(None) };
+        let pairs = a.iter_mut().zip(b);
+        pairs.map(|(x, y)| self.pair_rule(operation, x, y)).collect::<Result<_, _>>().map(Some)
     }
 
     /// `operand [NOT] BETWEEN low AND high`.
@@ -191,7 +166,6 @@ impl Builder<'_> {
 
     /// `operand [NOT] IN (list)`.
     pub fn in_list(&self, operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
-        let is_row = |expr: &Expr| matches!(expr.kind, ExprKind::Row(_));
         let mut list = list;
         if let [one] = &mut list[..]
             && !is_row(&operand)
@@ -203,63 +177,85 @@ impl Builder<'_> {
         let mut operand = operand;
         let nullable =
             operand.result.nullable || list.iter().any(|candidate| candidate.result.nullable);
-        let operation = "in";
-        let texts = self.common_texts(operation, &mut operand, &mut list)?;
-        let mut candidates = Vec::with_capacity(list.len());
-        for mut candidate in list {
-            let rules = match self.row_rules("in", &mut operand, &mut candidate)? {
-                Some(rules) => rules,
-                None if let Some(rule) = texts => vec![rule],
-                None => vec![self.candidate_rule(operation, &operand, &mut candidate)?],
-            };
-            candidates.push((candidate, rules));
-        }
-        let kind = ExprKind::In { operand: Box::new(operand), list: candidates, negated };
+        let rules = if is_row(&operand) || list.iter().any(is_row) {
+            self.row_list_rules(&mut operand, &mut list)?
+        } else {
+            let rules = self.list_rules("in", &mut operand, &mut list)?;
+            rules.into_iter().map(|rule| vec![rule]).collect()
+        };
+        let list = list.into_iter().zip(rules).collect();
+        let kind = ExprKind::In { operand: Box::new(operand), list, negated };
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
-    /// Texts of an IN list or of CASE are compared under one collation, that of all of them;
-    /// `None` where not all are texts.
-    fn common_texts(
+    /// The rules for a row that is compared with a list of rows. In a list of several, texts are
+    /// compared as the left one's collation says.
+    fn row_list_rules(
+        &self,
+        operand: &mut Expr,
+        list: &mut [Expr],
+    ) -> Result<Vec<Vec<CompareRule>>, SqlError> {
+        if let [only] = list {
+            return Ok(vec![self.row_rules("in", operand, only)?.unwrap_or_default()]);
+        }
+        let mut all = Vec::with_capacity(list.len());
+        for candidate in list {
+            let mut rules = Vec::new();
+            if let Some((left, right)) = two_rows("in", operand, candidate)? {
+                for (x, y) in left.iter_mut().zip(right) {
+                    let rule = match CompareRule::of_pair(x, y) {
+                        CompareRule::Text(_) => {
+                            let collation = Strength::of(&x.result).collation;
+                            convert_if_safe(self, y, collation);
+                            CompareRule::Text(collation)
+                        }
+                        _ => self.pair_rule("in", &mut x.clone(), y)?,
+                    };
+                    rules.push(rule);
+                }
+            }
+            all.push(rules);
+        }
+        Ok(all)
+    }
+
+    /// The rules for an operand that is compared with several candidates: texts have one
+    /// collation together.
+    fn list_rules(
         &self,
         operation: &str,
         operand: &mut Expr,
         list: &mut [Expr],
-    ) -> Result<Option<CompareRule>, SqlError> {
-        let is_text =
-            |it: &Expr| it.result.is_string() || it.result.column_type.kind == TypeKind::Null;
-        let has_text = list.iter().any(|it| it.result.is_string());
-        if !operand.result.is_string() || !has_text || !list.iter().all(is_text) {
-            return Ok(None);
-        }
-        let mut all = vec![take(operand)];
-        all.extend(list.iter_mut().map(take));
-        let (collation, ..) =
-            aggregate_collations(self, operation, &mut all, CollationUse::Compare)?;
-        let mut all = all.into_iter();
-        for place in std::iter::once(operand).chain(list) {
-            *place = all.next().unwrap_or_else(|| self.null());
-        }
-        Ok(Some(CompareRule::Text(collation)))
-    }
-
-    /// The rule for an operand that is compared with several candidates: only the candidate
-    /// is converted.
-    fn candidate_rule(
-        &self,
-        operation: &str,
-        operand: &Expr,
-        candidate: &mut Expr,
-    ) -> Result<CompareRule, SqlError> {
-        let rule = match operation {
-            "in" | "case" => CompareRule::of_candidate(operand, candidate),
-            _ => CompareRule::of_pair(operand, candidate),
+    ) -> Result<Vec<CompareRule>, SqlError> {
+        let pairs: Vec<_> = list.iter().map(|it| CompareRule::of_candidate(operand, it)).collect();
+        let is_text = |(rule, candidate): (&CompareRule, &Expr)| {
+            matches!(rule, CompareRule::Text(_))
+                && candidate.result.column_type.kind != TypeKind::Null
         };
-        let mut pair = [operand.clone(), take(candidate)];
-        let rule = self.decide(operation, rule, &mut pair);
-        let [_, second] = pair;
-        *candidate = second;
-        rule
+        let mut collation = CollationId::BINARY;
+        if pairs.iter().zip(&*list).any(is_text) {
+            let mut all = vec![take(operand)];
+            all.extend(list.iter_mut().map(take));
+            let decided = aggregate_collations(self, operation, &mut all, CollationUse::Compare);
+            let mut all = all.into_iter();
+            *operand = all.next().unwrap_or_else(|| self.null());
+            list.iter_mut().zip(all).for_each(|(place, candidate)| *place = candidate);
+            collation = decided?.0;
+        }
+        let mut rules = Vec::with_capacity(list.len());
+        for (rule, candidate) in pairs.into_iter().zip(list) {
+            rules.push(match rule {
+                CompareRule::Text(_) => CompareRule::Text(collation),
+                rule => {
+                    let mut pair = [operand.clone(), take(candidate)];
+                    let rule = self.decide(operation, rule, &mut pair)?;
+                    let [_, second] = pair;
+                    *candidate = second;
+                    rule
+                }
+            });
+        }
+        Ok(rules)
     }
 
     /// `operand [NOT] LIKE pattern ESCAPE escape`; the escape is `\` if `None` (or nothing
@@ -331,15 +327,9 @@ impl Builder<'_> {
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
             None => None,
-            Some(mut operand) => {
-                let texts = self.common_texts("case", &mut operand, &mut whens)?;
-                let mut rules = Vec::with_capacity(whens.len());
-                for when in &mut whens {
-                    rules.push(match texts {
-                        Some(rule) => rule,
-                        None => self.candidate_rule("case", &operand, when)?,
-                    });
-                }
+            Some(operand) => {
+                let mut operand = operand;
+                let rules = self.list_rules("case", &mut operand, &mut whens)?;
                 Some((Box::new(operand), rules))
             }
         };
@@ -369,6 +359,36 @@ fn full_year(mut expr: Expr) -> Expr {
         }
         _ => expr,
     }
+}
+
+fn is_row(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Row(_))
+}
+
+/// The elements of two rows, which must be as many scalars (4078, 1241); none of two scalars.
+fn two_rows<'r>(
+    operation: &str,
+    left: &'r mut Expr,
+    right: &'r mut Expr,
+) -> Result<Option<(&'r mut [Expr], &'r mut [Expr])>, SqlError> {
+    if !is_row(left) && !is_row(right) {
+        return Ok(None);
+    }
+    let name = |expr: &Expr| if is_row(expr) { "row" } else { expr.result.type_name() };
+    let names = [name(left), name(right)];
+    let (ExprKind::Row(a), ExprKind::Row(b)) = (&mut left.kind, &mut right.kind) else {
+        return Err(SqlError::new(
+            &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+            &[&names[0], &names[1], &operation],
+        ));
+    };
+    if a.len() != b.len() {
+        return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&a.len()]));
+    }
+    for element in a.iter().chain(b.iter()) {
+        one_column(element)?;
+    }
+    Ok(Some((a, b)))
 }
 
 /// Takes an expression out, leaving NULL.

@@ -10,7 +10,9 @@ mod literals;
 mod operators;
 
 pub use cast::CastTarget;
-pub(crate) use collations::{CollationUse, aggregate_collations};
+pub(crate) use collations::{
+    CollationUse, Strength, aggregate_collations, compared_collation, convert_to_json_text,
+};
 pub(crate) use operators::{Domain, HEX_DIGITS, number_of_hex, numbers_of_hex};
 
 use crate::context::{Settings, UserVariable};
@@ -164,6 +166,7 @@ fn scalar(expr: Expr) -> Result<Expr, SqlError> {
 /// The type that a user variable has after a value of this type was assigned: dates and times are
 /// text in it.
 pub fn variable_type(result: ResultType) -> ResultType {
+    let result = ResultType { is_json: false, is_truth: false, ..result };
     let kind = result.column_type.kind;
     if kind == TypeKind::Null {
         let nothing = Coercibility::Ignorable;

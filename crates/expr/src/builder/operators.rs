@@ -231,6 +231,12 @@ impl Builder<'_> {
         subtract: bool,
     ) -> Result<Expr, SqlError> {
         let (base, amount) = (scalar(base)?, scalar(amount)?);
+        if base.result.is_json {
+            return Err(SqlError::new(
+                &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+                &[&base.result.type_name(), &"interval", &"date_add_interval"],
+            ));
+        }
         let result = functions::temporal_units::interval_result(self, &base, &amount, unit);
         let kind = ExprKind::DateArithmetic {
             base: Box::new(base),

@@ -191,7 +191,11 @@ fn converted_bytes<'a>(
     context: &'a EvalContext,
 ) -> Result<&'a [u8], SqlError> {
     let bytes = coerce::to_text(context, value, from);
-    let source = if from.is_string() { from.collation().charset() } else { target.charset() };
+    let source = match from.column_type.kind {
+        kind if kind.is_string() => from.collation().charset(),
+        TypeKind::Bit => types::Charset::Binary,
+        _ => target.charset(),
+    };
     let charset = target.charset();
     if source != types::Charset::Binary && source.is_subset_of(charset, bytes) {
         return Ok(bytes);
@@ -204,7 +208,7 @@ fn converted_bytes<'a>(
         if valid == bytes.len() {
             return Ok(bytes);
         }
-        let bad = coerce::printable(&bytes[valid..bytes.len().min(valid + 6)]);
+        let bad = coerce::printable(&bytes[valid..]);
         context.warn(&codes::INVALID_CHARACTER_STRING, &[&charset.name(), &bad])?;
         return Ok(context.keep(&well_formed(charset, bytes)));
     }
@@ -284,4 +288,25 @@ pub(crate) fn convert_text<'a>(
         return characters_of_numbers(bytes, target.charset(), context);
     }
     converted_bytes(value, &operand.result, target, context).map(ValueRef::Bytes)
+}
+
+/// A constant's text in another character set.
+pub(crate) fn convert_safely<'a>(
+    expr: &'a Expr,
+    operand: &'a Expr,
+    refusal: &SqlError,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    let value = operand.eval(context, row)?;
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let bytes = coerce::to_text(context, value, &operand.result);
+    let mut out = Vec::with_capacity(bytes.len());
+    let source = operand.result.collation().charset();
+    match source.convert(bytes, expr.result.collation().charset(), &mut out) {
+        0 => Ok(ValueRef::Bytes(context.keep(&out))),
+        _ => Err(refusal.clone()),
+    }
 }

@@ -1,7 +1,7 @@
 //! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, GREATEST, LEAST, ISNULL.
 
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::{Builder, CollationUse, aggregate_collations};
+use crate::builder::{Builder, CollationUse, aggregate_collations, compared_collation};
 use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
 use crate::context::{Columns, EvalContext};
@@ -82,6 +82,7 @@ pub(crate) fn common_result(
         return Ok(result);
     };
     result.nullable = nullable;
+    result.is_truth = typed.iter().all(|result| result.is_truth);
     Ok(result)
 }
 
@@ -136,8 +137,11 @@ fn common_string(
     values: &mut [Expr],
     nullable: bool,
 ) -> Result<ResultType, SqlError> {
-    let (collation, coercibility, ascii) =
-        aggregate_collations(builder, operation, values, CollationUse::Join)?;
+    let usage = match operation {
+        "UNION" => CollationUse::Union,
+        _ => CollationUse::Join,
+    };
+    let (collation, coercibility, ascii) = aggregate_collations(builder, operation, values, usage)?;
     let binary = collation == types::CollationId::BINARY;
     let length = |value: &Expr| {
         let result = &value.result;
@@ -154,6 +158,11 @@ fn common_string(
         .filter(|column_type| column_type.kind.is_large())
         .max_by_key(|column_type| column_type.length);
     let mut result = ResultType::string(length, collation, coercibility, ascii, nullable);
+    result.is_json = !matches!(operation, "greatest" | "least")
+        && values
+            .iter()
+            .filter(|value| value.result.column_type.kind != TypeKind::Null)
+            .all(|value| value.result.is_json);
     if let Some(large) = large
         && !result.column_type.kind.is_large()
     {
@@ -288,11 +297,17 @@ fn resolve_nullif(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
+    let own = arguments[0].result;
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
     }
-    let is_hex = arguments[0].result.is_hex;
-    Ok(ResultType { is_hex, ..arguments[0].result.of_expression().with_nullable(true) })
+    let mut result = own.of_expression().with_nullable(true);
+    result.is_hex = own.is_hex;
+    // The value comes as it is compared.
+    if result.is_string() {
+        result.column_type.collation = arguments[0].result.collation();
+    }
+    Ok(result)
 }
 
 /// Whether NULLIF of dates or times gives its first argument.
@@ -314,7 +329,9 @@ pub(crate) fn keeps_first(
 
 fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let rule = match CompareRule::of_pair(&frame.arguments[0], &frame.arguments[1]) {
-        CompareRule::Text(_) => CompareRule::Text(frame.result(0).collation()),
+        CompareRule::Text(_) => {
+            CompareRule::Text(compared_collation(frame.result(0), frame.result(1)))
+        }
         rule => rule,
     };
     if rule.is_temporal() {

@@ -1,7 +1,7 @@
 //! Encryption, compression and passwords.
 
 use super::hash::checksum;
-use super::typing::{argument_bytes, bytes, connection_text, int};
+use super::typing::{any_text, argument_bytes, bytes, int};
 use super::{Frame, Function, any_nullable};
 use crate::builder::Builder;
 use crate::expression::Expr;
@@ -152,7 +152,7 @@ fn uncompressed_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_password(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 41))
+    Ok(any_text(builder, 41))
 }
 
 /// `mysql_native_password`: SHA1 of SHA1.

@@ -1,13 +1,13 @@
 //! Digests and checksums.
 
-use super::typing::{bytes, connection_text, constant_integer};
+use super::typing::{any_text, bytes, constant_integer};
 use super::{Frame, Function, any_nullable};
 use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use sha1::Sha1;
 use sha2::{Digest, Sha224, Sha256, Sha384, Sha512};
-use types::{ColumnType, SqlError, TypeKind, ValueRef, codes};
+use types::{ColumnType, SqlError, TypeKind, Value, ValueRef, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("md5", 1, 1, resolve_md5, md5),
@@ -27,7 +27,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 fn resolve_md5(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 32))
+    Ok(any_text(builder, 32))
 }
 
 fn md5(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -77,7 +77,7 @@ fn md5_of(text: &[u8]) -> [u8; 16] {
 }
 
 fn resolve_sha1(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 40))
+    Ok(any_text(builder, 40))
 }
 
 fn sha1_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -86,12 +86,16 @@ fn sha1_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_sha2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(match constant_integer(arguments.get(1)) {
-        Some(0 | 256) => connection_text(builder, 64),
-        Some(224) => connection_text(builder, 56),
-        Some(384) => connection_text(builder, 96),
+    let bits = match arguments[1].literal() {
+        Some(Value::Null) => Some(256),
+        _ => constant_integer(arguments.get(1)),
+    };
+    Ok(match bits {
+        Some(0 | 256) => any_text(builder, 64),
+        Some(224) => any_text(builder, 56),
+        Some(384) => any_text(builder, 96),
         Some(_) if arguments[1].literal().is_some() && !is_512(arguments) => bytes(0),
-        _ => connection_text(builder, 128),
+        _ => any_text(builder, 128),
     })
 }
 
@@ -101,8 +105,7 @@ fn is_512(arguments: &[Expr]) -> bool {
 
 fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let bits = frame.integer(1)?.unwrap_or(0);
-    let digest = match bits {
+    let digest = match frame.integer(1)?.unwrap_or(0) {
         0 | 256 => Sha256::digest(text).to_vec(),
         224 => Sha224::digest(text).to_vec(),
         384 => Sha384::digest(text).to_vec(),

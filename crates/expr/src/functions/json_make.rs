@@ -1,15 +1,15 @@
 //! JSON made of values, and what the JSON functions share.
 
-use super::typing::{connection_text, joined_text};
+use super::typing::{connection_text, joined_text, json_text};
 use super::{Frame, Function, MANY};
-use crate::builder::Builder;
+use crate::builder::{Builder, convert_to_json_text};
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
-use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
+use crate::expression::{Expr, ExprKind};
 use crate::json::{self, Fault, Kind, Node, Path};
 use crate::result_type::ResultType;
 use types::error::ErrorCode;
-use types::{SqlError, ValueRef, Warning, codes};
+use types::{SqlError, TypeKind, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_array", 0, MANY, resolve_make, json_array),
@@ -56,31 +56,9 @@ fn resolve_object(
     resolve_make(builder, function, arguments)
 }
 
-fn resolve_quote(
-    builder: &Builder<'_>,
-    function: &'static Function,
-    arguments: &mut [Expr],
-) -> Resolved {
-    let characters = arguments[0].result.characters() * 6 + 2;
-    Ok(joined_text(builder, function, arguments, characters)?)
-}
-
-/// Whether an expression is true or false by its making.
-pub(crate) fn is_truth(expr: &Expr) -> bool {
-    matches!(
-        expr.kind,
-        ExprKind::Literal(Literal { form: LiteralForm::Boolean, .. })
-            | ExprKind::Not(_)
-            | ExprKind::And(_)
-            | ExprKind::Or(_)
-            | ExprKind::Xor(..)
-            | ExprKind::Is { .. }
-            | ExprKind::Compare { .. }
-            | ExprKind::CompareRows { .. }
-            | ExprKind::Between { .. }
-            | ExprKind::In { .. }
-            | ExprKind::Like { .. }
-    )
+fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    convert_to_json_text(builder, &mut arguments[0]);
+    Ok(json_text(arguments[0].result.characters() * 6 + 2))
 }
 
 /// Appends a value as JSON.
@@ -90,17 +68,43 @@ pub(crate) fn push_value(
     expr: &Expr,
     out: &mut Vec<u8>,
 ) -> Result<(), SqlError> {
+    if let ExprKind::Call { function, arguments } = &expr.kind
+        && matches!(
+            function.name(),
+            "json_compact" | "json_loose" | "json_detailed" | "json_pretty"
+        )
+    {
+        // Only the text of a document counts, not how it was to be printed.
+        return push_document(context, row, &arguments[0], out);
+    }
     let value = expr.eval(context, row)?;
     let result = &expr.result;
     let is_text = result.column_type.kind.is_string() || result.column_type.kind.is_temporal();
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
-        ValueRef::Int(number) if is_truth(expr) => {
+        ValueRef::Int(number) if result.is_truth => {
             out.extend_from_slice(if number != 0 { b"true" } else { b"false" });
         }
         ValueRef::Bytes(text) if result.is_json => out.extend_from_slice(text),
+        value if result.column_type.kind == TypeKind::Bit => {
+            json::escape(coerce::to_text(context, value, result), out);
+        }
         value if is_text => json::quote(coerce::to_text(context, value, result), out),
         value => coerce::write_text(context, value, result, out),
+    }
+    Ok(())
+}
+
+/// Appends the text of a document as it is.
+fn push_document(
+    context: &EvalContext,
+    row: &dyn Columns,
+    expr: &Expr,
+    out: &mut Vec<u8>,
+) -> Result<(), SqlError> {
+    match expr.eval(context, row)? {
+        ValueRef::Null => out.extend_from_slice(b"null"),
+        value => out.extend_from_slice(coerce::to_text(context, value, &expr.result)),
     }
     Ok(())
 }
@@ -132,8 +136,9 @@ fn json_object(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    match frame.value(0)? {
-        ValueRef::Bytes(text) => {
+    let kind = frame.result(0).column_type.kind;
+    match frame.text(0)? {
+        Some(text) if kind.is_string() || kind.is_temporal() => {
             let mut out = Vec::with_capacity(text.len() + 2);
             json::quote(text, &mut out);
             Ok(frame.keep(&out))

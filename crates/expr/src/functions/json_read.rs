@@ -3,11 +3,12 @@
 use super::json_make::{
     Resolved, as_json, document, loose, path, plain_path, told, warn_one_or_all,
 };
-use super::typing::{int, text_like};
+use super::typing::{int, json_text, system_text, text_like};
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::Builder;
+use crate::builder::{Builder, convert_to_json_text};
 use crate::expression::Expr;
 use crate::json::{self, Kind, Node, Path};
+use crate::result_type::ResultType;
 use std::borrow::Cow;
 use types::{Level, SqlError, ValueRef, Warning, collation};
 
@@ -20,8 +21,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
     Function::new("json_value", 2, 2, resolve_text, json_value),
     Function::new("json_query", 2, 2, resolve_document, json_query),
-    Function::new("json_unquote", 1, 1, resolve_text, json_unquote),
-    Function::new("json_keys", 1, 2, resolve_document, json_keys),
+    Function::new("json_unquote", 1, 1, resolve_unquote, json_unquote),
+    Function::new("json_keys", 1, 2, resolve_list, json_keys),
     Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
@@ -31,12 +32,12 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_loose", 1, 1, resolve_document, json_loose),
     Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed),
     Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed),
-    Function::new("json_normalize", 1, 1, resolve_document, json_normalize),
+    Function::new("json_normalize", 1, 1, resolve_normalize, json_normalize),
 ];
 
 /// A truth that is unknown where the document is broken.
 fn resolve_maybe(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(int(1, true))
+    Ok(ResultType::boolean(true))
 }
 
 fn resolve_depth(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
@@ -47,13 +48,31 @@ fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resol
     Ok(int(10, true))
 }
 
-fn resolve_type(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(super::typing::connection_text(builder, 12))
+fn resolve_type(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+    Ok(ResultType { ascii: false, ..system_text(12) })
 }
 
 fn resolve_text(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let characters = arguments[0].result.characters();
     Ok(text_like(builder, &arguments[0], characters))
+}
+
+fn resolve_unquote(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    convert_to_json_text(builder, &mut arguments[0]);
+    Ok(ResultType { ascii: true, ..json_text(arguments[0].result.characters()) })
+}
+
+fn resolve_normalize(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    convert_to_json_text(builder, &mut arguments[0]);
+    Ok(as_json(json_text(arguments[0].result.characters().saturating_mul(2))))
 }
 
 fn resolve_document(
@@ -63,6 +82,12 @@ fn resolve_document(
 ) -> Resolved {
     let characters = arguments[0].result.characters().saturating_mul(2);
     Ok(as_json(text_like(builder, &arguments[0], characters)))
+}
+
+/// Text that is JSON, and that other JSON functions take as any other text.
+fn resolve_list(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    let characters = arguments[0].result.characters().saturating_mul(2);
+    Ok(text_like(builder, &arguments[0], characters))
 }
 
 fn resolve_detailed(

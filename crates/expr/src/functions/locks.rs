@@ -59,7 +59,10 @@ fn flag<'a>(value: Option<bool>) -> Result<ValueRef<'a>, SqlError> {
 
 fn get_lock(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(name) = name(&frame)? else { return Ok(ValueRef::Null) };
-    let Some(seconds) = frame.double(1)? else { return Ok(ValueRef::Null) };
+    let Some(seconds) = frame.double(1)? else {
+        frame.context.warn(&codes::WRONG_VALUE_FOR_TYPE, &[&"timeout", &"NULL", &"get_lock"])?;
+        return Ok(ValueRef::Null);
+    };
     let seconds = if seconds < 0.0 { WAIT_MAX } else { seconds.min(WAIT_MAX) };
     flag(Some(frame.context.hooks.get_lock(&name, Duration::from_secs_f64(seconds))?))
 }

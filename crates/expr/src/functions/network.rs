@@ -1,10 +1,10 @@
 //! Addresses as numbers and bytes, and small functions of no other family.
 
-use super::typing::{bytes, connection_text, int};
+use super::typing::{any_text, bytes, connection_text};
 use super::{Frame, Function, MANY, control};
 use crate::builder::Builder;
-use crate::expression::Expr;
-use crate::result_type::ResultType;
+use crate::expression::{Expr, ExprKind};
+use crate::result_type::{Coercibility, ResultType};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use types::{CollationId, SqlError, ValueRef, Warning, codes};
 
@@ -23,7 +23,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("nvl2", 3, 3, resolve_nvl2, nvl2),
     Function::new("chr", 1, 1, resolve_chr, chr),
     Function::new("lengthb", 1, 1, super::typing::resolve_int_10, lengthb),
-    Function::new("name_const", 2, 2, resolve_second, second),
+    Function::new("name_const", 2, 2, resolve_name_const, second),
     Function::new("last_value", 1, MANY, resolve_last, last),
     Function::new("sys_guid", 0, 0, resolve_guid, sys_guid).volatile(),
 ];
@@ -36,8 +36,8 @@ fn resolve_aton(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolv
     Ok(result)
 }
 
-/// The number of an address; the last parts of a short form stay last, and more than four are
-/// counted on.
+/// The number of an address; the last parts of a short form stay last. Of one with more than
+/// eight parts the last count.
 fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let (mut number, mut part, mut parts, mut digits) = (0u64, 0u64, 0, 0);
@@ -70,7 +70,7 @@ fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 15))
+    Ok(any_text(builder, 15))
 }
 
 fn inet_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -83,37 +83,49 @@ fn resolve_inet6_aton(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> 
     Ok(bytes(16))
 }
 
-fn ipv6(text: &[u8]) -> Option<Ipv6Addr> {
-    std::str::from_utf8(text).ok()?.parse().ok()
-}
+/// The longest text of an IPv4 address, and the shortest.
+const IPV4_CHARACTERS: std::ops::RangeInclusive<usize> = 7..=15;
 
-/// Four numbers of one to three digits; zeros may stand before them.
-fn ipv4(text: &[u8]) -> Option<Ipv4Addr> {
+/// An IPv4 address; its numbers may begin with 0.
+fn parse_ipv4(text: &[u8]) -> Option<Ipv4Addr> {
     let mut octets = [0; 4];
     let mut parts = text.split(|byte| *byte == b'.');
     for octet in &mut octets {
-        let part = parts.next().filter(|part| (1..=3).contains(&part.len()))?;
-        let digits = part.iter().all(u8::is_ascii_digit);
-        *octet = std::str::from_utf8(part).ok().filter(|_| digits)?.parse().ok()?;
+        let digits = parts.next().filter(|digits| (1..=3).contains(&digits.len()))?;
+        let decimal = digits.iter().all(u8::is_ascii_digit);
+        *octet = std::str::from_utf8(digits).ok().filter(|_| decimal)?.parse().ok()?;
     }
-    parts.next().is_none().then_some(Ipv4Addr::from(octets))
+    let whole = parts.next().is_none() && IPV4_CHARACTERS.contains(&text.len());
+    whole.then(|| octets.into())
+}
+
+/// An IPv6 address, which may end as an IPv4 address.
+fn parse_ipv6(text: &[u8]) -> Option<Ipv6Addr> {
+    let colon = text.iter().rposition(|byte| *byte == b':')?;
+    let (head, tail) = text.split_at(colon + 1);
+    let head = std::str::from_utf8(head).ok()?;
+    match parse_ipv4(tail) {
+        Some(four) => format!("{head}{four}").parse().ok(),
+        None => std::str::from_utf8(text).ok()?.parse().ok(),
+    }
 }
 
 fn inet6_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    if let Some(address) = ipv4(text) {
+    if let Some(address) = parse_ipv4(text) {
         return Ok(frame.keep(&address.octets()));
     }
-    Ok(ipv6(text).map_or(ValueRef::Null, |address| frame.keep(&address.octets())))
+    let address = parse_ipv6(text);
+    Ok(address.map_or(ValueRef::Null, |address| frame.keep(&address.octets())))
 }
 
 fn resolve_inet6_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 39))
+    Ok(any_text(builder, 39))
 }
 
 fn inet6_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let ValueRef::Bytes(bytes) = frame.value(0)? else { return Ok(ValueRef::Null) };
-    if !is_binary(&frame) {
+    if frame.result(0).collation() != CollationId::BINARY {
         return Ok(ValueRef::Null);
     }
     if let Ok(octets) = <[u8; 4]>::try_from(bytes) {
@@ -130,7 +142,7 @@ fn inet6_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_flag(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(int(1, super::any_nullable(arguments)))
+    Ok(ResultType::boolean(super::any_nullable(arguments)))
 }
 
 fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {
@@ -138,40 +150,32 @@ fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {
 }
 
 fn is_ipv4(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    flag(frame.text(0)?.and_then(ipv4).is_some())
+    flag(frame.text(0)?.and_then(parse_ipv4).is_some())
 }
 
 fn is_ipv6(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    flag(frame.text(0)?.and_then(ipv6).is_some())
+    flag(frame.text(0)?.and_then(parse_ipv6).is_some())
 }
 
-/// The argument is bytes, not text.
-fn is_binary(frame: &Frame<'_>) -> bool {
-    frame.arguments[0].result.collation() == CollationId::BINARY
-}
-
-/// An address as 16 bytes or as text; warning 1292 of others.
+/// The segments of an IPv6 address, as its bytes or as text; warns of what is none.
 fn segments(frame: &Frame<'_>) -> Result<Option<[u16; 8]>, SqlError> {
-    let is_bytes = frame.arguments[0].result.column_type.kind.is_string() && is_binary(frame);
-    let Some(bytes) = frame.text(0)? else { return Ok(None) };
-    let address = match is_bytes {
-        true => <[u8; 16]>::try_from(bytes).ok().map(Ipv6Addr::from),
-        false => ipv6(bytes),
+    let Some(text) = frame.text(0)? else { return Ok(None) };
+    let result = frame.result(0);
+    let address = if result.is_string() && result.collation() == CollationId::BINARY {
+        <[u8; 16]>::try_from(text).ok().map(Ipv6Addr::from)
+    } else {
+        parse_ipv6(text)
     };
     if address.is_none() {
-        let shown: String = bytes.iter().map(shown_byte).collect();
-        let mut warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
-        warning.message = format!("Incorrect inet6 value: '{shown}'");
-        frame.context.push_warning(warning);
+        let shown = crate::coerce::printable(text);
+        let message = codes::WRONG_VALUE.message(&[&"inet6", &shown]);
+        if frame.context.warnings_are_errors.get() {
+            return Err(SqlError::with_message(&codes::TRUNCATED_WRONG_VALUE, message));
+        }
+        let warning = Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[]);
+        frame.context.push_warning(Warning { message, ..warning });
     }
     Ok(address.map(|address| address.segments()))
-}
-
-fn shown_byte(byte: &u8) -> String {
-    match byte {
-        b' '..=b'~' => char::from(*byte).to_string(),
-        other => format!("\\x{other:02X}"),
-    }
 }
 
 fn is_ipv4_compat(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -246,7 +250,7 @@ fn nvl2(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_chr(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 4))
+    Ok(any_text(builder, 4))
 }
 
 /// The bytes of a number, as CHAR() makes them.
@@ -262,8 +266,20 @@ fn lengthb(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.text(0)?.map_or(ValueRef::Null, |text| ValueRef::Int(text.len() as i64)))
 }
 
-fn resolve_second(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(arguments[1].result)
+/// Takes a constant name and a literal, which may have a collation: else 1210.
+fn resolve_name_const(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    let literal = match &arguments[1].kind {
+        ExprKind::ConvertText(inner) => inner.literal(),
+        _ => arguments[1].literal(),
+    };
+    if literal.is_none() || !arguments[0].is_constant() {
+        return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"NAME_CONST"]));
+    }
+    let mut result = arguments[1].result;
+    if result.coercibility == Coercibility::Coercible {
+        result.coercibility = Coercibility::Implicit;
+    }
+    Ok(result)
 }
 
 fn second(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -136,9 +136,15 @@ pub(super) fn added_scale(argument: &Expr) -> u8 {
 
 fn resolve_addtime(
     builder: &Builder<'_>,
-    _: &'static Function,
+    function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
+    if arguments.iter().any(|argument| argument.result.is_json) {
+        return Err(SqlError::new(
+            &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+            &[&arguments[0].result.type_name(), &arguments[1].result.type_name(), &function.name()],
+        ));
+    }
     let added = added_scale(&arguments[1]);
     Ok(match arguments[0].result.column_type.kind {
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {

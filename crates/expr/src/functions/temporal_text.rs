@@ -3,7 +3,7 @@
 use super::temporal_typing::{date_result, datetime_result, time_result};
 use super::typing::{connection_text, plain};
 use super::{Frame, Function};
-use crate::builder::Builder;
+use crate::builder::{Builder, Strength};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
@@ -31,7 +31,9 @@ pub(super) fn format_result(builder: &Builder<'_>, format: &Expr) -> ResultType 
         Some(_) => 0,
         None => format.result.column_type.max_bytes() * 10,
     };
-    plain(connection_text(builder, characters))
+    let own = Strength::of_text(builder, &format.result);
+    let result = plain(connection_text(builder, characters));
+    ResultType { coercibility: own.coercibility.min(Coercibility::Coercible), ..result }
 }
 
 fn format_characters(format: &[u8]) -> u64 {

@@ -1,10 +1,11 @@
 //! Texts and numbers in other notations.
 
 use super::typing::{
-    argument_bytes, bytes, connection_text, int, plain, resolve_int_3, resolve_int_7, text_like,
+    any_text, argument_bytes, bytes, connection_text, int, plain, resolve_int_3, resolve_int_7,
+    system_text, text_like,
 };
 use super::{Frame, Function, MANY};
-use crate::builder::{Builder, Domain, number_of_hex};
+use crate::builder::{Builder, Domain, Strength, number_of_hex};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -129,7 +130,7 @@ fn char(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_conv(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 65))
+    Ok(any_text(builder, 65))
 }
 
 /// Digits of a number in a base from 2 to 36.
@@ -295,7 +296,11 @@ fn from_base64(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let characters = arguments[0].result.characters() * 2;
     let extra = if arguments[0].result.column_type.kind == TypeKind::Null { 4 } else { 2 };
-    Ok(text_like(builder, &arguments[0], characters + extra))
+    let mut result = text_like(builder, &arguments[0], characters + extra);
+    // A number stays one, for its collation.
+    let own = Strength::of(&arguments[0].result);
+    (result.column_type.collation, result.coercibility) = (own.collation, own.coercibility);
+    Ok(result)
 }
 
 fn quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -381,7 +386,7 @@ fn resolve_format(builder: &Builder<'_>, _: &'static Function, arguments: &mut [
     let places = super::typing::constant_integer(arguments.get(1)).unwrap_or(FORMAT_PLACES_MAX);
     let places = places.clamp(0, FORMAT_PLACES_MAX) as u64;
     let separators = digits / 3 + u64::from(places > 0) + 1;
-    Ok(connection_text(builder, digits + separators + places))
+    Ok(any_text(builder, digits + separators + places))
 }
 
 fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -403,8 +408,9 @@ fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         let number = coerce::to_decimal(frame.context, value, from)?;
         number.with_scale(places).write_text(&mut plain);
     }
-    let negative = plain.first() == Some(&b'-');
-    let digits = &plain[usize::from(negative)..];
+    let signed = plain.first() == Some(&b'-');
+    let digits = &plain[usize::from(signed)..];
+    let negative = signed && digits.iter().any(|digit| matches!(digit, b'1'..=b'9'));
     let whole = digits.iter().position(|&byte| byte == b'.').unwrap_or(digits.len());
     let mut out = Vec::with_capacity(plain.len() * 4 / 3 + 2);
     if negative {
@@ -420,8 +426,8 @@ fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_name(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, 64))
+fn resolve_name(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
+    Ok(system_text(64))
 }
 
 fn charset(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -437,5 +443,5 @@ fn resolve_coercibility(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -
 }
 
 fn coercibility(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    Ok(ValueRef::Int(frame.result(0).coercibility as i64))
+    Ok(ValueRef::Int(Strength::of(frame.result(0)).coercibility as i64))
 }

@@ -2,7 +2,7 @@
 
 use super::typing::{compared, compared_text, int, joined_text, resolve_int_3};
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::{Builder, CollationUse, Domain, aggregate_collations};
+use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, compared_collation};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -44,22 +44,7 @@ fn resolve_locate(
 
 /// Collation of two texts that were brought to one character set.
 fn collation_of_pair(frame: &Frame<'_>, a: usize, b: usize) -> CollationId {
-    let (x, y) = (frame.result(a), frame.result(b));
-    match (x.is_string(), y.is_string()) {
-        (true, true) => {
-            let binary = CollationId::BINARY;
-            if x.collation() == binary || y.collation() == binary {
-                binary
-            } else if y.coercibility < x.coercibility {
-                y.collation()
-            } else {
-                x.collation()
-            }
-        }
-        (true, false) => x.collation(),
-        (false, true) => y.collation(),
-        _ => frame.context.settings.collation,
-    }
+    compared_collation(frame.result(a), frame.result(b))
 }
 
 /// Position in characters, from 1, of a needle at or after character `from`; 0 if it is not
@@ -108,18 +93,23 @@ fn resolve_replace(
     let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
     let growth = lengths[2].saturating_sub(lengths[1]);
     let most = lengths[0].checked_div(lengths[1]).unwrap_or(0);
-    aggregate_collations(builder, "replace", arguments, CollationUse::Compare)?;
-    joined_text(builder, function, arguments, lengths[0] + most * growth)
+    compared_text(builder, function.name(), arguments, lengths[0] + most * growth)
 }
 
 fn replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let Some(from) = frame.text(1)? else { return Ok(ValueRef::Null) };
-    let Some(to) = frame.text(2)? else { return Ok(ValueRef::Null) };
-    if from.is_empty() || text.len() < from.len() {
+    if from.is_empty() {
         return Ok(ValueRef::Bytes(text));
     }
-    let charset = frame.collation().charset;
+    let collation = frame.collation();
+    let charset = collation.charset;
+    if (charset.is_single_byte() || collation.compares_code_points())
+        && !text.windows(from.len()).any(|part| part == from)
+    {
+        return Ok(ValueRef::Bytes(text));
+    }
+    let Some(to) = frame.text(2)? else { return Ok(ValueRef::Null) };
     let (mut out, mut at) = (Vec::with_capacity(text.len()), 0);
     while at < text.len() {
         if text[at..].starts_with(from) {

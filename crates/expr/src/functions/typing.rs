@@ -1,7 +1,7 @@
 //! Result types that many functions share.
 
 use super::{Function, any_nullable};
-use crate::builder::{Builder, CollationUse, aggregate_collations, numbers_of_hex};
+use crate::builder::{Builder, CollationUse, Strength, aggregate_collations, numbers_of_hex};
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
 use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
@@ -29,27 +29,9 @@ pub(crate) fn constant_integer(argument: Option<&Expr>) -> Option<i64> {
     }
 }
 
-/// Collation of a result made from one argument: its own, the connection's for a number.
-pub(crate) fn collation_of(
-    builder: &Builder<'_>,
-    argument: &Expr,
-) -> (CollationId, Coercibility, bool) {
-    let result = &argument.result;
-    if result.is_string() {
-        (result.collation(), result.coercibility, result.ascii)
-    } else if result.column_type.kind == TypeKind::Bit {
-        (CollationId::BINARY, Coercibility::Implicit, false)
-    } else if result.column_type.kind == TypeKind::Null {
-        (CollationId::BINARY, Coercibility::Ignorable, true)
-    } else {
-        (builder.connection_collation(), Coercibility::Coercible, true)
-    }
-}
-
-/// A text of so many characters in the collation of one argument.
+/// A text of so many characters in the collation of one argument, the connection's for a number.
 pub(crate) fn text_like(builder: &Builder<'_>, argument: &Expr, characters: u64) -> ResultType {
-    let (collation, coercibility, ascii) = collation_of(builder, argument);
-    let coercibility = coercibility.min(Coercibility::Coercible);
+    let Strength { collation, coercibility, ascii } = Strength::of_text(builder, &argument.result);
     ResultType::string(characters, collation, coercibility, ascii, true)
 }
 
@@ -57,6 +39,23 @@ pub(crate) fn text_like(builder: &Builder<'_>, argument: &Expr, characters: u64)
 pub(crate) fn connection_text(builder: &Builder<'_>, characters: u64) -> ResultType {
     let collation = builder.connection_collation();
     ResultType::string(characters, collation, Coercibility::Coercible, true, true)
+}
+
+/// The same where the server does not know that the characters are ASCII.
+pub(crate) fn any_text(builder: &Builder<'_>, characters: u64) -> ResultType {
+    ResultType { ascii: false, ..connection_text(builder, characters) }
+}
+
+/// A name that the server gives, in its own character set.
+pub(crate) fn system_text(characters: u64) -> ResultType {
+    let collation = types::collation::default_of(types::Charset::Utf8mb3).id;
+    ResultType::string(characters, collation, Coercibility::Coercible, true, true)
+}
+
+/// Text in the collation of JSON, whatever it is made of.
+pub(crate) fn json_text(characters: u64) -> ResultType {
+    let collation = types::collation::binary_of(types::Charset::Utf8mb4).id;
+    ResultType::string(characters, collation, Coercibility::Coercible, false, true)
 }
 
 /// Bytes.
@@ -101,7 +100,7 @@ pub(crate) fn compared_text(
     characters: u64,
 ) -> Result<ResultType, SqlError> {
     let (collation, coercibility, ascii) =
-        aggregate_collations(builder, operation, arguments, CollationUse::Compare)?;
+        aggregate_collations(builder, operation, arguments, CollationUse::JoinComparing)?;
     Ok(ResultType::string(characters, collation, coercibility, ascii, true))
 }
 

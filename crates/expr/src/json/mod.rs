@@ -9,7 +9,7 @@ mod path;
 mod print;
 
 pub(crate) use path::{Path, Step, place};
-pub(crate) use print::{normalized, push_compact, push_detailed, push_loose, quote};
+pub(crate) use print::{escape, normalized, push_compact, push_detailed, push_loose, quote};
 
 use std::borrow::Cow;
 

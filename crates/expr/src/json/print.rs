@@ -3,7 +3,7 @@
 use super::{Kind, Node, unescape};
 
 /// Appends characters as they stand within a string.
-fn escape(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
     for &byte in text {
         match byte {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -79,6 +79,11 @@ fn line(depth: usize, tab: usize, out: &mut Vec<u8>) {
 pub(crate) fn push_detailed(node: &Node<'_>, depth: usize, tab: usize, out: &mut Vec<u8>) {
     match &node.kind {
         Kind::Array(list) if list.is_empty() => out.extend_from_slice(b"[]"),
+        Kind::Array(list) if list.len() == 1 && list[0].is_scalar() => {
+            out.push(b'[');
+            out.extend_from_slice(list[0].raw);
+            out.push(b']');
+        }
         Kind::Array(list) => {
             out.push(b'[');
             for (number, member) in list.iter().enumerate() {

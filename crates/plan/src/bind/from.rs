@@ -372,6 +372,7 @@ fn drop_order(plan: &mut QueryPlan) {
 fn derived_type(result: ResultType) -> ResultType {
     let mut column = ResultType::column(result.column_type, result.nullable);
     column.ascii = result.ascii;
+    column.is_json = result.is_json;
     column
 }
 

@@ -11,6 +11,15 @@ use expr::flags;
 /// Columns that are part of some index.
 const PART_KEY: u16 = 16384;
 
+/// The type of a table's column: JSON is text that is checked to be.
+fn base_type(column: &ColumnDefinition) -> ResultType {
+    let mut result = ResultType::column(column.column_type, column.nullable);
+    result.is_json = column.check.strip_prefix("json_valid(").is_some_and(|rest| {
+        rest.strip_suffix(')') == Some(&catalog::describe::quote_name(&column.name))
+    });
+    result
+}
+
 impl Binder<'_, '_, '_> {
     /// The database of a table name: the one written, or the session's (1046).
     pub(super) fn schema_of(&self, name: &ast::TableName) -> Result<String> {
@@ -201,16 +210,14 @@ impl NamedTable {
     pub(super) fn result(&self, offset: usize) -> ResultType {
         let result = match &self.columns {
             ColumnList::Base(entry) => {
-                let column = &entry.0.definition().columns[offset];
-                ResultType::column(column.column_type, column.nullable)
+                base_type(&entry.0.definition().columns[offset])
             }
             ColumnList::Virtual(table) => {
                 let column = &table.columns[offset];
                 ResultType::column(column.kind.column_type(), column.nullable)
             }
             ColumnList::Mapped(mapped) => {
-                let column = &mapped.entry.0.definition().columns[mapped.columns[offset].1];
-                ResultType::column(column.column_type, column.nullable)
+                base_type(&mapped.entry.0.definition().columns[mapped.columns[offset].1])
             }
             ColumnList::Listed(columns) => columns[offset].result,
             ColumnList::Merged(columns) => columns[offset].value.result,
