@@ -51,9 +51,7 @@ impl Expr {
             ExprKind::ConvertText(operand) => {
                 functions::cast::convert_text(self, operand, context, row)
             }
-            ExprKind::ConvertSafely(operand, refusal) => {
-                functions::cast::convert_safely(self, operand, refusal, context, row)
-            }
+            ExprKind::ConvertSafely(..) => functions::cast::convert_safely(self, context, row),
             ExprKind::UserVariable(name) => Ok(read_variable(name, context)),
             ExprKind::Assign(name, value) => {
                 let result = value.eval_result(context, row)?;

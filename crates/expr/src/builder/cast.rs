@@ -175,6 +175,9 @@ impl Builder<'_> {
         result.column_type.collation = wanted.id;
         result.coercibility = Coercibility::Explicit;
         result.is_json = false;
+        if result.column_type.kind == TypeKind::Char {
+            result.column_type.kind = TypeKind::VarChar;
+        }
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
     }
 }

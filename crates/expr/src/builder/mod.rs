@@ -11,7 +11,8 @@ mod operators;
 
 pub use cast::CastTarget;
 pub(crate) use collations::{
-    CollationUse, Strength, aggregate_collations, compared_collation, convert_to_json_text,
+    CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
+    convert_to_json_text,
 };
 pub(crate) use operators::{Domain, HEX_DIGITS, number_of_hex, numbers_of_hex};
 

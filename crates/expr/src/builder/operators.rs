@@ -194,8 +194,10 @@ impl Builder<'_> {
         if let Some(folded) = negated_literal(&operand) {
             return Ok(folded);
         }
+        let is_truth = operand.result.is_truth;
         let mut expr = self.call_internal(&functions::NEGATE, vec![operand])?;
         expr.result.column_type.unsigned = false;
+        expr.result.is_truth = is_truth;
         Ok(expr)
     }
 

@@ -163,7 +163,11 @@ fn text<'a>(
     let target = expr.result.collation();
     let bytes = converted_bytes(value, from, target, context)?;
     let length = expr.result.column_type.length as usize;
-    let charset = target.charset();
+    // BINARY(n) of text cuts behind its n-th character.
+    let charset = match target.charset() {
+        types::Charset::Binary if from.is_string() => from.collation().charset(),
+        charset => charset,
+    };
     let end = charset.byte_offset(bytes, length);
     if end < bytes.len() {
         let kind = if target == CollationId::BINARY { "BINARY" } else { "CHAR" };
@@ -293,11 +297,10 @@ pub(crate) fn convert_text<'a>(
 /// A constant's text in another character set.
 pub(crate) fn convert_safely<'a>(
     expr: &'a Expr,
-    operand: &'a Expr,
-    refusal: &SqlError,
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
+    let ExprKind::ConvertSafely(operand, refusal) = &expr.kind else { return Ok(ValueRef::Null) };
     let value = operand.eval(context, row)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
@@ -307,6 +310,6 @@ pub(crate) fn convert_safely<'a>(
     let source = operand.result.collation().charset();
     match source.convert(bytes, expr.result.collation().charset(), &mut out) {
         0 => Ok(ValueRef::Bytes(context.keep(&out))),
-        _ => Err(refusal.clone()),
+        _ => Err(refusal.as_ref().clone()),
     }
 }

@@ -1,8 +1,12 @@
 //! JSON functions that change documents.
 
-use super::json_make::{Resolved, document, loose, plain_path, resolve_make, value_node, warn};
+use super::json_make::{
+    Resolved, as_json, characters, document, leading, loose, plain_path, resolve_make, value_node,
+    warn,
+};
+use super::typing::text_like;
 use super::{Frame, Function, MANY};
-use crate::builder::Builder;
+use crate::builder::{Builder, convert_if_safe};
 use crate::expression::Expr;
 use crate::json::{Kind, Node, Path, Step, place, same_key};
 use types::{SqlError, ValueRef, codes};
@@ -11,13 +15,27 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_set", 3, MANY, resolve_pairs, json_set),
     Function::new("json_insert", 3, MANY, resolve_pairs, json_insert),
     Function::new("json_replace", 3, MANY, resolve_pairs, json_replace),
-    Function::new("json_remove", 2, MANY, resolve_make, json_remove),
+    Function::new("json_remove", 2, MANY, resolve_changed, json_remove),
     Function::new("json_array_append", 3, MANY, resolve_pairs, json_array_append),
     Function::new("json_array_insert", 3, MANY, resolve_pairs, json_array_insert),
     Function::new("json_merge", 2, MANY, resolve_make, json_merge),
     Function::new("json_merge_preserve", 2, MANY, resolve_make, json_merge),
     Function::new("json_merge_patch", 2, MANY, resolve_make, json_merge_patch),
 ];
+
+/// A changed document: in the collation of the one that it was, as far as others fit in.
+fn resolve_changed(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let characters = characters(arguments);
+    let result = text_like(builder, &arguments[0], characters);
+    for argument in arguments.iter_mut().skip(1).filter(|argument| argument.result.is_string()) {
+        convert_if_safe(builder, argument, result.collation());
+    }
+    Ok(as_json(result))
+}
 
 /// A document followed by paths and values.
 fn resolve_pairs(
@@ -29,7 +47,7 @@ fn resolve_pairs(
         let name = function.name();
         return Err(SqlError::new(&codes::WRONG_PARAMCOUNT_TO_NATIVE_FCT, &[&name]));
     }
-    resolve_make(builder, function, arguments)
+    resolve_changed(builder, function, arguments)
 }
 
 /// The part that steps without wildcards name.
@@ -170,7 +188,9 @@ fn json_array_insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         };
         let value = value_node(&frame, argument + 1)?;
         if let Some(Node { kind: Kind::Array(list), .. }) = find(&mut node, parents) {
-            let at = place(*index, list.len()).unwrap_or(0).min(list.len());
+            // From its end, the place behind an element is meant.
+            let index = if *index < 0 { list.len() as i64 + index + 1 } else { *index };
+            let at = usize::try_from(index).unwrap_or(0).min(list.len());
             list.insert(at, value);
         }
     }
@@ -192,20 +212,20 @@ fn merged<'a>(a: Node<'a>, b: Node<'a>) -> Node<'a> {
         (a_kind, b_kind) => {
             let list = |raw, kind| match kind {
                 Kind::Array(list) => list,
-                kind => vec![Node { raw, kind }],
+                kind => vec![Node { raw, kind, whole: true }],
             };
             let mut joined = list(a.raw, a_kind);
             joined.extend(list(b.raw, b_kind));
             Kind::Array(joined)
         }
     };
-    Node { raw: a.raw, kind }
+    Node { raw: a.raw, kind, whole: true }
 }
 
 fn json_merge(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(mut node) = leading(&frame, 0)? else { return Ok(ValueRef::Null) };
     for argument in 1..frame.count() {
-        let Some(more) = document(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some(more) = leading(&frame, argument)? else { return Ok(ValueRef::Null) };
         node = merged(node, more);
     }
     loose(&frame, &node)
@@ -213,7 +233,7 @@ fn json_merge(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 /// RFC 7396.
 fn patched<'a>(target: Option<Node<'a>>, patch: Node<'a>) -> Node<'a> {
-    let Node { raw, kind: Kind::Object(changes) } = patch else { return patch };
+    let Node { raw, kind: Kind::Object(changes), .. } = patch else { return patch };
     let mut own = match target {
         Some(Node { kind: Kind::Object(own), .. }) => own,
         _ => Vec::new(),
@@ -229,7 +249,7 @@ fn patched<'a>(target: Option<Node<'a>>, patch: Node<'a>) -> Node<'a> {
             (None, _) => own.push((key, patched(None, change))),
         }
     }
-    Node { raw, kind: Kind::Object(own) }
+    Node { raw, kind: Kind::Object(own), whole: true }
 }
 
 fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -237,7 +257,7 @@ fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let mut unknown = false;
     for argument in 0..frame.count() {
         let warnings = frame.context.warning_count();
-        match document(&frame, argument)? {
+        match leading(&frame, argument)? {
             Some(patch) if argument == 0 => node = Some(patch),
             Some(patch) => {
                 // What an object is merged into is unknown where NULL came before.

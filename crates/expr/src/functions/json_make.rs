@@ -6,7 +6,7 @@ use crate::builder::{Builder, convert_to_json_text};
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
-use crate::json::{self, Fault, Kind, Node, Path};
+use crate::json::{self, Fault, Kind, Node, Parsed, Path};
 use crate::result_type::ResultType;
 use types::error::ErrorCode;
 use types::{SqlError, TypeKind, ValueRef, Warning, codes};
@@ -26,7 +26,7 @@ pub(super) fn as_json(mut result: ResultType) -> ResultType {
     result
 }
 
-fn characters(arguments: &[Expr]) -> u64 {
+pub(super) fn characters(arguments: &[Expr]) -> u64 {
     let longest = |argument: &Expr| argument.result.characters().saturating_mul(6) + 4;
     arguments.iter().map(longest).fold(2, u64::saturating_add)
 }
@@ -149,6 +149,7 @@ fn json_quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 fn name(frame: &Frame<'_>) -> &'static str {
     match &frame.expr.kind {
+        ExprKind::Call { function, .. } if function.name() == "json_merge" => "json_merge_preserve",
         ExprKind::Call { function, .. } => function.name(),
         _ => "",
     }
@@ -175,9 +176,10 @@ pub(super) fn told(frame: &Frame<'_>, argument: usize, fault: Fault, in_path: bo
         (Fault::Syntax(position), true) => at(&codes::JSON_PATH_SYNTAX, position),
         (Fault::Syntax(position), false) => at(&codes::JSON_SYNTAX, position),
         (Fault::Character(position), _) => at(&codes::JSON_NOT_JSON_CHR, position),
+        (Fault::Broken(position), _) => at(&codes::JSON_BAD_CHR, position),
         (Fault::Escape(position), _) => at(&codes::JSON_ESCAPING, position),
         (Fault::Depth(position), _) => {
-            let most = json::DEPTH_MAX;
+            let most = json::DEPTH_LIMIT;
             Warning::new(&codes::JSON_DEPTH, &[&most, &argument, &name, &position])
         }
     }
@@ -196,6 +198,33 @@ pub(super) fn document<'a>(
             Ok(None)
         }
     }
+}
+
+/// An argument as JSON, as far as that goes; none for NULL.
+pub(super) fn parsed<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+) -> Result<Option<Parsed<'a>>, SqlError> {
+    Ok(frame.text(argument)?.map(Parsed::of))
+}
+
+/// Warns of a fault in an argument; there is nothing then.
+pub(super) fn refuse<T>(frame: &Frame<'_>, argument: usize, fault: Fault) -> Option<T> {
+    frame.context.push_warning(told(frame, argument, fault, false));
+    None
+}
+
+/// The value that an argument begins with, whatever stands behind it; none for NULL, and with a
+/// warning where it does not end.
+pub(super) fn leading<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+) -> Result<Option<Node<'a>>, SqlError> {
+    let Some(parsed) = parsed(frame, argument)? else { return Ok(None) };
+    Ok(match parsed.fault {
+        None => parsed.node,
+        Some(fault) => refuse(frame, argument, fault),
+    })
 }
 
 /// An argument as a path; none for NULL, and with a warning for what is no path.
@@ -226,7 +255,7 @@ pub(super) fn value_node<'a>(frame: &Frame<'a>, argument: usize) -> Result<Node<
     push_value(frame.context, frame.row, &frame.arguments[argument], &mut text)?;
     let text = frame.context.keep(&text);
     // Numbers such as 1e400 and text that only claims to be JSON stay as they are.
-    Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number }))
+    Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number, whole: true }))
 }
 
 /// Keeps a document as text.

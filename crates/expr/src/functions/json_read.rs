@@ -1,13 +1,14 @@
 //! JSON functions that look at documents.
 
 use super::json_make::{
-    Resolved, as_json, document, loose, path, plain_path, told, warn_one_or_all,
+    Resolved, as_json, document, leading, loose, parsed, path, plain_path, refuse, told,
+    warn_one_or_all,
 };
 use super::typing::{int, json_text, system_text, text_like};
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{Builder, convert_to_json_text};
 use crate::expression::Expr;
-use crate::json::{self, Kind, Node, Path};
+use crate::json::{self, Kind, Node, Parsed, Path};
 use crate::result_type::ResultType;
 use std::borrow::Cow;
 use types::{Level, SqlError, ValueRef, Warning, collation};
@@ -126,16 +127,18 @@ fn json_valid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
 }
 
-/// The document and path of the first two arguments.
-fn with_path<'a>(frame: &Frame<'a>) -> Result<Option<(Node<'a>, Path)>, SqlError> {
-    let Some(node) = document(frame, 0)? else { return Ok(None) };
-    Ok(path(frame, 1)?.map(|path| (node, path)))
-}
-
+/// Whether there is anything at a path; what stands behind it is not looked at.
 fn json_exists(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    match with_path(&frame)? {
-        None => Ok(ValueRef::Null),
-        Some((node, path)) => flag(path.first(&node).is_some()),
+    let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(path) = path(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let path = path.without_deep();
+    let found = parsed.node.as_ref().is_some_and(|node| path.first(node).is_some());
+    if found || path.steps.is_empty() {
+        return flag(true);
+    }
+    match parsed.fault.or(parsed.tail) {
+        None => flag(false),
+        Some(fault) => Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null)),
     }
 }
 
@@ -168,6 +171,12 @@ fn part<'a>(frame: &Frame<'a>, at: usize) -> Result<Option<Node<'a>>, SqlError> 
 }
 
 fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    if frame.count() == 1
+        && let Some(Parsed { node: Some(node), fault: None, .. }) = parsed(&frame, 0)?
+        && node.is_scalar()
+    {
+        return Ok(ValueRef::Int(1));
+    }
     let Some(node) = part(&frame, 1)? else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Int(match node.kind {
         Kind::Array(list) => list.len() as i64,
@@ -198,15 +207,16 @@ fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         ([only], false) => loose(&frame, only),
         _ => {
             let list = found.into_iter().cloned().collect();
-            loose(&frame, &Node { raw: b"", kind: Kind::Array(list) })
+            loose(&frame, &Node { raw: b"", kind: Kind::Array(list), whole: true })
         }
     }
 }
 
 fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
     let Some(path) = plain_path(&frame, 1)? else { return Ok(ValueRef::Null) };
-    let found = path.select(&node).into_iter().find(|it| it.is_scalar());
+    let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
+    let found =
+        node.as_ref().and_then(|node| path.select(node).into_iter().find(|it| it.is_scalar()));
     Ok(match found {
         None => ValueRef::Null,
         Some(it) => match it.kind {
@@ -222,23 +232,49 @@ fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_query(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((node, path)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
-    let found = path.select(&node).into_iter().find(|it| !it.is_scalar());
+    let Some(path) = path(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let path = path.without_deep();
+    let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
+    let wanted = |it: &&Node<'_>| it.whole && !it.is_scalar();
+    let found = node.as_ref().and_then(|node| path.select(node).into_iter().find(wanted));
     Ok(found.map_or(ValueRef::Null, |it| ValueRef::Bytes(it.raw)))
 }
 
 fn json_unquote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let body = json::parse(text).ok().and_then(|node| node.string_body());
-    Ok(match body.map(json::unescape) {
+    let parsed = Parsed::of(text);
+    let Some(node) = parsed.node else {
+        let is_string = text.trim_ascii_start().first() == Some(&b'"');
+        if let Some(fault) = parsed.fault.filter(|_| is_string) {
+            refuse::<()>(&frame, 0, fault);
+        }
+        return Ok(ValueRef::Bytes(text));
+    };
+    Ok(match node.string_body().map(json::unescape) {
         None => ValueRef::Bytes(text),
         Some(Cow::Borrowed(body)) => ValueRef::Bytes(body),
         Some(Cow::Owned(body)) => frame.keep(&body),
     })
 }
 
+/// The object whose keys are asked for, read up to its end.
+fn object_of_keys<'a>(frame: &Frame<'a>) -> Result<Option<Node<'a>>, SqlError> {
+    let Some(parsed) = parsed(frame, 0)? else { return Ok(None) };
+    let mut found = parsed.node;
+    if frame.count() > 1 {
+        let Some(path) = plain_path(frame, 1)? else { return Ok(None) };
+        found = found.and_then(|node| path.first(&node).cloned());
+    }
+    let object = |node: &Node<'_>| matches!(node.kind, Kind::Object(_));
+    Ok(match (found, parsed.fault) {
+        (Some(node), Some(fault)) if object(&node) && !node.whole => refuse(frame, 0, fault),
+        (None, Some(fault)) => refuse(frame, 0, fault),
+        (found, _) => found.filter(object),
+    })
+}
+
 fn json_keys(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(Node { kind: Kind::Object(list), .. }) = part(&frame, 1)? else {
+    let Some(Node { kind: Kind::Object(list), .. }) = object_of_keys(&frame)? else {
         return Ok(ValueRef::Null);
     };
     let mut out = vec![b'['];
@@ -258,16 +294,22 @@ fn json_keys(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_contains(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let part = if frame.count() > 2 {
+    let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
+    if frame.text(1)?.is_none() {
+        return Ok(ValueRef::Null);
+    }
+    let mut part = parsed.node;
+    if frame.count() > 2 {
         let Some(path) = plain_path(&frame, 2)? else { return Ok(ValueRef::Null) };
-        path.first(&node).cloned()
-    } else {
-        Some(node)
-    };
-    match document(&frame, 1)? {
+        part = part.and_then(|node| path.first(&node).cloned());
+    }
+    if let Some(fault) = parsed.fault.filter(|_| part.as_ref().is_none_or(|part| !part.whole)) {
+        return Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null));
+    }
+    let Some(part) = part else { return flag(false) };
+    match leading(&frame, 1)? {
         None => Ok(ValueRef::Null),
-        Some(wanted) => flag(part.is_some_and(|part| part.contains(&wanted))),
+        Some(wanted) => flag(part.contains(&wanted)),
     }
 }
 
@@ -296,18 +338,34 @@ fn json_contains_path(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     flag(if one { found > 0 } else { found == frame.count() - 2 })
 }
 
+/// What two values share is enough, whatever stands behind it.
 fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    match (document(&frame, 0)?, document(&frame, 1)?) {
-        (Some(a), Some(b)) => flag(a.overlaps(&b)),
-        _ => Ok(ValueRef::Null),
+    let (Some(a), Some(b)) = (parsed(&frame, 0)?, parsed(&frame, 1)?) else {
+        return Ok(ValueRef::Null);
+    };
+    let object = |it: &Parsed<'_>| matches!(&it.node, Some(Node { kind: Kind::Object(_), .. }));
+    let whole = a.fault.is_none() && b.fault.is_none();
+    if let (Some(left), Some(right)) = (&a.node, &b.node)
+        && (whole || !object(&a) || !object(&b))
+        && left.overlaps(right)
+    {
+        return flag(true);
     }
+    match (a.fault, b.fault) {
+        (Some(fault), _) => refuse(&frame, 0, fault),
+        (None, Some(fault)) => refuse(&frame, 1, fault),
+        _ => None::<()>,
+    };
+    flag(false)
 }
 
 fn json_equals(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    match (document(&frame, 0)?, document(&frame, 1)?) {
-        (Some(a), Some(b)) => flag(a.equals(&b)),
-        _ => Ok(ValueRef::Null),
+    if frame.text(0)?.is_none() || frame.text(1)?.is_none() {
+        return Ok(ValueRef::Null);
     }
+    let Some(a) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(b) = document(&frame, 1)? else { return Ok(ValueRef::Null) };
+    flag(a.equals(&b))
 }
 
 /// Appends the paths of all strings that are like a pattern.
@@ -347,7 +405,7 @@ fn search(
 }
 
 fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
     let Some(one) = is_one(&frame)? else { return Ok(ValueRef::Null) };
     let Some(pattern) = frame.text(2)? else { return Ok(ValueRef::Null) };
     let mut escape = Some(u32::from('\\'));
@@ -363,7 +421,9 @@ fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         paths.push(path);
     }
     // A value counts if it lies within the text that one of the paths names.
-    let roots: Vec<&Node<'_>> = paths.iter().flat_map(|path| path.select(&node)).collect();
+    let node = parsed.node.as_ref();
+    let selected = |path: &Path| node.map(|node| path.select(node)).unwrap_or_default();
+    let roots: Vec<&Node<'_>> = paths.iter().flat_map(selected).collect();
     let within = |it: &Node<'_>| {
         let inside = |root: &&Node<'_>| root.raw.as_ptr_range().contains(&it.raw.as_ptr());
         paths.is_empty() || roots.iter().any(inside)
@@ -371,9 +431,14 @@ fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let rules = frame.result(0).collation().info();
     let is_like = |text: &[u8]| collation::like(rules, text, pattern, escape);
     let mut found = Vec::new();
-    search(&node, &mut b"$".to_vec(), &is_like, &within, &mut found);
+    if let Some(node) = node {
+        search(node, &mut b"$".to_vec(), &is_like, &within, &mut found);
+    }
     if one {
         found.truncate(1);
+    }
+    if let Some(fault) = parsed.fault.or(parsed.tail).filter(|_| !one || found.is_empty()) {
+        return Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null));
     }
     let quoted = |place: &Vec<u8>| [b"\"", place.as_slice(), b"\""].concat();
     Ok(match &found[..] {
@@ -414,7 +479,8 @@ const TAB_MAX: i64 = 16;
 fn json_detailed(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let mut tab = 4;
     if frame.count() > 1 {
-        tab = frame.integer(1)?.unwrap_or(4).clamp(0, TAB_MAX);
+        let Some(asked) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+        tab = asked.clamp(0, TAB_MAX);
     }
     printed(&frame, |node, out| json::push_detailed(node, 0, tab as usize, out))
 }

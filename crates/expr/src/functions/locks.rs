@@ -83,7 +83,8 @@ fn is_free_lock(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 fn is_used_lock(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(name) = name(&frame)? else { return Ok(ValueRef::Null) };
-    Ok(frame.context.hooks.lock_owner(&name).map_or(ValueRef::Null, ValueRef::UInt))
+    let owner = frame.context.hooks.lock_owner(&name);
+    Ok(owner.map_or(ValueRef::Null, |owner| ValueRef::Int(owner as i64)))
 }
 
 fn release_all_locks(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -3,20 +3,23 @@
 //! 1. A [`Node`] borrows the text that it was parsed from: scalars and keys are kept as they were
 //!    written, so that numbers and escapes come out as they went in.
 //! 2. Members of an object stay in order, with their duplicates.
-//! 3. Nothing here nests deeper than [`DEPTH_MAX`], so recursion over a node is bounded.
+//! 3. Nothing here nests deeper than [`DEPTH_LIMIT`], so recursion over a node is bounded.
 
+mod parse;
 mod path;
 mod print;
 
+pub(crate) use parse::Parsed;
 pub(crate) use path::{Path, Step, place};
 pub(crate) use print::{escape, normalized, push_compact, push_detailed, push_loose, quote};
 
 use std::borrow::Cow;
 
-/// Deepest nesting that is read.
-pub(crate) const DEPTH_MAX: usize = 32;
+/// Nesting that is too deep to be read.
+pub(crate) const DEPTH_LIMIT: usize = 32;
 
-/// Why a text is no JSON or no path; positions in bytes, from 1.
+/// Why a text is no JSON or no path. Positions are the bytes that were read: where a character is
+/// looked at before it is read, they are one less than its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
     /// It ends early.
@@ -27,6 +30,8 @@ pub(crate) enum Fault {
     Character(usize),
     /// A bad escape in a string.
     Escape(usize),
+    /// Bytes or an escape of no character.
+    Broken(usize),
     /// It nests too deep.
     Depth(usize),
 }
@@ -38,6 +43,8 @@ pub(crate) struct Node<'a> {
     pub raw: &'a [u8],
     /// What it is.
     pub kind: Kind<'a>,
+    /// Its end was read, too: false in what was parsed of a broken text.
+    pub whole: bool,
 }
 
 /// Kinds of values.
@@ -84,6 +91,9 @@ impl<'a> Node<'a> {
     /// Whether two values are equal: numbers by value, strings by their characters, objects
     /// whatever the order of their members.
     pub fn equals(&self, other: &Node<'_>) -> bool {
+        if !self.whole || !other.whole {
+            return false;
+        }
         match (&self.kind, &other.kind) {
             (Kind::Array(a), Kind::Array(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
@@ -199,193 +209,10 @@ fn push_unicode(text: &[u8], out: &mut Vec<u8>) -> usize {
 
 /// Parses a whole text.
 pub(crate) fn parse(text: &[u8]) -> Result<Node<'_>, Fault> {
-    let mut parser = Parser { text, at: 0 };
-    let node = parser.value(0)?;
-    parser.blanks();
-    if parser.at < text.len() { Err(parser.unexpected()) } else { Ok(node) }
-}
-
-struct Parser<'a> {
-    text: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Parser<'a> {
-    fn peek(&self) -> Option<u8> {
-        self.text.get(self.at).copied()
-    }
-
-    fn blanks(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-            self.at += 1;
-        }
-    }
-
-    fn unexpected(&self) -> Fault {
-        match self.peek() {
-            None => Fault::End,
-            Some(_) => Fault::Syntax(self.at + 1),
-        }
-    }
-
-    fn value(&mut self, depth: usize) -> Result<Node<'a>, Fault> {
-        self.blanks();
-        let start = self.at;
-        let kind = match self.peek() {
-            Some(b'{') => self.object(depth + 1)?,
-            Some(b'[') => self.array(depth + 1)?,
-            Some(b'"') => {
-                self.string()?;
-                Kind::String
-            }
-            Some(b'-' | b'0'..=b'9') => self.number()?,
-            Some(b't') => self.word(b"true", Kind::Boolean(true))?,
-            Some(b'f') => self.word(b"false", Kind::Boolean(false))?,
-            Some(b'n') => self.word(b"null", Kind::Null)?,
-            _ => return Err(self.unexpected()),
-        };
-        Ok(Node { raw: &self.text[start..self.at], kind })
-    }
-
-    fn word(&mut self, word: &[u8], kind: Kind<'a>) -> Result<Kind<'a>, Fault> {
-        for byte in word {
-            if self.peek() != Some(*byte) {
-                return Err(self.unexpected());
-            }
-            self.at += 1;
-        }
-        Ok(kind)
-    }
-
-    fn digits(&mut self) -> usize {
-        let start = self.at;
-        while matches!(self.peek(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        self.at - start
-    }
-
-    fn number(&mut self) -> Result<Kind<'a>, Fault> {
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else if self.digits() == 0 {
-            return Err(self.unexpected());
-        }
-        if self.peek() == Some(b'.') {
-            // The server takes a point without digits behind it.
-            self.at += 1;
-            self.digits();
-        }
-        if matches!(self.peek(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            if self.digits() == 0 {
-                return Err(self.unexpected());
-            }
-        }
-        match self.peek() {
-            None | Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}') => Ok(Kind::Number),
-            Some(_) => Err(self.unexpected()),
-        }
-    }
-
-    /// A string; returns what is between the quotes.
-    fn string(&mut self) -> Result<&'a [u8], Fault> {
-        if self.peek() != Some(b'"') {
-            return Err(self.unexpected());
-        }
-        self.at += 1;
-        let start = self.at;
-        loop {
-            match self.peek().ok_or(Fault::End)? {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(&self.text[start..self.at - 1]);
-                }
-                b'\\' => {
-                    self.at += 1;
-                    match self.peek().ok_or(Fault::End)? {
-                        b'u' => {
-                            let digits = self.text.get(self.at + 1..self.at + 5);
-                            let digits = digits.ok_or(Fault::End)?;
-                            if !digits.iter().all(u8::is_ascii_hexdigit) {
-                                return Err(Fault::Escape(self.at + 1));
-                            }
-                            self.at += 5;
-                        }
-                        byte if byte.is_ascii_graphic() => self.at += 1,
-                        _ => return Err(Fault::Escape(self.at + 1)),
-                    }
-                }
-                0..0x20 => return Err(Fault::Character(self.at + 1)),
-                _ => self.at += 1,
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Result<Kind<'a>, Fault> {
-        self.deeper(depth)?;
-        let mut list = Vec::new();
-        self.blanks();
-        if self.peek() == Some(b']') {
-            self.at += 1;
-            return Ok(Kind::Array(list));
-        }
-        loop {
-            list.push(self.value(depth)?);
-            if self.ends(b']')? {
-                return Ok(Kind::Array(list));
-            }
-        }
-    }
-
-    fn object(&mut self, depth: usize) -> Result<Kind<'a>, Fault> {
-        self.deeper(depth)?;
-        let mut list = Vec::new();
-        self.blanks();
-        if self.peek() == Some(b'}') {
-            self.at += 1;
-            return Ok(Kind::Object(list));
-        }
-        loop {
-            self.blanks();
-            let key = self.string()?;
-            self.blanks();
-            if self.peek() != Some(b':') {
-                return Err(self.unexpected());
-            }
-            self.at += 1;
-            list.push((key, self.value(depth)?));
-            if self.ends(b'}')? {
-                return Ok(Kind::Object(list));
-            }
-        }
-    }
-
-    fn deeper(&mut self, depth: usize) -> Result<(), Fault> {
-        self.at += 1;
-        if depth > DEPTH_MAX { Err(Fault::Depth(self.at)) } else { Ok(()) }
-    }
-
-    /// Whether the list ends here; a comma goes on.
-    fn ends(&mut self, end: u8) -> Result<bool, Fault> {
-        self.blanks();
-        match self.peek() {
-            Some(byte) if byte == end => {
-                self.at += 1;
-                Ok(true)
-            }
-            Some(b',') => {
-                self.at += 1;
-                Ok(false)
-            }
-            _ => Err(self.unexpected()),
-        }
+    let parsed = Parsed::of(text);
+    match (parsed.node, parsed.fault.or(parsed.tail)) {
+        (Some(node), None) => Ok(node),
+        (_, fault) => Err(fault.unwrap_or(Fault::End)),
     }
 }
 
@@ -402,8 +229,8 @@ mod tests {
             assert!(parse(bad.as_bytes()).is_err(), "{bad}");
         }
         let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
-        assert!(parse(deep(DEPTH_MAX).as_bytes()).is_ok());
-        assert_eq!(parse(deep(100_000).as_bytes()).map(|_| ()), Err(Fault::Depth(33)));
+        assert!(parse(deep(DEPTH_LIMIT - 1).as_bytes()).is_ok());
+        assert_eq!(parse(deep(100_000).as_bytes()).map(|_| ()), Err(Fault::Depth(32)));
     }
 
     #[test]

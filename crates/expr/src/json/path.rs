@@ -147,6 +147,12 @@ impl Path {
         }
     }
 
+    /// The path without its `**`, as functions have it that look for one value only.
+    pub fn without_deep(mut self) -> Self {
+        self.steps.retain(|step| *step != Step::Deep);
+        self
+    }
+
     /// Whether it can name several values.
     pub fn is_wild(&self) -> bool {
         let wild = |step: &Step| !matches!(step, Step::Key(Some(_)) | Step::Index(_));

@@ -209,9 +209,7 @@ impl NamedTable {
     /// The type of a column.
     pub(super) fn result(&self, offset: usize) -> ResultType {
         let result = match &self.columns {
-            ColumnList::Base(entry) => {
-                base_type(&entry.0.definition().columns[offset])
-            }
+            ColumnList::Base(entry) => base_type(&entry.0.definition().columns[offset]),
             ColumnList::Virtual(table) => {
                 let column = &table.columns[offset];
                 ResultType::column(column.kind.column_type(), column.nullable)
