@@ -189,6 +189,9 @@ impl Updater<'_> {
         }
         if !patched {
             self.maker.encode_with(value_of, &mut self.new)?;
+            if self.maker.definition().hidden_row_id {
+                self.new.key.clone_from(&old.key);
+            }
         }
         let written = self.write(exec, old, |column| value_of(column).to_owned());
         self.assigned = assigned;
