@@ -91,6 +91,13 @@ impl Failures {
         }
     }
 
+    /// The error of what was read, which stays.
+    pub fn error(&self) -> Result<(), SqlError> {
+        let read = self.read.get();
+        let found = self.errors.iter().find(|(known, _)| Some(*known) == read);
+        found.and_then(|(_, error)| error.clone()).map_or(Ok(()), Err)
+    }
+
     /// The error of what was read.
     pub fn check(&mut self) -> Result<(), SqlError> {
         let Some(position) = self.read.take() else { return Ok(()) };

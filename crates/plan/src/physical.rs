@@ -17,6 +17,8 @@ mod check;
 mod computed;
 mod file;
 mod foreign;
+mod limit;
+mod subqueries;
 mod window;
 
 pub use access::{Access, RangeEnd, RangePlan, RangeValue};
@@ -24,6 +26,8 @@ pub use check::{RowCheck, RowCheckKind, ViewCheck};
 pub use computed::{Computed, GeneratedColumn, Refused};
 pub use file::{FieldTarget, FileRows, LineFormat};
 pub use foreign::{ChildLink, ForeignKeys, ForeignTable, ParentLink};
+pub use limit::LimitPlan;
+pub use subqueries::{InsertSubqueries, LateCondition};
 pub use window::{FrameEdge, FramePlan, WindowFunction, WindowKind, WindowPlan, WindowStep};
 
 use crate::optimize::ValueShare;
@@ -147,15 +151,6 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-/// LIMIT; expressions without columns, evaluated once.
-#[derive(Clone, Debug, Default)]
-pub struct LimitPlan {
-    /// Most rows.
-    pub count: Option<Expr>,
-    /// Rows skipped.
-    pub offset: Option<Expr>,
-}
-
 /// One query block.
 #[derive(Clone, Debug)]
 pub struct SelectPlan {
@@ -269,6 +264,8 @@ pub struct TableStep {
     pub condition: Option<Expr>,
     /// What of `condition` the access does not enforce by itself: tested on every row.
     pub tested: Option<Expr>,
+    /// Of a left join: what of ON reads subqueries that need this table's row.
+    pub late: Option<Box<LateCondition>>,
     /// Subqueries that can be filled in once this table has a row.
     pub applies: Vec<Apply>,
     /// Conditions after `applies` and after a row of NULLs was made.
@@ -382,6 +379,8 @@ pub struct InsertPlan {
     pub returning: Vec<Expr>,
     /// Columns of RETURNING.
     pub returning_columns: Vec<ResultColumn>,
+    /// What ON DUPLICATE KEY UPDATE and RETURNING look up.
+    pub subqueries: Option<Box<InsertSubqueries>>,
     /// Foreign keys to check; none costs nothing.
     pub foreign_keys: Option<Box<ForeignKeys>>,
     /// What rows must fulfil that come in through a view.

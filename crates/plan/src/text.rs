@@ -25,6 +25,8 @@ pub fn plan_text(plan: &Plan) -> String {
                 for (column, value) in &insert.on_duplicate {
                     text.line(format!("on duplicate {column} = {value}"));
                 }
+                let subqueries = insert.subqueries.iter().flat_map(|it| it.all());
+                subqueries.for_each(|apply| text.apply(apply));
             });
         }
         Plan::Update(update) => {
@@ -181,7 +183,7 @@ impl Text {
             if let TableSource::Derived(query) = &step.source {
                 text.query(query);
             }
-            step.applies.iter().for_each(|apply| text.apply(apply));
+            step.all_applies().for_each(|apply| text.apply(apply));
             if let Some(filter) = &step.filter {
                 text.line(format!("filter {filter}"));
             }

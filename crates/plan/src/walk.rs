@@ -1,6 +1,6 @@
 //! Walking over parts of plans.
 
-use crate::physical::{Apply, ApplyKind, QueryPlan, ResultColumn, SelectPlan};
+use crate::physical::{Apply, ApplyKind, QueryPlan, ResultColumn, SelectPlan, TableStep};
 use expr::Expr;
 
 impl Apply {
@@ -40,7 +40,7 @@ impl ApplyKind {
 impl SelectPlan {
     /// Its subqueries in the order in which they can be run.
     pub(crate) fn applies(&self) -> impl Iterator<Item = &Apply> {
-        let steps = self.tables.iter().flat_map(|step| &step.applies);
+        let steps = self.tables.iter().flat_map(TableStep::all_applies);
         let grouped = self.aggregate.iter().flat_map(|aggregate| &aggregate.applies);
         self.constant_applies.iter().chain(steps).chain(grouped)
     }
@@ -57,6 +57,13 @@ impl SelectPlan {
             None => &self.projection,
         };
         values.iter().chain(&self.having)
+    }
+}
+
+impl TableStep {
+    /// Its subqueries in the order in which they are run.
+    pub(crate) fn all_applies(&self) -> impl Iterator<Item = &Apply> {
+        self.late.iter().flat_map(|late| &late.applies).chain(&self.applies)
     }
 }
 

@@ -86,25 +86,44 @@ pub fn by_order<T>(rows: &mut [(Vec<Value>, T)], plan: &SelectPlan) {
 /// A row of the table as it is stored, for RETURNING.
 struct StoredRow<'r> {
     view: RowView<'r>,
+    /// Number of its columns.
+    columns: usize,
+    /// The values of subqueries.
+    more: &'r [Value],
 }
 
 impl Columns for StoredRow<'_> {
     fn column(&self, position: usize) -> ValueRef<'_> {
-        self.view.get(position)
+        match position.checked_sub(self.columns) {
+            None => self.view.get(position),
+            Some(position) => self.more.get(position).map_or(ValueRef::Null, Value::as_ref),
+        }
     }
 }
 
 struct Deleter<'p> {
     plan: &'p DeletePlan,
     table: &'p dyn Table,
+    /// RETURNING reads subqueries.
+    looks_up: bool,
     deleted: u64,
 }
 
 impl Deleter<'_> {
+    /// The values of subqueries for RETURNING, before the row is deleted.
+    fn looked_up(&self, run: &BlockRun<'_>) -> Vec<Value> {
+        if !self.looks_up {
+            return Vec::new();
+        }
+        let columns = self.plan.target.0.definition().columns.len();
+        run.frame.copy_table(columns, self.plan.select.frame_columns - columns)
+    }
+
     fn delete(
         &mut self,
         exec: &mut Exec<'_>,
         row: &RowBuffer,
+        more: &[Value],
         sink: &mut dyn RowSink,
     ) -> Result<(), ExecError> {
         let entry = &self.plan.target.0;
@@ -124,7 +143,8 @@ impl Deleter<'_> {
         if self.plan.returning.is_empty() {
             return Ok(());
         }
-        let stored = StoredRow { view: RowView::new(&entry.layouts().row, &row.key, &row.payload) };
+        let view = RowView::new(&entry.layouts().row, &row.key, &row.payload);
+        let stored = StoredRow { view, columns: entry.definition().columns.len(), more };
         let values = self.plan.returning.iter().map(|expr| expr.eval(exec.eval, &stored));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         Ok(sink.row(&values)?)
@@ -138,23 +158,28 @@ pub fn run(
     sink: &mut dyn RowSink,
 ) -> Result<Outcome, ExecError> {
     let table = plan.target.0.handle()?.as_ref();
-    let mut deleter = Deleter { plan, table, deleted: 0 };
+    let columns = plan.target.0.definition().columns.len();
+    let mut looks_up = false;
+    let mut note = |position| looks_up |= position >= columns;
+    plan.returning.iter().for_each(|value| value.for_each_column(&mut note));
+    let mut deleter = Deleter { plan, table, looks_up, deleted: 0 };
     if !plan.returning.is_empty() {
         sink.begin(Some(exec.transaction.read_gate()))?;
     }
     if plan.select.order_by.is_empty() {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
-                deleter.delete(exec, row, sink)?;
+                let more = deleter.looked_up(run);
+                deleter.delete(exec, row, &more, sink)?;
             }
             Ok(Flow::Continue(()))
         })?;
     } else {
         let mut found = Found::new(plan.select.order_by.len());
-        found.collect(exec, &plan.select, |_| ())?;
-        for (row, ()) in found.in_order(exec, &plan.select)? {
+        found.collect(exec, &plan.select, |run| deleter.looked_up(run))?;
+        for (row, more) in found.in_order(exec, &plan.select)? {
             exec.tick()?;
-            deleter.delete(exec, &row, sink)?;
+            deleter.delete(exec, &row, &more, sink)?;
             exec.eval.reset_arena();
         }
     }

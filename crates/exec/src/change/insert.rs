@@ -1,5 +1,6 @@
 //! INSERT and REPLACE.
 
+mod frame;
 mod outcome;
 mod replace;
 
@@ -9,10 +10,11 @@ use super::row::{RowMaker, breaks_check, passes_check, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
-use crate::query::{Flow, collect_packed};
+use crate::query::{Flow, LateRow, Once, collect_packed};
 use crate::{ExecError, Outcome};
 use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
-use expr::{Columns, Expr};
+use expr::Expr;
+use frame::TwoRows;
 use plan::physical::{InsertPlan, InsertRows, InsertValue, ResultColumn};
 use types::row::RowView;
 use types::{Level, SqlError, Value, ValueRef, Warning};
@@ -124,6 +126,8 @@ pub struct Inserter<'p> {
     generated: Generated,
     /// What ON DUPLICATE KEY UPDATE reads of the row of SELECT.
     source_values: Vec<Value>,
+    /// What is known of subqueries in ON DUPLICATE KEY UPDATE and in RETURNING.
+    kept: [Vec<(usize, Once)>; 2],
     records: u64,
     inserted: u64,
     /// Rows left out because they break a check.
@@ -149,6 +153,7 @@ impl<'p> Inserter<'p> {
             expected: 1,
             generated: Generated::default(),
             source_values: Vec::new(),
+            kept: Default::default(),
             records: 0,
             inserted: 0,
             skipped: 0,
@@ -333,13 +338,24 @@ impl<'p> Inserter<'p> {
     }
 
     fn return_row(
-        &self,
-        exec: &Exec<'_>,
+        &mut self,
+        exec: &mut Exec<'_>,
         values: &Vec<Value>,
         sink: &mut dyn RowSink,
     ) -> Result<(), ExecError> {
         if self.plan.returning.is_empty() {
             return Ok(());
+        }
+        if let Some(subqueries) = &self.plan.subqueries {
+            let (applies, kept) = (&subqueries.returning, &mut self.kept[1]);
+            let mut values = LateRow::new(exec, values.clone(), applies, kept, false)?;
+            let mut row = Vec::with_capacity(self.plan.returning.len());
+            for expr in &self.plan.returning {
+                row.push(expr.eval(exec.eval, &values)?.to_owned());
+                values.check_reads()?;
+            }
+            let row: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+            return Ok(sink.row(&row)?);
         }
         let mut row = Vec::with_capacity(self.plan.returning.len());
         for expr in &self.plan.returning {
@@ -421,8 +437,11 @@ impl<'p> Inserter<'p> {
         let present: Vec<Value> = (0..inserted.len()).map(|c| view.get(c).to_owned()).collect();
         let assignments: Vec<(usize, Option<&Expr>)> =
             self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
-        let source = self.source_values.clone();
-        let mut frame = TwoRows { first: present, second: inserted, source: &source };
+        let mut frame = TwoRows::new(present, inserted, self.source_values.clone());
+        if let Some(subqueries) = &self.plan.subqueries {
+            frame.subqueries = &subqueries.on_duplicate;
+            frame.kept = std::mem::take(&mut self.kept[0]);
+        }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         let computed = self.plan.computed.as_deref();
         let refused = computed.into_iter().flat_map(|computed| &computed.refused_on_duplicate);
@@ -430,6 +449,7 @@ impl<'p> Inserter<'p> {
         self.maker.generates = false;
         let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
         self.maker.generates = true;
+        self.kept[0] = std::mem::take(&mut frame.kept);
         if !changed? {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink).map(|()| true);
@@ -468,28 +488,5 @@ impl<'p> Inserter<'p> {
         self.replaced += 1;
         self.affected += 2;
         self.return_row(exec, &frame.first, sink).map(|()| true)
-    }
-}
-
-/// The frame of ON DUPLICATE KEY UPDATE: the present row, then the one to be inserted.
-pub struct TwoRows<'v> {
-    /// The present row, as changed so far.
-    pub first: Vec<Value>,
-    /// The row to be inserted.
-    pub second: &'v [Value],
-    /// Other columns of the row of SELECT.
-    pub source: &'v [Value],
-}
-
-impl Columns for TwoRows<'_> {
-    fn column(&self, position: usize) -> ValueRef<'_> {
-        let value = match position.checked_sub(self.first.len()) {
-            None => self.first.get(position),
-            Some(position) => match position.checked_sub(self.second.len()) {
-                None => self.second.get(position),
-                Some(position) => self.source.get(position),
-            },
-        };
-        value.map_or(ValueRef::Null, Value::as_ref)
     }
 }

@@ -3,7 +3,6 @@
 use super::computed::{compute_generated, refuse_values};
 use super::delete::Found;
 use super::foreign::ForeignChecks;
-use super::insert::TwoRows;
 use super::row::{RowMaker, breaks_check, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
@@ -15,17 +14,21 @@ use expr::{Columns, Expr};
 use plan::physical::UpdatePlan;
 use smallvec::SmallVec;
 use types::row::RowView;
-use types::{Value, ValueRef};
+use types::{SqlError, Value, ValueRef};
 
 /// A frame whose first columns are a row that is being changed.
 pub trait ChangingRow: Columns {
     /// The row as changed so far.
     fn values(&mut self) -> &mut Vec<Value>;
-}
 
-impl ChangingRow for TwoRows<'_> {
-    fn values(&mut self) -> &mut Vec<Value> {
-        &mut self.first
+    /// It is the turn of an assignment: finds the values of its subqueries.
+    fn look_up(&mut self, _exec: &mut Exec<'_>, _assignment: usize) -> Result<(), ExecError> {
+        Ok(())
+    }
+
+    /// The error of a subquery whose value was read.
+    fn check_reads(&self) -> Result<(), SqlError> {
+        Ok(())
     }
 }
 
@@ -54,17 +57,19 @@ impl ChangingRow for UpdateFrame {
 /// Applies assignments from left to right; tells whether anything differs afterwards. Columns
 /// with ON UPDATE CURRENT_TIMESTAMP that were not assigned follow a change.
 pub fn changed_row<R: ChangingRow>(
-    exec: &Exec<'_>,
+    exec: &mut Exec<'_>,
     maker: &RowMaker<'_>,
     assignments: &[(usize, Option<&Expr>)],
     frame: &mut R,
 ) -> Result<bool, ExecError> {
     let mut changed = false;
-    for &(column, expr) in assignments {
+    for (number, &(column, expr)) in assignments.iter().enumerate() {
+        frame.look_up(exec, number)?;
         let value = match expr {
             None => maker.default_of_update(exec, column)?,
             Some(expr) => {
                 let value = expr.eval(exec.eval, frame)?;
+                frame.check_reads()?;
                 maker.store(exec, column, value, &expr.result)?
             }
         };

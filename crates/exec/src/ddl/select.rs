@@ -232,6 +232,7 @@ fn fill(
         on_duplicate: Vec::new(),
         returning: Vec::new(),
         returning_columns: Vec::new(),
+        subqueries: None,
         foreign_keys: None,
         checks,
         computed,

@@ -7,7 +7,7 @@ use crate::ExecError;
 use crate::context::Exec;
 use crate::frame::Failures;
 use expr::{Columns, CompareOperator, CompareRule, Expr, ExprKind, compare_values};
-use plan::physical::{Apply, ApplyKind, ResultColumn};
+use plan::physical::{Apply, ApplyKind, LateCondition, ResultColumn};
 use std::sync::Arc;
 use types::collation;
 use types::{SqlError, Value, ValueRef, codes};
@@ -130,6 +130,18 @@ pub fn fill(
 }
 
 impl BlockRun<'_> {
+    /// Whether a row passes what of ON reads subqueries.
+    pub fn passes_late(
+        &mut self,
+        exec: &mut Exec<'_>,
+        late: &LateCondition,
+    ) -> Result<bool, ExecError> {
+        fill(exec, self, &late.applies)?;
+        let holds = late.condition.eval_bool(exec.eval, &self.frame)?;
+        self.frame.check_reads()?;
+        Ok(holds == Some(true))
+    }
+
     /// Whether the conditions hold that are the same for all rows: first those that need no
     /// subquery, so that none is run in vain.
     pub fn passes_constants(&mut self, exec: &mut Exec<'_>) -> Result<bool, ExecError> {

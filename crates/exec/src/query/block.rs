@@ -178,6 +178,12 @@ impl<'p> BlockRun<'p> {
                 access::release_row(exec, run, depth);
                 return Ok(Flow::Continue(()));
             }
+            if let Some(late) = &step.late
+                && !run.passes_late(exec, late)?
+            {
+                access::release_row(exec, run, depth);
+                return Ok(Flow::Continue(()));
+            }
             matched = true;
             if is_profiled {
                 count(exec, step, |counts| counts.passed += 1);

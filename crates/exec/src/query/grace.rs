@@ -300,6 +300,10 @@ fn visit_step(step: &TableStep, visit: &mut dyn FnMut(usize)) {
     let conditions = [&step.condition, &step.tested, &step.filter];
     conditions.into_iter().flatten().for_each(|e| e.for_each_column(visit));
     step.applies.iter().for_each(|apply| visit_apply(apply, visit));
+    if let Some(late) = &step.late {
+        late.condition.for_each_column(visit);
+        late.applies.iter().for_each(|apply| visit_apply(apply, visit));
+    }
     visit_access(&step.access, visit);
     if let TableSource::Virtual { schema, name, .. } = &step.source {
         schema.iter().chain(name).for_each(|e| e.for_each_column(visit));

@@ -33,6 +33,7 @@ mod sorter;
 mod vector;
 mod window;
 
+pub use apply::{LateRow, Once, deferred, value as subquery_value};
 pub use block::{BlockRun, each_row};
 pub use direct::stored_columns;
 pub use output::refused;

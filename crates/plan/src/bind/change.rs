@@ -310,9 +310,7 @@ impl<'q> Binder<'_, '_, 'q> {
             (Vec::new(), Vec::new())
         } else {
             self.block().clause = Clause::Returning;
-            let items = self.bind_items(&delete.returning)?;
-            self.no_subqueries("a subquery in RETURNING")?;
-            items
+            self.bind_items(&delete.returning)?
         };
         self.block().aliases.clear();
         let (conjuncts, plan) =

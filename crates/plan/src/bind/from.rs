@@ -298,7 +298,8 @@ impl<'q> Binder<'_, '_, 'q> {
         if inner.len() > 1 || from.sources[inner.start].left_join.is_some() {
             let conjuncts = from.conjuncts.split_off(conjunct);
             let sources: Vec<Source> = from.sources.splice(inner.clone(), []).collect();
-            let source = self.join_as_derived(sources, conjuncts)?;
+            let (source, above) = self.join_as_derived(sources, conjuncts)?;
+            on.extend(above);
             from.sources.insert(inner.start, source);
         } else {
             // The conditions of a view that became its table.

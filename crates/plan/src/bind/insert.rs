@@ -3,7 +3,9 @@
 use super::*;
 use crate::computed;
 use crate::foreign::Effect;
-use crate::physical::{Computed, InsertPlan, InsertRows, InsertValue};
+use crate::physical::{
+    Apply, Computed, InsertPlan, InsertRows, InsertSubqueries, InsertValue, ResultColumn,
+};
 use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::ColumnDefault;
 
@@ -35,19 +37,12 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         written?;
         let source = self.insert_source(insert, &target, &columns, &name)?;
-        let on_duplicate = self.on_duplicate(insert, &target, &name)?;
+        let mut subqueries = InsertSubqueries::default();
+        let on_duplicate = self.on_duplicate(insert, &target, &name, &mut subqueries)?;
         let changed = on_duplicate.iter().map(|(column, _)| *column);
         self.check_written(Privilege::Update, &target, changed)?;
-        let (returning, returning_columns) = if insert.returning.is_empty() {
-            (Vec::new(), Vec::new())
-        } else {
-            self.in_target_block(&target, &name, |binder| {
-                binder.block().clause = Clause::Returning;
-                let items = binder.bind_items(&insert.returning)?;
-                binder.no_subqueries("a subquery in RETURNING")?;
-                Ok(items)
-            })?
-        };
+        let (returning, returning_columns) =
+            self.bind_returning(insert, &target, &name, &mut subqueries)?;
         let changes = insert.replace || !on_duplicate.is_empty();
         let effect = if changes { Effect::Change } else { Effect::Insert };
         let foreign_keys = self.foreign_keys(&target, effect, None)?;
@@ -72,7 +67,54 @@ impl<'q> Binder<'_, '_, 'q> {
             on_duplicate,
             returning,
             returning_columns,
+            subqueries: subqueries.if_any(),
         })
+    }
+
+    fn bind_returning(
+        &mut self,
+        insert: &'q ast::Insert,
+        target: &Arc<TableEntry>,
+        name: &str,
+        subqueries: &mut InsertSubqueries,
+    ) -> Result<(Vec<Expr>, Vec<ResultColumn>)> {
+        if insert.returning.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        self.inserted = Some((target.clone(), name.to_owned()));
+        let bound = self.in_target_block(target, name, |binder| {
+            binder.block().clause = Clause::Returning;
+            let mut items = binder.bind_items(&insert.returning)?;
+            let first = target.definition().columns.len();
+            subqueries.returning = binder.take_subqueries(first, items.0.iter_mut())?;
+            Ok(items)
+        });
+        self.inserted = None;
+        bound
+    }
+
+    /// Takes the subqueries of the block of the target; their positions begin at `first`, also in
+    /// the values that read them.
+    fn take_subqueries<'v>(
+        &mut self,
+        first: usize,
+        values: impl Iterator<Item = &'v mut Expr>,
+    ) -> Result<Vec<Apply>> {
+        let block = self.block();
+        if !block.aggregates.is_empty() {
+            return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
+        }
+        let mut applies = std::mem::take(&mut block.applies);
+        let mut place = |position| match position {
+            APPLY.. => first + (position - APPLY),
+            _ => position,
+        };
+        values.for_each(|value| value.map_columns(&mut place));
+        for apply in &mut applies {
+            apply.position = place(apply.position);
+            apply.map_reads(&mut place);
+        }
+        Ok(applies)
     }
 
     fn insert_columns(
@@ -190,6 +232,7 @@ impl<'q> Binder<'_, '_, 'q> {
         insert: &'q ast::Insert,
         target: &Arc<TableEntry>,
         alias: &str,
+        subqueries: &mut InsertSubqueries,
     ) -> Result<Vec<(usize, Expr)>> {
         if insert.on_duplicate.is_empty() {
             return Ok(Vec::new());
@@ -198,6 +241,7 @@ impl<'q> Binder<'_, '_, 'q> {
             binder.block().clause = Clause::OnDuplicate;
             binder.block().inserted_row = Some(target.definition().columns.len());
             let mut assignments = Vec::with_capacity(insert.on_duplicate.len());
+            let mut ends = Vec::with_capacity(insert.on_duplicate.len());
             for assignment in &insert.on_duplicate {
                 let position = {
                     let clause = Clause::OnDuplicate;
@@ -214,8 +258,18 @@ impl<'q> Binder<'_, '_, 'q> {
                     value => binder.bind_for_column(value, target, position)?,
                 };
                 assignments.push((position, value));
+                ends.push(binder.block().applies.len());
             }
-            binder.no_subqueries("a subquery in ON DUPLICATE KEY UPDATE")?;
+            let first = 2 * target.definition().columns.len() + binder.source.len();
+            let values = assignments.iter_mut().map(|(_, value)| value);
+            let mut applies = binder.take_subqueries(first, values)?;
+            if !applies.is_empty() {
+                let mut lists: Vec<Vec<Apply>> =
+                    ends.iter().rev().skip(1).map(|end| applies.split_off(*end)).collect();
+                lists.push(applies);
+                lists.reverse();
+                subqueries.on_duplicate = lists;
+            }
             Ok(assignments)
         })
     }

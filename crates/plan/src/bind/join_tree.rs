@@ -104,14 +104,24 @@ impl Binder<'_, '_, '_> {
         found.ok_or_else(|| SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &Clause::From.name()]))
     }
 
-    /// A join as one source that gives the columns of all its tables.
+    /// A join inside of an outer join as one source that gives the columns of all its tables; with
+    /// it the conditions that read more than these: they belong to ON of the join around it, which
+    /// asks the same of a pair of rows.
     pub(super) fn join_as_derived(
         &mut self,
         sources: Vec<Source>,
         conjuncts: Vec<Expr>,
-    ) -> Result<Source> {
+    ) -> Result<(Source, Vec<Expr>)> {
         let first = sources.first().map_or(0, |source| source.first);
         let width: usize = sources.iter().map(|source| source.width).sum();
+        let reads_more = |conjunct: &Expr| {
+            let mut outside = false;
+            conjunct.for_each_column(&mut |position| {
+                outside |= !(first..first + width).contains(&position);
+            });
+            outside
+        };
+        let (above, conjuncts) = conjuncts.into_iter().partition::<Vec<_>, _>(reads_more);
         let mut outside = false;
         let mut inward = |expr: &mut Expr| {
             expr.map_columns(&mut |position| {
@@ -126,7 +136,9 @@ impl Binder<'_, '_, '_> {
             source.first -= first;
         }
         if outside {
-            return Err(unsupported("a subquery or outer column in ON inside of an outer join"));
+            return Err(unsupported(
+                "a subquery or outer column in ON of an outer join in another",
+            ));
         }
         let alias = sources.iter().map(|s| s.alias.as_str()).collect::<Vec<_>>().join(",");
         let (projection, columns) = self.columns_of_run(first, width);
@@ -136,7 +148,7 @@ impl Binder<'_, '_, '_> {
             let parts = BlockParts { sources, conjuncts, ..BlockParts::default() };
             optimize::plan_block(self.context, plan, parts)?
         };
-        Ok(Source {
+        let source = Source {
             table: TableSource::Derived(Box::new(QueryPlan::Select(Box::new(plan)))),
             alias,
             first,
@@ -146,7 +158,8 @@ impl Binder<'_, '_, '_> {
             hints: Vec::new(),
             unplanned: None,
             branches: Vec::new(),
-        })
+        };
+        Ok((source, above))
     }
 
     /// The columns of the tables in a run of positions, over a frame of just these.

@@ -62,6 +62,7 @@ impl<'q> Binder<'_, '_, 'q> {
             on_duplicate: Vec::new(),
             returning: Vec::new(),
             returning_columns: Vec::new(),
+            subqueries: None,
         })
     }
 

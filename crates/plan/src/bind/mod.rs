@@ -287,6 +287,8 @@ pub(crate) struct Binder<'c, 'a, 'q> {
     assigns: bool,
     /// Tables of FROM may be opened by the right to update them alone.
     reads_targets: bool,
+    /// The table that RETURNING of an INSERT is about, and its name there.
+    inserted: Option<(Arc<catalog::TableEntry>, String)>,
     /// What the definer of a view must be allowed on its table.
     view_privilege: Privilege,
     /// Other forms are wanted of the query that is bound next.
@@ -323,6 +325,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
             recursion_count: 0,
             entries: Vec::new(),
             inner_entries: Vec::new(),
+            inserted: None,
             reusable: true,
             described: false,
             assigned: Default::default(),

@@ -106,9 +106,10 @@ impl Binder<'_, '_, '_> {
             let table = (guard.schema.as_str(), guard.table.as_str());
             self.check_column(catalog::Privilege::Select, table, &name.name)?;
         }
-        if clause == Clause::OnDuplicate
+        if let Some(level) = self.blocks.iter().rposition(|block| block.inserted_row.is_some())
             && let Some((position, result)) = self.source.find(name)
         {
+            let position = self.pass_inward(level, position);
             return Ok(self.builder().column(position, result, name.to_string()));
         }
         Err(SqlError::new(&codes::BAD_FIELD_ERROR, &[&name, &clause.name()]))

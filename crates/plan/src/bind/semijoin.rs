@@ -434,6 +434,7 @@ fn distinct(query: QueryPlan, builder: &Builder<'_>) -> QueryPlan {
                 left_join: false,
                 condition: None,
                 tested: None,
+                late: None,
                 applies: Vec::new(),
                 filter: None,
                 lock: LockMode::None,

@@ -60,6 +60,13 @@ impl Binder<'_, '_, '_> {
         }
         let table = self.context.catalog.open_table(self.context.locks, &schema, &name.name)?;
         if let TableRef::Base(entry) = &table {
+            if let Some((inserted, name)) = &self.inserted
+                && Arc::ptr_eq(inserted, entry)
+                && name.as_str() == alias
+            {
+                let arguments: [&dyn std::fmt::Display; 2] = [name, &"INSERT"];
+                return Err(SqlError::new(&codes::UPDATE_TABLE_USED, &arguments));
+            }
             self.note_entry(entry);
         }
         Ok(table)

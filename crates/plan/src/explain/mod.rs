@@ -7,7 +7,8 @@ pub use json::explain_json;
 
 use crate::optimize::extreme::EXTREME;
 use crate::physical::{
-    Apply, ApplyKind, Plan, QueryPlan, ResultColumn, SelectPlan, TableSource, TableStep,
+    Apply, ApplyKind, InsertPlan, InsertRows, Plan, QueryPlan, ResultColumn, SelectPlan,
+    TableSource, TableStep,
 };
 use crate::prepared::Prepared;
 use crate::profile::{Profile, StepCounts};
@@ -35,19 +36,7 @@ pub fn explain(
         Plan::Query(query) => {
             explain.query(query, "SIMPLE");
         }
-        Plan::Insert(insert) => match &insert.source {
-            crate::physical::InsertRows::Values(_) | crate::physical::InsertRows::File(_) => {
-                let mut row = Row::new(1, "INSERT");
-                row.table = Some(insert.target.0.definition().name.clone());
-                row.kind = Some("ALL");
-                row.extra = None;
-                row.filtered = Some(100.0);
-                explain.rows.push(row);
-            }
-            crate::physical::InsertRows::Query(query) => {
-                explain.query(query, "SIMPLE");
-            }
-        },
+        Plan::Insert(insert) => explain.insert(insert),
         Plan::Update(update) => {
             explain.change(&update.select);
             if update.collect_first
@@ -224,6 +213,27 @@ impl Explain<'_> {
     fn next_id(&mut self) -> u64 {
         self.last_id += 1;
         self.last_id
+    }
+
+    fn insert(&mut self, insert: &InsertPlan) {
+        match &insert.source {
+            InsertRows::Values(_) | InsertRows::File(_) => {
+                let mut row = Row::new(self.next_id(), "INSERT");
+                row.table = Some(insert.target.0.definition().name.clone());
+                row.kind = Some("ALL");
+                row.extra = None;
+                row.filtered = Some(100.0);
+                self.rows.push(row);
+                // MariaDB gives the list of values a number, too.
+                self.next_id();
+            }
+            InsertRows::Query(query) => {
+                self.query(query, "SIMPLE");
+            }
+        }
+        for apply in insert.subqueries.iter().flat_map(|it| it.all()) {
+            self.query(&apply.query, subquery_word(apply));
+        }
     }
 
     /// The reading part of UPDATE and DELETE, which knows no `const` and `ref`.

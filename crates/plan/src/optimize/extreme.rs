@@ -58,6 +58,7 @@ pub(super) fn plan(
         left_join: false,
         condition: None,
         tested: None,
+        late: None,
         applies: Vec::new(),
         filter: None,
         lock: LockMode::None,

@@ -24,7 +24,7 @@ use crate::bind::semijoin::SemiJoin;
 use crate::bind::table::Source;
 use crate::context::{PlanContext, StatTables};
 use crate::physical::{
-    Access, Apply, ApplyKind, BlockEstimate, SelectPlan, TableSource, TableStep,
+    Access, Apply, ApplyKind, BlockEstimate, LateCondition, SelectPlan, TableSource, TableStep,
 };
 use catalog::{Catalog, KeptStatistics, TableEntry};
 use conjuncts::{Conjunct, Positions, and_all};
@@ -371,6 +371,7 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
         if !is_left {
             condition.extend(conjuncts::take(&mut conjuncts, bound, known));
         }
+        let late = take_late(&mut condition, &positions, &mut applies, bound, &mut known);
         let mut own_applies = Vec::new();
         for (number, apply) in applies.iter_mut().enumerate() {
             if apply.is_some() && positions.apply_is_ready(number, bound, known) {
@@ -392,6 +393,7 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             left_join: is_left,
             condition: and_all(condition),
             tested: and_all(tested),
+            late,
             applies: own_applies,
             filter: and_all(filter),
             lock: plan.lock,
@@ -409,6 +411,32 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
             (one, other) => one.or(other),
         };
     }
+}
+
+/// Takes what of ON reads subqueries that have no value until the source has a row.
+fn take_late(
+    condition: &mut Vec<Conjunct>,
+    positions: &Positions,
+    applies: &mut [Option<Apply>],
+    bound: u64,
+    known: &mut u64,
+) -> Option<Box<LateCondition>> {
+    let late = condition.iter().filter(|conjunct| !conjunct.is_ready(bound, *known));
+    let wanted = late.fold(0, |set, conjunct| set | conjunct.applies) & !*known;
+    if wanted == 0 {
+        return None;
+    }
+    let late: Vec<Conjunct> =
+        condition.extract_if(.., |conjunct| !conjunct.is_ready(bound, *known)).collect();
+    let mut own = Vec::new();
+    for (number, apply) in applies.iter_mut().enumerate() {
+        let is_wanted = wanted & (1 << number) != 0;
+        if is_wanted && positions.apply_is_ready(number, bound, *known) {
+            own.extend(apply.take());
+            *known |= 1 << number;
+        }
+    }
+    and_all(late).map(|condition| Box::new(LateCondition { applies: own, condition }))
 }
 
 fn placeholder() -> TableSource {

@@ -62,7 +62,7 @@ impl Inserter<'_> {
     /// REPLACE of a row by itself: it counts as one that came in.
     pub(super) fn note_replaced_by_itself(
         &mut self,
-        exec: &Exec<'_>,
+        exec: &mut Exec<'_>,
         values: &Vec<Value>,
         given: Given,
         sink: &mut dyn RowSink,
