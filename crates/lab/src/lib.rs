@@ -1,0 +1,4 @@
+//! Gannet: the `lab` room. Workloads, load, measurement and reports for any server that speaks the
+//! MySQL protocol.
+
+pub mod distribution;
