@@ -2,3 +2,5 @@
 //! MySQL protocol.
 
 pub mod distribution;
+pub mod schedule;
+pub mod statistics;
