@@ -3,5 +3,7 @@
 
 pub mod client;
 pub mod distribution;
+pub mod driver;
 pub mod schedule;
 pub mod statistics;
+pub mod workload;

@@ -1,0 +1,264 @@
+//! A client of one of the scripts.
+
+use super::load::{put_c, put_pad};
+use super::statements::{RANDOM_VALUES, Statement, Statements};
+use super::{Options, Script};
+use crate::client::{Failure, Value};
+use crate::distribution::access::Access;
+use crate::distribution::between;
+use crate::driver::session::Session;
+use crate::workload;
+use base::Random;
+use std::ops::Range;
+
+/// Values that one statement has at most.
+const VALUES_MAX: usize = 2 * RANDOM_VALUES;
+/// Width of a range of `k`.
+const RANDOM_RANGE: u64 = 5;
+
+/// A value that was drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Argument {
+    Integer(i64),
+    /// Where it lies in the text.
+    Text(Range<usize>),
+}
+
+/// A statement that was decided, and how many arguments are its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Step {
+    statement: usize,
+    arguments: usize,
+}
+
+/// See the module.
+pub(super) struct Client {
+    options: Options,
+    statements: Statements,
+    access: Access,
+    random: Random,
+    is_transaction: bool,
+    steps: Vec<Step>,
+    arguments: Vec<Argument>,
+    text: Vec<u8>,
+}
+
+impl Client {
+    pub(super) fn new(options: Options, access: Access, number: u32) -> Self {
+        let mut seeds = Random::new(options.seed ^ (u64::from(number) << 32));
+        let writes_or_reads_more =
+            matches!(options.script, Script::ReadOnly | Script::ReadWrite | Script::WriteOnly);
+        Self {
+            statements: Statements { tables: options.tables },
+            is_transaction: writes_or_reads_more && !options.skip_transaction,
+            options,
+            access,
+            random: seeds.fork(),
+            steps: Vec::new(),
+            arguments: Vec::new(),
+            text: Vec::new(),
+        }
+    }
+
+    fn table(&mut self) -> u32 {
+        between(&mut self.random, 1, u64::from(self.options.tables)) as u32
+    }
+
+    fn id(&mut self) -> i64 {
+        self.access.draw(&mut self.random) as i64
+    }
+
+    fn step(&mut self, kind: Statement, table: u32, arguments: impl IntoIterator<Item = Argument>) {
+        let before = self.arguments.len();
+        self.arguments.extend(arguments);
+        let arguments = self.arguments.len() - before;
+        self.steps.push(Step { statement: self.statements.number(kind, table), arguments });
+    }
+
+    fn with_id(&mut self, kind: Statement) {
+        let (table, id) = (self.table(), self.id());
+        self.step(kind, table, [Argument::Integer(id)]);
+    }
+
+    fn range(&mut self, kind: Statement) {
+        let (table, id) = (self.table(), self.id());
+        let last = id + self.options.range_size as i64 - 1;
+        self.step(kind, table, [Argument::Integer(id), Argument::Integer(last)]);
+    }
+
+    fn c(&mut self) -> Argument {
+        let begin = self.text.len();
+        put_c(&mut self.text, &mut self.random);
+        Argument::Text(begin..self.text.len())
+    }
+
+    fn pad(&mut self) -> Argument {
+        let begin = self.text.len();
+        put_pad(&mut self.text, &mut self.random);
+        Argument::Text(begin..self.text.len())
+    }
+
+    fn update_non_index(&mut self) {
+        let (table, c, id) = (self.table(), self.c(), self.id());
+        self.step(Statement::UpdateNonIndex, table, [c, Argument::Integer(id)]);
+    }
+
+    fn delete_and_insert(&mut self) {
+        let (table, id, k) = (self.table(), self.id(), self.id());
+        self.step(Statement::Delete, table, [Argument::Integer(id)]);
+        let (c, pad) = (self.c(), self.pad());
+        let row = [Argument::Integer(id), Argument::Integer(k), c, pad];
+        self.step(Statement::Insert, table, row);
+    }
+
+    fn insert_new(&mut self) {
+        let (table, k, c, pad) = (self.table(), self.id(), self.c(), self.pad());
+        self.step(Statement::InsertNew, table, [Argument::Integer(k), c, pad]);
+    }
+
+    fn random_points(&mut self) {
+        let table = self.table();
+        let ids = [(); RANDOM_VALUES].map(|()| Argument::Integer(self.id()));
+        self.step(Statement::RandomPoints, table, ids);
+    }
+
+    fn random_ranges(&mut self) {
+        let table = self.table();
+        let ids = [(); RANDOM_VALUES].map(|()| self.id());
+        let ends = ids.into_iter().flat_map(|id| [id, id + RANDOM_RANGE as i64]);
+        self.step(Statement::RandomRanges, table, ends.map(Argument::Integer));
+    }
+
+    fn reads(&mut self) {
+        for _ in 0..self.options.point_selects {
+            self.with_id(Statement::PointSelect);
+        }
+        let ranges = [
+            Statement::SimpleRange,
+            Statement::SumRange,
+            Statement::OrderRange,
+            Statement::DistinctRange,
+        ];
+        for kind in ranges {
+            (0..self.options.ranges_each).for_each(|_| self.range(kind));
+        }
+    }
+
+    fn writes(&mut self) {
+        (0..self.options.index_updates).for_each(|_| self.with_id(Statement::UpdateIndex));
+        (0..self.options.non_index_updates).for_each(|_| self.update_non_index());
+        (0..self.options.delete_inserts).for_each(|_| self.delete_and_insert());
+    }
+
+    /// Sends a step.
+    fn send(
+        &self,
+        step: &Step,
+        arguments: &[Argument],
+        session: &mut Session,
+    ) -> Result<(), Failure> {
+        let mut values = [Value::Null; VALUES_MAX];
+        for (value, argument) in values.iter_mut().zip(arguments) {
+            *value = match argument {
+                Argument::Integer(number) => Value::Integer(*number),
+                Argument::Text(range) => Value::Bytes(&self.text[range.clone()]),
+            };
+        }
+        session.run(step.statement, &values[..arguments.len()]).map(drop)
+    }
+}
+
+impl workload::Client for Client {
+    fn next(&mut self) -> usize {
+        self.steps.clear();
+        self.arguments.clear();
+        self.text.clear();
+        match self.options.script {
+            Script::ReadOnly => self.reads(),
+            Script::ReadWrite => {
+                self.reads();
+                self.writes();
+            }
+            Script::WriteOnly => self.writes(),
+            Script::PointSelect => self.with_id(Statement::PointSelect),
+            Script::UpdateIndex => self.with_id(Statement::UpdateIndex),
+            Script::UpdateNonIndex => self.update_non_index(),
+            Script::Insert => self.insert_new(),
+            Script::Delete => self.with_id(Statement::Delete),
+            Script::RandomPoints => self.random_points(),
+            Script::RandomRanges => self.random_ranges(),
+        }
+        0
+    }
+
+    fn perform(&mut self, sessions: &mut [Session]) -> Result<(), Failure> {
+        let session = &mut sessions[0];
+        if self.is_transaction {
+            session.command("BEGIN")?;
+        }
+        let mut arguments = self.arguments.as_slice();
+        for step in &self.steps {
+            let (own, rest) = arguments.split_at(step.arguments);
+            self.send(step, own, session)?;
+            arguments = rest;
+        }
+        if self.is_transaction {
+            session.command("COMMIT")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::access::Kind;
+    use crate::workload::Client as _;
+
+    fn client(script: Script, number: u32) -> Client {
+        let options = Options { tables: 8, table_size: 1000, ..Options::new(script) };
+        Client::new(options, Access::new(Kind::Uniform, 1, 1000), number)
+    }
+
+    #[test]
+    fn transactions_have_sysbenchs_numbers_of_statements() {
+        let counts = [
+            (Script::ReadOnly, 14),
+            (Script::ReadWrite, 18),
+            (Script::WriteOnly, 4),
+            (Script::PointSelect, 1),
+            (Script::Insert, 1),
+        ];
+        for (script, wanted) in counts {
+            let mut client = client(script, 0);
+            client.next();
+            assert_eq!(client.steps.len(), wanted, "{script:?} without BEGIN and COMMIT");
+        }
+    }
+
+    #[test]
+    fn a_seed_and_a_number_decide_what_a_client_asks() {
+        let asked = |number| {
+            let mut client = client(Script::ReadWrite, number);
+            (0..50)
+                .map(|_| {
+                    client.next();
+                    (client.steps.clone(), client.arguments.clone(), client.text.clone())
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(asked(3), asked(3));
+        assert_ne!(asked(3), asked(4));
+    }
+
+    #[test]
+    fn what_is_deleted_is_inserted_again_in_its_table() {
+        let mut client = client(Script::WriteOnly, 1);
+        client.next();
+        let Statements { tables } = client.statements;
+        let [.., delete, insert] = client.steps.as_slice() else { panic!("two steps") };
+        assert_eq!(delete.statement % tables as usize, insert.statement % tables as usize);
+        let count = client.arguments.len();
+        assert_eq!(client.arguments[count - 5], client.arguments[count - 4]);
+    }
+}

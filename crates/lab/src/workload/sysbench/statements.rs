@@ -1,0 +1,103 @@
+//! The statements, one of each kind for each table.
+
+/// A kind of statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    PointSelect,
+    SimpleRange,
+    SumRange,
+    OrderRange,
+    DistinctRange,
+    UpdateIndex,
+    UpdateNonIndex,
+    Delete,
+    Insert,
+    /// With a generated key.
+    InsertNew,
+    RandomPoints,
+    RandomRanges,
+}
+
+const KINDS: [Statement; 12] = [
+    Statement::PointSelect,
+    Statement::SimpleRange,
+    Statement::SumRange,
+    Statement::OrderRange,
+    Statement::DistinctRange,
+    Statement::UpdateIndex,
+    Statement::UpdateNonIndex,
+    Statement::Delete,
+    Statement::Insert,
+    Statement::InsertNew,
+    Statement::RandomPoints,
+    Statement::RandomRanges,
+];
+
+/// Values of `k IN`, and ranges of `k`, of the two scripts that read by `k`.
+pub(super) const RANDOM_VALUES: usize = 10;
+
+/// Numbers of the statements of so many tables.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Statements {
+    pub(super) tables: u32,
+}
+
+impl Statements {
+    /// The number of a statement; tables are numbered from 1.
+    pub(super) fn number(self, kind: Statement, table: u32) -> usize {
+        kind as usize * self.tables as usize + table as usize - 1
+    }
+
+    /// The texts, by number.
+    pub(super) fn texts(self) -> Vec<String> {
+        let of_kind = |kind| (1..=self.tables).map(move |table| text(kind, table));
+        KINDS.into_iter().flat_map(of_kind).collect()
+    }
+}
+
+fn text(kind: Statement, table: u32) -> String {
+    let range = "WHERE id BETWEEN ? AND ?";
+    match kind {
+        Statement::PointSelect => format!("SELECT c FROM sbtest{table} WHERE id=?"),
+        Statement::SimpleRange => format!("SELECT c FROM sbtest{table} {range}"),
+        Statement::SumRange => format!("SELECT SUM(k) FROM sbtest{table} {range}"),
+        Statement::OrderRange => format!("SELECT c FROM sbtest{table} {range} ORDER BY c"),
+        Statement::DistinctRange => {
+            format!("SELECT DISTINCT c FROM sbtest{table} {range} ORDER BY c")
+        }
+        Statement::UpdateIndex => format!("UPDATE sbtest{table} SET k=k+1 WHERE id=?"),
+        Statement::UpdateNonIndex => format!("UPDATE sbtest{table} SET c=? WHERE id=?"),
+        Statement::Delete => format!("DELETE FROM sbtest{table} WHERE id=?"),
+        Statement::Insert => {
+            format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (?, ?, ?, ?)")
+        }
+        Statement::InsertNew => {
+            format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (0, ?, ?, ?)")
+        }
+        Statement::RandomPoints => {
+            let values = vec!["?"; RANDOM_VALUES].join(", ");
+            format!("SELECT id, k, c, pad FROM sbtest{table} WHERE k IN ({values})")
+        }
+        Statement::RandomRanges => {
+            let ranges = vec!["k BETWEEN ? AND ?"; RANDOM_VALUES].join(" OR ");
+            format!("SELECT count(k) FROM sbtest{table} WHERE {ranges}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lead_to_texts() {
+        let statements = Statements { tables: 3 };
+        let texts = statements.texts();
+        assert_eq!(texts.len(), 3 * KINDS.len());
+        for kind in KINDS {
+            for table in 1..=3 {
+                assert_eq!(texts[statements.number(kind, table)], text(kind, table));
+            }
+        }
+    }
+}
