@@ -4,6 +4,7 @@
 pub mod client;
 pub mod distribution;
 pub mod driver;
+pub mod load;
 pub mod schedule;
 pub mod statistics;
 pub mod workload;

@@ -18,7 +18,7 @@ mod value;
 
 pub use answer::Done;
 pub use row::Row;
-pub use value::Value;
+pub use value::{Value, put_literal};
 
 use input::Input;
 use runtime::net::{Address, Stream, connect};
@@ -139,7 +139,15 @@ impl Connection {
 
     /// Executes a text whose rows do not matter.
     pub fn command(&mut self, sql: &str) -> Result<Done, Failure> {
-        self.query(sql, |_| Ok(()))
+        self.command_bytes(sql.as_bytes())
+    }
+
+    /// The same of a text that may hold bytes of no character set.
+    pub fn command_bytes(&mut self, sql: &[u8]) -> Result<Done, Failure> {
+        self.begin(COM_QUERY);
+        self.output.extend_from_slice(sql);
+        self.send()?;
+        self.read_answer(false, |_| Ok(()))
     }
 
     /// The first column of the only row of a query, as text.

@@ -114,7 +114,9 @@ pub fn run(workload: &dyn Workload, plan: Plan) -> Result<Measured, Failure> {
     let mut clients = Vec::new();
     for number in 0..plan.clients {
         let sessions: Result<Vec<_>, _> = (0..workload.connections()).map(open).collect();
-        clients.push((workload.client(number), sessions?));
+        let (mut client, mut sessions) = (workload.client(number), sessions?);
+        client.connected(&mut sessions)?;
+        clients.push((client, sessions));
     }
     let begin = runtime::now();
     let shared = Arc::new(Shared {
@@ -240,6 +242,10 @@ impl Running {
             let open =
                 |_| Session::open(&shared.plan.target, &shared.statements, shared.plan.protocol);
             let opened: Result<Vec<_>, _> = (0..self.sessions.len()).map(open).collect();
+            let opened = opened.and_then(|mut sessions| {
+                self.client.connected(&mut sessions)?;
+                Ok(sessions)
+            });
             match opened {
                 Ok(sessions) => {
                     self.sessions = sessions;

@@ -1,12 +1,11 @@
 //! Tables and their rows.
 
 use super::Options;
-use crate::client::{Connection, Failure, Target};
+use crate::client::{Failure, Value};
 use crate::distribution::access::Access;
+use crate::load::{Batch, Loading};
 use base::Random;
-use runtime::sync::Mutex;
 use std::io::Write;
-use std::sync::Arc;
 
 /// What rows hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +16,8 @@ pub enum Data {
     Constant,
 }
 
-/// Rows of an INSERT.
-const BATCH_ROWS: u64 = 1000;
+/// Rows of a job.
+const JOB_ROWS: u64 = 10_000;
 /// Digits of a group; 11 of them are below 10^11.
 const GROUP_DIGITS: u64 = 100_000_000_000;
 
@@ -42,86 +41,83 @@ pub(super) fn put_pad(out: &mut Vec<u8>, random: &mut Random) {
     put_groups(out, 5, random);
 }
 
-impl Data {
-    /// Appends a row as SQL, without its id.
-    fn put_row(self, out: &mut Vec<u8>, access: &Access, random: &mut Random) {
-        match self {
-            Self::Random => {
-                let _infallible = write!(out, "({},'", access.draw(random));
-                put_c(out, random);
-                out.extend_from_slice(b"','");
-                put_pad(out, random);
-                out.extend_from_slice(b"')");
-            }
-            Self::Constant => out
-                .extend_from_slice(b"(0,' ','qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt')"),
-        }
+/// The tables as rows.
+pub struct Load {
+    options: Options,
+    access: Access,
+    /// Appended to every CREATE TABLE: compression, row format.
+    table_options: String,
+}
+
+impl Load {
+    /// For these parameters.
+    pub fn new(options: Options, table_options: &str) -> Self {
+        let access = Access::new(options.distribution, 1, options.table_size);
+        Self { options, access, table_options: table_options.into() }
+    }
+
+    fn jobs_of_table(&self) -> u64 {
+        self.options.table_size.div_ceil(JOB_ROWS)
     }
 }
 
-/// Makes the tables that are missing and fills them, several at once; `report` is told of rows
-/// that were inserted.
-pub fn load(
-    target: &Target,
-    options: &Options,
-    loaders: u32,
-    table_options: &str,
-    report: impl Fn(u64) + Send + Sync + 'static,
-) -> Result<(), Failure> {
-    let next = Arc::new(Mutex::new(1..=options.tables));
-    let report = Arc::new(report);
-    let loader = |_| {
-        let (next, report) = (next.clone(), report.clone());
-        let (target, options) = (target.clone(), options.clone());
-        let table_options = table_options.to_string();
-        runtime::spawn("loader", move || {
-            let mut connection = Connection::open(&target)?;
-            loop {
-                let Some(table) = next.lock().next() else { return Ok::<(), Failure>(()) };
-                load_table(&mut connection, &options, table, &table_options, &*report)?;
-            }
-        })
-    };
-    let fibers: Vec<_> = (0..loaders.clamp(1, options.tables)).map(loader).collect();
-    for fiber in fibers {
-        fiber.join().map_err(|panic| std::io::Error::other(panic.to_string()))??;
+impl Loading for Load {
+    fn description(&self) -> String {
+        let Options { tables, table_size, distribution, data, seed, .. } = &self.options;
+        format!(
+            "sysbench tables={tables} table_size={table_size} {distribution:?} {data:?} seed={seed} {}",
+            self.table_options
+        )
     }
-    Ok(())
-}
 
-fn load_table(
-    connection: &mut Connection,
-    options: &Options,
-    table: u32,
-    table_options: &str,
-    report: &dyn Fn(u64),
-) -> Result<(), Failure> {
-    connection.command(&format!("DROP TABLE IF EXISTS sbtest{table}"))?;
-    connection.command(&format!(
-        "CREATE TABLE sbtest{table} (id INT NOT NULL AUTO_INCREMENT, k INT DEFAULT 0 NOT NULL, \
-         c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) \
-         {table_options}"
-    ))?;
-    let access = Access::new(options.distribution, 1, options.table_size);
-    let mut random = Random::new(options.seed.wrapping_mul(1_000_003) ^ u64::from(table));
-    let mut done = 0;
-    let mut sql = Vec::new();
-    while done < options.table_size {
-        let rows = BATCH_ROWS.min(options.table_size - done);
-        sql.clear();
-        let _infallible = write!(sql, "INSERT INTO sbtest{table} (k, c, pad) VALUES ");
-        for row in 0..rows {
-            if row > 0 {
-                sql.push(b',');
-            }
-            options.data.put_row(&mut sql, &access, &mut random);
-        }
-        connection.command(&String::from_utf8_lossy(&sql))?;
-        done += rows;
-        report(rows);
+    fn begin(&self) -> Vec<String> {
+        let make = |table: u32| {
+            let create = format!(
+                "CREATE TABLE sbtest{table} (id INT NOT NULL AUTO_INCREMENT, k INT DEFAULT 0 NOT \
+                 NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY \
+                 KEY (id)) {}",
+                self.table_options
+            );
+            [format!("DROP TABLE IF EXISTS sbtest{table}"), create]
+        };
+        (1..=self.options.tables).flat_map(make).collect()
     }
-    connection.command(&format!("CREATE INDEX k_{table} ON sbtest{table}(k)"))?;
-    Ok(())
+
+    fn jobs(&self) -> u64 {
+        self.jobs_of_table() * u64::from(self.options.tables)
+    }
+
+    fn job(&self, job: u64, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        let table = (job / self.jobs_of_table() + 1).to_string();
+        let first = job % self.jobs_of_table() * JOB_ROWS + 1;
+        let end = (first + JOB_ROWS).min(self.options.table_size + 1);
+        let mut random = Random::new(self.options.seed.wrapping_mul(1_000_003) ^ job);
+        let (mut c, mut pad) = (Vec::new(), Vec::new());
+        for id in first..end {
+            let k = match self.options.data {
+                Data::Random => {
+                    c.clear();
+                    pad.clear();
+                    put_c(&mut c, &mut random);
+                    put_pad(&mut pad, &mut random);
+                    self.access.draw(&mut random)
+                }
+                Data::Constant => {
+                    c = b" ".to_vec();
+                    pad = b"qqqqqqqqqqwwwwwwwwwweeeeeeeeeerrrrrrrrrrtttttttttt".to_vec();
+                    0
+                }
+            };
+            let values = [id.into(), k.into(), Value::Bytes(&c), Value::Bytes(&pad)];
+            batch.row_into("INSERT INTO sbtest# (id, k, c, pad)", &table, &values)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&self) -> Vec<Vec<String>> {
+        let index = |table: u32| vec![format!("CREATE INDEX k_{table} ON sbtest{table}(k)")];
+        (1..=self.options.tables).map(index).collect()
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod client;
 mod load;
 mod statements;
 
-pub use load::{Data, load};
+pub use load::{Data, Load};
 
 use crate::distribution::access::{Access, Kind};
 use crate::workload::{self, Workload};
