@@ -166,6 +166,7 @@ impl Running {
         let end = self.shared.begin + self.shared.plan.warm_up + self.shared.plan.measured;
         while let Some(intended) = self.start(end) {
             let operation = self.client.next();
+            let intended = intended + self.pause();
             let sent = runtime::now();
             let (how, retries) = self.perform(end);
             let now = runtime::now();
@@ -176,6 +177,16 @@ impl Running {
             }
             state.recorder.add(operation, intended, sent, now, how, retries);
         }
+    }
+
+    /// Keying and thinking, which make an operation's intended start later in a closed load.
+    fn pause(&mut self) -> Duration {
+        let pause = self.client.pause();
+        if pause.is_zero() || self.shared.schedule.is_some() {
+            return Duration::ZERO;
+        }
+        runtime::sleep(pause);
+        pause
     }
 
     /// Waits for the next intended start; `None` when the run is over.

@@ -7,9 +7,11 @@
 
 pub mod linkbench;
 pub mod sysbench;
+pub mod tpcc;
 
 use crate::client::{Connection, Failure};
 use crate::driver::session::Session;
+use std::time::Duration;
 
 /// A kind of load, shared by its clients.
 pub trait Workload: Send + Sync {
@@ -37,6 +39,12 @@ pub trait Client: Send {
     fn connected(&mut self, sessions: &mut [Session]) -> Result<(), Failure> {
         let _as_they_are = sessions;
         Ok(())
+    }
+
+    /// How long the client waits before what was decided begins, in a closed load: keying and
+    /// thinking.
+    fn pause(&mut self) -> Duration {
+        Duration::ZERO
     }
 
     /// Performs what was decided. In case of a failure a transaction may be left open.
