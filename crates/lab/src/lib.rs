@@ -2,6 +2,7 @@
 //! MySQL protocol.
 
 pub mod client;
+pub mod command;
 pub mod distribution;
 pub mod driver;
 pub mod load;

@@ -24,6 +24,11 @@ pub trait Loading: Send + Sync + 'static {
     /// Tells this load from others: the workload and what decides its rows.
     fn description(&self) -> String;
 
+    /// What is said on every connection first.
+    fn connected(&self) -> &'static str {
+        "SET foreign_key_checks=0, unique_checks=0"
+    }
+
     /// Makes the tables anew, without rows.
     fn begin(&self) -> Vec<String>;
 
@@ -157,7 +162,7 @@ fn begin(connection: &mut Connection, loading: &dyn Loading) -> Result<(), Failu
 impl Shared {
     fn run(&self) -> Result<(), Failure> {
         let mut connection = Connection::open(&self.target)?;
-        connection.command("SET foreign_key_checks=0, unique_checks=0")?;
+        connection.command(self.loading.connected())?;
         loop {
             let Some(job) = self.left.lock().next() else { return Ok(()) };
             connection.command("BEGIN")?;

@@ -5,7 +5,8 @@ use super::median;
 
 /// A change over the measured time that is called steady, as a share of the median.
 const STEADY_CHANGE: f64 = 0.05;
-/// Means of so many parts are looked at, so that single seconds do not decide.
+/// Means of so many parts are looked at, so that single seconds do not decide; a shorter series does
+/// not tell.
 const PARTS: usize = 12;
 
 /// How a series moved.
@@ -13,8 +14,19 @@ const PARTS: usize = 12;
 pub struct Trend {
     /// Change from begin to end by the trend line, as a share of the median.
     pub change: f64,
+    /// What that means.
+    pub verdict: Verdict,
+}
+
+/// See [`Trend::verdict`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
     /// No more than a twentieth, or not told apart from scatter.
-    pub is_steady: bool,
+    Steady,
+    /// It moved.
+    NotSteady,
+    /// Too few intervals to tell.
+    TooShort,
 }
 
 /// The trend of operations per interval: the median of the slopes between all pairs of parts (Theil
@@ -24,8 +36,8 @@ pub fn trend(completed: &[u64]) -> Trend {
     let parts = parts(completed);
     let middle = median(&parts);
     let count = parts.len();
-    if count < 4 || middle <= 0.0 {
-        return Trend { change: 0.0, is_steady: false };
+    if count < PARTS || middle <= 0.0 {
+        return Trend { change: 0.0, verdict: Verdict::TooShort };
     }
     let (mut slopes, mut score) = (Vec::new(), 0.0);
     for later in 1..count {
@@ -39,7 +51,8 @@ pub fn trend(completed: &[u64]) -> Trend {
     let count = count as f64;
     let variance = count * (count - 1.0) * (2.0 * count + 5.0) / 18.0;
     let is_chance = (f64::abs(score) - 1.0).max(0.0) / variance.sqrt() < 1.96;
-    Trend { change, is_steady: change.abs() <= STEADY_CHANGE || is_chance }
+    let is_steady = change.abs() <= STEADY_CHANGE || is_chance;
+    Trend { change, verdict: if is_steady { Verdict::Steady } else { Verdict::NotSteady } }
 }
 
 /// Means of stretches of equal length; what does not fill one stretch at the begin is left out.
@@ -66,8 +79,9 @@ mod tests {
 
     #[test]
     fn a_scattered_flat_line_is_steady() {
-        let steady =
-            (0..200).filter(|&seed| trend(&series(120, 0.2, seed, |_| 10_000.0)).is_steady).count();
+        let steady = (0..200)
+            .filter(|&seed| trend(&series(120, 0.2, seed, |_| 10_000.0)).verdict == Verdict::Steady)
+            .count();
         assert!(steady >= 190, "{steady} of 200");
     }
 
@@ -75,18 +89,18 @@ mod tests {
     fn a_falling_line_is_not() {
         for seed in 0..50 {
             let trend = trend(&series(120, 0.05, seed, |at| 10_000.0 * (1.0 - 0.3 * at)));
-            assert!(!trend.is_steady && trend.change < -0.2, "{trend:?}");
+            assert!(trend.verdict == Verdict::NotSteady && trend.change < -0.2, "{trend:?}");
         }
     }
 
     #[test]
     fn a_warm_up_that_went_on_is_seen() {
         let trend = trend(&series(60, 0.05, 3, |at| 10_000.0 * (1.0 - (-5.0 * at).exp())));
-        assert!(!trend.is_steady && trend.change > 0.05, "{trend:?}");
+        assert!(trend.verdict == Verdict::NotSteady && trend.change > 0.05, "{trend:?}");
     }
 
     #[test]
     fn too_short_a_run_is_not_called_steady() {
-        assert!(!trend(&[5, 5, 5]).is_steady);
+        assert_eq!(trend(&[5, 5, 5]).verdict, Verdict::TooShort);
     }
 }

@@ -3,7 +3,7 @@
 use super::graph::Graph;
 use super::requests::Kind;
 use super::statements::{LINK_BYTES_MAX, MULTIGET_MAX, NODE_BYTES_MAX, Statement, multiget};
-use super::{Compatibility, LIST_ROWS_MAX, NODE_TYPE};
+use super::{Compatibility, LIST_ROWS_MAX, NODE_TYPE, SESSION};
 use crate::client::{Failure, Value};
 use crate::distribution::payload::{LINK, NODE, Payload};
 use crate::distribution::size::{Geometric, LogNormal};
@@ -255,6 +255,9 @@ impl workload::Client for Client {
     }
 
     fn connected(&mut self, sessions: &mut [Session]) -> Result<(), Failure> {
+        for session in &mut *sessions {
+            session.command(SESSION)?;
+        }
         sessions[WRITE].command("SET autocommit=0").map(drop)
     }
 

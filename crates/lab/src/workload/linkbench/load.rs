@@ -2,7 +2,7 @@
 
 use super::graph::Graph;
 use super::statements::{LINK_BYTES_MAX, NODE_BYTES_MAX};
-use super::{NODE_TYPE, Options};
+use super::{NODE_TYPE, Options, SESSION};
 use crate::client::{Failure, Value};
 use crate::distribution::payload::{LINK, NODE, Payload};
 use crate::distribution::size::LogNormal;
@@ -131,6 +131,10 @@ impl Source {
 impl Loading for Load {
     fn description(&self) -> String {
         format!("linkbench {:?} {:?}", self.graph.options, self.tables)
+    }
+
+    fn connected(&self) -> &'static str {
+        SESSION
     }
 
     fn begin(&self) -> Vec<String> {

@@ -75,6 +75,8 @@ impl Default for Options {
 pub(crate) const FIRST_LINK_TYPE: u64 = 123_456_789;
 /// The type of all nodes.
 pub(crate) const NODE_TYPE: u64 = 2048;
+/// Payloads are bytes of latin1, as the tables have them.
+pub(crate) const SESSION: &str = "SET NAMES latin1";
 /// Rows of a list at most.
 pub(crate) const LIST_ROWS_MAX: u64 = 10_000;
 

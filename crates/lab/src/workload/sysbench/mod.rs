@@ -9,8 +9,10 @@
 mod client;
 mod load;
 mod statements;
+mod verify;
 
 pub use load::{Data, Load};
+pub use verify::verify;
 
 use crate::distribution::access::{Access, Kind};
 use crate::workload::{self, Workload};

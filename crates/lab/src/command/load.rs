@@ -1,0 +1,74 @@
+//! `gannet-lab load`
+
+use super::workload::Choice;
+use super::{Outcome, Server};
+use crate::load::{self, Progress};
+use clap::Args;
+use runtime::Instant;
+use runtime::sync::Mutex;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    server: Server,
+    /// Connections that load at the same time.
+    #[arg(long, default_value_t = 8)]
+    connections: u32,
+    /// Go on where a load of the same description stopped.
+    #[arg(long)]
+    resume: bool,
+}
+
+/// Time between two lines of progress.
+const REPORT_EVERY: Duration = Duration::from_secs(2);
+
+pub(super) fn run(arguments: Arguments) -> Outcome {
+    let begin = runtime::now();
+    let last = Mutex::new(begin);
+    let report = move |progress: Progress| {
+        let now = runtime::now();
+        let mut last = last.lock();
+        if now - *last >= REPORT_EVERY {
+            *last = now;
+            println!("{}", line(&progress, now - begin));
+        }
+    };
+    let Arguments { choice, server, connections, resume } = arguments;
+    let loading = choice.loading();
+    let progress = load::load(&server.dsn, loading, connections, resume, report)
+        .map_err(|failure| format!("{failure}; `--resume` goes on from here"))?;
+    let seconds = since(begin).as_secs_f64();
+    println!(
+        "loaded {} rows, {:.1} MB in {seconds:.1} s: {:.0} rows/s, {:.1} MB/s{}",
+        progress.rows,
+        progress.bytes as f64 / 1e6,
+        progress.rows as f64 / seconds,
+        progress.bytes as f64 / 1e6 / seconds,
+        match progress.jobs_before {
+            0 => String::new(),
+            before => format!("; {before} of {} parts were there", progress.jobs),
+        }
+    );
+    Ok(())
+}
+
+fn since(begin: Instant) -> Duration {
+    runtime::now() - begin
+}
+
+/// A line of progress with the time that is left at this pace.
+fn line(progress: &Progress, elapsed: Duration) -> String {
+    let done = progress.jobs_done - progress.jobs_before;
+    let left = progress.jobs - progress.jobs_done;
+    let seconds = elapsed.as_secs_f64();
+    format!(
+        "{:.1} % loaded, {:.0} rows/s, {:.1} MB/s, {:.0} s left",
+        progress.jobs_done as f64 * 100.0 / progress.jobs as f64,
+        progress.rows as f64 / seconds,
+        progress.bytes as f64 / 1e6 / seconds,
+        seconds / done.max(1) as f64 * left as f64
+    )
+}
