@@ -1,6 +1,7 @@
 //! Gannet: the `lab` room. Workloads, load, measurement and reports for any server that speaks the
 //! MySQL protocol.
 
+pub mod account;
 pub mod client;
 pub mod command;
 pub mod distribution;
