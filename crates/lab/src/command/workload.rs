@@ -133,6 +133,20 @@ impl Choice {
         }
     }
 
+    /// The workload with what is particular about it.
+    pub(super) fn describe(&self) -> String {
+        match self.workload {
+            Name::Sysbench => {
+                let (script, tables, rows) = (self.script.name(), self.tables, self.table_size);
+                format!("sysbench {script}, {tables} x {rows} rows, {:?}", self.distribution)
+            }
+            Name::Linkbench => {
+                format!("LinkBench, {} ids, {:?} mix, {:?}", self.ids, self.mix, self.compat)
+            }
+            Name::Tpcc => format!("like TPC-C, {} warehouses", self.warehouses),
+        }
+    }
+
     /// The load's clients.
     pub(super) fn workload(&self) -> Box<dyn Workload> {
         match self.workload {
