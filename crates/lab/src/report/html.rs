@@ -22,6 +22,7 @@ p.sub,p.none{color:var(--faint);margin:0 0 16px}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;min-width:100%}
 th,td{border-bottom:1px solid var(--line);padding:4px 10px;text-align:right;white-space:nowrap}
+td{max-width:340px;overflow-wrap:anywhere}td.long{white-space:normal}
 th:first-child,td:first-child{text-align:left}th{color:var(--faint);font-weight:600}
 td.better{color:var(--good);font-weight:600}td.worse{color:var(--worse);font-weight:600}
 td.bad{color:var(--bad);font-weight:700}
@@ -36,6 +37,9 @@ svg circle.line{fill:var(--back)}
 pre{background:color-mix(in srgb,var(--line) 35%,transparent);padding:12px;overflow-x:auto;
 font-size:13px}
 ";
+
+/// Longer texts are broken into lines.
+const LONG_CHARACTERS: usize = 40;
 
 /// The whole page.
 pub fn html(experiment: &Experiment) -> String {
@@ -96,11 +100,13 @@ fn put_table(out: &mut String, table: &Table) {
         for cell in row {
             let class = match cell.mark {
                 Mark::Plain => "",
-                Mark::Better => " class=\"better\"",
-                Mark::Worse => " class=\"worse\"",
-                Mark::Bad => " class=\"bad\"",
+                Mark::Better => "better",
+                Mark::Worse => "worse",
+                Mark::Bad => "bad",
             };
-            let _infallible = write!(out, "<td{class}>{}</td>", escaped(&cell.text));
+            let long = if cell.text.len() > LONG_CHARACTERS { " long" } else { "" };
+            let text = escaped(&cell.text);
+            let _infallible = write!(out, "<td class=\"{class}{long}\">{text}</td>");
         }
         out.push_str("</tr>");
     }

@@ -15,7 +15,7 @@ pub const COLOURS: usize = 6;
 /// A line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// In the legend.
+    /// In the legend; empty for none there.
     pub name: String,
     /// x and y, in the order of x.
     pub points: Vec<(f64, f64)>,
@@ -203,7 +203,7 @@ impl Chart {
 
     fn draw_legend(&self, out: &mut String) {
         let mut right = WIDTH - RIGHT;
-        for line in self.lines.iter().rev() {
+        for line in self.lines.iter().rev().filter(|line| !line.name.is_empty()) {
             // About as wide as its characters; the style sheet's font is 12 units high.
             right -= line.name.chars().count() as f64 * 6.6 + 30.0;
             let _infallible = write!(

@@ -1,0 +1,321 @@
+//! The workloads against a whole Gannet server on a simulated disk and network: they keep their own
+//! rules, also when the power fails in the middle, and what breaks a rule is found.
+
+use engine::EngineOptions;
+use lab::client::{Connection, Target};
+use lab::driver::session::Protocol;
+use lab::driver::{self, Load, OnConflict, Plan};
+use lab::load::{self, Loading};
+use lab::workload::linkbench::{self, Compatibility, LinkBench, Mix};
+use lab::workload::sysbench::{self, Script, Sysbench};
+use lab::workload::tpcc::{self, Scale, Tpcc};
+use lab::workload::{Violation, Workload};
+use runtime::WaitClass;
+use runtime::net::{Address, ServeHandle};
+use runtime::sim::{CrashKind, SimConfig, SimEnd, Simulation};
+use runtime::sync::Event;
+use server::options::{self, CommandLine, Files, ServeOptions};
+use server::serve::{self, Surroundings};
+use std::sync::Arc;
+use std::time::Duration;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<String, String> {
+        Err(format!("there is no {path}"))
+    }
+
+    fn list(&self, _directory: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
+/// A small store, so that checkpoints and evictions happen while the workload runs.
+struct Small {
+    ready: Arc<Event>,
+}
+
+impl Surroundings for Small {
+    fn tune(&self, options: &mut EngineOptions) {
+        options.buffer_pool_bytes = 4 << 20;
+        options.max_pages = 1 << 16;
+        options.huge_pages = false;
+        options.checkpoint_interval = Duration::from_millis(100);
+    }
+
+    fn ready(&self, _listeners: &[ServeHandle], _created: bool) {
+        self.ready.set();
+    }
+}
+
+fn serve_options() -> ServeOptions {
+    let words = ["serve", "--datadir", "/db", "--port", "3306", "--bind-address", "127.0.0.1"];
+    match options::parse(&words.map(str::to_owned), &NoFiles) {
+        Ok(CommandLine::Serve(options)) => options,
+        other => panic!("the arguments ask for {other:?}"),
+    }
+}
+
+fn target(database: &str) -> Target {
+    Target {
+        address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
+        user: "root".into(),
+        password: String::new(),
+        database: database.into(),
+        read_timeout: Duration::from_secs(60),
+    }
+}
+
+/// Starts the server; returns when it answers.
+fn start() {
+    server::log::only_errors();
+    let ready = Arc::new(Event::new());
+    let surroundings = Small { ready: ready.clone() };
+    drop(runtime::spawn("server", move || {
+        serve::run_in(&serve_options(), &surroundings).expect("the server starts and stops");
+    }));
+    ready.wait(WaitClass::Other, None);
+}
+
+/// A workload, its rows, its rules and changes that break them.
+trait Case: Send + Sync + 'static {
+    fn workload(&self) -> Box<dyn Workload>;
+    fn loading(&self) -> Arc<dyn Loading>;
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation>;
+    fn planted(&self) -> Vec<&'static str>;
+}
+
+struct Graph(Compatibility, Mix);
+
+impl Graph {
+    fn options(&self) -> linkbench::Options {
+        let Self(compatibility, mix) = *self;
+        linkbench::Options { end_id: 301, compatibility, mix, ..linkbench::Options::default() }
+    }
+}
+
+impl Case for Graph {
+    fn workload(&self) -> Box<dyn Workload> {
+        Box::new(LinkBench::new(self.options()))
+    }
+
+    fn loading(&self) -> Arc<dyn Loading> {
+        let tables = linkbench::Tables::default();
+        Arc::new(linkbench::Load::new(self.options(), tables, 1_700_000_000_000))
+    }
+
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
+        linkbench::verify(connection, &self.options()).expect("queries")
+    }
+
+    fn planted(&self) -> Vec<&'static str> {
+        vec![
+            "UPDATE counttable SET count=count+1 LIMIT 1",
+            "DELETE FROM counttable WHERE count>0 LIMIT 1",
+            "DELETE FROM linktable WHERE visibility=1 LIMIT 1",
+            "UPDATE linktable SET visibility=2 LIMIT 1",
+            "UPDATE nodetable SET type=7 LIMIT 1",
+        ]
+    }
+}
+
+struct Orders;
+
+impl Orders {
+    fn options(&self) -> tpcc::Options {
+        let scale = Scale { warehouses: 2, districts: 3, customers: 30, items: 100 };
+        tpcc::Options { scale, foreign_keys: true, think_times: false, seed: 9 }
+    }
+}
+
+impl Case for Orders {
+    fn workload(&self) -> Box<dyn Workload> {
+        Box::new(Tpcc::new(self.options()))
+    }
+
+    fn loading(&self) -> Arc<dyn Loading> {
+        Arc::new(tpcc::Load::new(self.options(), "", "2024-01-01 00:00:00"))
+    }
+
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
+        tpcc::verify(connection, &self.options().scale).expect("queries")
+    }
+
+    fn planted(&self) -> Vec<&'static str> {
+        tpcc::CONDITIONS.iter().map(|condition| condition.planted).collect()
+    }
+}
+
+struct Rows(Script);
+
+impl Rows {
+    fn options(&self) -> sysbench::Options {
+        sysbench::Options { tables: 2, table_size: 500, ..sysbench::Options::new(self.0) }
+    }
+}
+
+impl Case for Rows {
+    fn workload(&self) -> Box<dyn Workload> {
+        Box::new(Sysbench::new(self.options()))
+    }
+
+    fn loading(&self) -> Arc<dyn Loading> {
+        Arc::new(sysbench::Load::new(self.options(), ""))
+    }
+
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
+        sysbench::verify(connection, &self.options()).expect("queries")
+    }
+
+    fn planted(&self) -> Vec<&'static str> {
+        vec![
+            "DELETE FROM sbtest1 WHERE id=77",
+            "UPDATE sbtest2 SET c='damaged' WHERE id=5",
+            "INSERT INTO sbtest2 (k, c, pad) VALUES (1, 'x', 'y')",
+        ]
+    }
+}
+
+fn plan(database: &str, measured: Duration) -> Plan {
+    Plan {
+        target: target(database),
+        protocol: Protocol::Prepared,
+        clients: 6,
+        load: Load::Closed,
+        warm_up: Duration::ZERO,
+        measured,
+        on_conflict: OnConflict::Retry,
+        seed: 4,
+    }
+}
+
+fn load_case(case: &dyn Case, resume: bool) -> load::Progress {
+    Connection::open(&target(""))
+        .expect("login")
+        .command("CREATE DATABASE IF NOT EXISTS lab")
+        .expect("made");
+    load::load(&target("lab"), case.loading(), 3, resume, |_| ()).expect("loaded")
+}
+
+fn assert_clean(case: &dyn Case) {
+    let mut connection = Connection::open(&target("lab")).expect("login");
+    assert_eq!(case.verify(&mut connection), []);
+}
+
+/// Loads, runs, verifies; then breaks rules one after the other, each in a transaction that is
+/// rolled back.
+fn keeps_and_finds(case: impl Case) {
+    let mut simulation = Simulation::new(SimConfig::new(3));
+    let ended = simulation.run(move || {
+        start();
+        load_case(&case, false);
+        assert_clean(&case);
+        let measured = driver::run(&*case.workload(), plan("lab", Duration::from_secs(2)));
+        let measured = measured.expect("a run");
+        assert_eq!(measured.given_up, None);
+        assert!(measured.record.errors.is_empty(), "{:?}", measured.record.errors);
+        let idle = measured.record.operations.iter().filter(|o| o.latency.is_empty());
+        let idle: Vec<&str> = idle.map(|operation| operation.name).collect();
+        assert!(idle.is_empty(), "never done: {idle:?}");
+        assert_clean(&case);
+        let mut connection = Connection::open(&target("lab")).expect("login");
+        connection.command("SET foreign_key_checks=0").expect("set");
+        for planted in case.planted() {
+            connection.command("BEGIN").expect("begun");
+            let done = connection.command(planted).expect(planted);
+            assert!(done.affected_rows > 0, "nothing was planted: {planted}");
+            connection.command("COMMIT").expect("ended");
+            assert_ne!(case.verify(&mut connection), [], "{planted}");
+            load_case(&case, false);
+        }
+    });
+    ended.expect("the simulation ends");
+}
+
+/// The power fails while the workload runs; the next life has data that keep the rules.
+fn survives(make: impl Fn() -> Box<dyn Case>) {
+    for seed in 0..4 {
+        let mut simulation = Simulation::new(SimConfig::new(seed));
+        let case = make();
+        let ended = simulation.run(move || {
+            start();
+            load_case(&*case, false);
+            drop(runtime::spawn("power", move || {
+                runtime::sleep(Duration::from_millis(200 + 130 * seed));
+                runtime::sim::crash_now();
+            }));
+            drop(driver::run(&*case.workload(), plan("lab", Duration::from_secs(60))));
+        });
+        assert!(matches!(ended, Err(SimEnd::Crashed)), "seed {seed}: {ended:?}");
+        let disk = simulation.crash(CrashKind::Power);
+        let mut simulation = Simulation::with_disk(SimConfig::new(seed + 100), disk);
+        let case = make();
+        let ended = simulation.run(move || {
+            start();
+            assert_clean(&*case);
+        });
+        ended.unwrap_or_else(|end| panic!("seed {seed}: {end}"));
+    }
+}
+
+#[test]
+fn linkbench_keeps_its_rules() {
+    keeps_and_finds(Graph(Compatibility::Quirks, Mix::Original));
+}
+
+#[test]
+fn documented_linkbench_keeps_its_rules() {
+    keeps_and_finds(Graph(Compatibility::Documented, Mix::Cached));
+}
+
+#[test]
+fn orders_keep_the_twelve_conditions() {
+    keeps_and_finds(Orders);
+}
+
+#[test]
+fn sysbench_keeps_its_rows() {
+    keeps_and_finds(Rows(Script::ReadWrite));
+}
+
+#[test]
+fn linkbench_survives_a_loss_of_power() {
+    survives(|| Box::new(Graph(Compatibility::Quirks, Mix::Original)));
+}
+
+#[test]
+fn orders_survive_a_loss_of_power() {
+    survives(|| Box::new(Orders));
+}
+
+#[test]
+fn sysbench_survives_a_loss_of_power() {
+    survives(|| Box::new(Rows(Script::WriteOnly)));
+}
+
+#[test]
+fn a_load_that_lost_power_goes_on_where_it_was() {
+    let mut simulation = Simulation::new(SimConfig::new(8));
+    let ended = simulation.run(|| {
+        start();
+        drop(runtime::spawn("power", || {
+            runtime::sleep(Duration::from_millis(1500));
+            runtime::sim::crash_now();
+        }));
+        load_case(&Orders, false);
+        runtime::sleep(Duration::from_secs(60));
+    });
+    assert!(matches!(ended, Err(SimEnd::Crashed)), "{ended:?}");
+    let disk = simulation.crash(CrashKind::Power);
+    let mut simulation = Simulation::with_disk(SimConfig::new(9), disk);
+    let progress = simulation.run(|| {
+        start();
+        let progress = load_case(&Orders, true);
+        assert_clean(&Orders);
+        progress
+    });
+    let progress = progress.expect("the simulation ends");
+    assert!(progress.jobs_before > 0, "{progress:?}");
+    assert_eq!(progress.jobs_done, progress.jobs);
+}
