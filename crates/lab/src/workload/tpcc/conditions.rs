@@ -147,6 +147,13 @@ pub const CONDITIONS: [Condition; 12] = [
 pub fn verify(connection: &mut Connection, scale: &Scale) -> Result<Vec<Violation>, Failure> {
     connection.command("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
     connection.command("START TRANSACTION WITH CONSISTENT SNAPSHOT")?;
+    let violations = violations(connection, scale)?;
+    connection.command("COMMIT")?;
+    Ok(violations)
+}
+
+/// Checks all conditions in the transaction that the connection is in.
+pub fn violations(connection: &mut Connection, scale: &Scale) -> Result<Vec<Violation>, Failure> {
     let mut violations = Vec::new();
     for condition in &CONDITIONS {
         let rule = format!("consistency condition {}", condition.number);
@@ -155,6 +162,5 @@ pub fn verify(connection: &mut Connection, scale: &Scale) -> Result<Vec<Violatio
             violations.extend(Violation::check(connection, &rule, &sql)?);
         }
     }
-    connection.command("COMMIT")?;
     Ok(violations)
 }

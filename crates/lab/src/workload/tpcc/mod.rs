@@ -18,7 +18,7 @@ mod requests;
 mod schema;
 mod statements;
 
-pub use conditions::{CONDITIONS, Condition, verify};
+pub use conditions::{CONDITIONS, Condition, verify, violations};
 pub use load::Load;
 
 use crate::distribution::nonuniform::Constants;
