@@ -62,6 +62,9 @@ pub(super) struct Choice {
     /// linkbench: ids of the graph.
     #[arg(long, default_value_t = 100_000)]
     ids: u64,
+    /// linkbench: links of an id at most; the published graph has none, its first id 961,963 links.
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    degree_max: u64,
     /// linkbench: shares of the operations.
     #[arg(long, value_enum, default_value = "original")]
     mix: LinkMix,
@@ -112,6 +115,7 @@ impl Choice {
             first_id: 1,
             end_id: self.ids + 1,
             link_types: 2,
+            degree_max: self.degree_max,
             mix: match self.mix {
                 LinkMix::Original => Mix::Original,
                 LinkMix::Cached => Mix::Cached,

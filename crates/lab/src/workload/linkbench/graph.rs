@@ -60,7 +60,8 @@ impl Graph {
 
     /// Links of an id in the load, of all types.
     pub(super) fn degree(&self, id: u64) -> u64 {
-        degree(self.degrees.inverse(id - self.options.first_id), self.ids)
+        let rank = self.degrees.inverse(id - self.options.first_id);
+        degree(rank, self.ids).min(self.options.degree_max)
     }
 
     /// Links of an id and a type (from 0) in the load.

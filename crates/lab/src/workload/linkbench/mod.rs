@@ -50,6 +50,9 @@ pub struct Options {
     pub end_id: u64,
     /// Types of links.
     pub link_types: u64,
+    /// Links of an id at most. The published graph has no bound: its first id has 961,963 links,
+    /// however few ids there are.
+    pub degree_max: u64,
     /// The shares of operations.
     pub mix: Mix,
     /// See the module.
@@ -64,6 +67,7 @@ impl Default for Options {
             first_id: 1,
             end_id: 10_000_001,
             link_types: 2,
+            degree_max: u64::MAX,
             mix: Mix::Original,
             compatibility: Compatibility::Quirks,
             seed: 1,

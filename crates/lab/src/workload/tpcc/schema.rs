@@ -97,8 +97,11 @@ pub(super) fn after_load(options: &Options) -> Vec<Vec<String>> {
         ("stock", "s_w_id", "warehouse (w_id)"),
         ("stock", "s_i_id", "item (i_id)"),
     ];
-    let add = |(table, columns, parent): (&str, &str, &str)| {
-        vec![format!("ALTER TABLE {table} ADD FOREIGN KEY ({columns}) REFERENCES {parent}")]
+    let add = |(number, (table, columns, parent)): (usize, &(&str, &str, &str))| {
+        vec![format!(
+            "ALTER TABLE {table} ADD CONSTRAINT tpcc_{number} FOREIGN KEY ({columns}) \
+             REFERENCES {parent}"
+        )]
     };
-    std::iter::once(indexes).chain(keys.map(add)).collect()
+    std::iter::once(indexes).chain(keys.iter().enumerate().map(add)).collect()
 }
