@@ -89,8 +89,8 @@ fn finish(connection: &mut Connection, target: &Target) -> Result<(), Failure> {
             }
             [1, FAST_LOGIN] => {}
             _ => {
-                let text = "the server wants the password itself, which needs TLS: log in once with \
-                            another client, or use an account with mysql_native_password";
+                let text = "the server wants the password itself, which needs TLS: log in once \
+                            with another client, or use an account with mysql_native_password";
                 return Err(Failure::malformed(text));
             }
         }

@@ -122,7 +122,11 @@ pub fn warnings(experiment: &Experiment) -> Vec<String> {
         }
         let limited = runs.iter().filter(|run| run.is_client_limited()).count();
         if limited > 0 {
-            found.push(format!("{name}: in {limited} of {} runs the driver used more than 70 % of its processor: the server may be faster than shown", runs.len()));
+            found.push(format!(
+                "{name}: in {limited} of {} runs the driver used more than 70 % of its processor: \
+                 the server may be faster than shown",
+                runs.len()
+            ));
         }
         let unsteady = runs.iter().filter(|run| run.trend().verdict == Verdict::NotSteady).count();
         if unsteady > 0 {

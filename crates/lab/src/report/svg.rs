@@ -191,7 +191,8 @@ impl Chart {
             out,
             "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{}\" y1=\"{bottom}\" y2=\"{bottom}\"/>\
              <text class=\"label\" text-anchor=\"middle\" x=\"{}\" y=\"{}\">{}</text>\
-             <text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 {}) rotate(-90)\">{}</text>",
+             <text class=\"label\" text-anchor=\"middle\" \
+             transform=\"translate(14 {}) rotate(-90)\">{}</text>",
             WIDTH - RIGHT,
             (LEFT + WIDTH - RIGHT) / 2.0,
             HEIGHT - 8.0,

@@ -110,7 +110,7 @@ fn ratios(experiment: &Experiment) -> Table {
 }
 
 /// Each server with each number of clients.
-fn each_cell<'a>(experiment: &'a Experiment) -> impl Iterator<Item = (&'a str, u32, Vec<&'a Run>)> {
+fn each_cell(experiment: &Experiment) -> impl Iterator<Item = (&str, u32, Vec<&Run>)> {
     experiment.client_counts().into_iter().flat_map(move |clients| {
         experiment.servers.iter().enumerate().map(move |(number, server)| {
             (server.name.as_str(), clients, experiment.cell(number, clients))

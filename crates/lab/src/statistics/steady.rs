@@ -5,8 +5,8 @@ use super::median;
 
 /// A change over the measured time that is called steady, as a share of the median.
 const STEADY_CHANGE: f64 = 0.05;
-/// Means of so many parts are looked at, so that single seconds do not decide; a shorter series does
-/// not tell.
+/// Means of so many parts are looked at, so that single seconds do not decide; a shorter series
+/// does not tell.
 const PARTS: usize = 12;
 
 /// How a series moved.

@@ -65,7 +65,8 @@ impl Loading for Load {
     fn description(&self) -> String {
         let Options { tables, table_size, distribution, data, seed, .. } = &self.options;
         format!(
-            "sysbench tables={tables} table_size={table_size} {distribution:?} {data:?} seed={seed} {}",
+            "sysbench tables={tables} table_size={table_size} {distribution:?} {data:?} \
+             seed={seed} {}",
             self.table_options
         )
     }

@@ -75,11 +75,11 @@ fn text(kind: Statement, table: u32) -> String {
             format!("INSERT INTO sbtest{table} (id, k, c, pad) VALUES (0, ?, ?, ?)")
         }
         Statement::RandomPoints => {
-            let values = vec!["?"; RANDOM_VALUES].join(", ");
+            let values = ["?"; RANDOM_VALUES].join(", ");
             format!("SELECT id, k, c, pad FROM sbtest{table} WHERE k IN ({values})")
         }
         Statement::RandomRanges => {
-            let ranges = vec!["k BETWEEN ? AND ?"; RANDOM_VALUES].join(" OR ");
+            let ranges = ["k BETWEEN ? AND ?"; RANDOM_VALUES].join(" OR ");
             format!("SELECT count(k) FROM sbtest{table} WHERE {ranges}")
         }
     }
