@@ -61,7 +61,9 @@ impl Members {
         }
         let mut found = (0, true);
         for part in text.split(|byte| *byte == b',') {
-            match self.number_of(part, collation) {
+            // Blanks behind a part count; no member has them.
+            let number = self.number_of(part, collation).filter(|_| !part.ends_with(b" "));
+            match number {
                 Some(number) => found.0 |= 1 << ((number - 1) % 64),
                 None => found.1 = false,
             }

@@ -149,17 +149,8 @@ fn push_significant(negative: bool, digits: &[u8], point: i32, out: &mut Vec<u8>
         }
         out.push(b'e');
         out.extend_from_slice((point - 1).to_string().as_bytes());
-    } else if point <= 0 {
-        out.extend_from_slice(b"0.");
-        out.extend(std::iter::repeat_n(b'0', (-point) as usize));
-        out.extend_from_slice(digits);
-    } else if point >= count {
-        out.extend_from_slice(digits);
-        out.extend(std::iter::repeat_n(b'0', (point - count) as usize));
     } else {
-        out.extend_from_slice(&digits[..point as usize]);
-        out.push(b'.');
-        out.extend_from_slice(&digits[point as usize..]);
+        push_plain(digits, point, out);
     }
 }
 
@@ -186,6 +177,104 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) {
         push_scientific(&format!("{value:e}"), out);
     } else {
         out.extend_from_slice(value.to_string().to_lowercase().as_bytes());
+    }
+}
+
+/// Appends a double in at most `width` bytes, with as many digits as have room, in the notation
+/// that keeps more of them. False if not even its size can be told: then only the start of it is
+/// written.
+pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) -> bool {
+    let start = out.len();
+    if value == 0.0 || !value.is_finite() {
+        write_double(value, out);
+    } else {
+        let room = width as i32 - i32::from(value < 0.0);
+        if !push_within(value, room, out) {
+            out.truncate(start + width);
+            return false;
+        }
+    }
+    let fits = out.len() - start <= width;
+    out.truncate(start + width);
+    fits
+}
+
+/// The digits of a number without zeros at their end, and the place of the point.
+fn significant(value: f64, digits: i32) -> (Vec<u8>, i32) {
+    let mut text = format!("{:e}", value.abs());
+    if text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count()
+        > digits.max(1) as usize
+    {
+        text = format!("{:.*e}", digits.max(1) as usize - 1, value.abs());
+    }
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let mut found: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
+    while found.len() > 1 && found.last() == Some(&b'0') {
+        found.pop();
+    }
+    (found, exponent.parse::<i32>().unwrap_or(0) + 1)
+}
+
+/// Writes into `room` bytes behind the sign; false if they are too few.
+fn push_within(value: f64, room: i32, out: &mut Vec<u8>) -> bool {
+    let (digits, point) = significant(value, room);
+    let count = digits.len() as i32;
+    let exponent_digits =
+        1 + i32::from(point >= 101 || point <= -99) + i32::from(point >= 11 || point <= -9);
+    let plain_length = match point {
+        ..=0 => count - point + 2,
+        _ if point < count => count + 1,
+        _ => point,
+    };
+    let has_room = plain_length <= room;
+    let only_zeros = point <= 0 && room <= 2 - point && room >= 3 + exponent_digits;
+    let plain = match has_room {
+        true => (1 - PLAIN_PLACES..=PLAIN_PLACES).contains(&point) || count > point && point > 0,
+        false => point <= room && point >= -2 && !only_zeros,
+    };
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    if plain {
+        let kept = room - i32::from(point < count) - if point <= 0 { 1 - point } else { 0 };
+        if kept >= count {
+            push_plain(&digits, point, out);
+            return true;
+        }
+        let places = (kept - point).max(0);
+        let mut text = format!("{:.*}", places as usize, value.abs());
+        if text.contains('.') {
+            text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+        }
+        out.extend_from_slice(text.as_bytes());
+        return kept >= point;
+    }
+    let kept = room - 1 - exponent_digits - i32::from(point < 1) - i32::from(count > 1);
+    let (digits, point) = if kept < count { significant(value, kept) } else { (digits, point) };
+    out.push(digits[0]);
+    if digits.len() > 1 {
+        out.push(b'.');
+        out.extend_from_slice(&digits[1..]);
+    }
+    out.push(b'e');
+    out.extend_from_slice((point - 1).to_string().as_bytes());
+    kept > 0
+}
+
+/// Digits with their point, without an exponent.
+fn push_plain(digits: &[u8], point: i32, out: &mut Vec<u8>) {
+    let count = digits.len() as i32;
+    if point <= 0 {
+        out.extend_from_slice(b"0.");
+        out.extend(std::iter::repeat_n(b'0', (-point) as usize));
+        out.extend_from_slice(digits);
+    } else if point >= count {
+        out.extend_from_slice(digits);
+        out.extend(std::iter::repeat_n(b'0', (point - count) as usize));
+    } else {
+        out.extend_from_slice(&digits[..point as usize]);
+        out.push(b'.');
+        out.extend_from_slice(&digits[point as usize..]);
     }
 }
 

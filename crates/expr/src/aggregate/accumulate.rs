@@ -197,7 +197,9 @@ impl Accumulator {
             State::Decimal { sum, whole, count } => {
                 match value {
                     ValueRef::Int(value) => *whole += i128::from(value),
-                    ValueRef::UInt(value) if !from.is_variable => *whole += i128::from(value),
+                    ValueRef::UInt(value) if !from.is_variable || aggregate.distinct => {
+                        *whole += i128::from(value);
+                    }
                     _ => {
                         let addend = coerce::to_decimal(context, value, from)?;
                         *sum = sum.add(&addend).map_err(|_| overflow())?;

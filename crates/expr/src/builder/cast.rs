@@ -1,7 +1,7 @@
 //! CAST, CONVERT ... USING, COLLATE.
 
 use super::collations::Strength;
-use super::operators::number_of_hex;
+use super::operators::{extreme_of_numbers, number_of_hex};
 use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType, STRING_DECIMALS};
@@ -60,6 +60,9 @@ impl Builder<'_> {
         if numeric && operand.is_hex_literal() {
             operand = number_of_hex(operand);
             operand.result.column_type.length = u32::from(operand.result.column_type.precision);
+        }
+        if numeric && !matches!(target, CastTarget::Signed | CastTarget::Unsigned) {
+            operand = extreme_of_numbers(operand);
         }
         let mut result = self.cast_type(&operand, target)?;
         if target == CastTarget::Signed {

@@ -1,7 +1,7 @@
 //! Comparisons and logic.
 
 use super::collations::{CollationUse, Strength, aggregate_collations, convert_if_safe};
-use super::{Builder, one_column, scalar};
+use super::{Builder, extreme_of_numbers, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
 use crate::functions::control;
@@ -130,6 +130,7 @@ impl Builder<'_> {
         for operand in operands.iter_mut() {
             let taken = take(operand);
             let taken = if years { full_year(taken) } else { taken };
+            let taken = if rule.is_temporal() { taken } else { extreme_of_numbers(taken) };
             *operand = rule.prepare_constant(taken);
         }
         Ok(rule)
@@ -188,8 +189,8 @@ impl Builder<'_> {
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }
 
-    /// The rules for a row that is compared with a list of rows. In a list of several, texts are
-    /// compared as the left one's collation says.
+    /// The rules for a row that is compared with a list of rows. In a list of several, each
+    /// column has one rule for all rows, and texts are compared as the left one's collation says.
     fn row_list_rules(
         &self,
         operand: &mut Expr,
@@ -198,25 +199,49 @@ impl Builder<'_> {
         if let [only] = list {
             return Ok(vec![self.row_rules("in", operand, only)?.unwrap_or_default()]);
         }
+        let mut columns: Vec<Vec<Expr>> = Vec::new();
+        for candidate in list.iter_mut() {
+            let Some((left, right)) = two_rows("in", operand, candidate)? else { continue };
+            columns.resize_with(left.len(), Vec::new);
+            for ((column, x), y) in columns.iter_mut().zip(left).zip(right) {
+                if column.is_empty() {
+                    column.push(x.clone());
+                }
+                column.push(y.clone());
+            }
+        }
+        let common: Vec<_> = columns.iter().map(|column| CompareRule::of_list(column)).collect();
         let mut all = Vec::with_capacity(list.len());
         for candidate in list {
             let mut rules = Vec::new();
             if let Some((left, right)) = two_rows("in", operand, candidate)? {
-                for (x, y) in left.iter_mut().zip(right) {
-                    let rule = match CompareRule::of_pair(x, y) {
-                        CompareRule::Text(_) => {
-                            let collation = Strength::of(&x.result).collation;
-                            convert_if_safe(self, y, collation);
-                            CompareRule::Text(collation)
-                        }
-                        _ => self.pair_rule("in", &mut x.clone(), y)?,
-                    };
-                    rules.push(rule);
+                for ((x, y), rule) in left.iter_mut().zip(right).zip(&common) {
+                    rules.push(self.column_rule(x, y, *rule)?);
                 }
             }
             all.push(rules);
         }
         Ok(all)
+    }
+
+    /// The rule for one column of rows in a list, where all of that column are compared by
+    /// `rule`. `right` comes back converted.
+    fn column_rule(
+        &self,
+        left: &Expr,
+        right: &mut Expr,
+        rule: CompareRule,
+    ) -> Result<CompareRule, SqlError> {
+        if matches!(rule, CompareRule::Text(_)) {
+            let collation = Strength::of(&left.result).collation;
+            convert_if_safe(self, right, collation);
+            return Ok(CompareRule::Text(collation));
+        }
+        let mut pair = [left.clone(), take(right)];
+        let decided = self.decide("in", rule, &mut pair);
+        let [_, second] = pair;
+        *right = second;
+        decided
     }
 
     /// The rules for an operand that is compared with several candidates: texts have one

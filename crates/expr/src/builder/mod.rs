@@ -14,7 +14,7 @@ pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
     convert_to_json_text,
 };
-pub(crate) use operators::{Domain, HEX_DIGITS, number_of_hex, numbers_of_hex};
+pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_numbers, number_of_hex, numbers_of_hex};
 
 use crate::context::{Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};

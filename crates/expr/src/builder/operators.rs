@@ -99,6 +99,7 @@ impl Builder<'_> {
             _ => {}
         }
         let result = self.arithmetic_type(operator, domain, &left.result, &right.result);
+        let (left, right) = (extreme_of_numbers(left), extreme_of_numbers(right));
         let kind = ExprKind::Arithmetic { operator, left: Box::new(left), right: Box::new(right) };
         Ok(Expr { kind, result })
     }
@@ -190,7 +191,7 @@ impl Builder<'_> {
 
     /// `-operand`.
     pub fn negate(&self, operand: Expr) -> Result<Expr, SqlError> {
-        let operand = number_of_hex(scalar(operand)?);
+        let operand = as_number(scalar(operand)?);
         if let Some(folded) = negated_literal(&operand) {
             return Ok(folded);
         }
@@ -208,7 +209,7 @@ impl Builder<'_> {
 
     /// `~operand`.
     pub fn bit_not(&self, operand: Expr) -> Result<Expr, SqlError> {
-        self.call_internal(&functions::BIT_NOT, vec![number_of_hex(scalar(operand)?)])
+        self.call_internal(&functions::BIT_NOT, vec![as_number(scalar(operand)?)])
     }
 
     /// `left operator right` on bits.
@@ -220,7 +221,7 @@ impl Builder<'_> {
             BitOperator::ShiftLeft => &functions::SHIFT_LEFT,
             BitOperator::ShiftRight => &functions::SHIFT_RIGHT,
         };
-        let operands = vec![number_of_hex(scalar(left)?), number_of_hex(scalar(right)?)];
+        let operands = vec![as_number(scalar(left)?), as_number(scalar(right)?)];
         self.call_internal(function, operands)
     }
 
@@ -276,10 +277,40 @@ fn scalars(operation: &str, left: &Expr, right: &Expr) -> Result<(), SqlError> {
 /// Decimal digits of so many bytes of a hexadecimal literal.
 pub(crate) const HEX_DIGITS: [u8; 9] = [0, 3, 5, 8, 10, 13, 15, 17, 20];
 
-/// All hexadecimal literals of a list as numbers.
+/// All hexadecimal literals of a list as numbers, and GREATEST and LEAST of texts too.
 pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
-    for argument in arguments.iter_mut().filter(|argument| argument.is_hex_literal()) {
-        *argument = number_of_hex(argument.clone());
+    for argument in arguments {
+        if argument.is_hex_literal() || is_text_extreme(argument) {
+            *argument = as_number(argument.clone());
+        }
+    }
+}
+
+fn is_text_extreme(expr: &Expr) -> bool {
+    let ExprKind::Call { function, .. } = &expr.kind else { return false };
+    expr.result.is_string() && matches!(function.name(), "greatest" | "least")
+}
+
+/// What counts otherwise in numeric context than its text does.
+pub(crate) fn as_number(expr: Expr) -> Expr {
+    extreme_of_numbers(number_of_hex(expr))
+}
+
+/// GREATEST and LEAST of texts whose result is wanted as a number compare numbers.
+pub(crate) fn extreme_of_numbers(expr: Expr) -> Expr {
+    let is_extreme = is_text_extreme(&expr);
+    match expr.kind {
+        ExprKind::Call { function, arguments } if is_extreme => {
+            let number = |operand: Expr| {
+                let result = ResultType::double(operand.result.nullable);
+                let operand = Box::new(extreme_of_numbers(operand));
+                Expr { kind: ExprKind::Cast { operand, pads: false, name: None }, result }
+            };
+            let arguments = arguments.into_iter().map(number).collect();
+            let result = ResultType::double(expr.result.nullable);
+            Expr { kind: ExprKind::Call { function, arguments }, result }
+        }
+        kind => Expr { kind, result: expr.result },
     }
 }
 

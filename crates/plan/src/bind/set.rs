@@ -118,6 +118,9 @@ impl<'q> Binder<'_, '_, 'q> {
     /// `CASE WHEN TRUE THEN value ELSE (a NULL of the wanted type) END`: CASE converts.
     fn converted(&self, value: Expr, result: ResultType) -> Result<Expr> {
         let builder = self.builder();
+        let mut value = value;
+        // The column of a union knows that a variable has no sign.
+        value.result.is_variable &= !value.result.column_type.unsigned;
         let other = builder.computed(Value::Null, result);
         let mut case = builder.case(None, vec![(builder.boolean(true), value)], Some(other))?;
         case.result = result;

@@ -81,6 +81,9 @@ impl<'q> Binder<'_, '_, 'q> {
             ExprKind::Row(items) => items,
             kind => vec![Expr { kind, result: operand.result }],
         };
+        for operand in &mut operands {
+            operand.result.is_variable &= !operand.result.column_type.unsigned;
+        }
         self.request_forms(&operands);
         let inner = self.bind_inner(query)?;
         let forms = self.forms.take();

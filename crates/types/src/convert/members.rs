@@ -22,13 +22,7 @@ fn given<'a>(
     settings: &StoreSettings,
 ) -> Given<'a> {
     match value {
-        ValueRef::Bytes(bytes) => {
-            let (mut text, _) = in_charset(bytes, source, target);
-            while text.last() == Some(&b' ') {
-                text = Cow::Owned(text[..text.len() - 1].to_vec());
-            }
-            Given::Text(text)
-        }
+        ValueRef::Bytes(bytes) => Given::Text(in_charset(bytes, source, target).0),
         ValueRef::Double(v) => Given::Number(v.trunc() as i128),
         ValueRef::Float(v) => Given::Number(v.trunc() as i128),
         ValueRef::Decimal(v) => {
@@ -38,6 +32,11 @@ fn given<'a>(
         ValueRef::Int(_) | ValueRef::UInt(_) => Given::Number(to_wide(value, source, settings).0),
         _ => Given::Text(Cow::Owned(to_text(value, source, settings.time_zone))),
     }
+}
+
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    &text[..end]
 }
 
 /// Text that is wholly a number of at most `digits` digits.
@@ -74,8 +73,10 @@ pub(super) fn member<'a>(
             stored(found.unwrap_or_default(), found.is_some())
         }
         Given::Text(text) => {
-            let number = members.number_of(&text, target.collation);
-            let found = number.or_else(|| number_in(&text, 5)).and_then(name);
+            let text = without_blanks(&text);
+            let number = members.number_of(text, target.collation);
+            let by_number = || number_in(text, 5).filter(|number| *number != 0);
+            let found = number.or_else(by_number).and_then(name);
             stored(found.unwrap_or_default(), found.is_some())
         }
     }
@@ -96,7 +97,7 @@ pub(super) fn set<'a>(
     match given(value, source, target, settings) {
         Given::Number(number) => of_bits(members, number as u64, true),
         Given::Text(text) => {
-            let (bits, clean) = members.bits_of(&text, target.collation);
+            let (bits, clean) = members.bits_of(without_blanks(&text), target.collation);
             if bits != 0 || text.is_empty() {
                 return of_bits(members, bits, clean);
             }

@@ -4,6 +4,7 @@ use super::issue::printable_start;
 use super::{Converted, StoreIssue, StoreSettings, Stored};
 use crate::charset::Charset;
 use crate::column_type::{ColumnType, TypeKind};
+use crate::number::write_double_within;
 use crate::text::to_text;
 use crate::value::{Value, ValueRef};
 use std::borrow::Cow;
@@ -15,9 +16,18 @@ pub(super) fn text<'a>(
     target: &ColumnType,
     settings: &StoreSettings,
 ) -> Stored<'a> {
-    let (bytes, mut issue) = match value {
+    let (bytes, issue) = match value {
         ValueRef::Bytes(bytes) => in_charset(bytes, source, target),
         _ => (Cow::Owned(printed(value, source, target, settings)), None),
+    };
+    let width = target.length as usize;
+    let (bytes, mut issue) = match value {
+        ValueRef::Double(number) if bytes.len() > width && !target.kind.is_large() => {
+            let mut short = Vec::with_capacity(width);
+            let fits = write_double_within(number, width, &mut short);
+            (Cow::Owned(short), (!fits).then_some(StoreIssue::TooLong))
+        }
+        _ => (bytes, issue),
     };
     let charset = target.collation.charset();
     let limit = if target.kind.is_large() {
