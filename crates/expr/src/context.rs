@@ -297,6 +297,16 @@ impl EvalContext {
         Ok(())
     }
 
+    /// Gives a warning of the general state (HY000), or fails with it where warnings are errors.
+    pub fn raise(&self, warning: Warning) -> Result<(), SqlError> {
+        if self.warnings_are_errors.get() {
+            let Warning { code, message, .. } = warning;
+            return Err(SqlError { code, sqlstate: *b"HY000", message });
+        }
+        self.push_warning(warning);
+        Ok(())
+    }
+
     /// Whether an expression is evaluated for the first time in this statement.
     pub(crate) fn is_first_evaluation(&self, expr: &crate::Expr) -> bool {
         self.warned.borrow_mut().insert(std::ptr::from_ref(expr) as usize)

@@ -64,6 +64,7 @@ fn strength(expr: &Expr) -> u8 {
             "^" => 12,
             "-" | "~" => 13,
             "regexp" | "isnull" => 6,
+            "datediff" => 10,
             _ => 20,
         },
         ExprKind::ConvertText(inner) if is_collate(expr, inner) => 14,
@@ -263,6 +264,12 @@ fn print_call(
             operand(value, own + 1, formatter)?;
             formatter.write_str(" is null")
         }
+        ("datediff", [left, right]) => {
+            write!(formatter, "to_days({left}) - to_days({right})")
+        }
+        ("weekofyear", [value]) => write!(formatter, "week({value},3)"),
+        ("round" | "yearweek", [value]) => write!(formatter, "{name}({value},0)"),
+        ("instr", [text, needle]) => write!(formatter, "locate({needle},{text})"),
         ("timestamp", [value]) => write!(formatter, "cast({value} as datetime)"),
         ("trim" | "trim_leading" | "trim_trailing", [value, removed]) => {
             let side = name.strip_prefix("trim_").unwrap_or("both");

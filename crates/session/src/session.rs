@@ -88,6 +88,8 @@ pub struct Session {
     pub(crate) passing_status: u16,
     /// Another result of the same command follows.
     pub(crate) more_results: bool,
+    /// Whether the plan that was executed last reads tables.
+    pub(crate) reads_tables: bool,
     /// `timestamp` was set: NOW() stands still.
     pub(crate) fixed_time: Option<Timestamp>,
     /// `insert_id`: the next AUTO_INCREMENT value.
@@ -213,6 +215,7 @@ impl Session {
             login_collation: 0,
             passing_status: 0,
             more_results: false,
+            reads_tables: false,
             fixed_time: None,
             insert_id: 0,
             closing: false,

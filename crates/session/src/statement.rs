@@ -256,7 +256,8 @@ impl Session {
         if matches!(statement, Statement::Query(_)) {
             facts.found_rows = outcome.found_rows;
         }
-        if self.eval.warning_count() > 0 || !keeps_warnings(statement) {
+        let reads_tables = self.reads_tables && matches!(statement, Statement::Query(_));
+        if self.eval.warning_count() > 0 || reads_tables || !keeps_warnings(statement) {
             self.keep_diagnostics();
         }
         if rows {
@@ -439,6 +440,7 @@ impl Session {
         profile: Option<&mut plan::Profile>,
     ) -> Result<Answer, Failure> {
         let prepared = &plan.prepared;
+        self.reads_tables = !prepared.tables().is_empty();
         let extras = Extras { profile, ..Extras::default() };
         let (mut begun, mut rows, mut sent) = (false, 0, 0);
         let outcome = self.with_exec(prepared, extras, |exec, out| {

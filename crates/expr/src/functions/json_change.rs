@@ -146,7 +146,7 @@ fn json_remove(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     for argument in 1..frame.count() {
         let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
         let Some((last, parents)) = path.steps.split_last() else {
-            warn(&frame, &codes::JSON_PATH_EMPTY, argument);
+            warn(&frame, &codes::JSON_PATH_EMPTY, argument)?;
             return Ok(ValueRef::Null);
         };
         let Some(parent) = find(&mut node, parents) else { continue };

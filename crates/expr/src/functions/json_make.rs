@@ -155,15 +155,14 @@ fn name(frame: &Frame<'_>) -> &'static str {
     }
 }
 
-/// A warning about an argument; never an error.
-pub(super) fn warn(frame: &Frame<'_>, code: &ErrorCode, argument: usize) {
-    let arguments: [&dyn std::fmt::Display; 2] = [&(argument + 1), &name(frame)];
-    frame.context.push_warning(Warning::new(code, &arguments));
+/// A warning about an argument.
+pub(super) fn warn(frame: &Frame<'_>, code: &ErrorCode, argument: usize) -> Result<(), SqlError> {
+    frame.context.warn(code, &[&(argument + 1), &name(frame)])
 }
 
 /// The warning of a path function that must be told "one" or "all".
-pub(super) fn warn_one_or_all(frame: &Frame<'_>) {
-    frame.context.push_warning(Warning::new(&codes::JSON_ONE_OR_ALL, &[&name(frame)]));
+pub(super) fn warn_one_or_all(frame: &Frame<'_>) -> Result<(), SqlError> {
+    frame.context.warn(&codes::JSON_ONE_OR_ALL, &[&name(frame)])
 }
 
 /// The warning about an argument that is no JSON or no path.
@@ -194,7 +193,7 @@ pub(super) fn document<'a>(
     match json::parse(text) {
         Ok(node) => Ok(Some(node)),
         Err(fault) => {
-            frame.context.push_warning(told(frame, argument, fault, false));
+            frame.context.raise(told(frame, argument, fault, false))?;
             Ok(None)
         }
     }
@@ -209,9 +208,13 @@ pub(super) fn parsed<'a>(
 }
 
 /// Warns of a fault in an argument; there is nothing then.
-pub(super) fn refuse<T>(frame: &Frame<'_>, argument: usize, fault: Fault) -> Option<T> {
-    frame.context.push_warning(told(frame, argument, fault, false));
-    None
+pub(super) fn refuse<T>(
+    frame: &Frame<'_>,
+    argument: usize,
+    fault: Fault,
+) -> Result<Option<T>, SqlError> {
+    frame.context.raise(told(frame, argument, fault, false))?;
+    Ok(None)
 }
 
 /// The value that an argument begins with, whatever stands behind it; none for NULL, and with a
@@ -223,7 +226,7 @@ pub(super) fn leading<'a>(
     let Some(parsed) = parsed(frame, argument)? else { return Ok(None) };
     Ok(match parsed.fault {
         None => parsed.node,
-        Some(fault) => refuse(frame, argument, fault),
+        Some(fault) => refuse(frame, argument, fault)?,
     })
 }
 
@@ -233,7 +236,7 @@ pub(super) fn path(frame: &Frame<'_>, argument: usize) -> Result<Option<Path>, S
     match Path::parse(text) {
         Ok(path) => Ok(Some(path)),
         Err(fault) => {
-            frame.context.push_warning(told(frame, argument, fault, true));
+            frame.context.raise(told(frame, argument, fault, true))?;
             Ok(None)
         }
     }
@@ -243,7 +246,7 @@ pub(super) fn path(frame: &Frame<'_>, argument: usize) -> Result<Option<Path>, S
 pub(super) fn plain_path(frame: &Frame<'_>, argument: usize) -> Result<Option<Path>, SqlError> {
     let found = path(frame, argument)?;
     if found.as_ref().is_some_and(Path::is_wild) {
-        warn(frame, &codes::JSON_PATH_NO_WILDCARD, argument);
+        warn(frame, &codes::JSON_PATH_NO_WILDCARD, argument)?;
         return Ok(None);
     }
     Ok(found)

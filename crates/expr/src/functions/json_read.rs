@@ -138,7 +138,7 @@ fn json_exists(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
     match parsed.fault.or(parsed.tail) {
         None => flag(false),
-        Some(fault) => Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null)),
+        Some(fault) => Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null)),
     }
 }
 
@@ -246,7 +246,7 @@ fn json_unquote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(node) = parsed.node else {
         let is_string = text.trim_ascii_start().first() == Some(&b'"');
         if let Some(fault) = parsed.fault.filter(|_| is_string) {
-            refuse::<()>(&frame, 0, fault);
+            refuse::<()>(&frame, 0, fault)?;
         }
         return Ok(ValueRef::Bytes(text));
     };
@@ -267,8 +267,8 @@ fn object_of_keys<'a>(frame: &Frame<'a>) -> Result<Option<Node<'a>>, SqlError> {
     }
     let object = |node: &Node<'_>| matches!(node.kind, Kind::Object(_));
     Ok(match (found, parsed.fault) {
-        (Some(node), Some(fault)) if object(&node) && !node.whole => refuse(frame, 0, fault),
-        (None, Some(fault)) => refuse(frame, 0, fault),
+        (Some(node), Some(fault)) if object(&node) && !node.whole => refuse(frame, 0, fault)?,
+        (None, Some(fault)) => refuse(frame, 0, fault)?,
         (found, _) => found.filter(object),
     })
 }
@@ -304,7 +304,7 @@ fn json_contains(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         part = part.and_then(|node| path.first(&node).cloned());
     }
     if let Some(fault) = parsed.fault.filter(|_| part.as_ref().is_none_or(|part| !part.whole)) {
-        return Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null));
+        return Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null));
     }
     let Some(part) = part else { return flag(false) };
     match leading(&frame, 1)? {
@@ -321,7 +321,7 @@ fn is_one(frame: &Frame<'_>) -> Result<Option<bool>, SqlError> {
         Some(b"all") => Some(false),
         None => None,
         Some(_) => {
-            warn_one_or_all(frame);
+            warn_one_or_all(frame)?;
             None
         }
     })
@@ -352,8 +352,8 @@ fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         return flag(true);
     }
     match (a.fault, b.fault) {
-        (Some(fault), _) => refuse(&frame, 0, fault),
-        (None, Some(fault)) => refuse(&frame, 1, fault),
+        (Some(fault), _) => refuse(&frame, 0, fault)?,
+        (None, Some(fault)) => refuse(&frame, 1, fault)?,
         _ => None::<()>,
     };
     flag(false)
@@ -438,7 +438,7 @@ fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         found.truncate(1);
     }
     if let Some(fault) = parsed.fault.or(parsed.tail).filter(|_| !one || found.is_empty()) {
-        return Ok(refuse(&frame, 0, fault).unwrap_or(ValueRef::Null));
+        return Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null));
     }
     let quoted = |place: &Vec<u8>| [b"\"", place.as_slice(), b"\""].concat();
     Ok(match &found[..] {

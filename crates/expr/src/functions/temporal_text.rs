@@ -88,7 +88,17 @@ fn time_format(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(frame.keep(&out))
 }
 
-fn resolve_str_to_date(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_str_to_date(
+    _: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    if arguments.iter().any(|argument| argument.result.is_json) {
+        return Err(SqlError::new(
+            &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+            &[&arguments[0].result.type_name(), &arguments[1].result.type_name(), &function.name()],
+        ));
+    }
     let Some(Value::Bytes(format)) = arguments[1].literal() else {
         return Ok(datetime_result(6, true));
     };

@@ -60,6 +60,12 @@ pub(crate) fn build(
     }
     let mut result = function.resolve(builder, &mut arguments)?;
     if std::ptr::eq(function, &EXTRACT) {
+        if arguments[0].result.is_json {
+            let operation = format!("extract({})", unit.name());
+            let name = arguments[0].result.type_name();
+            let code = &codes::ILLEGAL_PARAMETER_DATA_TYPE_FOR_OPERATION;
+            return Err(SqlError::new(code, &[&name, &operation]));
+        }
         result = extract_result(unit, &arguments[0].result);
     }
     Ok(Expr { kind: ExprKind::UnitCall { function, unit, arguments }, result })

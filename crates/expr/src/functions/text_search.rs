@@ -75,6 +75,11 @@ fn locate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         1
     };
     let collation = collation_of_pair(&frame, 0, 1);
+    let characters = collation.info().charset.character_count(text) as i64;
+    if frame.count() > 2 && from > characters {
+        // Not even an empty text is found from behind the end.
+        return Ok(ValueRef::Int(0));
+    }
     Ok(ValueRef::Int(position(collation, text, needle, from)))
 }
 

@@ -21,7 +21,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 ast::SelectItem::Expression { expression, alias, text } => {
                     let name = alias.clone().unwrap_or_else(|| {
                         let name = item_name(expression, text);
-                        name[..name.floor_char_boundary(ITEM_NAME_BYTES)].to_string()
+                        cut_name(&name).to_string()
                     });
                     let value = match self.bind_selected(expression) {
                         // A window may be ordered by an item that comes later.
@@ -130,6 +130,22 @@ impl<'q> Binder<'_, '_, 'q> {
     pub(super) fn result_column(&mut self, name: String, value: &Expr) -> ResultColumn {
         self.block().result_column(name, value)
     }
+}
+
+/// What of an item's text is its name. Characters of four bytes count as the `?` that they are in
+/// utf8mb3.
+fn cut_name(text: &str) -> &str {
+    if text.len() <= ITEM_NAME_BYTES {
+        return text;
+    }
+    let mut room = ITEM_NAME_BYTES;
+    let end = text.char_indices().find(|(_, character)| {
+        let size = if character.len_utf8() > 3 { 1 } else { character.len_utf8() };
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        !fits
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
 /// Bytes of an item's text that are its name.
