@@ -281,6 +281,26 @@ impl CompareRule {
     }
 }
 
+impl CompareRule {
+    /// Converts text that is compared as a number, for the warnings alone.
+    #[cold]
+    pub(crate) fn warn_of(
+        self,
+        context: &EvalContext,
+        (value, result): (ValueRef<'_>, &ResultType),
+    ) -> Result<(), SqlError> {
+        match (self, value) {
+            (CompareRule::Decimal, ValueRef::Bytes(_)) => {
+                coerce::to_decimal(context, value, result).map(|_| ())
+            }
+            (CompareRule::Double, ValueRef::Bytes(_)) => {
+                coerce::to_double(context, value, result).map(|_| ())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The year that a number or text stands for beside a YEAR, if it is one.
 pub(crate) fn full_year(value: ValueRef<'_>) -> Option<i64> {
     let is_text = matches!(value, ValueRef::Bytes(_));
@@ -349,7 +369,8 @@ pub fn compare_values(
     let (a, b) = (left.0, right.0);
     if a.is_null() || b.is_null() {
         if let (ValueRef::Bytes(_), ValueRef::Null) = (a, b) {
-            warn_of_first(context, rule, left)?;
+            // It is converted before the second turns out to be NULL.
+            rule.warn_of(context, left)?;
         }
         return Ok(None);
     }
@@ -369,20 +390,6 @@ pub fn compare_values(
         (CompareRule::Double, ValueRef::Double(a), ValueRef::Double(b)) => order_doubles(a, b),
         _ => return compare_converted(context, rule, left, right),
     }))
-}
-
-/// The first operand is converted, with its warnings, before the second turns out to be NULL.
-#[cold]
-fn warn_of_first(
-    context: &EvalContext,
-    rule: CompareRule,
-    (value, result): (ValueRef<'_>, &ResultType),
-) -> Result<(), SqlError> {
-    match rule {
-        CompareRule::Decimal => coerce::to_decimal(context, value, result).map(|_| ()),
-        CompareRule::Double => coerce::to_double(context, value, result).map(|_| ()),
-        _ => Ok(()),
-    }
 }
 
 /// Doubles in numeric order; NaN does not occur.

@@ -8,6 +8,7 @@ use crate::compare::CompareRule;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::control;
+use crate::functions::temporal_parts::last_day_of;
 use crate::temporal::{
     COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_temporal, moment, session_rules,
     time_mode,
@@ -96,6 +97,11 @@ pub(crate) fn compared<'a>(
             }
             ("least", list) if !is_duration => {
                 control::compared_extreme(expr, list, Ordering::Less, context, row)
+            }
+            ("last_day", [operand]) => {
+                let day = cast((TypeKind::DateTime, 6), operand, true, context, row)?;
+                let ValueRef::DateTime(moment) = day else { return Ok(ValueRef::Null) };
+                Ok(last_day_of(moment).map_or(ValueRef::Null, ValueRef::Date))
             }
             ("from_days", [days]) => {
                 let value = expr.operand(context, row)?;

@@ -26,6 +26,7 @@ mod expression;
 mod fold;
 mod functions;
 mod json;
+mod kept;
 mod operator;
 mod predicates;
 mod print;

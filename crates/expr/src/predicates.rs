@@ -205,7 +205,9 @@ pub(crate) fn in_list(
 ) -> Result<Option<bool>, SqlError> {
     let mut unknown = false;
     if matches!(operand.kind, ExprKind::Row(_)) {
+        warn_of_row(operand, context, row)?;
         for (candidate, rules) in list {
+            warn_of_row(candidate, context, row)?;
             match rows_equal(rules, operand, candidate, context, row)? {
                 Some(true) => return Ok(Some(true)),
                 Some(false) => {}
@@ -215,22 +217,65 @@ pub(crate) fn in_list(
         return Ok(if unknown { None } else { Some(false) });
     }
     let mut own = Operand::new(operand);
-    for (candidate, rules) in list {
+    for (position, (candidate, rules)) in list.iter().enumerate() {
         let rule = rules[0];
         let value = own.by(rule, context, row)?;
         if value.is_null() {
+            warn_of_rest(list, position, context, row)?;
             return Ok(None);
         }
         let other = ruled(candidate, rule, context, row)?;
         let order =
             compare_values(context, rule, (value, &operand.result), (other, &candidate.result))?;
         match order {
-            Some(order) if order.is_eq() => return Ok(Some(true)),
+            Some(order) if order.is_eq() => {
+                warn_of_rest(list, position + 1, context, row)?;
+                return Ok(Some(true));
+            }
             Some(_) => {}
             None => unknown = true,
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+/// Constants of an IN list that are all compared in one way are converted whether or not a row
+/// comes to them: those that may warn stand first (see [`may_warn`]).
+#[inline]
+fn warn_of_rest(
+    list: &[(Expr, Vec<CompareRule>)],
+    from: usize,
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<(), SqlError> {
+    match list.get(from) {
+        Some((candidate, _)) if may_warn(candidate) && are_alike(list) => {
+            let rest = list[from..].iter().take_while(|(candidate, _)| may_warn(candidate));
+            rest.into_iter().try_for_each(|(candidate, rules)| {
+                let value = ruled(candidate, rules[0], context, row)?;
+                rules[0].warn_of(context, (value, &candidate.result))
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the evaluation of a constant may warn.
+fn may_warn(candidate: &Expr) -> bool {
+    !matches!(candidate.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+}
+
+/// Whether a list has only constants, which are compared in one way.
+fn are_alike(list: &[(Expr, Vec<CompareRule>)]) -> bool {
+    list.iter().all(|(candidate, rules)| *rules == list[0].1 && candidate.is_constant())
+}
+
+/// Puts constants that may warn before the others, in a list of constants that are compared in one
+/// way.
+pub(crate) fn put_warning_first(list: &mut [(Expr, Vec<CompareRule>)]) {
+    if list.iter().any(|(candidate, _)| may_warn(candidate)) && are_alike(list) {
+        list.sort_by_key(|(candidate, _)| !may_warn(candidate));
+    }
 }
 
 /// The elements of a row constructor.
@@ -239,6 +284,30 @@ fn elements(expr: &Expr) -> &[Expr] {
         ExprKind::Row(list) => list,
         _ => std::slice::from_ref(expr),
     }
+}
+
+/// The constants with which a row begins are evaluated whether or not a comparison comes to them.
+pub(crate) fn warn_of_constants(
+    elements: &[Expr],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<(), SqlError> {
+    for element in elements {
+        match &element.kind {
+            ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Converted { .. } => {}
+            ExprKind::Row(inner) => warn_of_constants(inner, context, row)?,
+            _ if element.is_constant() => {
+                element.eval(context, row)?;
+            }
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn warn_of_row(expr: &Expr, context: &EvalContext, row: &dyn Columns) -> Result<(), SqlError> {
+    warn_of_constants(elements(expr), context, row)
 }
 
 fn rows_equal(
@@ -267,6 +336,8 @@ pub(crate) fn compare_rows(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<bool>, SqlError> {
+    warn_of_row(left, context, row)?;
+    warn_of_row(right, context, row)?;
     match operator {
         CompareOperator::Equal => return rows_equal(rules, left, right, context, row),
         CompareOperator::NotEqual => {

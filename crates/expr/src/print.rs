@@ -57,7 +57,8 @@ fn strength(expr: &Expr) -> u8 {
         | ExprKind::Is { .. }
         | ExprKind::Like { .. }
         | ExprKind::In { .. } => 6,
-        ExprKind::Call { function, .. } => match function.name() {
+        ExprKind::Call { function, arguments } => match function.name() {
+            "" => arguments.first().map_or(0, strength),
             "|" => 7,
             "&" => 8,
             "<<" | ">>" => 9,
@@ -253,6 +254,7 @@ fn print_call(
     formatter: &mut Formatter<'_>,
 ) -> fmt::Result {
     match (name, arguments) {
+        ("", [inner]) => print(inner, formatter),
         ("|" | "&" | "^" | "<<" | ">>", [left, right]) => infix(left, name, right, own, formatter),
         ("regexp", [left, right]) => infix(left, name, right, own, formatter),
         ("-" | "~", [inner]) => {

@@ -157,7 +157,9 @@ pub(crate) fn moment(
     let found = read(context, value, source, mode);
     match found {
         Some(parsed) if is_temporal(value) => {
-            let TimeOrDateTime::DateTime(moment) = parsed.value else { return Ok(found) };
+            let TimeOrDateTime::DateTime(moment) = parsed.value else {
+                return Ok(found.filter(|_| !is_only_duration(source, mode)));
+            };
             let kept = mode.compared || is_allowed(context, moment, parsed, source, mode.rules)?;
             return Ok(found.filter(|_| kept));
         }
@@ -197,6 +199,13 @@ pub(crate) fn moment(
         )
     };
     Ok(found.or_else(|| mode.compared.then(zero)))
+}
+
+/// TIMEDIFF is no date where dates must not have zero parts.
+fn is_only_duration(source: &Expr, mode: Mode) -> bool {
+    mode.wanted == Wanted::DateTime
+        && mode.rules.no_zero_in_date
+        && matches!(&source.kind, ExprKind::Call { function, .. } if function.name() == "timediff")
 }
 
 /// Whether a value is a date or time already.

@@ -53,6 +53,7 @@ fn outcome(case: &Case, fixture: &Fixture) -> (String, Vec<String>) {
     context.settings.time_zone = zone;
     let settings = context.settings.clone();
     let result = parse(&case.text, fixture, &settings).and_then(|expr| {
+        let expr = expr.named(&case.text);
         let value = expr.eval_result(&context, &fixture.values)?;
         let metadata = expr.result.metadata(CollationId::UTF8MB4_GENERAL_CI);
         Ok(format!("{} : {}", printed(value, &expr.result, &context), shown_metadata(&metadata)))

@@ -5,6 +5,7 @@ use super::{Builder, extreme_of_numbers, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
 use crate::functions::control;
+use crate::predicates::put_warning_first;
 use crate::result_type::{Coercibility, ResultType};
 use types::{CollationId, SqlError, TypeKind, Value, codes};
 
@@ -184,7 +185,8 @@ impl Builder<'_> {
             let rules = self.list_rules("in", &mut operand, &mut list)?;
             rules.into_iter().map(|rule| vec![rule]).collect()
         };
-        let list = list.into_iter().zip(rules).collect();
+        let mut list: Vec<_> = list.into_iter().zip(rules).collect();
+        put_warning_first(&mut list);
         let kind = ExprKind::In { operand: Box::new(operand), list, negated };
         Ok(Expr { kind, result: ResultType::boolean(nullable) })
     }

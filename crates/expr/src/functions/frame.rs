@@ -86,7 +86,15 @@ impl<'a> Frame<'a> {
 
     /// An argument as a date and time under rules; `None` for NULL and for what is none.
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
-        let value = self.value(index)?;
+        let value = match &self.arguments[index] {
+            // It judges the date itself.
+            expr @ Expr { kind: ExprKind::Call { function, arguments }, .. }
+                if function.name() == "str_to_date" =>
+            {
+                super::temporal_text::str_to_date_by(Frame { expr, arguments, ..*self }, rules)?
+            }
+            argument => argument.eval(self.context, self.row)?,
+        };
         temporal::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 

@@ -224,6 +224,7 @@ fn interval(frame: Frame<'_>) -> Evaluated<'_> {
         (None, true) => None,
         (None, false) => frame.double(0)?,
     };
+    crate::predicates::warn_of_constants(frame.arguments, frame.context, frame.row)?;
     let Some(value) = value else { return Ok(ValueRef::Int(-1)) };
     for i in 1..frame.count() {
         let above = match exact {

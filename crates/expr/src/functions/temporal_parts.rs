@@ -67,9 +67,9 @@ fn resolve_date(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolv
     Ok(date_result(true))
 }
 
-/// The argument as a date that may have zero parts, as the session allows.
+/// The argument as a date that may have zero parts, whatever the session allows.
 fn any_date(frame: &Frame<'_>) -> Result<Option<DateTime>, SqlError> {
-    frame.datetime(0, temporal::session_rules(frame.context))
+    frame.datetime(0, DateRules::default())
 }
 
 /// The argument as a day of the calendar.
@@ -223,12 +223,15 @@ fn monthname(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn last_day(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(moment) = any_date(&frame)? else { return Ok(ValueRef::Null) };
+    let rules = temporal::session_rules(frame.context);
+    let Some(moment) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
+    Ok(last_day_of(moment).map_or(ValueRef::Null, ValueRef::Date))
+}
+
+/// The last day of a month; none of month 0.
+pub(crate) fn last_day_of(moment: DateTime) -> Option<Date> {
     let (year, month) = (moment.date().year(), moment.date().month());
-    if month == 0 {
-        return Ok(ValueRef::Null);
-    }
-    Ok(ValueRef::Date(Date::new(year, month, days_in_month(year, month))))
+    (month > 0).then(|| Date::new(year, month, days_in_month(year, month)))
 }
 
 fn resolve_to_seconds(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {

@@ -8,7 +8,7 @@ use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
-use types::temporal::{parse_by_format, write_date_format, write_time_format};
+use types::temporal::{DateRules, parse_by_format, write_date_format, write_time_format};
 use types::{CollationId, DateTime, SqlError, TypeKind, Value, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -116,10 +116,17 @@ fn resolve_str_to_date(
 }
 
 fn str_to_date(frame: Frame<'_>) -> Evaluated<'_> {
+    str_to_date_by(frame, DateRules::default())
+}
+
+/// STR_TO_DATE whose date must follow the session's rules and others.
+pub(crate) fn str_to_date_by(frame: Frame<'_>, wanted: DateRules) -> Evaluated<'_> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
     let kind = frame.expr.result.column_type.kind;
-    let rules = temporal::session_rules(frame.context);
+    let mut rules = temporal::session_rules(frame.context);
+    rules.no_zero_date |= wanted.no_zero_date;
+    rules.no_zero_in_date |= wanted.no_zero_in_date;
     let found = parse_by_format(text, format).filter(|(moment, _)| {
         let is_zero = moment.0 == 0;
         kind == TypeKind::Time

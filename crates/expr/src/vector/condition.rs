@@ -125,7 +125,19 @@ impl Condition {
                     return TextTest::compare(*operator, *collation, left, right, compile)
                         .map(Kind::Text);
                 }
-                let (left, right) = aligned(*rule, number(left)?, number(right)?)?;
+                // Operators of comparison see the digits that a DECIMAL shows.
+                let shown = |expr: &Expr| {
+                    let (kernel, scale) = (number(expr)?, expr.result.column_type.scale);
+                    match kernel.lane() {
+                        Lane::Decimal { scale: own }
+                            if *rule == CompareRule::Decimal && own > scale =>
+                        {
+                            kernel.rescaled(scale)
+                        }
+                        _ => Some(kernel),
+                    }
+                };
+                let (left, right) = aligned(*rule, shown(left)?, shown(right)?)?;
                 if left.constant().is_some() {
                     let operator = operator.swapped();
                     return Some(Kind::Compare { operator, left: right, right: left });

@@ -246,7 +246,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 let outside = self.hide_tables_before(first_table);
                 let conjuncts = self.bind_conjuncts(on, Clause::On);
                 self.show_tables_before(outside);
-                conjuncts?
+                conjuncts?.into_iter().map(Expr::with_kept_constants).collect()
             }
             ast::JoinCondition::Using(names) => {
                 self.bind_using(names, first_table, right_table, right_outer)?

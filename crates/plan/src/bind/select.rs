@@ -106,6 +106,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut conjuncts = std::mem::take(&mut from.conjuncts);
         if let Some(filter) = &select.filter {
             let filter = self.bind_conjuncts(filter, Clause::Where)?;
+            let filter: Vec<Expr> = filter.into_iter().map(Expr::with_kept_constants).collect();
             self.note_semijoins(&mut from, &filter)?;
             filter.into_iter().for_each(|f| optimize::conjuncts::flatten(f, &mut conjuncts));
         }

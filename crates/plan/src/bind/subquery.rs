@@ -41,7 +41,13 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     pub(super) fn bind_scalar_subquery(&mut self, query: &'q ast::Query) -> Result<Expr> {
-        let inner = self.bind_inner(query)?;
+        let mut inner = self.bind_inner(query)?;
+        if let (QueryPlan::Select(select), false) = (&mut inner.0, has_one_row(query))
+            && let [value, ..] = &mut select.projection[..]
+        {
+            let taken = std::mem::replace(value, self.builder().null());
+            *value = taken.kept();
+        }
         let columns = inner.0.columns();
         if columns.len() != 1 {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
@@ -53,11 +59,27 @@ impl<'q> Binder<'_, '_, 'q> {
 
     pub(super) fn bind_exists(&mut self, query: &'q ast::Query) -> Result<Expr> {
         self.request_forms(&[]);
-        let inner = self.bind_inner(query)?;
+        let mut inner = self.bind_inner(query)?;
+        if let QueryPlan::Select(select) = &mut inner.0 {
+            self.select_nothing(select);
+        }
         let forms = self.forms.take();
         let value = self.add_apply(ApplyKind::Exists, inner, ResultType::boolean(false));
         self.keep_forms(forms);
         Ok(value)
+    }
+
+    /// EXISTS does not compute what is selected.
+    fn select_nothing(&mut self, select: &mut crate::physical::SelectPlan) {
+        if select.distinct || !select.order_by.is_empty() || select.aggregate.is_some() {
+            return;
+        }
+        let builder = self.builder();
+        for value in &mut select.projection {
+            if !matches!(value.kind, ExprKind::Column { .. }) {
+                *value = builder.boolean(true);
+            }
+        }
     }
 
     pub(super) fn bind_in_subquery(
