@@ -2,7 +2,8 @@
 //!
 //! `gannet check` must find each. A page's damage must stay with the query that reads the page:
 //! it fails with an error, the server lives and answers other queries. A log that has rotted
-//! where it was durable must refuse to start, naming the place.
+//! where it was durable must refuse to start, naming the place; so must a dictionary, which every
+//! start reads whole.
 
 use crate::process;
 use crate::{Outcome, servers};
@@ -167,6 +168,16 @@ fn judge_check(binary: &Path, damaged: &Path, what: &str) -> Outcome {
     }
 }
 
+/// Whether the start on `datadir` ended because the dictionary is damaged, in this very region.
+fn names_dictionary(datadir: &Path, region: &Region) -> Result<bool, String> {
+    let log = std::fs::read(datadir.with_extension("log")).map_err(|e| e.to_string())?;
+    let log = String::from_utf8_lossy(&log);
+    let last = log.lines().next_back().unwrap_or_default();
+    let file = region.file.file_name().unwrap_or_default().to_string_lossy();
+    let place = format!("({file} at offset {})", region.offset);
+    Ok(last.contains("'dictionary' is corrupt") && last.ends_with(&place))
+}
+
 /// Starts a server on a copy and reads everything.
 fn judge_server(
     binary: &Path,
@@ -185,7 +196,7 @@ fn judge_server(
     let options = ["--buffer-pool-size", "32M"];
     let mut server = match servers::start_gannet(binary, &copy, port, &options) {
         Ok(server) => server,
-        Err(_) if region.kind != "blob" => {
+        Err(_) if region.kind != "blob" || names_dictionary(&copy, region)? => {
             tally.refused_starts += 1;
             return Ok(());
         }
