@@ -50,15 +50,15 @@ impl Account {
     /// Looks now and then once in `every`.
     pub fn begin(subject: Subject, every: Duration) -> Self {
         let (stop, stopped) = channel();
+        let begin = Instant::now();
+        let mut samples = vec![look(&subject, Duration::ZERO)];
         let thread = std::thread::spawn(move || {
-            let begin = Instant::now();
-            let mut samples = Vec::new();
             loop {
-                samples.push(look(&subject, begin.elapsed()));
                 let next = every * samples.len() as u32;
                 let wait = next.saturating_sub(begin.elapsed());
-                if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
-                    samples.push(look(&subject, begin.elapsed()));
+                let is_over = stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout);
+                samples.push(look(&subject, begin.elapsed()));
+                if is_over {
                     return samples;
                 }
             }
