@@ -5,6 +5,8 @@
 //!    old estimates are is counted in changed rows, never in time.
 //! 2. A fiber makes anew what was ever asked for when a tenth of the rows has changed, a few pages
 //!    at a time ([`round`]).
+//!    It rests for a hundred times as long as a table took it, so that it costs no worker more than
+//!    a hundredth of its time, however fast the tables change.
 //! 3. Estimates of tables that are not small are kept in the dictionary (`saved.rs`): a restart and
 //!    a recovery find them. The fiber compares them with the table once it is opened.
 
@@ -17,10 +19,12 @@ use crate::table::TableParts;
 use base::TreeId;
 use btree::{Batch, Tree};
 use engine_api::{ColumnStatistics, Statistics, VALUE_BYTES};
+use runtime::WaitClass;
 use runtime::sync::Mutex;
 use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use types::row::{KeyColumn, KeyPart, RowView};
 
 pub(crate) use saved::{forget, save_all};
@@ -33,6 +37,13 @@ const COLUMN_LEAVES: u64 = 32;
 const COLUMN_ROWS: usize = 4000;
 /// A table with fewer rows is sampled as a whole, about as fast as a record of it is read.
 const SMALL_ROWS: u64 = 2000;
+
+/// Rule 2: how much longer than its work the background rests.
+const REST_FACTOR: u32 = 100;
+/// It rests no longer than this.
+const REST_MAX: Duration = Duration::from_secs(10);
+/// Work that needs no rest: a look that found nothing to do.
+const WORK_MIN: Duration = Duration::from_micros(50);
 
 /// Estimates about a table, and when they were made.
 #[derive(Clone, Debug)]
@@ -298,8 +309,23 @@ pub(crate) fn round(core: &Core) {
         }
         let table = counters.estimates.open.lock().upgrade();
         let Some(table) = table else { continue };
+        let begin = runtime::now();
         table.look_after();
         saved::save(&table);
-        runtime::yield_if_due();
+        drop(table);
+        rest(core, runtime::now() - begin);
     }
+}
+
+/// Rests after work that took so long, unless the engine stops.
+fn rest(core: &Core, work: Duration) {
+    if work < WORK_MIN {
+        return runtime::yield_if_due();
+    }
+    let end = runtime::now() + (work * REST_FACTOR).min(REST_MAX);
+    while !core.is_stopping() && runtime::now() < end {
+        core.statistics_wanted.take(WaitClass::Idle, Some(end));
+    }
+    // What was asked for meanwhile is looked at without another call.
+    core.statistics_wanted.set();
 }
