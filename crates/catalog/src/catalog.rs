@@ -194,6 +194,7 @@ impl Catalog {
             lock_wait_timeout: Duration::from_secs(50),
             flush_policy: FlushPolicy::Synchronous,
             connection: 0,
+            ends_with_statement: false,
         })
     }
 

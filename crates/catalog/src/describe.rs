@@ -346,13 +346,14 @@ pub fn create_table(table: &TableDefinition, next_auto_increment: u64) -> String
         table.collation.charset().name(),
         table.collation.name()
     );
-    for (name, value) in &table.options.other {
-        if !name.starts_with("PARTITION") {
-            let _ = write!(text, " {name}={value}");
-        }
+    for (name, value) in table.options.plain() {
+        let _ = write!(text, " {name}={value}");
     }
     if !table.options.comment.is_empty() {
         let _ = write!(text, " COMMENT={}", quote_text(&table.options.comment));
+    }
+    for (name, value) in table.options.quoted() {
+        let _ = write!(text, " {}={}", quote_name(name), quote_text(value));
     }
     if let Some(partitions) = crate::Partitions::of(table) {
         text.push_str(&partitions.clause());

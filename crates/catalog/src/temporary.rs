@@ -186,6 +186,7 @@ impl Catalog {
             lock_wait_timeout: Duration::from_secs(50),
             flush_policy: FlushPolicy::EverySecond,
             connection: 0,
+            ends_with_statement: false,
         })
     }
 

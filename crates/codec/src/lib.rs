@@ -4,14 +4,17 @@
 //! rebuild. Codecs know nothing of pages: bytes in, bytes out, the exact length known on both
 //! sides. Decompression never reads or writes outside the slices it is given, whatever they hold.
 
+mod bzip2;
 mod lz4;
+mod lzma;
+mod lzo;
+mod snappy;
+mod zlib;
 mod zstandard;
 
 use std::fmt;
 
 /// Names a codec on disk. Numbers are never reused.
-///
-/// 3 to 7 are kept for zlib, lzo, lzma, bzip2 and snappy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CodecId {
@@ -21,17 +24,34 @@ pub enum CodecId {
     Lz4 = 1,
     /// Zstandard: better ratio, about five times the time of LZ4.
     Zstd = 2,
+    /// zlib: what MariaDB compresses with unless told otherwise.
+    Zlib = 3,
+    /// LZO1X: about as fast as LZ4 to decompress.
+    Lzo = 4,
+    /// LZMA: small and slow.
+    Lzma = 5,
+    /// bzip2: small and slow both ways.
+    Bzip2 = 6,
+    /// Snappy: about as fast as LZ4.
+    Snappy = 7,
 }
+
+/// All codecs, by their numbers.
+pub const ALL: [CodecId; 8] = [
+    CodecId::None,
+    CodecId::Lz4,
+    CodecId::Zstd,
+    CodecId::Zlib,
+    CodecId::Lzo,
+    CodecId::Lzma,
+    CodecId::Bzip2,
+    CodecId::Snappy,
+];
 
 impl CodecId {
     /// The codec with this number on disk.
     pub fn from_number(number: u8) -> Option<CodecId> {
-        match number {
-            0 => Some(CodecId::None),
-            1 => Some(CodecId::Lz4),
-            2 => Some(CodecId::Zstd),
-            _ => None,
-        }
+        ALL.get(usize::from(number)).copied()
     }
 
     /// The name that options use.
@@ -40,14 +60,17 @@ impl CodecId {
             CodecId::None => "none",
             CodecId::Lz4 => "lz4",
             CodecId::Zstd => "zstd",
+            CodecId::Zlib => "zlib",
+            CodecId::Lzo => "lzo",
+            CodecId::Lzma => "lzma",
+            CodecId::Bzip2 => "bzip2",
+            CodecId::Snappy => "snappy",
         }
     }
 
     /// The codec with this name.
     pub fn from_name(name: &str) -> Option<CodecId> {
-        [CodecId::None, CodecId::Lz4, CodecId::Zstd]
-            .into_iter()
-            .find(|codec| codec.name().eq_ignore_ascii_case(name))
+        ALL.into_iter().find(|codec| codec.name().eq_ignore_ascii_case(name))
     }
 }
 
@@ -84,15 +107,18 @@ pub trait Codec: Send + Sync + fmt::Debug {
     fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError>;
 }
 
-/// Level of Zstandard unless a tree says otherwise.
-pub const ZSTD_DEFAULT_LEVEL: i32 = 1;
-
-/// The codec with this id. `level` matters to Zstandard only (1 to 19; 0 is the default).
+/// The codec with this id. `level`, from 1 (fast) to 9 (small), matters to zlib, LZMA and
+/// Zstandard; 0 is what this store does unless told otherwise.
 pub fn codec(id: CodecId, level: i32) -> Box<dyn Codec> {
     match id {
         CodecId::None => Box::new(Raw),
         CodecId::Lz4 => Box::new(lz4::Lz4),
         CodecId::Zstd => Box::new(zstandard::Zstandard::new(level)),
+        CodecId::Zlib => Box::new(zlib::Zlib::new(level)),
+        CodecId::Lzo => Box::new(lzo::Lzo),
+        CodecId::Lzma => Box::new(lzma::Lzma::new(level)),
+        CodecId::Bzip2 => Box::new(bzip2::Bzip2),
+        CodecId::Snappy => Box::new(snappy::Snappy),
     }
 }
 
@@ -102,6 +128,11 @@ pub fn decompress(id: CodecId, source: &[u8], target: &mut [u8]) -> Result<(), D
         CodecId::None => Raw.decompress(source, target),
         CodecId::Lz4 => lz4::Lz4.decompress(source, target),
         CodecId::Zstd => zstandard::decompress(source, target),
+        CodecId::Zlib => zlib::decompress(source, target),
+        CodecId::Lzo => lzo::Lzo.decompress(source, target),
+        CodecId::Lzma => lzma::decompress(source, target),
+        CodecId::Bzip2 => bzip2::Bzip2.decompress(source, target),
+        CodecId::Snappy => snappy::Snappy.decompress(source, target),
     }
 }
 
@@ -132,8 +163,6 @@ impl Codec for Raw {
 mod tests {
     use super::*;
     use base::Random;
-
-    const ALL: [CodecId; 3] = [CodecId::None, CodecId::Lz4, CodecId::Zstd];
 
     /// Something like a page: runs, text, noise.
     fn sample(random: &mut Random, length: usize) -> Vec<u8> {

@@ -1,8 +1,12 @@
 //! Zstandard. Contexts are expensive to make and are kept per thread, one per level in use.
 
-use crate::{Codec, CodecId, DecompressError, ZSTD_DEFAULT_LEVEL};
+use crate::{Codec, CodecId, DecompressError};
 use std::cell::RefCell;
 use zstd::bulk::{Compressor, Decompressor};
+
+/// The library's levels for ours: 6 is what a library does unless told otherwise, which is 3 here,
+/// and 9 is worth its time only for pages that are written once.
+const LEVELS: [i32; 10] = [1, 1, 1, 2, 2, 3, 3, 6, 9, 15];
 
 /// Zstandard with a level.
 #[derive(Debug)]
@@ -12,8 +16,7 @@ pub(crate) struct Zstandard {
 
 impl Zstandard {
     pub(crate) fn new(level: i32) -> Zstandard {
-        let level = if level == 0 { ZSTD_DEFAULT_LEVEL } else { level.clamp(1, 19) };
-        Zstandard { level }
+        Zstandard { level: LEVELS[level.clamp(0, 9) as usize] }
     }
 }
 

@@ -29,12 +29,12 @@ pub use report::{
 };
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
-    ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
+    COMPRESSED, ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
     PARTITION_BY, PARTITION_COMMENTS, PARTITION_COUNT, PARTITION_NAMES, PARTITION_VALUES,
-    ReferentialAction, TableDefinition, TableOptions,
+    PLAIN_OPTIONS, ReferentialAction, TableDefinition, TableOptions,
 };
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
     LockWait, PreparedTransaction, ReadGate, Savepoint, ScanDirection, ScanOptions,
-    StatementSource, Statistics, Table, TableFinding, Transaction, TransactionOptions,
+    StatementSource, Statistics, StorageUse, Table, TableFinding, Transaction, TransactionOptions,
 };

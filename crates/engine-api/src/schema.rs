@@ -212,17 +212,49 @@ pub const PARTITION_VALUES: &str = "PARTITION VALUES";
 /// Name in [`TableOptions::other`] of the comments of partitions.
 pub const PARTITION_COMMENTS: &str = "PARTITION COMMENTS";
 
+/// In [`TableOptions::codec`]: with the algorithm of `innodb_compression_algorithm`.
+pub const COMPRESSED: &str = "compressed";
+
 /// Options of CREATE TABLE that are kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOptions {
     /// COMMENT.
     pub comment: String,
-    /// Compression codec of the table's pages: none, lz4 or zstd; empty is the default.
+    /// How the table's pages are compressed: empty for what the store does unless told otherwise,
+    /// [`COMPRESSED`], or the name of a codec; each of the last two may be followed by a colon and
+    /// a level from 1 to 9.
     pub codec: String,
     /// Other accepted options as written, for SHOW CREATE TABLE.
     pub other: Vec<(String, String)>,
     /// CHECK constraints of the table: names and conditions as SHOW CREATE TABLE has them.
     pub checks: Vec<(String, String)>,
+}
+
+/// Options in [`TableOptions::other`] by name, in the order in which MariaDB shows them.
+pub const PLAIN_OPTIONS: [&str; 9] = [
+    "MIN_ROWS",
+    "MAX_ROWS",
+    "AVG_ROW_LENGTH",
+    "STATS_PERSISTENT",
+    "STATS_AUTO_RECALC",
+    "STATS_SAMPLE_PAGES",
+    "CHECKSUM",
+    "ROW_FORMAT",
+    "KEY_BLOCK_SIZE",
+];
+
+impl TableOptions {
+    /// Those of [`PLAIN_OPTIONS`] that the table has.
+    pub fn plain(&self) -> impl Iterator<Item = &(String, String)> {
+        let of = |name: &&str| self.other.iter().find(move |(known, _)| known == *name);
+        PLAIN_OPTIONS.iter().filter_map(of)
+    }
+
+    /// Options that MariaDB leaves to its engines: shown as written, with quotes.
+    pub fn quoted(&self) -> impl Iterator<Item = &(String, String)> {
+        let is_plain = |name: &str| PLAIN_OPTIONS.contains(&name) || name.starts_with("PARTITION");
+        self.other.iter().filter(move |(name, _)| !is_plain(name))
+    }
 }
 
 impl TableDefinition {

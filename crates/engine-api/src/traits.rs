@@ -50,6 +50,8 @@ pub struct TransactionOptions {
     pub flush_policy: FlushPolicy,
     /// Connection it is of, for reports; 0 for the server's own.
     pub connection: u32,
+    /// It is one statement: nothing follows that depends on what the statement did not find.
+    pub ends_with_statement: bool,
 }
 
 /// Row lock that a read takes.
@@ -182,6 +184,19 @@ pub struct Statistics {
     pub distinct: Vec<Vec<u64>>,
 }
 
+/// What an index takes up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StorageUse {
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// Pages.
+    pub pages: u64,
+    /// Bytes of these pages uncompressed.
+    pub raw_bytes: u64,
+    /// Bytes of their copies on the device; pages that were never written have none.
+    pub stored_bytes: u64,
+}
+
 /// A finding of CHECK TABLE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFinding {
@@ -233,6 +248,12 @@ pub trait Engine: Send + Sync {
         table: &TableDefinition,
         position: usize,
     ) -> Result<()>;
+    /// Remembers the options of `table` that concern its storage; they hold for pages written
+    /// after `trx` has committed.
+    fn change_options(&self, trx: &mut dyn Transaction, table: &TableDefinition) -> Result<()>;
+    /// Algorithm and level (1 to 9, 0 for the algorithm's own) of tables whose
+    /// [`crate::TableOptions::codec`] is [`crate::COMPRESSED`], for pages written from now on.
+    fn set_compressed(&self, _algorithm: &str, _level: i32) {}
     /// Opens a table for reading and writing. Cheap; the caller caches the result by version.
     fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>>;
 
@@ -321,6 +342,9 @@ pub trait Transaction: Send {
     /// Plain reads of this statement serve its changes (INSERT ... SELECT, a subquery of an
     /// UPDATE): where that is not a matter of one snapshot they lock shared what they read.
     fn lock_plain_reads(&mut self) {}
+    /// This statement reads one row by its key and nothing else: where the transaction ends with
+    /// it and there is no such row, nobody need be kept from inserting one.
+    fn read_one_key(&mut self) {}
     /// Rows that inserts of this statement find in their way will be read under an exclusive lock:
     /// they are not locked shared before.
     fn expect_duplicates(&mut self) {}
@@ -380,6 +404,10 @@ pub trait Table: Send + Sync {
 
     /// Estimates.
     fn statistics(&self) -> Statistics;
+    /// What each index takes up, in the definition's order. Looks at each page's entry in memory.
+    fn storage(&self) -> Vec<StorageUse> {
+        Vec::new()
+    }
     /// Estimates about the values of a column, if there are any.
     fn column_statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {
         None

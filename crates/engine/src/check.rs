@@ -28,6 +28,7 @@ fn reading() -> TransactionOptions {
         lock_wait_timeout: Duration::from_secs(1),
         flush_policy: FlushPolicy::Synchronous,
         connection: 0,
+        ends_with_statement: false,
     }
 }
 

@@ -131,6 +131,18 @@ pub(crate) fn drop_index(
     })
 }
 
+/// Puts changed options into the shape; pages are compressed by them after the commit.
+pub(crate) fn change_options(trx: &mut EngineTransaction, table: &TableDefinition) -> Result<()> {
+    whole(trx, |trx| {
+        let at = trx.trx.undo_count();
+        let compression = crate::storage::compression(&table.options.codec);
+        for index in &table.indexes {
+            trx.steps.push(TreeStep::Compressed { at, tree: index.tree, compression });
+        }
+        put_shape(trx, table)
+    })
+}
+
 /// Runs a change that may leave trees half made.
 pub(crate) fn guarded<T>(
     trx: &mut EngineTransaction,

@@ -97,6 +97,14 @@ impl engine_api::Engine for Engine {
         ddl::drop_index(own(trx), table, position)
     }
 
+    fn change_options(&self, trx: &mut dyn Transaction, table: &TableDefinition) -> ApiResult<()> {
+        ddl::change_options(own(trx), table)
+    }
+
+    fn set_compressed(&self, algorithm: &str, level: i32) {
+        crate::storage::set_compressed(&self.core.store, algorithm, level);
+    }
+
     fn open_table(&self, table: Arc<TableDefinition>) -> ApiResult<Arc<dyn Table>> {
         Ok(Arc::new(crate::table::EngineTable::new(self.core.clone(), table)?))
     }

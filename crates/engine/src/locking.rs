@@ -9,7 +9,8 @@
 //!    be a conflict over a row that is not read, it is not. Its row is not locked in an index that
 //!    is not the clustered one.
 //! 3. A scan backward locks the gap behind its first entry as well.
-//! 4. What is not there is locked as the gap where it would be.
+//! 4. What is not there is locked as the gap where it would be; not where the transaction is one
+//!    statement that looks for this key alone, and is over.
 //! 5. A gap is locked before the entry is waited for, and only while nothing was inserted since the
 //!    entries were read; otherwise they are read again.
 //! 6. An entry of a secondary index is locked by its own key, then the row by the clustered one. A

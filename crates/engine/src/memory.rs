@@ -243,6 +243,10 @@ impl Engine for MemoryEngine {
         table::build(&mut state, trx, table, position)
     }
 
+    fn change_options(&self, _trx: &mut dyn Transaction, _table: &TableDefinition) -> Result<()> {
+        Ok(())
+    }
+
     fn drop_index(
         &self,
         trx: &mut dyn Transaction,

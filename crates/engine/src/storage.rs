@@ -1,10 +1,45 @@
 //! Where the engine meets the page store's own options.
 
 use base::TreeId;
-use pagestore::PageStore;
+use codec::CodecId;
+use pagestore::{Compression, PageStore};
 
-/// Sets the compression of a tree's pages by its name in the table's options; a name that is
-/// empty or unknown means the store's default.
-pub(crate) fn set_codec(store: &PageStore, tree: TreeId, codec: &str) {
-    store.set_codec(tree, codec::CodecId::from_name(codec).map(|codec| (codec, 0)));
+/// What [`engine_api::TableOptions::codec`] says of a table's pages; what is not known means the
+/// store's default.
+pub(crate) fn compression(text: &str) -> Compression {
+    let (name, level) = text.split_once(':').unwrap_or((text, ""));
+    let level = level.parse().unwrap_or(0);
+    match (name, CodecId::from_name(name)) {
+        (engine_api::COMPRESSED, _) => Compression::Compressed { level },
+        (_, Some(codec)) => Compression::Fixed { codec, level },
+        (_, None) => Compression::Store,
+    }
+}
+
+/// Sets the compression of a tree's pages by the table's options.
+pub(crate) fn set_codec(store: &PageStore, tree: TreeId, text: &str) {
+    store.set_compression(tree, compression(text));
+}
+
+/// Sets the algorithm and level of tables that are compressed and name none.
+pub(crate) fn set_compressed(store: &PageStore, algorithm: &str, level: i32) {
+    if let Some(codec) = CodecId::from_name(algorithm) {
+        store.set_compressed(codec, level);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_tables_are_read() {
+        let fixed = |codec, level| Compression::Fixed { codec, level };
+        assert_eq!(compression(""), Compression::Store);
+        assert_eq!(compression("none"), fixed(CodecId::None, 0));
+        assert_eq!(compression("compressed"), Compression::Compressed { level: 0 });
+        assert_eq!(compression("compressed:4"), Compression::Compressed { level: 4 });
+        assert_eq!(compression("lzma:9"), fixed(CodecId::Lzma, 9));
+        assert_eq!(compression("of a later version"), Compression::Store);
+    }
 }

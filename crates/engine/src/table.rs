@@ -15,8 +15,9 @@ use base::TrxId;
 use base::metrics::Counter;
 use btree::{LeafHint, Tree};
 use engine_api::{
-    ColumnStatistics, Cursor, DuplicateKey, EngineError, KeyRange, LockMode, LockWait, Result,
-    RowBuffer, ScanOptions, Statistics, Table, TableDefinition, TableFinding, Transaction,
+    ColumnStatistics, Cursor, DuplicateKey, EngineError, IndexDefinition, KeyRange, LockMode,
+    LockWait, Result, RowBuffer, ScanOptions, Statistics, StorageUse, Table, TableDefinition,
+    TableFinding, Transaction,
 };
 use std::ops::Deref;
 use std::sync::Arc;
@@ -281,6 +282,19 @@ impl TableParts {
 }
 
 impl Table for EngineTable {
+    fn storage(&self) -> Vec<StorageUse> {
+        let of = |index: &IndexDefinition| {
+            let usage = self.core.store.space().usage(index.tree);
+            StorageUse {
+                page_bytes: 1 << index.page_class,
+                pages: usage.pages,
+                raw_bytes: usage.raw_bytes,
+                stored_bytes: usage.stored_bytes,
+            }
+        };
+        self.definition.indexes.iter().map(of).collect()
+    }
+
     fn definition(&self) -> &Arc<TableDefinition> {
         &self.definition
     }
@@ -320,6 +334,7 @@ impl Table for EngineTable {
             Some(mode) => {
                 self.read_locked(trx, clustered_key, mode, wait, row)?
                     || trx.locks_gaps()
+                        && !trx.forgets_absence
                         && wait != LockWait::SkipLocked
                         && self.lock_absence(trx, clustered_key, mode, wait, row)?
             }

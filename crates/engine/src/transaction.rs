@@ -24,6 +24,7 @@ use engine_api::{
     EngineError, Isolation, LockWait, ReadGate, Result, Savepoint, Transaction as ApiTransaction,
     TransactionOptions,
 };
+use pagestore::Compression;
 use runtime::CancelToken;
 use std::any::Any;
 use std::sync::Arc;
@@ -43,12 +44,17 @@ pub(crate) enum TreeStep {
     Dropped { at: u64, tree: TreeId },
     /// The table's counters go after the commit.
     Forgotten { at: u64, table: TableId },
+    /// Pages are compressed in this way after the commit.
+    Compressed { at: u64, tree: TreeId, compression: Compression },
 }
 
 impl TreeStep {
     fn at(&self) -> u64 {
         match self {
-            Self::Created { at, .. } | Self::Dropped { at, .. } | Self::Forgotten { at, .. } => *at,
+            Self::Created { at, .. }
+            | Self::Dropped { at, .. }
+            | Self::Forgotten { at, .. }
+            | Self::Compressed { at, .. } => *at,
         }
     }
 }
@@ -68,6 +74,9 @@ pub(crate) struct EngineTransaction {
     present: bool,
     /// Plain reads of this statement lock shared.
     locks_plain_reads: bool,
+    /// What this statement does not find is nobody's concern when it ends: it looks for one row,
+    /// and the transaction ends with it.
+    pub(crate) forgets_absence: bool,
     /// Duplicates that this statement meets are locked exclusively.
     pub(crate) expects_duplicates: bool,
     /// A row lock was waited for: entries read before are out of date.
@@ -99,6 +108,7 @@ impl EngineTransaction {
             last_lock_is_new: false,
             present: false,
             locks_plain_reads: false,
+            forgets_absence: false,
             expects_duplicates: false,
             has_waited: false,
             finished: false,
@@ -325,6 +335,9 @@ impl EngineTransaction {
                     }
                 }
                 TreeStep::Forgotten { table, .. } => self.core.counters.forget(table),
+                TreeStep::Compressed { tree, compression, .. } => {
+                    self.core.store.set_compression(tree, compression);
+                }
             }
         }
     }
@@ -373,6 +386,7 @@ impl ApiTransaction for EngineTransaction {
     fn begin_statement(&mut self) -> Savepoint {
         self.forget_statement();
         self.locks_plain_reads = false;
+        self.forgets_absence = false;
         self.expects_duplicates = false;
         self.savepoint()
     }
@@ -447,6 +461,10 @@ impl ApiTransaction for EngineTransaction {
         let options = &self.options;
         self.locks_plain_reads =
             options.isolation == Isolation::RepeatableRead && !options.snapshot_isolation;
+    }
+
+    fn read_one_key(&mut self) {
+        self.forgets_absence = self.options.ends_with_statement;
     }
 
     fn expect_duplicates(&mut self) {

@@ -74,6 +74,7 @@ fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place {
     }
     match (column.kind, value) {
         (TypeKind::Decimal, _) => place_decimal(value, column),
+        (TypeKind::Float, _) => place_float(value),
         (TypeKind::Double, ValueRef::Double(v)) => Place::At(Value::Double(v), true),
         (TypeKind::Double, ValueRef::Float(v)) => Place::At(Value::Double(v.into()), true),
         (TypeKind::Double, ValueRef::Int(v)) if v.unsigned_abs() < 1 << 53 => {
@@ -129,8 +130,47 @@ fn place_member(text: &[u8], members: &types::Members, column: &ColumnType) -> P
     }
 }
 
+/// Compared are doubles, which all floats are.
+fn place_float(value: ValueRef<'_>) -> Place {
+    const EXACT: u64 = 1 << 53;
+    let number = match value {
+        ValueRef::Double(v) => v,
+        ValueRef::Float(v) => v.into(),
+        ValueRef::Int(v) if v.unsigned_abs() < EXACT => v as f64,
+        ValueRef::UInt(v) if v < EXACT => v as f64,
+        _ => return Place::Unknown,
+    };
+    let nearest = number as f32;
+    let floor = if f64::from(nearest) > number { nearest.next_down() } else { nearest };
+    match (floor.is_nan(), floor.is_infinite()) {
+        (true, _) => Place::Unknown,
+        (_, true) if floor > 0.0 => Place::Above,
+        (_, true) => Place::Below,
+        _ => Place::At(Value::Float(floor), f64::from(floor) == number),
+    }
+}
+
+/// The shortest decimal of a double. Among decimals of so few digits that doubles keep them apart
+/// it has the place that the double has among their doubles.
+fn decimal_of(number: f64, column: &ColumnType) -> Option<Decimal> {
+    /// Below all of their units, and with few enough digits to be written.
+    const TINY: f64 = 1e-20;
+    if u32::from(column.precision) > f64::DIGITS || !number.is_finite() {
+        return None;
+    }
+    let most = 10f64.powi(f64::DIGITS as i32);
+    let number = number.clamp(-most, most);
+    let is_tiny = number != 0.0 && number.abs() < TINY;
+    let number = if is_tiny { TINY.copysign(number) } else { number };
+    Some(Decimal::parse(number.to_string().as_bytes()).value)
+}
+
 fn place_decimal(value: ValueRef<'_>, column: &ColumnType) -> Place {
     let number = match value {
+        ValueRef::Double(v) => match decimal_of(v, column) {
+            Some(number) => number,
+            None => return Place::Unknown,
+        },
         ValueRef::Decimal(v) => v,
         ValueRef::Int(v) => Decimal::from(v),
         ValueRef::UInt(v) => Decimal::from(v),
@@ -418,6 +458,29 @@ mod tests {
         assert_eq!(of(ValueRef::Decimal(Decimal::new(-1005, 3))), at(-101, false));
         assert_eq!(of(ValueRef::Int(3)), at(300, true));
         assert_eq!(of(ValueRef::Int(1000)), Place::Above);
+    }
+
+    #[test]
+    fn doubles_find_their_place_among_decimals_and_floats() {
+        let two = column(TypeKind::Decimal, false);
+        let of = |value| place(ValueRef::Double(value), &two, TimeZone::System);
+        let at = |mantissa, exact| Place::At(Value::Decimal(Decimal::new(mantissa, 2)), exact);
+        assert_eq!((of(0.1), of(-0.1)), (at(10, true), at(-10, true)));
+        assert_eq!((of(0.1 + 0.2), of(-0.1 - 0.2)), (at(30, false), at(-31, false)));
+        assert_eq!((of(1e-300), of(-1e-300), of(0.0)), (at(0, false), at(-1, false), at(0, true)));
+        assert_eq!((of(1e300), of(-1e300)), (Place::Above, Place::Below));
+        let wide = ColumnType { precision: 16, ..two };
+        assert_eq!(place(ValueRef::Double(1.5), &wide, TimeZone::System), Place::Unknown);
+
+        let float = column(TypeKind::Float, false);
+        let of = |value| place(ValueRef::Double(value), &float, TimeZone::System);
+        let at = |value, exact| Place::At(Value::Float(value), exact);
+        assert_eq!((of(1.5), of(0.1)), (at(1.5, true), at(0.1f32.next_down(), false)));
+        assert_eq!(of(-0.1), at(-0.1, false));
+        assert_eq!(of(f64::from(f32::MAX) * 1.000_000_01), at(f32::MAX, false));
+        assert_eq!(of(1e300), at(f32::MAX, false));
+        assert_eq!((of(-1e300), of(f64::NAN)), (Place::Below, Place::Unknown));
+        assert_eq!(place(ValueRef::Int(-7), &float, TimeZone::System), at(-7.0, true));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 pub(crate) use types::convert::printable;
 use types::number::{SignedMagnitude, parse_double};
-use types::{Charset, Decimal, SqlError, ValueRef, codes, text};
+use types::{Decimal, SqlError, ValueRef, codes, text};
 
 /// Warns that `bytes` is not wholly a number: a note if only blanks follow.
 fn warn_truncated(
@@ -25,38 +25,7 @@ fn warn_truncated(
 
 /// Text as messages show it, whatever its character set is.
 pub(crate) fn shown_text(bytes: &[u8], result: &ResultType) -> String {
-    let charset = result.collation().charset();
-    let hidden =
-        |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0x7f;
-    if charset == Charset::Binary {
-        return bytes.iter().fold(String::with_capacity(bytes.len()), |mut out, byte| {
-            match byte {
-                0x20..0x7f => out.push(char::from(*byte)),
-                _ => out.push_str(&format!("\\x{byte:02X}")),
-            }
-            out
-        });
-    }
-    let mut converted = Vec::with_capacity(2 * bytes.len());
-    let text = match charset {
-        Charset::Latin1 => {
-            charset.convert(bytes, Charset::Utf8mb4, &mut converted);
-            &converted
-        }
-        _ => bytes,
-    };
-    let mut shown = String::with_capacity(text.len());
-    for piece in text.chunk_by(|a, b| hidden(a) == hidden(b)) {
-        if hidden(&piece[0]) {
-            piece.iter().for_each(|byte| shown.push_str(&format!("\\00{byte:02X}")));
-        } else {
-            for chunk in piece.utf8_chunks() {
-                shown.push_str(chunk.valid());
-                chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02X}")));
-            }
-        }
-    }
-    shown
+    types::convert::shown_text(bytes, result.collation().charset())
 }
 
 /// What a value of ENUM or SET, or a hexadecimal literal, is as a number.

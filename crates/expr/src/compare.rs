@@ -307,11 +307,8 @@ pub(crate) fn full_year(value: ValueRef<'_>) -> Option<i64> {
     let number = match value {
         ValueRef::Int(v) => v,
         ValueRef::UInt(v) => i64::try_from(v).ok()?,
-        ValueRef::Decimal(v) => {
-            let whole = v.with_scale(0);
-            (whole == v).then(|| whole.mantissa())?.and_then(|v| i64::try_from(v).ok())?
-        }
-        ValueRef::Double(v) if v.fract() == 0.0 && v.abs() < 1e5 => v as i64,
+        ValueRef::Decimal(v) => v.with_scale(0).mantissa().and_then(|v| i64::try_from(v).ok())?,
+        ValueRef::Double(v) if v.abs() < 1e5 => v as i64,
         ValueRef::Bytes(text) => {
             let parsed = types::number::parse_integer(text);
             let is_number = parsed.length > 0 && !parsed.value.negative;

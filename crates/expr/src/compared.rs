@@ -1,20 +1,18 @@
 //! CAST to dates and times, and the operands of their comparisons.
 //!
 //! 1. Within a comparison what cannot be read is zero, not NULL: see [`Mode::compared`].
-//! 2. That passes through CAST, DATE, TIME, TIMESTAMP, and through IF and CASE of dates; other
-//!    functions give what they give elsewhere.
+//! 2. That passes through CAST and CASE of dates, and through the functions that say how
+//!    ([`Function::compared_by`](crate::Function)); others give what they give elsewhere.
 
 use crate::compare::CompareRule;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
-use crate::functions::control;
-use crate::functions::temporal_parts::last_day_of;
+use crate::functions::{Frame, control, eval_moment};
 use crate::temporal::{
     COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_temporal, moment, session_rules,
     time_mode,
 };
-use std::cmp::Ordering;
-use types::{Date, SqlError, TypeKind, ValueRef};
+use types::{SqlError, TypeKind, ValueRef};
 
 /// As CAST to a type of dates or times reads its operand, alone or within a comparison.
 pub(crate) fn cast<'a>(
@@ -27,7 +25,7 @@ pub(crate) fn cast<'a>(
     let value = if compared && operand.result.column_type.kind.is_temporal() {
         self::compared(operand, rule_of(operand), context, row)?
     } else {
-        operand.eval(context, row)?
+        eval_moment(operand, context, row)?
     };
     let (kind, scale) = target;
     if kind == TypeKind::Time {
@@ -64,61 +62,40 @@ pub(crate) fn compared<'a>(
 ) -> Result<ValueRef<'a>, SqlError> {
     let is_time = rule == CompareRule::Time;
     if !expr.result.column_type.kind.is_temporal() {
-        let value = expr.operand(context, row)?;
+        let value = match &expr.kind {
+            ExprKind::Call { .. } => eval_moment(expr, context, row)?,
+            _ => expr.operand(context, row)?,
+        };
         return convert_compared(context, value, expr, is_time);
     }
-    let is_duration = expr.result.column_type.kind == TypeKind::Time;
-    let part = |part: &'a Expr| -> Result<ValueRef<'a>, SqlError> {
-        let value = compared(part, rule_of(expr), context, row)?;
-        control::convert(expr, part, value, context)
-    };
     match &expr.kind {
         ExprKind::Cast { operand, .. } => {
             let target = &expr.result.column_type;
             cast((target.kind, target.scale), operand, true, context, row)
         }
-        ExprKind::Call { function, arguments } => match (function.name(), arguments.as_slice()) {
-            ("date" | "time" | "timestamp", [operand]) => {
-                let target = &expr.result.column_type;
-                cast((target.kind, target.scale), operand, true, context, row)
-            }
-            ("nullif", [first, second]) => {
-                let rule = CompareRule::of_pair(first, second);
-                if !rule.is_temporal() {
-                    return expr.operand(context, row);
-                }
-                match control::keeps_first(arguments, rule, context, row)? {
-                    true => part(first),
-                    false => Ok(ValueRef::Null),
-                }
-            }
-            ("greatest", list) if !is_duration => {
-                control::compared_extreme(expr, list, Ordering::Greater, context, row)
-            }
-            ("least", list) if !is_duration => {
-                control::compared_extreme(expr, list, Ordering::Less, context, row)
-            }
-            ("last_day", [operand]) => {
-                let day = cast((TypeKind::DateTime, 6), operand, true, context, row)?;
-                let ValueRef::DateTime(moment) = day else { return Ok(ValueRef::Null) };
-                Ok(last_day_of(moment).map_or(ValueRef::Null, ValueRef::Date))
-            }
-            ("from_days", [days]) => {
-                let value = expr.operand(context, row)?;
-                let is_zero = value.is_null() && !days.operand(context, row)?.is_null();
-                Ok(if is_zero { ValueRef::Date(Date::default()) } else { value })
-            }
-            ("if", [condition, then, otherwise]) if !is_duration => {
-                part(if condition.truth(context, row)? == Some(true) { then } else { otherwise })
-            }
-            _ => expr.operand(context, row),
+        ExprKind::Call { function, arguments } => match function.compared() {
+            Some(eval) => eval(Frame { expr, arguments, context, row }),
+            None => expr.operand(context, row),
         },
-        ExprKind::Case { .. } if !is_duration => match expr.chosen(context, row)? {
-            Some(chosen) => part(chosen),
-            None => Ok(ValueRef::Null),
-        },
+        ExprKind::Case { .. } if expr.result.column_type.kind != TypeKind::Time => {
+            match expr.chosen(context, row)? {
+                Some(chosen) => compared_part(expr, chosen, context, row),
+                None => Ok(ValueRef::Null),
+            }
+        }
         _ => expr.operand(context, row),
     }
+}
+
+/// An alternative of `whole`, which is an operand of a comparison of dates or times.
+pub(crate) fn compared_part<'a>(
+    whole: &'a Expr,
+    part: &'a Expr,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    let value = compared(part, rule_of(whole), context, row)?;
+    control::convert(whole, part, value, context)
 }
 
 /// A value that is no date or time, converted for a comparison.

@@ -80,6 +80,8 @@ pub struct Settings {
     pub max_allowed_packet: usize,
     /// foreign_key_checks.
     pub foreign_key_checks: bool,
+    /// innodb_compression_default: CREATE TABLE compresses unless told otherwise.
+    pub compress_tables: bool,
 }
 
 impl Default for Settings {
@@ -93,6 +95,7 @@ impl Default for Settings {
             group_concat_max_len: 1 << 20,
             max_allowed_packet: 16 << 20,
             foreign_key_checks: true,
+            compress_tables: false,
         }
     }
 }

@@ -53,18 +53,7 @@ fn can_be_zero(expr: &Expr) -> bool {
     expr.result.column_type.kind.is_temporal()
         && match &expr.kind {
             ExprKind::Cast { .. } | ExprKind::Case { .. } => true,
-            ExprKind::Call { function, .. } => matches!(
-                function.name(),
-                "date"
-                    | "time"
-                    | "timestamp"
-                    | "nullif"
-                    | "greatest"
-                    | "least"
-                    | "from_days"
-                    | "last_day"
-                    | "if"
-            ),
+            ExprKind::Call { function, .. } => function.compared().is_some(),
             _ => false,
         }
 }

@@ -32,6 +32,7 @@ mod predicates;
 mod print;
 mod result_type;
 mod seconds;
+mod stored;
 mod temporal;
 pub mod vector;
 

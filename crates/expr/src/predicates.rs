@@ -203,19 +203,10 @@ pub(crate) fn in_list(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<bool>, SqlError> {
-    let mut unknown = false;
     if matches!(operand.kind, ExprKind::Row(_)) {
-        warn_of_row(operand, context, row)?;
-        for (candidate, rules) in list {
-            warn_of_row(candidate, context, row)?;
-            match rows_equal(rules, operand, candidate, context, row)? {
-                Some(true) => return Ok(Some(true)),
-                Some(false) => {}
-                None => unknown = true,
-            }
-        }
-        return Ok(if unknown { None } else { Some(false) });
+        return in_rows(operand, list, context, row);
     }
+    let mut unknown = false;
     let mut own = Operand::new(operand);
     for (position, (candidate, rules)) in list.iter().enumerate() {
         let rule = rules[0];
@@ -237,6 +228,88 @@ pub(crate) fn in_list(
         }
     }
     Ok(if unknown { None } else { Some(false) })
+}
+
+/// A row in a list of rows: all of its values are converted first, NULL or not, then those of each
+/// candidate until one differs. The columns are compared alike in all candidates.
+fn in_rows(
+    operand: &Expr,
+    list: &[(Expr, Vec<CompareRule>)],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<Option<bool>, SqlError> {
+    let Some((_, rules)) = list.first() else { return Ok(Some(false)) };
+    let own = elements(operand);
+    warn_of_row(operand, context, row)?;
+    for (candidate, _) in list {
+        warn_of_row(candidate, context, row)?;
+    }
+    warn_of_sorted(list, context, row)?;
+    let values = context.arena.alloc_slice_fill_copy(own.len(), ValueRef::Null);
+    for ((value, element), rule) in values.iter_mut().zip(own).zip(rules) {
+        *value = converted(element, *rule, context, row)?;
+    }
+    let mut unknown = false;
+    for (candidate, rules) in list {
+        let mut equal = Some(true);
+        let pairs = own.iter().zip(values.iter()).zip(elements(candidate)).zip(rules);
+        for (((element, &value), other), rule) in pairs {
+            let side = (converted(other, *rule, context, row)?, &other.result);
+            let order = compare_values(context, *rule, (value, &element.result), side)?;
+            match order {
+                None => equal = None,
+                Some(order) if order.is_eq() => {}
+                Some(_) => {
+                    equal = Some(false);
+                    break;
+                }
+            }
+        }
+        match equal {
+            Some(true) => return Ok(Some(true)),
+            Some(false) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { None } else { Some(false) })
+}
+
+/// Rows of constants that are not NULL are sorted, and for that converted, before the first
+/// comparison.
+fn warn_of_sorted(
+    list: &[(Expr, Vec<CompareRule>)],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<(), SqlError> {
+    let converted = |element: &&Expr| matches!(element.kind, ExprKind::Converted { .. });
+    let mut rows = list.iter().map(|(candidate, _)| candidate);
+    if !rows.clone().flat_map(elements).any(|element| converted(&element))
+        || !rows.all(|candidate| candidate.is_constant() && !candidate.result.nullable)
+    {
+        return Ok(());
+    }
+    let all = list.iter().flat_map(|(candidate, _)| elements(candidate));
+    all.filter(converted).try_for_each(|element| element.eval(context, row).map(|_| ()))
+}
+
+/// An operand converted to what a rule compares; NULL stays NULL.
+fn converted<'a>(
+    expr: &'a Expr,
+    rule: CompareRule,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Result<ValueRef<'a>, SqlError> {
+    let value = ruled(expr, rule, context, row)?;
+    Ok(match (rule, value) {
+        (CompareRule::Decimal, ValueRef::Bytes(_)) => {
+            ValueRef::Decimal(coerce::to_decimal(context, value, &expr.result)?)
+        }
+        (CompareRule::Decimal, _) => as_shown(value, expr),
+        (CompareRule::Double, ValueRef::Bytes(_)) => {
+            ValueRef::Double(coerce::to_double(context, value, &expr.result)?)
+        }
+        _ => value,
+    })
 }
 
 /// Constants of an IN list that are all compared in one way are converted whether or not a row
@@ -286,7 +359,8 @@ fn elements(expr: &Expr) -> &[Expr] {
     }
 }
 
-/// The constants with which a row begins are evaluated whether or not a comparison comes to them.
+/// The constants with which a row begins, up to a NULL, are evaluated whether or not a comparison
+/// comes to them.
 pub(crate) fn warn_of_constants(
     elements: &[Expr],
     context: &EvalContext,
@@ -294,10 +368,13 @@ pub(crate) fn warn_of_constants(
 ) -> Result<(), SqlError> {
     for element in elements {
         match &element.kind {
+            ExprKind::Literal(literal) if literal.value.is_null() => break,
             ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Converted { .. } => {}
             ExprKind::Row(inner) => warn_of_constants(inner, context, row)?,
             _ if element.is_constant() => {
-                element.eval(context, row)?;
+                if element.eval(context, row)?.is_null() {
+                    break;
+                }
             }
             _ => break,
         }

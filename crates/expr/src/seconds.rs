@@ -31,6 +31,19 @@ pub(crate) fn seconds(
     let kind = result.column_type.kind;
     let number = match value {
         ValueRef::Null => return Ok(None),
+        ValueRef::Double(v) if result.column_type.scale < 6 => {
+            // Digits behind those that are shown are cut off.
+            let unit = 10f64.powi(i32::from(result.column_type.scale));
+            let whole = v.trunc();
+            let digits = ((v - whole) * unit).trunc() / unit;
+            match types::Decimal::from_f64(whole + digits) {
+                Some(exact) if !exact.overflow => {
+                    let kept = exact.value.with_scale(result.column_type.scale);
+                    ValueRef::Decimal(kept.with_scale(6))
+                }
+                _ => value,
+            }
+        }
         ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Int(_) | ValueRef::UInt(_) => value,
         ValueRef::Decimal(v) if result.decimal_scale() == 0 => {
             let number = v.with_scale(0).mantissa();

@@ -12,6 +12,7 @@ use crate::coerce;
 use crate::compared;
 use crate::context::EvalContext;
 use crate::expression::{Expr, ExprKind};
+use crate::functions::Nature;
 use crate::result_type::ResultType;
 use types::temporal::{
     DateRules, DurationForm, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime,
@@ -205,7 +206,7 @@ pub(crate) fn moment(
 fn is_only_duration(source: &Expr, mode: Mode) -> bool {
     mode.wanted == Wanted::DateTime
         && mode.rules.no_zero_in_date
-        && matches!(&source.kind, ExprKind::Call { function, .. } if function.name() == "timediff")
+        && source.nature() == Nature::Difference
 }
 
 /// Whether a value is a date or time already.
@@ -227,12 +228,8 @@ fn is_allowed(
     if rules.allow(moment.date(), moment.0 == 0) {
         return Ok(true);
     }
-    let silent = match &source.kind {
-        ExprKind::Column { .. } => true,
-        ExprKind::Call { function, .. } => function.name() == "from_days",
-        _ => false,
-    };
-    if !silent {
+    let is_column = matches!(source.kind, ExprKind::Column { .. });
+    if !is_column && source.nature() != Nature::DayNumber {
         warn_of_date(context, moment, parsed.has_time)?;
     }
     Ok(false)

@@ -55,7 +55,8 @@ fn bind(text: &str, fixture: &Fixture, settings: &Settings) -> Result<Aggregate,
     }
     let mut concat = ConcatOptions::default();
     if let Some((head, limit)) = inner.split_once(" limit ") {
-        concat.limit = Some((0, limit.parse().expect("a number")));
+        let most = builder.integer(limit.parse().expect("a number"));
+        concat.limit = Some((None, Some(most)));
         inner = head;
     }
     if let Some((head, separator)) = inner.split_once(" separator ") {

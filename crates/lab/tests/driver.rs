@@ -4,47 +4,61 @@ mod fake;
 
 use fake::Behaviour;
 use lab::client::Target;
-use lab::driver::session::Protocol;
-use lab::driver::{self, Load, Measured, OnConflict, Plan};
-use lab::schedule::Arrivals;
+use lab::driver::{
+    self, Control, Interval, Load, Measured, OnConflict, Plan, Planned, Tell, Watch,
+};
+use lab::schedule::{Arrivals, Profile, Schedule};
 use lab::statistics::stall::Stalls;
 use lab::workload::sysbench::{Options, Script, Sysbench};
 use runtime::net::Address;
 use runtime::sim::{SimConfig, Simulation};
+use runtime::sync::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 fn behaviour() -> Behaviour {
-    Behaviour { service: MILLISECOND, pause: None, dies: None, conflict_every: u64::MAX }
+    Behaviour::new(MILLISECOND)
+}
+
+fn target() -> Target {
+    Target {
+        address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
+        user: "root".into(),
+        password: "secret".into(),
+        database: "sbtest".into(),
+        read_timeout: Duration::from_secs(60),
+        tls: lab::client::Tls::Off,
+    }
 }
 
 fn plan(load: Load, clients: u32) -> Plan {
     Plan {
-        target: Target {
-            address: Address::Tcp(([127, 0, 0, 1], 3306).into()),
-            user: "root".into(),
-            password: "secret".into(),
-            database: "sbtest".into(),
-            read_timeout: Duration::from_secs(60),
-        },
-        protocol: Protocol::Prepared,
         clients,
         load,
         warm_up: Duration::from_secs(1),
         measured: Duration::from_secs(20),
-        on_conflict: OnConflict::Retry,
         seed: 5,
+        ..Plan::new(target())
     }
 }
 
 /// Runs point selects; the behaviour is made when the simulated server starts.
 fn run(plan: Plan, behaviour: impl FnOnce() -> Behaviour + 'static) -> Measured {
+    watched(plan, behaviour, Watch::default)
+}
+
+fn watched(
+    plan: Plan,
+    behaviour: impl FnOnce() -> Behaviour + 'static,
+    watch: impl FnOnce() -> Watch + 'static,
+) -> Measured {
     let mut simulation = Simulation::new(SimConfig::new(3));
     let outcome = simulation.run(move || {
-        let server = fake::serve(behaviour());
+        let server = fake::serve_at(3306, behaviour());
         let workload = Sysbench::new(Options::new(Script::PointSelect));
-        let measured = driver::run(&workload, plan);
+        let measured = driver::watched(&workload, plan, watch());
         server.stop();
         measured
     });
@@ -52,7 +66,12 @@ fn run(plan: Plan, behaviour: impl FnOnce() -> Behaviour + 'static) -> Measured 
 }
 
 fn open(rate_per_second: f64) -> Load {
-    Load::Open { arrivals: Arrivals::Poisson, rate_per_second }
+    let rate = Profile::constant(rate_per_second);
+    Load::Open { arrivals: Arrivals::Poisson, rate, per_client: false }
+}
+
+fn uniform(rate: Profile) -> Load {
+    Load::Open { arrivals: Arrivals::Uniform, rate, per_client: false }
 }
 
 fn pausing() -> Behaviour {
@@ -92,11 +111,48 @@ fn a_closed_load_hides_the_same_pause() {
 #[test]
 fn an_open_load_keeps_its_rate() {
     let measured = run(plan(open(2000.0), 32), behaviour);
-    let rate = completed(&measured) as f64 / 20.0;
-    assert!((rate / 2000.0 - 1.0).abs() < 0.01, "{rate} of 2,000 Poisson arrivals in 20 s");
-    let uniform = Load::Open { arrivals: Arrivals::Uniform, rate_per_second: 2000.0 };
-    let rate = completed(&run(plan(uniform, 32), behaviour)) as f64 / 20.0;
-    assert!((rate / 2000.0 - 1.0).abs() < 0.002, "{rate}");
+    let asked = Schedule::new(Arrivals::Poisson, Profile::constant(2000.0), 5);
+    let is_measured = |start: &Duration| *start >= Duration::from_secs(1);
+    let starts = asked.take_while(|start| *start < Duration::from_secs(21)).filter(is_measured);
+    let asked = starts.count() as f64;
+    let achieved = completed(&measured) as f64;
+    assert!((achieved / asked - 1.0).abs() < 0.002, "{achieved} of {asked} Poisson arrivals");
+    let rate = completed(&run(plan(uniform(Profile::constant(2000.0)), 32), behaviour)) as f64;
+    assert!((rate / 20.0 / 2000.0 - 1.0).abs() < 0.002, "{rate}");
+}
+
+#[test]
+fn ramps_and_steps_are_kept_second_by_second() {
+    let ramp = Profile::ramp(100.0, 2100.0, Duration::from_secs(20));
+    let measured = run(plan(uniform(ramp), 32), behaviour);
+    for (second, count) in measured.record.completed_per_second().into_iter().enumerate() {
+        let wanted = 150 + 100 * second as i64;
+        assert!((count as i64 - wanted).abs() <= 4, "second {second}: {count}, not {wanted}");
+    }
+    let warm_up: u64 = measured.record.warm_up.iter().flat_map(|s| &s.completed).sum();
+    assert!((98..=100).contains(&warm_up), "the first rate in the warm-up: {warm_up}");
+    let steps = Profile::steps(&[500.0, 1000.0], Duration::from_secs(10));
+    let counts = run(plan(uniform(steps), 32), behaviour).record.completed_per_second();
+    assert!(counts[..10].iter().all(|count| (499..=501).contains(count)), "{counts:?}");
+    assert!(counts[11..].iter().all(|count| (999..=1001).contains(count)), "{counts:?}");
+}
+
+#[test]
+fn clients_with_schedules_of_their_own_do_not_help_each_other() {
+    let slow = || Behaviour::new(Duration::from_millis(20));
+    let load = |per_client| {
+        let rate = Profile::constant(1000.0);
+        Load::Open { arrivals: Arrivals::Poisson, rate, per_client }
+    };
+    // 32 clients of 50 operations a second each at most, 31 are asked of each: together they are
+    // never late, each for itself it is behind a neighbour half the time.
+    let together = run(plan(load(false), 32), slow);
+    let alone = run(plan(load(true), 32), slow);
+    let p95 = |measured: &Measured| measured.record.latency().value_at_quantile(0.95);
+    assert!(p95(&together) < 25_000, "{}", p95(&together));
+    assert!(p95(&alone) > 50_000, "{}", p95(&alone));
+    let rate = completed(&alone) as f64 / 20.0;
+    assert!((rate / 1000.0 - 1.0).abs() < 0.02, "{rate}");
 }
 
 #[test]
@@ -115,10 +171,13 @@ fn conflicts_are_retried_within_the_latency_and_counted() {
     assert_eq!(operation.failed, 0);
     assert!(operation.retried * 8 > operation.latency.len() / 10, "{}", operation.retried);
     assert!(operation.latency.max() >= 3_000, "the statement, ROLLBACK, the statement again");
-    let failing = Plan { on_conflict: OnConflict::Fail, ..plan(Load::Closed, 8) };
+    let failing = Plan { on_conflict: OnConflict::Ignore, ..plan(Load::Closed, 8) };
     let measured = run(failing, conflicts);
     let errors = &measured.record.errors;
     assert!(errors[&(1213, "40001".to_string())] > 1000, "{errors:?}");
+    let aborting = Plan { on_conflict: OnConflict::Abort, ..plan(Load::Closed, 8) };
+    let given_up = run(aborting, conflicts).given_up.expect("a conflict ends it");
+    assert!(given_up.contains("1213"), "{given_up}");
 }
 
 #[test]
@@ -132,4 +191,123 @@ fn a_server_that_goes_away_ends_the_run_with_what_was_measured() {
     assert!(seconds[..3].iter().all(|count| *count > 1000), "{seconds:?}");
     assert_eq!(seconds[6..].iter().sum::<u64>(), 0);
     assert!(measured.given_up.is_some_and(|why| why.contains("gone")), "it says why");
+}
+
+#[test]
+fn a_server_that_stops_answering_ends_the_run() {
+    let hanging = || {
+        let begin = runtime::now();
+        let pause = Some((begin + Duration::from_secs(5), begin + Duration::from_secs(10_000)));
+        Behaviour { pause, ..behaviour() }
+    };
+    let measured =
+        run(Plan { measured: Duration::from_secs(300), ..plan(Load::Closed, 4) }, hanging);
+    let why = measured.given_up.as_deref().expect("it is given up");
+    assert!(why.contains("not answered anybody for 20 s"), "{why}");
+    assert!(completed(&measured) > 10_000, "what was measured before is kept");
+    assert!(measured.record.seconds.len() < 40, "and nothing after the end is shown");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_what_to_do() {
+    let full = || {
+        let from = runtime::now() + Duration::from_secs(5);
+        Behaviour {
+            fails: Some((from, 1114, "HY000", "The table 'sbtest1' is full")),
+            ..behaviour()
+        }
+    };
+    let measured = run(plan(Load::Closed, 4), full);
+    let why = measured.given_up.clone().expect("it is given up");
+    assert!(why.contains("1114") && why.contains("free some space"), "{why}");
+    assert!(completed(&measured) > 10_000, "what was measured before is kept");
+    assert_eq!(measured.record.messages[&1114], "The table 'sbtest1' is full");
+}
+
+#[test]
+fn too_many_errors_end_the_run() {
+    let failing = || {
+        let from = runtime::now() + Duration::from_secs(3);
+        Behaviour { fails: Some((from, 1062, "23000", "Duplicate entry")), ..behaviour() }
+    };
+    let measured = run(Plan { errors_max: 50, ..plan(Load::Closed, 4) }, failing);
+    let why = measured.given_up.expect("it is given up");
+    assert!(why.contains("more than 50 errors") && why.contains("Duplicate entry"), "{why}");
+}
+
+#[test]
+fn a_run_that_is_asked_to_stop_keeps_what_it_has() {
+    let measured = watched(plan(Load::Closed, 4), behaviour, || {
+        let watch = Watch::default();
+        let stop = watch.stop.clone();
+        drop(runtime::spawn("interrupt", move || {
+            runtime::sleep(Duration::from_secs(6));
+            stop.ask();
+        }));
+        watch
+    });
+    assert_eq!(measured.given_up.as_deref(), Some("interrupted"));
+    assert_eq!(measured.record.seconds.len(), 5);
+}
+
+#[test]
+fn events_drop_connections_pause_clients_and_leave_marks() {
+    let events = || Watch {
+        events: vec![
+            Planned {
+                at: Duration::from_secs(3),
+                action: Arc::new(|control: &Control| {
+                    control.mark(format!("{} connections dropped", control.drop_connections(0.5)));
+                }),
+            },
+            Planned {
+                at: Duration::from_secs(8),
+                action: Arc::new(|control: &Control| {
+                    control.pause(Duration::from_secs(2));
+                    control.mark("paused");
+                }),
+            },
+        ],
+        ..Watch::default()
+    };
+    let measured = watched(plan(open(1000.0), 8), behaviour, events);
+    let marks: Vec<_> = measured.marks.iter().map(|m| (m.seconds.round(), &m.text[..])).collect();
+    assert_eq!(marks, [(3.0, "4 connections dropped"), (8.0, "paused")]);
+    assert_eq!(measured.record.reconnected, 4);
+    assert_eq!(measured.record.seconds[3].reconnected, 4);
+    let seconds = measured.record.completed_per_second();
+    assert!(seconds[9] == 0 && seconds[10] > 2500, "paused, then what was due: {seconds:?}");
+    let latest = measured.record.latency().max();
+    assert!((1_950_000..2_300_000).contains(&latest), "the pause is in the latency: {latest}");
+}
+
+#[test]
+fn intervals_are_told_with_statements() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let kept = told.clone();
+    let watch = move || {
+        let tell: Tell = Arc::new(move |interval: &Interval| kept.lock().push(interval.clone()));
+        Watch { tell: Some((Duration::from_secs(5), tell)), ..Watch::default() }
+    };
+    let measured = watched(plan(open(1000.0), 8), behaviour, watch);
+    let told = told.lock();
+    assert_eq!(told.len(), 4);
+    assert_eq!(told.iter().filter(|interval| interval.is_warm_up).count(), 0);
+    for interval in &*told {
+        let rate = interval.each_second(interval.completed);
+        assert!((900.0..1100.0).contains(&rate), "{rate}");
+        assert_eq!(interval.statements.reads, interval.completed);
+        assert!(interval.latency.value_at_quantile(0.95) >= 1000);
+    }
+    assert!(measured.record.lateness.max() < 1000, "nothing else runs in a simulation");
+}
+
+#[test]
+fn a_rate_that_is_low_is_no_silence_of_the_server() {
+    let measured = run(
+        Plan { measured: Duration::from_secs(600), ..plan(uniform(Profile::constant(0.02)), 2) },
+        behaviour,
+    );
+    assert_eq!(measured.given_up, None);
+    assert_eq!(completed(&measured), 12);
 }

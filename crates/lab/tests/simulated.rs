@@ -3,10 +3,11 @@
 
 use engine::EngineOptions;
 use lab::client::{Connection, Target};
-use lab::driver::session::Protocol;
-use lab::driver::{self, Load, OnConflict, Plan};
-use lab::load::{self, Loading};
+use lab::driver::{self, Plan};
+use lab::load::{self, Loading, TableForm};
+use lab::workload::insert::{self, Asked, Insert, Step};
 use lab::workload::linkbench::{self, Compatibility, LinkBench, Mix};
+use lab::workload::storm::{self, Storm, Visit};
 use lab::workload::sysbench::{self, Script, Sysbench};
 use lab::workload::tpcc::{self, Scale, Tpcc};
 use lab::workload::{Violation, Workload};
@@ -14,25 +15,13 @@ use runtime::WaitClass;
 use runtime::net::{Address, ServeHandle};
 use runtime::sim::{CrashKind, SimConfig, SimEnd, Simulation};
 use runtime::sync::Event;
-use server::options::{self, CommandLine, Files, ServeOptions};
+use server::options::{self, CommandLine, NoFiles, ServeOptions};
 use server::serve::{self, Surroundings};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Losses of power of each workload.
 const SEEDS: u64 = 2;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<String, String> {
-        Err(format!("there is no {path}"))
-    }
-
-    fn list(&self, _directory: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-}
 
 /// A small store, so that checkpoints and evictions happen while the workload runs.
 struct Small {
@@ -67,6 +56,7 @@ fn target(database: &str) -> Target {
         password: String::new(),
         database: database.into(),
         read_timeout: Duration::from_secs(60),
+        tls: lab::client::Tls::Off,
     }
 }
 
@@ -110,8 +100,7 @@ impl Case for Graph {
     }
 
     fn loading(&self) -> Arc<dyn Loading> {
-        let tables = linkbench::Tables::default();
-        Arc::new(linkbench::Load::new(self.options(), tables, 1_700_000_000_000))
+        Arc::new(linkbench::Load::new(self.options(), ""))
     }
 
     fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
@@ -186,17 +175,65 @@ impl Case for Rows {
     }
 }
 
-fn plan(database: &str, measured: Duration) -> Plan {
-    Plan {
-        target: target(database),
-        protocol: Protocol::Prepared,
-        clients: 6,
-        load: Load::Closed,
-        warm_up: Duration::ZERO,
-        measured,
-        on_conflict: OnConflict::Retry,
-        seed: 4,
+struct Purchases(Step);
+
+impl Purchases {
+    fn options(&self) -> insert::Options {
+        insert::Options { tables: 2, table_size: 600, step: self.0, seed: 2 }
     }
+}
+
+impl Case for Purchases {
+    fn workload(&self) -> Box<dyn Workload> {
+        Box::new(Insert::new(self.options()))
+    }
+
+    fn loading(&self) -> Arc<dyn Loading> {
+        Arc::new(insert::Load::new(self.options(), TableForm::default()))
+    }
+
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
+        insert::verify(connection, &self.options()).expect("queries")
+    }
+
+    fn planted(&self) -> Vec<&'static str> {
+        vec![
+            "DELETE FROM purchases1 WHERE transactionid=300",
+            "UPDATE purchases2 SET customerid=customerid+1 LIMIT 1",
+            "UPDATE purchases2 SET price=-1 LIMIT 1",
+            "UPDATE purchases1 SET data='damaged' LIMIT 1",
+        ]
+    }
+}
+
+struct Visits;
+
+impl Visits {
+    fn options(&self) -> storm::Options {
+        storm::Options { visit: Visit::Update, table_size: 20, seed: 3 }
+    }
+}
+
+impl Case for Visits {
+    fn workload(&self) -> Box<dyn Workload> {
+        Box::new(Storm::new(self.options()))
+    }
+
+    fn loading(&self) -> Arc<dyn Loading> {
+        Arc::new(storm::Load::new(self.options(), TableForm::default()))
+    }
+
+    fn verify(&self, connection: &mut Connection) -> Vec<Violation> {
+        storm::verify(connection, &self.options()).expect("queries")
+    }
+
+    fn planted(&self) -> Vec<&'static str> {
+        vec!["DELETE FROM storm WHERE id=7", "UPDATE storm SET seen=seen+1 WHERE id=1"]
+    }
+}
+
+fn plan(database: &str, measured: Duration) -> Plan {
+    Plan { clients: 6, measured, seed: 4, ..Plan::new(target(database)) }
 }
 
 fn load_case(case: &dyn Case, resume: bool) -> load::Progress {
@@ -281,6 +318,23 @@ fn orders_keep_the_twelve_conditions() {
 #[test]
 fn sysbench_keeps_its_rows() {
     keeps_and_finds(Rows(Script::ReadWrite));
+}
+
+#[test]
+fn the_insert_benchmark_keeps_its_intervals() {
+    keeps_and_finds(Purchases(Step::Insert { rows: 5 }));
+    keeps_and_finds(Purchases(Step::Query { asked: Asked::Ranges, rate: 100 }));
+    keeps_and_finds(Purchases(Step::Query { asked: Asked::Points, rate: 100 }));
+}
+
+#[test]
+fn a_storm_of_connections_changes_rows_whole() {
+    keeps_and_finds(Visits);
+}
+
+#[test]
+fn the_insert_benchmark_survives_a_loss_of_power() {
+    survives(|| Box::new(Purchases(Step::Insert { rows: 50 })));
 }
 
 #[test]

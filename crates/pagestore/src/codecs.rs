@@ -1,4 +1,8 @@
 //! Which codec each tree's pages are written with.
+//!
+//! 1. A change is for pages written from then on. Each copy on disk names its codec, so a tree's
+//!    pages may be of several.
+//! 2. Trees that follow the store's codec for compressed tables follow its changes.
 
 use base::TreeId;
 use codec::{Codec, CodecId};
@@ -6,29 +10,100 @@ use runtime::sync::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How the pages of a tree are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// As the store was opened with.
+    #[default]
+    Store,
+    /// With the algorithm that [`crate::PageStore::set_compressed`] chose last, and its level
+    /// unless the tree has one (0: it has none).
+    Compressed {
+        /// 1 to 9.
+        level: i32,
+    },
+    /// With this codec, whatever others use.
+    Fixed {
+        /// The codec.
+        codec: CodecId,
+        /// Its level; 0 is the codec's default.
+        level: i32,
+    },
+}
+
 /// Codecs by tree, and the one for all others.
 #[derive(Debug)]
 pub(crate) struct Codecs {
     default: Arc<dyn Codec>,
-    by_tree: RwLock<BTreeMap<TreeId, Arc<dyn Codec>>>,
+    chosen: RwLock<Chosen>,
+}
+
+#[derive(Debug)]
+struct Chosen {
+    /// What [`Compression::Compressed`] means now.
+    compressed: (CodecId, i32),
+    by_tree: BTreeMap<TreeId, (Compression, Arc<dyn Codec>)>,
 }
 
 impl Codecs {
     pub(crate) fn new((id, level): (CodecId, i32)) -> Codecs {
-        Codecs { default: Arc::from(codec::codec(id, level)), by_tree: RwLock::default() }
+        let chosen = Chosen { compressed: (CodecId::Zstd, 0), by_tree: BTreeMap::new() };
+        Codecs { default: Arc::from(codec::codec(id, level)), chosen: RwLock::new(chosen) }
     }
 
     /// The codec for a page of the tree.
     pub(crate) fn of(&self, tree: TreeId) -> Arc<dyn Codec> {
-        self.by_tree.read().get(&tree).unwrap_or(&self.default).clone()
+        let chosen = self.chosen.read();
+        chosen.by_tree.get(&tree).map_or(&self.default, |(_, codec)| codec).clone()
     }
 
-    /// Changes the codec for pages of the tree written from now on; `None` for the default.
-    pub(crate) fn set(&self, tree: TreeId, chosen: Option<(CodecId, i32)>) {
-        let mut by_tree = self.by_tree.write();
-        match chosen {
-            Some((id, level)) => by_tree.insert(tree, Arc::from(codec::codec(id, level))),
-            None => by_tree.remove(&tree),
+    /// Changes how pages of the tree are compressed that are written from now on.
+    pub(crate) fn set(&self, tree: TreeId, compression: Compression) {
+        let mut chosen = self.chosen.write();
+        match codec_of(compression, chosen.compressed) {
+            Some(codec) => chosen.by_tree.insert(tree, (compression, codec)),
+            None => chosen.by_tree.remove(&tree),
         };
+    }
+
+    /// Changes what [`Compression::Compressed`] means.
+    pub(crate) fn set_compressed(&self, id: CodecId, level: i32) {
+        let mut chosen = self.chosen.write();
+        chosen.compressed = (id, level);
+        for (compression, codec) in chosen.by_tree.values_mut() {
+            if let Some(now) = codec_of(*compression, (id, level)) {
+                *codec = now;
+            }
+        }
+    }
+}
+
+fn codec_of(compression: Compression, compressed: (CodecId, i32)) -> Option<Arc<dyn Codec>> {
+    let (id, level) = match compression {
+        Compression::Store => return None,
+        Compression::Compressed { level: 0 } => compressed,
+        Compression::Compressed { level } => (compressed.0, level),
+        Compression::Fixed { codec, level } => (codec, level),
+    };
+    Some(Arc::from(codec::codec(id, level)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_that_follow_the_store_follow_its_changes_and_others_do_not() {
+        let codecs = Codecs::new((CodecId::Lz4, 0));
+        let [follows, fixed, other] = [1, 2, 3].map(TreeId::new);
+        codecs.set(follows, Compression::Compressed { level: 0 });
+        codecs.set(fixed, Compression::Fixed { codec: CodecId::Snappy, level: 0 });
+        let ids = |codecs: &Codecs| [follows, fixed, other].map(|tree| codecs.of(tree).id());
+        assert_eq!(ids(&codecs), [CodecId::Zstd, CodecId::Snappy, CodecId::Lz4]);
+        codecs.set_compressed(CodecId::Lzo, 6);
+        assert_eq!(ids(&codecs), [CodecId::Lzo, CodecId::Snappy, CodecId::Lz4]);
+        codecs.set(follows, Compression::Store);
+        codecs.set_compressed(CodecId::Zlib, 6);
+        assert_eq!(ids(&codecs), [CodecId::Lz4, CodecId::Snappy, CodecId::Lz4]);
     }
 }

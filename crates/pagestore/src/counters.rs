@@ -42,6 +42,12 @@ counters! {
     written_bytes,
     /// Bytes of page copies before compression.
     raw_bytes,
+    /// Bytes of the same as they were written, with their headers.
+    stored_bytes,
+    /// Copies that were compressed; others gained nothing or were not to be.
+    compressed_pages,
+    /// Copies read that had to be decompressed.
+    decompressed_pages,
     /// Groups written.
     groups,
     /// Clean pages evicted.

@@ -153,6 +153,8 @@ impl Flusher {
         self.entries.push(entry);
         self.staged.push(Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn });
         add(&shared.counters.raw_bytes, bytes as u64);
+        add(&shared.counters.stored_bytes, u64::from(entry.length_bytes));
+        add(&shared.counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));
         Outcome::Staged
     }
 

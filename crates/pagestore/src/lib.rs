@@ -45,6 +45,7 @@ mod store;
 mod superblock;
 
 pub use check::{CheckReport, Finding, Region, RegionKind, check};
+pub use codecs::Compression;
 pub use counters::StoreCounters;
 pub use error::{Retry, StoreError};
 pub use guard::{ExclusivePage, Pin, SharedPage};
@@ -52,6 +53,6 @@ pub use location::Location;
 pub use mapping::{Recovered, recover};
 pub use optimistic::OptimisticPage;
 pub use options::{OnFatal, PageCheck, StoreOptions};
-pub use space::{MapChange, Reservation, Space};
+pub use space::{MapChange, Reservation, Space, TreeUsage};
 pub use store::PageStore;
 pub use superblock::{ENGINE_BYTES_MAX, SUPERBLOCK_FILE, Superblock};

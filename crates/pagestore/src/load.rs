@@ -207,6 +207,9 @@ impl Shared {
             return Err("another page's or an older copy stands here");
         }
         blob::decode(&blob, bytes, page)?;
+        if blob.codec != codec::CodecId::None {
+            add(&self.counters.decompressed_pages, 1);
+        }
         self.page_check.map_or(Ok(()), |check| check(page))
     }
 }

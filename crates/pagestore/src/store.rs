@@ -2,7 +2,7 @@
 
 use crate::array::TranslationArray;
 use crate::background::Background;
-use crate::codecs::Codecs;
+use crate::codecs::{Codecs, Compression};
 use crate::counters::{Counters, StoreCounters};
 use crate::dirty::{DirtyPage, DirtyQueue};
 use crate::disk::Disk;
@@ -103,10 +103,16 @@ impl PageStore {
         self.shared.counters.snapshot()
     }
 
-    /// Changes the codec and level of a tree's pages written from now on; `None` for the store's
-    /// default. Pages already on disk keep theirs.
-    pub fn set_codec(&self, tree: TreeId, codec: Option<(CodecId, i32)>) {
-        self.shared.codecs.set(tree, codec);
+    /// Changes how a tree's pages are compressed that are written from now on. Pages already on
+    /// disk keep their codec.
+    pub fn set_compression(&self, tree: TreeId, compression: Compression) {
+        self.shared.codecs.set(tree, compression);
+    }
+
+    /// Changes the codec and level (0: the codec's default) of all trees with
+    /// [`Compression::Compressed`], for pages written from now on.
+    pub fn set_compressed(&self, codec: CodecId, level: i32) {
+        self.shared.codecs.set_compressed(codec, level);
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

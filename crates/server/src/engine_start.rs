@@ -25,6 +25,7 @@ pub fn open(
     let pool_bytes = globals.value("innodb_buffer_pool_size").number();
     let pool_bytes = usize::try_from(pool_bytes).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(directory, pool_bytes);
+    options.log_cap_bytes = globals.value("innodb_log_file_size").number();
     options.rollback_on_timeout = globals.value("innodb_rollback_on_timeout").is_on();
     options.on_fatal = Arc::new(|failure| {
         log::error(&format!("storage has failed, the server stops: {failure}"));

@@ -91,6 +91,20 @@ pub trait Files {
     fn list(&self, directory: &str) -> Result<Vec<String>, String>;
 }
 
+/// No option files at all.
+#[derive(Debug)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, path: &str) -> Result<String, String> {
+        Err(format!("there is no {path}"))
+    }
+
+    fn list(&self, _directory: &str) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+}
+
 /// Reads the arguments (without the program's name).
 pub fn parse(arguments: &[String], files: &dyn Files) -> Result<CommandLine, OptionError> {
     let Some((command, rest)) = arguments.split_first() else {

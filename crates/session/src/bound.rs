@@ -176,23 +176,14 @@ impl ParameterKind {
             Self::Text { characters } => {
                 ResultType::string(characters, collation, Coercibility::Coercible, false, true)
             }
-            Self::Date => widest(TypeKind::Date, 10, 0),
-            Self::DateTime => widest(TypeKind::DateTime, 26, 6),
-            Self::Time => widest(TypeKind::Time, 17, 6),
+            Self::Date => ResultType::of(ColumnType::date(), true),
+            Self::DateTime => widest(TypeKind::DateTime),
+            Self::Time => widest(TypeKind::Time),
         }
     }
 }
 
-fn widest(kind: TypeKind, length: u32, scale: u8) -> ResultType {
-    let column_type = ColumnType {
-        kind,
-        unsigned: false,
-        zerofill: false,
-        length,
-        precision: 0,
-        scale,
-        collation: CollationId::BINARY,
-        members: None,
-    };
-    ResultType::of(column_type, true)
+/// With all fractional digits that there can be.
+fn widest(kind: TypeKind) -> ResultType {
+    ResultType::of(ColumnType::temporal(kind, 6), true)
 }

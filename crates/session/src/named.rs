@@ -5,7 +5,9 @@ use crate::answer::Outlet;
 use crate::bound::Bound;
 use crate::planned::SessionPlan;
 use crate::prepared::PreparedStatement;
+use crate::session::Diagnostics;
 use crate::statement::{Answer, Failure, Run};
+use crate::statement_kind::keeps_warnings;
 use std::sync::Arc;
 use syntax::ast::{Expression, Statement};
 use types::{SqlError, Value, codes};
@@ -23,6 +25,7 @@ impl Session {
                 let server = self.server.clone();
                 self.prepared.remove_named(&server, &prepare.name);
                 let prepared = self.prepare_statement(&text)?;
+                self.begin_diagnostics(&prepared.statement);
                 self.prepared.insert_named(&server, &prepare.name, prepared)?;
                 self.tell_state();
                 let info = "Statement prepared".to_owned();
@@ -56,6 +59,13 @@ impl Session {
         }
     }
 
+    /// A statement that reads or changes tables takes away the diagnostics of the one before.
+    fn begin_diagnostics(&mut self, statement: &Statement) {
+        if !keeps_warnings(statement) {
+            self.diagnostics = Diagnostics::default();
+        }
+    }
+
     /// The text of PREPARE's string or variable.
     fn statement_source(&mut self, source: &Expression) -> Result<Vec<u8>, SqlError> {
         match self.constant(source)?.0 {
@@ -85,6 +95,7 @@ impl Session {
         let values = arguments.iter().map(|argument| self.constant(argument));
         let values = values.collect::<Result<Vec<_>, _>>()?;
         let (values, types): (Vec<_>, Vec<_>) = values.into_iter().unzip();
+        self.begin_diagnostics(statement);
         let outer = std::mem::replace(&mut self.eval.parameters, values);
         let run = Run { plan: plan.as_ref(), bound: Bound::Types(&types), ..Run::text() };
         let mut made = None;

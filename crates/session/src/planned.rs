@@ -97,6 +97,7 @@ impl Session {
             lock_wait_timeout: Duration::ZERO,
             flush_policy: FlushPolicy::Synchronous,
             connection: self.process.id(),
+            ends_with_statement: false,
         })
     }
 

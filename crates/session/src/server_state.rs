@@ -129,6 +129,13 @@ impl ServerState {
         });
     }
 
+    /// innodb_compression_algorithm and its level, for tables that name none.
+    pub fn apply_compression(&self) {
+        let algorithm = self.globals.value("innodb_compression_algorithm").show();
+        let level = self.globals.value("innodb_compression_level").number();
+        self.catalog.engine().set_compressed(&algorithm, level as i32);
+    }
+
     /// Seconds since the start.
     pub fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()

@@ -177,6 +177,9 @@ impl Session {
                 if definition.name.starts_with("thread_pool_") {
                     self.server.apply_admission();
                 }
+                if definition.name.starts_with("innodb_compression_") {
+                    self.server.apply_compression();
+                }
                 Ok(())
             }
             Assignment::Session(definition, value) => self.assign_session(definition, value),

@@ -161,6 +161,7 @@ impl Settings {
             group_concat_max_len: number("group_concat_max_len") as usize,
             max_allowed_packet: self.packet_bytes_max,
             foreign_key_checks: variables.value("foreign_key_checks").is_on(),
+            compress_tables: variables.value("innodb_compression_default").is_on(),
         }
     }
 }

@@ -121,6 +121,7 @@ impl Session {
             lock_wait_timeout: self.settings.row_lock_timeout,
             flush_policy: self.server.globals.flush_policy(),
             connection: self.process.id(),
+            ends_with_statement: !lasts,
         };
         if lasts {
             self.process.set_transaction(Some(options.isolation));

@@ -44,6 +44,7 @@ fn one_transaction(world: &Arc<World>, tables: &[OpenTable], random: &mut Random
         lock_wait_timeout: Duration::from_millis(*random.pick(&[1, 20, 1000])),
         flush_policy: policy,
         connection: 0,
+        ends_with_statement: false,
     };
     let mut session = Session::begin(world.clone(), options, promise);
     if world.knobs.is_for_log {
@@ -170,8 +171,11 @@ impl Session {
             _ => random.below(table.shape.ids * 2) as i64,
         };
         let (one, other) = (bound(random), bound(random));
-        let low = table.layout.index_prefix(index, one.min(other));
-        let high = table.layout.index_prefix(index, one.max(other));
+        let prefix = |value| match index {
+            0 => table.layout.key(value),
+            _ => table.layout.index_prefix(index, value),
+        };
+        let (low, high) = (prefix(one.min(other)), prefix(one.max(other)));
         let range = match random.below(6) {
             0 => KeyRange::all(),
             1 => KeyRange::prefix(low),
@@ -310,6 +314,7 @@ impl Session {
         let (begin, result) = self.call(|trx| table.table.insert(trx, &mut buffer))?;
         match result {
             Ok(()) => {
+                table.note_key(&buffer.key);
                 self.wrote(table, &buffer.key, None, Some((row, &buffer)));
                 Ok(())
             }
@@ -330,7 +335,10 @@ impl Session {
         if random.one_in(2) {
             (row.group, row.unique) = (former.group, former.unique);
         }
-        let new = table.layout.encode(&row);
+        let mut new = table.layout.encode(&row);
+        if table.shape.keyless {
+            new.key.clone_from(&old.key);
+        }
         let (begin, result) = self.call(|trx| table.table.update(trx, &old, &new))?;
         match result {
             Ok(()) => {

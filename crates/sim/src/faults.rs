@@ -31,7 +31,7 @@ use std::time::Duration;
 pub enum FaultKind {
     /// A sync fails; what it covered is durable or lost.
     SyncError,
-    /// A write fails, done in part.
+    /// A write fails; some of its sectors are done.
     WriteError,
     /// Reads fail.
     ReadError,

@@ -14,6 +14,10 @@ const SEEDS_PER_SPECIAL: u64 = 20;
 const LOG_SEED: u64 = 19;
 const READER_SEED: u64 = 9;
 
+/// One seed of three has tables without a primary key, in these slots.
+const KEYLESS_SEED: u64 = 1;
+const KEYLESS_SLOTS: [usize; 2] = [1, SLOTS - 1];
+
 /// What a seed chooses for the workload.
 #[derive(Clone, Debug)]
 pub struct Knobs {
@@ -43,6 +47,8 @@ impl Knobs {
     /// The choices of a seed.
     pub fn new(seed: u64, random: &mut Random) -> Knobs {
         let mut knobs = Knobs::general(random);
+        let keyless: &[usize] = if seed % 3 == KEYLESS_SEED { &KEYLESS_SLOTS } else { &[] };
+        keyless.iter().for_each(|&slot| knobs.shapes[slot].keyless = true);
         match seed % SEEDS_PER_SPECIAL {
             LOG_SEED => {
                 knobs.is_for_log = true;
@@ -68,6 +74,7 @@ impl Knobs {
         let policies = [FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
         let codec = |random: &mut Random| *random.pick(&["none", "lz4", "zstd"]);
         let shape = |random: &mut Random, by_group, unique, body: &[usize]| TableShape {
+            keyless: false,
             by_group,
             unique,
             body_bytes: *random.pick(body),

@@ -3,6 +3,7 @@
 use crate::client;
 use crate::knobs::Knobs;
 use crate::model::Resolution;
+use crate::tail::{self, Place};
 use crate::world::{Counts, History, World};
 use base::Random;
 use engine_api::Engine;
@@ -26,6 +27,10 @@ pub trait Subject: Send + Sync {
     ) -> Result<Box<dyn Running>, String>;
     /// Looks through everything on the disk while the engine is closed; what is wrong.
     fn check(&self) -> Result<Vec<String>, String>;
+    /// Where the last batch of its log lies, if it has any.
+    fn last_log_batch(&self) -> Option<Place>;
+    /// Whether it would open; whatever it writes then never reaches the disk.
+    fn opens_in_memory(&self, seed: u64, knobs: &Knobs, random: &mut Random) -> bool;
     /// Whether it keeps anything over a crash.
     fn is_durable(&self) -> bool;
     /// Takes back what this engine cannot do from the seed's choices.
@@ -39,6 +44,11 @@ pub trait Running: Send {
     /// Shuts it down cleanly.
     fn close(self: Box<Self>) -> Result<(), String>;
 }
+
+/// After every so manieth life the end of the log rots for a while.
+const TAIL_EVERY: u64 = 3;
+/// Tells the numbers for that from those of the lives.
+const TAIL_STREAM: u64 = 0x7A11 << 32;
 
 /// What a seed did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,12 +175,23 @@ impl Seed {
                     self.trace(|| {
                         format!("life {life}: {kind:?} crash, ready {was_resolved}, step {steps}")
                     });
-                    disk = Some(simulation.crash(kind));
+                    let crashed = simulation.crash(kind);
+                    disk = Some(match was_resolved && self.life % TAIL_EVERY == 0 {
+                        true => self.rot_the_tail(crashed)?,
+                        false => crashed,
+                    });
                 }
                 Err(other) => return Err(other.to_string()),
             }
             self.life += 1;
         }
+    }
+
+    /// Draws nothing from the seed's numbers and leaves the disk as it is: the lives that follow
+    /// are the same with it and without.
+    fn rot_the_tail(&self, disk: Disk) -> Result<Disk, String> {
+        let random = Random::new(self.number.wrapping_mul(1_000) + self.life + TAIL_STREAM);
+        tail::rot(&self.subject, self.number, &self.knobs, disk, random)
     }
 
     fn trace(&self, line: impl FnOnce() -> String) {

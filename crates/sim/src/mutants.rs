@@ -5,10 +5,11 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 13] = [
+pub const MUTANTS: [(&str, &str); 14] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
+    ("tail_rot_accepted", "a rotten last batch is taken for a torn write and cut off"),
     ("reuse_without_sync", "a segment is written again before its blobs' new places are synced"),
     ("write_page_before_log", "a page is written before the log that changed it is durable"),
     ("mapping_by_group_order", "mapping recovery takes the latest group, not the highest LSN"),

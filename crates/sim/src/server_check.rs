@@ -1,12 +1,13 @@
 //! Set-up and full check of a simulated server, through the protocol.
 
-use crate::server_client::{ITEM_STRIDE, SharedLedger, definitions, integer, items_of, lock};
+use crate::server_client::{SharedLedger, definitions, lock};
+use crate::server_items::{ALL_ITEMS, ITEM_STRIDE, integer, items_of};
 use crate::server_ledger::{ACCOUNTS, BALANCE, Items, Transfer};
 use crate::wire_client::{Row, WireClient};
 use runtime::net::Address;
 use std::collections::BTreeMap;
 
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS account (id INT PRIMARY KEY, balance BIGINT NOT NULL, \
      twice BIGINT AS (balance * 2) VIRTUAL, KEY balance (balance), KEY twice (twice))",
     "CREATE TABLE IF NOT EXISTS transfer (id BIGINT PRIMARY KEY, source INT NOT NULL, \
@@ -14,6 +15,9 @@ const TABLES: [&str; 3] = [
     "CREATE TABLE IF NOT EXISTS item (id INT PRIMARY KEY, k INT NOT NULL, \
      name VARCHAR(40) NOT NULL, body VARCHAR(1000), sum INT AS (k + id) VIRTUAL, \
      size INT AS (LENGTH(name)) STORED, KEY k (k), UNIQUE KEY name (name), KEY sum (sum, size))",
+    // No primary key: rows are known by a number that no statement shows.
+    "CREATE TABLE IF NOT EXISTS note (id INT NOT NULL, k INT NOT NULL, name VARCHAR(40) NOT NULL, \
+     body VARCHAR(1000), KEY id (id), KEY k (k))",
 ];
 
 /// A connection for set-up and checks: every statement must succeed.
@@ -65,7 +69,7 @@ pub fn check_all(address: &Address, ledger: &SharedLedger) {
     let found = found.unwrap_or_else(|error| panic!("violation: definitions: {error:?}"));
     lock(ledger).definitions.settle(found, "definitions");
     let scratch = if found.scratch.is_some() { &["scratch"][..] } else { &[] };
-    for table in ["account", "transfer", "item"].iter().chain(scratch) {
+    for table in ["account", "transfer", "item", "note"].iter().chain(scratch) {
         check_indexes(&mut sure, table);
     }
     check_generated(&mut sure, "account", "twice", "balance * 2");
@@ -106,7 +110,11 @@ fn check_transfers(sure: &mut Sure, ledger: &SharedLedger) {
 }
 
 fn check_items(sure: &mut Sure, ledger: &SharedLedger) {
-    let mut all = items_of(&sure.rows("SELECT id, k, name FROM item"));
+    let mut all = items_of(&sure.rows(ALL_ITEMS));
+    for table in ["item", "note"] {
+        let sql = format!("SELECT * FROM {table} WHERE name NOT LIKE CONCAT('%-', LENGTH(body))");
+        assert!(sure.rows(&sql).is_empty(), "violation: {sql}");
+    }
     let clients = lock(ledger).items.len();
     for client in 0..clients {
         let rest = all.split_off(&(ITEM_STRIDE * (client as i64 + 1)));
@@ -130,7 +138,8 @@ fn check_indexes(sure: &mut Sure, table: &str) {
         }
     }
     assert!(!indexes.is_empty(), "violation: {table} has no index");
-    let all = sure.rows(&format!("SELECT COUNT(*), SUM(id) FROM {table} FORCE INDEX (PRIMARY)"));
+    let clustered = if table == "note" { "IGNORE INDEX (id, k)" } else { "FORCE INDEX (PRIMARY)" };
+    let all = sure.rows(&format!("SELECT COUNT(*), SUM(id) FROM {table} {clustered}"));
     for (index, column) in indexes {
         let low = if column == "name" { "''" } else { "-2147483648" };
         let sql = format!(

@@ -12,7 +12,7 @@ use runtime::WaitClass;
 use runtime::net::{Address, ServeHandle};
 use runtime::sim::{CrashKind, Disk, SimConfig, SimEnd, Simulation};
 use runtime::sync::{Event, Semaphore};
-use server::options::{self, CommandLine, Files, ServeOptions};
+use server::options::{self, CommandLine, NoFiles, ServeOptions};
 use server::serve::{self, Surroundings};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,19 +24,6 @@ pub const STATEMENTS: u64 = 1_200;
 const CLIENTS_MIN: usize = 8;
 const ARGUMENTS: [&str; 7] =
     ["serve", "--datadir", "/db", "--port", "3306", "--bind-address", "127.0.0.1"];
-
-/// No option files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&self, path: &str) -> Result<String, String> {
-        Err(format!("there is no {path}"))
-    }
-
-    fn list(&self, _directory: &str) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-}
 
 fn serve_options() -> ServeOptions {
     match options::parse(&ARGUMENTS.map(str::to_owned), &NoFiles) {

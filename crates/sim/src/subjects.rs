@@ -2,6 +2,7 @@
 
 use crate::knobs::Knobs;
 use crate::life::{Running, Subject};
+use crate::tail::Place;
 use base::Random;
 use engine::memory::MemoryEngine;
 use engine::{Engine as RealEngine, EngineOptions};
@@ -37,6 +38,14 @@ impl Subject for Memory {
 
     fn check(&self) -> Result<Vec<String>, String> {
         Ok(Vec::new())
+    }
+
+    fn last_log_batch(&self) -> Option<Place> {
+        None
+    }
+
+    fn opens_in_memory(&self, _seed: u64, _knobs: &Knobs, _random: &mut Random) -> bool {
+        true
     }
 
     fn is_durable(&self) -> bool {
@@ -126,6 +135,20 @@ impl Subject for Gannet {
         let report = engine::offline::check(Path::new(DATADIR), 4 << 20);
         let findings = report.map_err(|error| error.to_string())?.findings;
         Ok(findings.iter().map(ToString::to_string).collect())
+    }
+
+    fn last_log_batch(&self) -> Option<Place> {
+        let regions = engine::offline::regions(Path::new(DATADIR)).ok()?;
+        let last = regions.into_iter().rfind(|region| region.kind == "log_batch")?;
+        let path = format!("{DATADIR}/{}", last.file);
+        Some(Place { path, offset: last.offset, length: last.length })
+    }
+
+    fn opens_in_memory(&self, seed: u64, knobs: &Knobs, random: &mut Random) -> bool {
+        let covered = runtime::overlay::cover(Path::new(DATADIR));
+        let opened = self.open(seed, knobs, random).is_ok();
+        drop(covered);
+        opened
     }
 
     fn is_durable(&self) -> bool {

@@ -22,6 +22,8 @@ pub const BODY: usize = 4;
 /// What a table is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
+    /// No primary key: rows are known by a number that the engine gives them.
+    pub keyless: bool,
     /// Index on GROUP.
     pub by_group: bool,
     /// Unique index on UNIQUE.
@@ -37,7 +39,7 @@ pub struct TableShape {
 /// A row in the clear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Primary key.
+    /// Primary key, where there is one.
     pub id: i64,
     /// See [`GROUP`].
     pub group: Option<i64>,
@@ -92,7 +94,10 @@ pub fn index(name: &str, column: usize, unique: bool) -> IndexDefinition {
 impl TableShape {
     /// The definition to create the table with.
     pub fn definition(&self, name: &str) -> TableDefinition {
-        let mut indexes = vec![index("PRIMARY", ID, true)];
+        let mut indexes = vec![match self.keyless {
+            true => IndexDefinition::hidden(),
+            false => index("PRIMARY", ID, true),
+        }];
         if self.by_group {
             indexes.push(index("by_group", GROUP, false));
         }
@@ -112,7 +117,7 @@ impl TableShape {
                 column(5, "body", TypeKind::VarBinary, false, 32_000),
             ],
             indexes,
-            hidden_row_id: false,
+            hidden_row_id: self.keyless,
             collation: CollationId::BINARY,
             foreign_keys: Vec::new(),
             options: TableOptions { codec: self.codec.to_owned(), ..TableOptions::default() },
@@ -141,6 +146,7 @@ impl TableShape {
 pub struct Layout {
     row: RowLayout,
     indexes: Vec<IndexLayout>,
+    keyless: bool,
 }
 
 impl Layout {
@@ -162,10 +168,10 @@ impl Layout {
         let indexes = std::iter::once(IndexLayout::clustered(&row))
             .chain(secondary.map(|index| IndexLayout::new(&row, &parts(index))))
             .collect();
-        Layout { row, indexes }
+        Layout { row, indexes, keyless: definition.hidden_row_id }
     }
 
-    /// Encodes a row.
+    /// Encodes a row. Without a primary key it has no key yet.
     pub fn encode(&self, row: &Row) -> RowBuffer {
         let int = |value: Option<i64>| value.map_or(ValueRef::Null, ValueRef::Int);
         let values = [
@@ -198,9 +204,12 @@ impl Layout {
         }
     }
 
-    /// The clustered key of an id.
+    /// The clustered key of an id, or of a row's number.
     pub fn key(&self, id: i64) -> Vec<u8> {
-        self.index_prefix(0, id)
+        match self.keyless {
+            true => id.to_be_bytes().to_vec(),
+            false => self.index_prefix(0, id),
+        }
     }
 
     /// The clustered key at the end of a key of index `position`.
@@ -243,10 +252,34 @@ impl Layout {
 mod tests {
     use super::*;
 
+    const PLAIN: TableShape = TableShape {
+        keyless: false,
+        by_group: false,
+        unique: false,
+        body_bytes: 300,
+        ids: 50,
+        codec: "lz4",
+    };
+
+    #[test]
+    fn rows_without_a_key_come_back() {
+        let shape = TableShape { keyless: true, by_group: true, ..PLAIN };
+        let layout = Layout::new(&shape.definition("t"));
+        let mut random = Random::new(3);
+        for version in 0..50 {
+            let row = shape.row(&mut random, version % 5, version);
+            let mut buffer = layout.encode(&row);
+            assert_eq!(buffer.key, []);
+            buffer.key = layout.key(version);
+            assert_eq!(layout.decode(&buffer.key, &buffer.payload), row);
+            let by_group = layout.index_key(1, &buffer.key, &buffer.payload);
+            assert_eq!(layout.clustered_key(1, &by_group), buffer.key);
+        }
+    }
+
     #[test]
     fn rows_come_back() {
-        let shape =
-            TableShape { by_group: true, unique: true, body_bytes: 300, ids: 50, codec: "lz4" };
+        let shape = TableShape { by_group: true, unique: true, body_bytes: 300, ids: 50, ..PLAIN };
         let layout = Layout::new(&shape.definition("t"));
         let mut random = Random::new(3);
         for version in 0..200 {

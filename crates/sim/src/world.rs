@@ -9,12 +9,13 @@ use crate::session::check;
 use crate::tables::{GROUP, Layout, TableShape, UNIQUE, index};
 use base::Random;
 use engine_api::{
-    Engine, EngineError, FlushPolicy, Isolation, Table, TableDefinition, Transaction,
+    Engine, EngineError, FlushPolicy, IndexPart, Isolation, Table, TableDefinition, Transaction,
     TransactionOptions,
 };
 use runtime::WaitClass;
 use runtime::sync::Semaphore;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub struct OpenTable {
     pub layout: Arc<Layout>,
     /// Its number in the model.
     pub model_table: usize,
+    /// The highest number of a row met, where rows have no other key.
+    last_row: Arc<AtomicU64>,
 }
 
 /// One life of the engine.
@@ -115,6 +118,7 @@ pub fn options() -> TransactionOptions {
         lock_wait_timeout: Duration::from_secs(50),
         flush_policy: FlushPolicy::Synchronous,
         connection: 0,
+        ends_with_statement: false,
     }
 }
 
@@ -141,20 +145,31 @@ impl History {
 }
 
 impl OpenTable {
-    /// A random id of the table.
+    /// A random id of the table, or number of a row.
     pub fn random_id(&self, random: &mut Random) -> i64 {
-        random.below(self.shape.ids) as i64
+        match self.shape.keyless {
+            true => random.below(self.last_row.load(Ordering::Relaxed) + 2) as i64,
+            false => random.below(self.shape.ids) as i64,
+        }
+    }
+
+    /// A row was inserted under this key.
+    pub fn note_key(&self, key: &[u8]) {
+        let number = key.try_into().map_or(0, u64::from_be_bytes);
+        self.last_row.fetch_max(number, Ordering::Relaxed);
     }
 
     /// Whether index `position` is over the GROUP column.
     pub fn is_group_index(&self, position: usize) -> bool {
-        self.table.definition().indexes[position].parts[0].column == GROUP
+        let parts = &self.table.definition().indexes[position].parts;
+        parts.first().is_some_and(|part| part.column == GROUP)
     }
 
     /// Whether the UNIQUE column is unique.
     pub fn has_unique_index(&self) -> bool {
         let mut indexes = self.table.definition().indexes.iter();
-        indexes.any(|index| index.unique && index.parts[0].column == UNIQUE)
+        let is_over = |part: &IndexPart| part.column == UNIQUE;
+        indexes.any(|index| index.unique && index.parts.first().is_some_and(is_over))
     }
 }
 
@@ -304,7 +319,13 @@ impl World {
     }
 
     fn open_definition(&self, slot: usize, definition: &Definition) -> OpenTable {
+        let keys = match self.knobs.shapes[slot].keyless {
+            true => self.model().keys(definition.model_table, Bound::Unbounded, Bound::Unbounded),
+            false => Vec::new(),
+        };
+        let last = keys.last().and_then(|key| key[..].try_into().ok());
         OpenTable {
+            last_row: Arc::new(AtomicU64::new(last.map_or(0, u64::from_be_bytes))),
             table: sure("open_table", self.engine.open_table(definition.table.clone())),
             shape: self.knobs.shapes[slot],
             layout: Arc::new(Layout::new(&definition.table)),

@@ -15,4 +15,13 @@ fn defects_are_found() {
     base::mutant::switch(None);
     let violation = found.expect("one of the seeds loses something");
     assert!(violation.contains("violation"), "{violation}");
+    for (mutant, told) in
+        [("virtual_not_computed", "violation: SELECT SUM("), ("row_number_lost", "violation")]
+    {
+        base::mutant::switch(Some(mutant));
+        let found = (0..10).find_map(|seed| server_life::run_seed(seed, 300).err());
+        base::mutant::switch(None);
+        let violation = found.unwrap_or_else(|| panic!("{mutant} is not found"));
+        assert!(violation.contains(told), "{mutant}: {violation}");
+    }
 }

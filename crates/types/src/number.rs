@@ -141,7 +141,8 @@ fn push_significant(negative: bool, digits: &[u8], point: i32, out: &mut Vec<u8>
         out.push(b'-');
     }
     let count = digits.len() as i32;
-    if !(1 - PLAIN_PLACES..=PLAIN_PLACES).contains(&point) {
+    let has_fraction = count > point && point > 0;
+    if !(1 - PLAIN_PLACES..=PLAIN_PLACES).contains(&point) && !has_fraction {
         out.push(digits[0]);
         if count > 1 {
             out.push(b'.');
@@ -290,6 +291,8 @@ pub fn write_float(value: f32, out: &mut Vec<u8>) {
 /// Appends a number with so many digits after the point; zeros follow the fewest digits that
 /// read back the same.
 pub fn write_fixed(value: f64, places: u8, out: &mut Vec<u8>) {
+    // Zero has no sign.
+    let value = value + 0.0;
     let places = usize::from(places);
     let shortest = value.to_string();
     let own = shortest.find('.').map_or(0, |point| shortest.len() - point - 1);

@@ -17,7 +17,8 @@
 //!    first. A renaming lost in a crash leaves an old file with its old name, which is harmless.
 
 use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
-use crate::format::FileHeader;
+use crate::format::{FileHeader, is_former_format};
+use crate::sector::{self, SECTOR_BYTES};
 use crate::types::WalOptions;
 use base::probe;
 use runtime::WaitClass;
@@ -54,8 +55,8 @@ pub(crate) struct LogFile {
     pub(crate) len: u64,
     /// Its header if it is part of the log (invariant 1).
     pub(crate) header: Option<FileHeader>,
-    /// Whether the header block is neither intact nor all zero.
-    pub(crate) header_unreadable: bool,
+    /// Whether the sector of the header is neither empty nor as anybody has written it.
+    pub(crate) header_damaged: bool,
 }
 
 /// What is in the directory.
@@ -99,14 +100,17 @@ pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> 
 fn inspect(path: PathBuf, sequence: u64, database_uuid: &[u8; 16]) -> io::Result<LogFile> {
     let file = open_file(&path)?;
     let len = file.len()?;
-    let wanted = len.min(65536) / DIRECT_ALIGNMENT as u64 * DIRECT_ALIGNMENT as u64;
-    let mut block = AlignedBuf::zeroed(wanted as usize);
+    let wanted = len.min(DIRECT_ALIGNMENT as u64) / DIRECT_ALIGNMENT as u64;
+    let mut block = AlignedBuf::zeroed(wanted as usize * DIRECT_ALIGNMENT);
     file.read_at(&mut block, 0)?;
+    if is_former_format(&block) {
+        let told = "this log has format 1; this version reads format 2";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, told));
+    }
     let header = FileHeader::decode(&block, database_uuid);
-    let first_block = &block[..block.len().min(4096)];
-    let header_unreadable = header.is_none() && first_block.iter().any(|&byte| byte != 0);
     let header = header.filter(|header| header.sequence == sequence);
-    Ok(LogFile { path, sequence, len, header, header_unreadable })
+    let header_damaged = block.get(..SECTOR_BYTES).is_some_and(sector::is_damaged);
+    Ok(LogFile { path, sequence, len, header, header_damaged })
 }
 
 /// A file ready to become the next one.

@@ -1,9 +1,13 @@
 //! Doors for the fuzz targets, present only in their builds (`--cfg fuzzing`). Checksums are put
 //! right first: random bytes would never get behind them, rotten bytes with a right one may.
 
-use crate::format::{BATCH_HEADER_BYTES, BatchHeader, FileHeader, round_to_blocks, split_record};
+use crate::format::{
+    BATCH_HEADER_BYTES, BatchHeader, FileHeader, batch_file_bytes, copy_payload, payload_places,
+    split_record,
+};
 use crate::record::{LogicalUndo, RecordBuilder, RecordKind, RecordView, UndoKind};
-use base::checksum::{crc32c, crc32c_append};
+use crate::sector::{self, SECTOR_BYTES};
+use base::checksum::crc32c_append;
 use base::{Lsn, PageId, TrxId};
 
 const UUID: [u8; 16] = [3; 16];
@@ -33,15 +37,20 @@ fn record(bytes: &[u8]) {
 }
 
 fn batch(bytes: &mut Vec<u8>) {
-    bytes.resize(round_to_blocks(bytes.len().max(BATCH_HEADER_BYTES), 4096), 0);
-    let body_crc = crc32c(&bytes[BATCH_HEADER_BYTES..]);
+    bytes.resize(bytes.len().max(BATCH_HEADER_BYTES).next_multiple_of(SECTOR_BYTES), 0);
+    let mut body_crc = 0;
+    for sector in bytes[SECTOR_BYTES..].chunks_exact_mut(SECTOR_BYTES) {
+        body_crc = crc32c_append(body_crc, &sector::seal(sector).to_le_bytes());
+    }
     bytes[52..56].copy_from_slice(&body_crc.to_le_bytes());
-    let crc = crc32c(&bytes[..60]);
-    bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+    sector::seal(&mut bytes[..SECTOR_BYTES]);
     let Some(header) = BatchHeader::decode(bytes, &UUID) else { return };
-    assert!(header.body_is_intact(bytes));
-    let payload = bytes[BATCH_HEADER_BYTES..].get(..header.payload_len);
-    let mut rest = payload.unwrap_or(&bytes[BATCH_HEADER_BYTES..]);
+    if !header.body_is_intact(bytes) {
+        return;
+    }
+    let mut payload = Vec::new();
+    copy_payload(bytes, header.payload_len, &mut payload);
+    let mut rest = &payload[..];
     while let Ok((length, stream_length)) = split_record(rest) {
         record(&rest[..length]);
         rest = &rest[stream_length..];
@@ -50,8 +59,7 @@ fn batch(bytes: &mut Vec<u8>) {
 
 fn file_header(bytes: &mut Vec<u8>) {
     bytes.resize(4096, 0);
-    let crc = crc32c_append(crc32c(&bytes[..60]), &bytes[64..]);
-    bytes[60..64].copy_from_slice(&crc.to_le_bytes());
+    sector::seal(&mut bytes[..SECTOR_BYTES]);
     if let Some(header) = FileHeader::decode(bytes, &UUID) {
         let mut again = vec![0; header.block_bytes];
         header.encode(&UUID, &mut again);
@@ -90,10 +98,15 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
         durable_lsn: 4096,
         payload_len: payload.len(),
         body_crc: 0,
-        header_crc: 0,
+        seal: 0,
     };
-    let mut batch = vec![0; BATCH_HEADER_BYTES];
-    batch.extend_from_slice(&payload);
+    let mut batch = vec![0; batch_file_bytes(payload.len(), 4096)];
+    let mut left = &payload[..];
+    for place in payload_places(&mut batch) {
+        let (now, later) = left.split_at(left.len().min(place.len()));
+        place[..now.len()].copy_from_slice(now);
+        left = later;
+    }
     header.seal(&UUID, &mut batch);
     let file = FileHeader { block_bytes: 4096, sequence: 3, first_lsn: 4096, epoch: 2, chain: 9 };
     let mut block = vec![0; 4096];

@@ -15,7 +15,7 @@
 //! * `record`: the record format, shared by every room that logs.
 //! * `ring`: lock-free reservation and completion.
 //! * `wal`: the interface; `room`: admission; `leading`: leader and followers, poisoning.
-//! * `format`, `files`: batches, file headers, preallocation, recycling.
+//! * `format`, `sector`, `files`: batches, file headers, preallocation, recycling.
 //! * `reader`, `verify`: recovery scan and offline check, telling a torn tail from rot.
 //!
 //! The log knows nothing of pages, trees or transactions beyond the bytes of a record header.
@@ -30,6 +30,7 @@ mod reader;
 pub mod record;
 mod ring;
 mod room;
+mod sector;
 mod types;
 mod verify;
 mod wal;

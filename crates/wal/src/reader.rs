@@ -10,6 +10,7 @@
 //! | half a batch | torn by the crash, never acknowledged | end |
 //! | an intact batch of an earlier epoch or another chain | stale tail of a former run | end |
 //! | damage, but something says that log behind it was durable | rot | [`ReadError::LogRot`] |
+//! | a sector that is neither empty nor sealed | rot of the last batch | [`ReadError::TailRot`] |
 //!
 //! "Something" is every intact batch and file header anywhere behind the end, and the caller's
 //! own knowledge (superblock, page headers). Who knows that nothing can be there says so
@@ -18,17 +19,27 @@
 //! Stale batches cannot accuse falsely: what they say
 //! was durable was found by the recovery that made them stale.
 //!
+//! Of the last batch nothing says so: it may have been acknowledged an instant before the process
+//! died. But a torn write leaves sectors as they were or as they should be, and every one of them
+//! vouches for itself (`sector`); one that does not has rotted, and what it held may have been
+//! acknowledged. What remains indistinguishable is a device that acknowledged a sync and has put
+//! some of its sectors nowhere.
+//!
 //! Invariants:
 //! 1. Nothing behind a gap is ever returned.
-//! 2. The end is only returned when no evidence of durability lies above it.
+//! 2. The end is only returned when no evidence of durability lies above it, and no damage where
+//!    the next batch would be.
 
 use crate::files::{self, LogFile, open_file};
-use crate::format::{self, BATCH_HEADER_BYTES, BatchHeader};
+use crate::format::{self, BatchHeader};
+use crate::sector::SECTOR_BYTES;
 use crate::types::LogEnd;
 use base::{Lsn, probe};
 use runtime::file::{AlignedBuf, DIRECT_ALIGNMENT, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+mod proof;
 
 /// Why the log cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +59,21 @@ pub enum ReadError {
         end: Lsn,
         /// A position known to have been durable.
         durable: Lsn,
+    },
+    /// Where the log seems to end stands what no torn write leaves there.
+    #[error(
+        "log rot in {file} at offset {offset}, in the batch behind LSN {end}, the last one: the \
+         sector is neither what was written nor what stood there before, and commits in the \
+         batch may have been acknowledged; 512 zero bytes there give the batch up",
+        file = file.display()
+    )]
+    TailRot {
+        /// The file.
+        file: PathBuf,
+        /// Offset of the damaged sector, bytes.
+        offset: u64,
+        /// Where the readable log ends.
+        end: Lsn,
     },
     /// A batch is intact by its checksum, but its content is not a sequence of records.
     #[error("malformed record in {file} at LSN {lsn}: {detail}", file = file.display())]
@@ -157,10 +183,8 @@ pub(crate) struct BatchPlace {
     pub(crate) file_sequence: u64,
     /// Where the batch begins, bytes.
     pub(crate) offset: u64,
-    /// Bytes of header and records, without padding.
+    /// Bytes of the sectors with header and records, without padding.
     pub(crate) len: u64,
-    /// Whether it holds no records.
-    pub(crate) is_note: bool,
 }
 
 /// Reads records in order from a position to the end of the log.
@@ -301,16 +325,15 @@ impl Reader {
                 if let Some(batch) = self.window.bytes(offset, len)?
                     && header.body_is_intact(batch)
                 {
-                    let payload = &batch[BATCH_HEADER_BYTES..][..header.payload_len];
                     self.payload.bytes.clear();
                     if header.end_lsn() > self.from {
-                        self.payload.bytes.extend_from_slice(payload);
+                        format::copy_payload(batch, header.payload_len, &mut self.payload.bytes);
                     }
                     self.payload.at = 0;
                     self.payload.start_lsn = lsn;
                     self.offset += len as u64;
                     self.lsn = header.end_lsn();
-                    self.chain = header.header_crc;
+                    self.chain = header.seal;
                     self.epoch = header.epoch;
                     self.note_place(&header, offset);
                     self.counts.batches += 1;
@@ -331,12 +354,7 @@ impl Reader {
     fn note_place(&mut self, header: &BatchHeader, offset: u64) {
         let file_sequence = self.logs[self.current].sequence;
         if let Some(places) = &mut self.places {
-            places.push(BatchPlace {
-                file_sequence,
-                offset,
-                len: (BATCH_HEADER_BYTES + header.payload_len) as u64,
-                is_note: header.payload_len == 0,
-            });
+            places.push(BatchPlace { file_sequence, offset, len: header.sector_bytes() as u64 });
         }
     }
 
@@ -353,7 +371,7 @@ impl Reader {
     /// The header at the present offset, if it continues the log.
     fn continuing_header(&mut self) -> Result<Option<BatchHeader>, ReadError> {
         let uuid = self.database_uuid;
-        let Some(bytes) = self.window.bytes(self.offset, BATCH_HEADER_BYTES)? else {
+        let Some(bytes) = self.window.bytes(self.offset, SECTOR_BYTES)? else {
             return Ok(None);
         };
         let Some(header) = BatchHeader::decode(bytes, &uuid) else { return Ok(None) };
@@ -410,6 +428,11 @@ impl Reader {
                 durable: Lsn::new(self.from.max(durable)),
             });
         }
+        let trusts = is_complete || base::mutant!("tail_rot_accepted");
+        if !trusts && let Some((file, offset)) = self.damage_at_end()? {
+            probe!("wal.tail_rot");
+            return Err(ReadError::TailRot { file, offset, end: Lsn::new(self.lsn) });
+        }
         self.end = Some(LogEnd {
             lsn: Lsn::new(self.lsn),
             file_sequence: self.logs[self.current].sequence,
@@ -418,44 +441,6 @@ impl Reader {
             chain: self.chain,
         });
         Ok(())
-    }
-
-    /// The highest LSN that anything behind the end says was durable.
-    fn evidence(&mut self) -> Result<u64, ReadError> {
-        let mut durable = self.scan_blocks(self.offset)?;
-        let current = self.logs[self.current].sequence;
-        let later: Vec<LogFile> =
-            self.logs.iter().filter(|log| log.sequence > current).cloned().collect();
-        for log in later {
-            if let Some(header) = log.header {
-                durable = durable.max(header.first_lsn);
-            }
-            let buffer = std::mem::replace(&mut self.window.buffer, AlignedBuf::zeroed(0));
-            let window = Window::open(log, buffer)?;
-            let former = std::mem::replace(&mut self.window, window);
-            let found = self.scan_blocks(0);
-            self.window.filled = 0;
-            let scanned = std::mem::replace(&mut self.window, former);
-            self.window.buffer = scanned.buffer;
-            self.window.filled = 0;
-            durable = durable.max(found?);
-        }
-        Ok(durable)
-    }
-
-    /// The highest durable LSN named by an intact batch header in the present file from `offset`.
-    fn scan_blocks(&mut self, offset: u64) -> Result<u64, ReadError> {
-        let mut durable = 0;
-        let mut offset = offset;
-        let uuid = self.database_uuid;
-        while let Some(bytes) = self.window.bytes(offset, BATCH_HEADER_BYTES)? {
-            if let Some(header) = BatchHeader::decode(bytes, &uuid) {
-                durable = durable.max(header.durable_lsn);
-            }
-            offset += self.block_bytes as u64;
-            runtime::yield_if_due();
-        }
-        Ok(durable)
     }
 
     /// The directory read.

@@ -165,21 +165,31 @@ impl Ring {
         end
     }
 
-    /// Copies `[from, end)`, a published range, to `out` and frees it. Only the leader calls it.
-    pub(crate) fn take(&self, from: u64, end: u64, out: &mut [u8]) {
-        invariant!(out.len() as u64 == end - from, "the target has the length of the range");
+    /// Copies `[from, end)`, a published range, to `places`, one after the other, and frees it.
+    /// Each place is a multiple of 8 long, and the last one may be longer than what is left.
+    /// Only the leader calls it.
+    pub(crate) fn take<'p>(
+        &self,
+        from: u64,
+        end: u64,
+        places: impl IntoIterator<Item = &'p mut [u8]>,
+    ) {
         if planted!("ring_freed_too_early") {
             self.give_back(end - from);
         }
-        let (chunks, _) = out.as_chunks_mut::<RECORD_ALIGN>();
         let mut position = from;
-        for chunk in chunks {
-            let word = self.word(position);
-            *chunk = word.load(Ordering::Relaxed).to_le_bytes();
-            // Invariant 2; made visible to the next reserver by the release in `give_back`.
-            word.store(0, Ordering::Relaxed);
-            position += WORD;
+        for place in places {
+            let wanted = place.len().min((end - position) as usize);
+            let (chunks, _) = place[..wanted].as_chunks_mut::<RECORD_ALIGN>();
+            for chunk in chunks {
+                let word = self.word(position);
+                *chunk = word.load(Ordering::Relaxed).to_le_bytes();
+                // Invariant 2; made visible to the next reserver by the release in `give_back`.
+                word.store(0, Ordering::Relaxed);
+                position += WORD;
+            }
         }
+        invariant!(position == end, "the places hold the range");
         if !planted!("ring_freed_too_early") {
             self.give_back(end - from);
         }
@@ -225,7 +235,7 @@ mod tests {
             if !ring.try_promise(len) {
                 let end = ring.published(taken, u64::MAX);
                 let mut out = vec![0; (end - taken) as usize];
-                ring.take(taken, end, &mut out);
+                ring.take(taken, end, [&mut out[..]]);
                 assert_eq!(out, expected);
                 (taken, expected) = (end, Vec::new());
                 assert!(ring.try_promise(len));
@@ -282,7 +292,7 @@ mod tests {
                     let finished = done.load(Ordering::Acquire);
                     let end = ring.published(taken, 2048);
                     out.resize((end - taken) as usize, 0);
-                    ring.take(taken, end, &mut out);
+                    ring.take(taken, end, [&mut out[..]]);
                     taken = end;
                     let mut rest = &out[..];
                     while !rest.is_empty() {
@@ -353,7 +363,7 @@ mod model {
                 continue;
             }
             let mut out = vec![0; (end - taken) as usize];
-            ring.take(taken, end, &mut out);
+            ring.take(taken, end, [&mut out[..]]);
             taken = end;
             for bytes in out.chunks(RECORD_BYTES as usize) {
                 let view = RecordView::parse(bytes).expect("a published record is whole");

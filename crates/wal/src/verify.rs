@@ -1,9 +1,9 @@
 //! Offline check of the whole log, for `gannet check`.
 
 use crate::files;
-use crate::format::FILE_HEADER_BYTES;
 use crate::reader::{ReadError, Reader};
 use crate::record::RecordView;
+use crate::sector::SECTOR_BYTES;
 use crate::types::LogEnd;
 use base::Lsn;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub struct Finding {
 pub enum RegionKind {
     /// Header of a log file.
     Header,
-    /// A batch that holds records, or one with log behind it.
+    /// A batch.
     Batch,
 }
 
@@ -54,8 +54,7 @@ pub struct Region {
 pub struct VerifyReport {
     /// What is wrong; empty for a clean log.
     pub findings: Vec<Finding>,
-    /// Every file header and batch that was read. Notes without records at the very end are left
-    /// out: nothing is lost with them, so nothing could notice their loss.
+    /// Every file header and batch that was read.
     pub regions: Vec<Region>,
     /// Where the check began.
     pub first_lsn: Lsn,
@@ -89,7 +88,7 @@ pub fn verify(
     // Oldest file of the unbroken row that ends with the newest one.
     let mut first = None;
     for log in listing.logs.iter().rev() {
-        if log.header.is_none() && (log.header_unreadable || log.sequence < newest_sequence) {
+        if log.header.is_none() && (log.header_damaged || log.sequence < newest_sequence) {
             let detail = "the file header is damaged".to_owned();
             report.findings.push(Finding { file: log.path.clone(), detail });
         }
@@ -105,7 +104,9 @@ pub fn verify(
         Err(error @ ReadError::Io { .. }) => return Err(error),
         Err(error) => {
             let file = match &error {
-                ReadError::LogRot { file, .. } | ReadError::Malformed { file, .. } => file.clone(),
+                ReadError::LogRot { file, .. }
+                | ReadError::TailRot { file, .. }
+                | ReadError::Malformed { file, .. } => file.clone(),
                 _ => dir.to_path_buf(),
             };
             report.findings.push(Finding { file, detail: error.to_string() });
@@ -136,15 +137,11 @@ fn read_all(
     report.batches = counts.batches;
     report.file_bytes = counts.file_bytes;
     report.end = reader.end();
-    let mut places = reader.take_places();
-    while places.last().is_some_and(|place| place.is_note) {
-        places.pop();
-    }
     let mut file_sequence = None;
-    for place in places {
+    for place in reader.take_places() {
         let file = dir.join(files::log_name(place.file_sequence));
         if file_sequence.replace(place.file_sequence) != Some(place.file_sequence) {
-            let (kind, len) = (RegionKind::Header, FILE_HEADER_BYTES as u64);
+            let (kind, len) = (RegionKind::Header, SECTOR_BYTES as u64);
             report.regions.push(Region { kind, file: file.clone(), offset: 0, len });
         }
         let (kind, offset, len) = (RegionKind::Batch, place.offset, place.len);

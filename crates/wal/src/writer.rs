@@ -11,14 +11,18 @@
 //!    policy: otherwise the files before it could be recycled and a crash would leave no log.
 //! 5. A batch is made durable by itself only if nothing before it in its file is unsynced: a
 //!    durable write says nothing about other writes.
+//! 6. Every sector written is sealed or empty (`sector`).
 
 use crate::counters::{
     self, FILE_BYTES, FILE_SWITCHES, FLUSHES, RECORD_BYTES, SYNCED_WRITE_NANOS, SYNCED_WRITES,
     SYNCS,
 };
 use crate::files::{LogFiles, Prepared, is_out_of_space};
-use crate::format::{BATCH_HEADER_BYTES, BatchHeader, FileHeader, round_to_blocks};
+use crate::format::{
+    BatchHeader, FileHeader, batch_file_bytes, batch_sector_bytes, payload_places,
+};
 use crate::ring::Ring;
+use crate::sector::SECTOR_BYTES;
 use crate::types::{LogEnd, WalOptions};
 use base::{buggify, probe};
 use runtime::WaitClass;
@@ -128,18 +132,18 @@ impl Writer {
             return if sync { self.sync() } else { Ok(()) };
         }
         let payload_len = (end - self.sealed) as usize;
-        let body = self.begin_batch(payload_len)?;
-        ring.take(self.sealed, end, &mut self.buffer[body..body + payload_len]);
+        let batch = self.begin_batch(payload_len)?;
+        ring.take(self.sealed, end, payload_places(&mut self.buffer[batch..]));
         took();
         RECORD_BYTES.add(payload_len as u64);
-        self.end_batch(body, payload_len, sync)
+        self.end_batch(batch, payload_len, sync)
     }
 
     /// Writes and syncs a batch without records, which only says what is durable.
     pub(crate) fn write_note(&mut self) -> io::Result<()> {
         self.sync()?;
-        let body = self.begin_batch(0)?;
-        self.end_batch(body, 0, true)
+        let batch = self.begin_batch(0)?;
+        self.end_batch(batch, 0, true)
     }
 
     /// Makes everything written durable.
@@ -155,9 +159,10 @@ impl Writer {
         Ok(())
     }
 
-    /// Finds the place of the next batch and prepares the buffer; returns where the payload goes.
+    /// Finds the place of the next batch and prepares the buffer; returns where in it the batch
+    /// goes.
     fn begin_batch(&mut self, payload_len: usize) -> io::Result<usize> {
-        let len = round_to_blocks(BATCH_HEADER_BYTES + payload_len, self.block_bytes);
+        let len = batch_file_bytes(payload_len, self.block_bytes);
         // Switching early is always allowed; simulations then meet many more file ends.
         let wants_switch = buggify!() && !self.header_pending;
         if self.offset + len as u64 > self.file_len || wants_switch {
@@ -175,18 +180,17 @@ impl Writer {
             };
             header.encode(&self.database_uuid, &mut self.buffer[..before]);
         }
-        let body = before + BATCH_HEADER_BYTES;
-        // The padding: only what the batch before has left there.
-        let (end, stale) = (body + payload_len, self.filled.min(self.buffer.len()));
-        if end < stale {
-            self.buffer[end..stale].fill(0);
-        }
+        // The last sector, which is filled in part, and the padding: only what the batch before
+        // has left there.
+        let end = before + batch_sector_bytes(payload_len);
+        let stale = self.filled.min(self.buffer.len()).max(end);
+        self.buffer[end - SECTOR_BYTES..stale].fill(0);
         self.filled = end;
-        Ok(body)
+        Ok(before)
     }
 
     /// Seals the batch in the buffer and writes it.
-    fn end_batch(&mut self, body: usize, payload_len: usize, sync: bool) -> io::Result<()> {
+    fn end_batch(&mut self, batch: usize, payload_len: usize, sync: bool) -> io::Result<()> {
         let header = BatchHeader {
             epoch: self.epoch,
             chain: self.chain,
@@ -194,9 +198,8 @@ impl Writer {
             durable_lsn: self.durable,
             payload_len,
             body_crc: 0,
-            header_crc: 0,
+            seal: 0,
         };
-        let batch = body - BATCH_HEADER_BYTES;
         let chain = header.seal(&self.database_uuid, &mut self.buffer[batch..]);
         let offset = self.offset - batch as u64;
         // Invariant 4: the header of a new file goes out with this batch.

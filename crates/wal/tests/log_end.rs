@@ -101,25 +101,93 @@ fn a_stale_tail_is_not_replayed() {
 }
 
 #[test]
-fn damage_below_durable_log_is_rot_and_damage_above_is_a_torn_tail() {
+fn damage_is_rot_where_no_torn_write_looks_so() {
     let disk = three_batches(FlushPolicy::EveryCommit);
     let flip = |block: u64| assert!(disk.flip_bit(FIRST_FILE, block * BLOCK + 70, 3));
     for block in 2..=4 {
         flip(block);
         let (result, _) = on(Some(disk.clone()), || read(0));
         match (block, result) {
-            // Nothing after the last batch says that it was durable: it could be torn.
-            (4, Ok((trxs, _))) => assert_eq!(trxs, [1, 2]),
+            // Nothing behind the last batch says that it was durable, but no torn write looks so.
+            (4, Err(ReadError::TailRot { offset, .. })) => assert_eq!(offset, block * BLOCK),
             (2 | 3, Err(ReadError::LogRot { offset, .. })) => assert_eq!(offset, block * BLOCK),
             other => panic!("{other:?}"),
         }
         flip(block);
     }
-    flip(4);
+    // Never written, as far as anything can tell.
+    assert!(disk.overwrite(FIRST_FILE, 4 * BLOCK, &[0; 4096]));
+    let (result, _) = on(Some(disk.clone()), || read(0));
+    assert_eq!(result.expect("the third batch was lost").0, [1, 2]);
     let durable = FIRST_LSN.get() + 3 * 64;
     let (result, _) = on(Some(disk.clone()), move || read(durable));
     let error = result.expect_err("the superblock knows better");
     assert!(error.to_string().contains("wal-0000000001.log at offset 16384"), "{error}");
+}
+
+/// The last batch, of six sectors, was acknowledged just before the process died.
+#[test]
+fn rot_of_the_last_batch_is_not_taken_for_a_torn_write() {
+    let ((), disk) = on(None, || {
+        let wal = Wal::create(dir(), small(FlushPolicy::EveryCommit), 1).expect("no faults");
+        commit(&wal, 1);
+        let mut record = RecordBuilder::new(RecordKind::Change, TrxId::new(2));
+        record.logical(&[2; 2800]);
+        let permit = wal.admit(record.stream_len()).expect("no faults");
+        let end = wal.append(&permit, &record).end;
+        wal.wait_commit(end).expect("no faults");
+    });
+    let batch = 3 * BLOCK;
+    let sectors = || (0..6).map(|number| batch + number * 512);
+    for sector in sectors() {
+        for byte in [0, 11, 70, 503, 505, 511] {
+            assert!(disk.flip_bit(FIRST_FILE, sector + byte, 3));
+            let (result, _) = on(Some(disk.clone()), || read(0));
+            let error = result.expect_err("the batch has rotted");
+            assert!(matches!(error, ReadError::TailRot { .. }), "{error}");
+            let place = format!("wal-0000000001.log at offset {sector},");
+            assert!(error.to_string().contains(&place), "{error}");
+            let (report, _) = on(Some(disk.clone()), || {
+                wal::verify(dir(), UUID, FIRST_LSN, FIRST_LSN).expect("readable")
+            });
+            assert_eq!(report.findings.len(), 1);
+            assert!(disk.flip_bit(FIRST_FILE, sector + byte, 3));
+        }
+    }
+    // The power failed in the middle of it: any of its sectors may be as it was before.
+    for sector in sectors() {
+        let content = disk.content(FIRST_FILE).expect("it is there");
+        let written = &content[sector as usize..][..512];
+        assert!(disk.overwrite(FIRST_FILE, sector, &[0; 512]));
+        let (result, _) = on(Some(disk.clone()), || read(0));
+        assert_eq!(result.expect("torn").0, [1]);
+        assert!(disk.overwrite(FIRST_FILE, sector, written));
+    }
+    let (result, _) = on(Some(disk), || read(0));
+    assert_eq!(result.expect("intact").0, [1, 2]);
+}
+
+#[test]
+fn a_rotten_header_of_a_file_just_begun_is_noticed() {
+    let (names, disk) = on(None, || {
+        let wal = Wal::create(dir(), small(FlushPolicy::EveryCommit), 1).expect("no faults");
+        let mut number = 0;
+        while runtime::fs::read_dir(dir()).expect("no faults").len() < 3 {
+            commit(&wal, number);
+            number += 1;
+        }
+        runtime::fs::read_dir(dir()).expect("no faults")
+    });
+    // The second file holds log, the third is prepared; no batch behind tells of its first.
+    assert_eq!(names.len(), 3, "{names:?}");
+    for name in ["/log/wal-0000000002.log", "/log/wal-0000000003.log"] {
+        assert!(disk.flip_bit(name, 33, 0));
+        let (result, _) = on(Some(disk.clone()), || read(0));
+        assert!(result.is_err(), "{name}: {result:?}");
+        assert!(disk.flip_bit(name, 33, 0));
+    }
+    let (result, _) = on(Some(disk), || read(0));
+    assert!(result.is_ok(), "{result:?}");
 }
 
 #[test]

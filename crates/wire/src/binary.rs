@@ -130,8 +130,9 @@ fn integer(value: ValueRef<'_>) -> u64 {
 
 fn double(value: ValueRef<'_>) -> f64 {
     match value {
-        ValueRef::Double(number) => number,
-        ValueRef::Float(number) => f64::from(number),
+        // Zero has no sign.
+        ValueRef::Double(number) => number + 0.0,
+        ValueRef::Float(number) => f64::from(number) + 0.0,
         ValueRef::Int(number) => number as f64,
         ValueRef::UInt(number) => number as f64,
         ValueRef::Decimal(number) => number.to_f64(),

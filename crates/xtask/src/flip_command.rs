@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Rows changed just before the server is killed.
+const CHANGES: u32 = 200;
+
 /// A live region of the data directory, as `gannet check --regions` prints it.
 #[derive(Clone, Debug)]
 struct Region {
@@ -31,14 +34,15 @@ struct Tally {
     by_kind: BTreeMap<String, usize>,
 }
 
-/// Runs `--places N` (1000), every `--serve-every N`th (4) also with a running server.
+/// Runs `--places N` (1000), every `--serve-every N`th (4) also with a running server; with the
+/// release or (`--debug`) debug build.
 pub fn run(arguments: &[String]) -> Outcome {
     let number = |name: &str, default: u64| {
         let position = arguments.iter().position(|a| a == name);
         position.and_then(|p| arguments.get(p + 1)?.parse().ok()).unwrap_or(default)
     };
     let (places, serve_every) = (number("--places", 1000), number("--serve-every", 4));
-    let binary = servers::build_gannet(true)?;
+    let binary = servers::build_gannet(!arguments.iter().any(|a| a == "--debug"))?;
     let folder = servers::fresh_folder("flip")?;
     let pristine = folder.join("pristine");
     fill(&binary, &pristine)?;
@@ -111,7 +115,7 @@ fn fill(binary: &Path, datadir: &Path) -> Outcome {
     }
     let mut server = servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", "32M"])?;
     let mut connection = Connection::open(&Options::local(port)).map_err(|e| e.to_string())?;
-    for id in 0..200 {
+    for id in 0..CHANGES {
         let sql = format!("UPDATE flip.t0 SET a = {id} + 1 WHERE id = {id}");
         connection.execute(&sql).map_err(|e| e.to_string())?;
     }
@@ -214,6 +218,14 @@ fn judge_server(
         }
     }
     tally.failed_queries += failed;
+    // Whoever starts has every change that was acknowledged.
+    let sql = format!("SELECT COUNT(*) = {CHANGES} FROM flip.t0 WHERE a = id + 1");
+    if let Answer::Rows { rows, .. } =
+        connection.query_one(&sql).map_err(|e| format!("{what}: {e}"))?
+        && rows != [[Some(b"1".to_vec())]]
+    {
+        return Err(format!("{what}: acknowledged changes are gone without a word"));
+    }
     connection.execute("SELECT 1").map_err(|e| format!("{what}: {e}"))?;
     if server.ended().is_some() {
         return Err(format!("{what}: the server ended"));

@@ -98,10 +98,15 @@ fn announced_port(server: &mut Server, log: &Path, said_before: usize) -> Result
 pub fn start_mariadb(folder: &Path, port: u16, options: &[&str]) -> Result<Server, String> {
     let data = folder.join("data");
     let user = user_name()?;
+    // A MariaDB that starts removes what it takes for left over in the folder of temporary files,
+    // also another one's.
+    let made = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
+    let temporary = made.map_err(|e| format!("{}: {e}", folder.display()))?;
     let installed = process::quiet("mariadb-install-db")
         .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
         .arg(format!("--user={user}"))
         .arg(format!("--datadir={}", data.display()))
+        .env("TMPDIR", &temporary)
         .status()
         .map_err(|e| format!("mariadb-install-db: {e}"))?;
     if !installed.success() {
@@ -121,6 +126,7 @@ pub fn start_mariadb(folder: &Path, port: u16, options: &[&str]) -> Result<Serve
         .args(["--max-prepared-stmt-count=1048576", "--character-set-server=utf8mb4"])
         .args(["--collation-server=utf8mb4_general_ci"])
         .args(options)
+        .env("TMPDIR", &temporary)
         .spawn()
         .map_err(|e| format!("mariadbd: {e}"))?;
     let mut server = Server::new(child, port);

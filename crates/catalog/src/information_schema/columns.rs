@@ -1,11 +1,14 @@
 //! The columns of information_schema's tables, as MariaDB 10.11 declares them.
 
+mod innodb;
+
 use super::VirtualColumn;
 use super::VirtualType::{
     BigInt, BigIntUnsigned, Blob, DateTime, Decimal, Int, IntUnsigned, LongText, TinyInt, Varchar,
 };
 pub(super) use super::metadata_locks::METADATA_LOCK_INFO;
 pub(super) use super::session_rows::SYSTEM_VARIABLES;
+pub(super) use innodb::*;
 
 pub(super) const fn required(name: &'static str, kind: super::VirtualType) -> VirtualColumn {
     VirtualColumn { name, kind, nullable: false }
@@ -141,66 +144,6 @@ pub(super) const GLOBAL_STATUS: &[VirtualColumn] =
 
 pub(super) const GLOBAL_VARIABLES: &[VirtualColumn] =
     &[required("VARIABLE_NAME", Varchar(64)), required("VARIABLE_VALUE", Varchar(4096))];
-
-pub(super) const INNODB_LOCKS: &[VirtualColumn] = &[
-    required("lock_id", Varchar(81)),
-    required("lock_trx_id", BigIntUnsigned(21)),
-    required("lock_mode", Varchar(8)),
-    required("lock_type", Varchar(6)),
-    required("lock_table", Varchar(1024)),
-    optional("lock_index", Varchar(1024)),
-    optional("lock_space", IntUnsigned(11)),
-    optional("lock_page", IntUnsigned(11)),
-    optional("lock_rec", IntUnsigned(11)),
-    optional("lock_data", Varchar(8192)),
-];
-
-pub(super) const INNODB_LOCK_WAITS: &[VirtualColumn] = &[
-    required("requesting_trx_id", BigIntUnsigned(21)),
-    required("requested_lock_id", Varchar(81)),
-    required("blocking_trx_id", BigIntUnsigned(21)),
-    required("blocking_lock_id", Varchar(81)),
-];
-
-pub(super) const INNODB_TRX: &[VirtualColumn] = &[
-    required("trx_id", BigIntUnsigned(21)),
-    required("trx_state", Varchar(13)),
-    required("trx_started", DateTime(0)),
-    optional("trx_requested_lock_id", Varchar(81)),
-    optional("trx_wait_started", DateTime(0)),
-    required("trx_weight", BigIntUnsigned(21)),
-    required("trx_mysql_thread_id", BigIntUnsigned(21)),
-    optional("trx_query", Varchar(1024)),
-    optional("trx_operation_state", Varchar(64)),
-    required("trx_tables_in_use", BigIntUnsigned(21)),
-    required("trx_tables_locked", BigIntUnsigned(21)),
-    required("trx_lock_structs", BigIntUnsigned(21)),
-    required("trx_lock_memory_bytes", BigIntUnsigned(21)),
-    required("trx_rows_locked", BigIntUnsigned(21)),
-    required("trx_rows_modified", BigIntUnsigned(21)),
-    required("trx_concurrency_tickets", BigIntUnsigned(21)),
-    required("trx_isolation_level", Varchar(16)),
-    required("trx_unique_checks", Int(1)),
-    required("trx_foreign_key_checks", Int(1)),
-    optional("trx_last_foreign_key_error", Varchar(256)),
-    required("trx_is_read_only", Int(1)),
-    required("trx_autocommit_non_locking", Int(1)),
-];
-
-pub(super) const INNODB_SYS_FOREIGN: &[VirtualColumn] = &[
-    required("ID", Varchar(193)),
-    required("FOR_NAME", Varchar(193)),
-    required("REF_NAME", Varchar(193)),
-    required("N_COLS", IntUnsigned(11)),
-    required("TYPE", IntUnsigned(11)),
-];
-
-pub(super) const INNODB_SYS_FOREIGN_COLS: &[VirtualColumn] = &[
-    required("ID", Varchar(193)),
-    required("FOR_COL_NAME", Varchar(64)),
-    required("REF_COL_NAME", Varchar(64)),
-    required("POS", IntUnsigned(11)),
-];
 
 pub(super) const KEY_COLUMN_USAGE: &[VirtualColumn] = &[
     required("CONSTRAINT_CATALOG", Varchar(512)),

@@ -34,7 +34,7 @@ fn count(number: u64) -> Value {
 }
 
 /// Who may see transactions and statements of others.
-fn check_privilege(scope: &Scope<'_>) -> Result<()> {
+pub(super) fn check_privilege(scope: &Scope<'_>) -> Result<()> {
     match scope.user.global.has(Privilege::Process) {
         true => Ok(()),
         false => Err(CatalogError::PrivilegeNeeded("PROCESS")),

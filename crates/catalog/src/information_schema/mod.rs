@@ -13,6 +13,7 @@ mod metadata_locks;
 mod privileges;
 mod rows;
 mod session_rows;
+mod storage;
 mod thread_pool;
 
 use crate::{Catalog, Result, ShownLocks, TableEntry, UserPrivileges};
@@ -221,12 +222,14 @@ tables! {
     ENABLED_ROLES => privileges::enabled_roles;
     ENGINES => rows::engines;
     EVENTS => nothing;
+    GANNET_INDEX_STORAGE => storage::index_storage;
     GLOBAL_STATUS => session_rows::global_status;
     GLOBAL_VARIABLES => session_rows::global_variables;
     INNODB_LOCKS => innodb::locks;
     INNODB_LOCK_WAITS => innodb::lock_waits;
     INNODB_SYS_FOREIGN => foreign_keys::innodb_sys_foreign;
     INNODB_SYS_FOREIGN_COLS => foreign_keys::innodb_sys_foreign_columns;
+    INNODB_SYS_TABLESPACES => storage::tablespaces;
     INNODB_TRX => innodb::transactions;
     KEY_COLUMN_USAGE => foreign_keys::key_column_usage;
     METADATA_LOCK_INFO => metadata_locks::metadata_lock_info;

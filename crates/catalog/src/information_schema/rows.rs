@@ -3,7 +3,7 @@
 use super::{Row, SCHEMA_NAME, Scope, optional_text};
 use crate::describe;
 use crate::{Result, Schema, TableEntry};
-use engine_api::{ColumnDefinition, IndexDefinition, Statistics, TableDefinition};
+use engine_api::{ColumnDefinition, IndexDefinition, Statistics, TableDefinition, TableOptions};
 use std::sync::Arc;
 use types::collation;
 use types::{ColumnType, DateTime, TypeKind, Value};
@@ -156,7 +156,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             text("BASE TABLE"),
             text("InnoDB"),
             Value::UInt(10),
-            text("Dynamic"),
+            text(row_format(&definition.options)),
             of(|s| s.rows),
             of(|s| s.data_bytes / s.rows.max(1)),
             of(|s| s.data_bytes),
@@ -169,7 +169,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             Value::Null,
             text(definition.collation.name()),
             Value::Null,
-            text(crate::Partitions::of(definition).map_or("", |_| "partitioned")),
+            text(&create_options(definition)),
             text(&definition.options.comment),
             Value::UInt(0),
             text("N"),
@@ -177,6 +177,31 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
         Ok(())
     })?;
     Ok(rows)
+}
+
+/// ROW_FORMAT as it is called in listings; without one the table has the default's.
+pub(super) fn row_format(options: &TableOptions) -> &'static str {
+    let of = |name: &str| options.plain().find(|(known, _)| known == name);
+    match of("ROW_FORMAT").map(|(_, value)| value.as_str()) {
+        Some("COMPRESSED") => "Compressed",
+        Some("COMPACT") => "Compact",
+        Some("REDUNDANT") => "Redundant",
+        None if of("KEY_BLOCK_SIZE").is_some() => "Compressed",
+        _ => "Dynamic",
+    }
+}
+
+/// CREATE_OPTIONS: what was written beyond the defaults, separated by blanks.
+fn create_options(table: &TableDefinition) -> String {
+    let plain = table.options.plain();
+    let mut options: Vec<_> =
+        plain.map(|(name, value)| format!("{}={value}", name.to_ascii_lowercase())).collect();
+    if crate::Partitions::of(table).is_some() {
+        options.push("partitioned".to_owned());
+    }
+    let quoted = table.options.quoted();
+    options.extend(quoted.map(|(name, value)| format!("`{name}`='{value}'")));
+    options.join(" ")
 }
 
 fn virtual_tables(scope: &Scope<'_>) -> Vec<Row> {

@@ -13,6 +13,7 @@ fn options() -> TransactionOptions {
         lock_wait_timeout: Duration::from_millis(5),
         flush_policy: FlushPolicy::Synchronous,
         connection: 0,
+        ends_with_statement: false,
     }
 }
 

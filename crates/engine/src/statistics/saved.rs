@@ -42,6 +42,7 @@ fn transaction(core: &Arc<Core>, read_only: bool) -> EngineTransaction {
         lock_wait_timeout: Duration::from_secs(1),
         flush_policy: FlushPolicy::EverySecond,
         connection: 0,
+        ends_with_statement: false,
     };
     EngineTransaction::new(core.clone(), options)
 }

@@ -119,3 +119,28 @@ fn scans_that_do_not_wait_stop_at_or_skip_a_locked_row() {
         }
     }
 }
+
+/// A row that is not there is kept from coming; not by a transaction that ends with the statement
+/// that looked for it and nothing else.
+#[test]
+fn a_missing_row_is_kept_away_by_who_goes_on() {
+    simulate(8, || {
+        let (engine, t) = filled();
+        let tree = t.table.definition().indexes[0].tree;
+        let looks = |ends_with_statement: bool, reads_one_key: bool| {
+            let mut trx = engine.begin(TransactionOptions { ends_with_statement, ..options() });
+            trx.begin_statement();
+            if reads_one_key {
+                trx.read_one_key();
+            }
+            assert!(t.get(&mut *trx, 99, LockMode::Exclusive).unwrap().is_none());
+            let keeps = engine.core.txn.begin().is_watched(tree);
+            trx.rollback().unwrap();
+            keeps
+        };
+        assert_eq!([looks(false, false), looks(false, true), looks(true, false)], [true; 3]);
+        assert!(!looks(true, true));
+        assert!(engine.core.txn.locks().is_empty());
+        engine.close().unwrap();
+    });
+}

@@ -53,6 +53,7 @@ pub(crate) fn options() -> TransactionOptions {
         lock_wait_timeout: Duration::from_secs(600),
         flush_policy: FlushPolicy::Synchronous,
         connection: 0,
+        ends_with_statement: false,
     }
 }
 

@@ -166,6 +166,9 @@ pub fn run(
     if !plan.returning.is_empty() {
         sink.begin(Some(exec.transaction.read_gate()))?;
     }
+    if super::is_one_key(&plan.select) && plan.foreign_keys.is_none() {
+        exec.transaction.read_one_key();
+    }
     if plan.select.order_by.is_empty() {
         each_row(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {

@@ -133,7 +133,9 @@ impl Updater<'_> {
         if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
             return Ok(());
         }
-        compute_generated(exec.eval, self.maker.definition(), computed, &mut frame.row)?;
+        if !base::mutant!("virtual_not_computed") {
+            compute_generated(exec.eval, self.maker.definition(), computed, &mut frame.row)?;
+        }
         if let Some(check) = &self.plan.check
             && !passes_check(exec, check, &frame.row, self.plan.ignore)?
         {
@@ -194,7 +196,8 @@ impl Updater<'_> {
         }
         if !patched {
             self.maker.encode_with(value_of, &mut self.new)?;
-            if self.maker.definition().hidden_row_id {
+            let keeps_number = !base::mutant!("row_number_lost");
+            if self.maker.definition().hidden_row_id && keeps_number {
                 self.new.key.clone_from(&old.key);
             }
         }
@@ -275,6 +278,9 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
         changed: 0,
     };
     let columns = plan.target.0.definition().columns.len();
+    if super::is_one_key(&plan.select) && plan.foreign_keys.is_none() {
+        exec.transaction.read_one_key();
+    }
     if plan.collect_first || !plan.select.order_by.is_empty() {
         let mut found = Found::new(plan.select.order_by.len());
         found.collect(exec, &plan.select, |run| frame_of(run, columns))?;

@@ -223,6 +223,10 @@ fn apply(
         return copy(scene, transaction, table, eval);
     }
     table.collation = planned.collation;
+    if table.options.codec != planned.options.codec {
+        table.options.codec.clone_from(&planned.options.codec);
+        engine.change_options(transaction, table)?;
+    }
     table.options = planned.options.clone();
     table.columns = work.columns.iter().map(|(column, _)| column.clone()).collect();
     for name in &work.drop {

@@ -3,7 +3,10 @@
 use super::column::{self, column};
 use super::computed;
 use super::table::options;
-use super::{DdlContext, alter_check, alter_partition, collation_of, foreign, index, unsupported};
+use super::{
+    DdlContext, alter_check, alter_partition, collation_of, compression, foreign, index,
+    unsupported,
+};
 use crate::ExecError;
 use engine_api::{ColumnDefinition, TableDefinition};
 use plan::physical::Computed;
@@ -52,6 +55,13 @@ pub(super) fn plan(
     let mut work = Work { columns: kept.collect(), ignore: alter.ignore, ..Work::default() };
     for action in &alter.actions {
         plan_action(context, action, table, &mut work)?;
+    }
+    let written = alter.actions.iter().filter_map(|action| match action {
+        AlterAction::Options(options) => Some(options.as_slice()),
+        _ => None,
+    });
+    for options in written {
+        compression::apply(context, options, table, compression::Operation::Alter)?;
     }
     alter_check::add_checks(context, table, &mut work)?;
     computed::put_altered(context, alter, table, &mut work)?;

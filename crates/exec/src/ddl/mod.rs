@@ -10,6 +10,7 @@ mod alter_partition;
 mod alter_plan;
 mod check;
 mod column;
+mod compression;
 mod computed;
 mod foreign;
 mod index;

@@ -1,25 +1,12 @@
 //! CREATE TABLE as written becomes a definition.
 
-use super::{DdlContext, collation_of, column, computed, foreign, index};
+use super::{DdlContext, collation_of, column, compression, computed, foreign, index};
 use crate::ExecError;
-use engine_api::{ColumnDefault, TableDefinition, TableOptions};
+use engine_api::{ColumnDefault, PLAIN_OPTIONS, TableDefinition, TableOptions};
 use syntax::ast::{CreateTable, IndexKind, IndexSpecification, OptionValue, TableOption};
 use types::{CollationId, SqlError, codes};
 
 const COLUMNS_MAX: usize = 1017;
-
-/// Options that say nothing to this engine and are kept for SHOW CREATE TABLE.
-const KEPT: [&str; 9] = [
-    "ROW_FORMAT",
-    "KEY_BLOCK_SIZE",
-    "STATS_PERSISTENT",
-    "STATS_AUTO_RECALC",
-    "STATS_SAMPLE_PAGES",
-    "MAX_ROWS",
-    "MIN_ROWS",
-    "AVG_ROW_LENGTH",
-    "PAGE_COMPRESSED",
-];
 
 /// What the options of a table say.
 pub struct Options {
@@ -31,7 +18,7 @@ pub struct Options {
     pub auto_increment: Option<u64>,
 }
 
-fn word(value: &OptionValue) -> String {
+pub(super) fn word(value: &OptionValue) -> String {
     match value {
         OptionValue::Number(number) => number.to_string(),
         OptionValue::Word(word) => word.clone(),
@@ -58,10 +45,22 @@ pub fn options(
             }
             "COMMENT" => options.kept.comment = value,
             "AUTO_INCREMENT" => options.auto_increment = value.parse().ok(),
-            name if KEPT.contains(&name) => {
+            name if PLAIN_OPTIONS.contains(&name) => {
                 options.kept.other.retain(|(kept, _)| kept != name);
                 let value = if name == "ROW_FORMAT" { value.to_uppercase() } else { value };
-                options.kept.other.push((name.to_string(), value));
+                let is_default = match name {
+                    "KEY_BLOCK_SIZE" => value == "0",
+                    _ => option.value == OptionValue::Default || value == "DEFAULT",
+                };
+                if !is_default {
+                    options.kept.other.push((name.to_string(), value));
+                }
+            }
+            name if compression::QUOTED.contains(&name) => {
+                options.kept.other.retain(|(kept, _)| !kept.eq_ignore_ascii_case(name));
+                if option.value != OptionValue::Default {
+                    options.kept.other.push((option.written.clone(), value));
+                }
             }
             _ => {}
         }
@@ -134,6 +133,7 @@ pub fn definition(
     if let Some(partition) = &create.partition_by {
         super::partition::apply(context, &mut table, partition)?;
     }
+    compression::apply(context, &create.options, &mut table, compression::Operation::Create)?;
     Ok((table, options.auto_increment))
 }
 

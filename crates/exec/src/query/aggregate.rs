@@ -9,9 +9,13 @@
 //!    to a file, which is read first in the end.
 //! 2. Elsewhere no group is added any more. Rows of others go to files chosen by the key's hash,
 //!    and are grouped file by file when the groups in memory are finished.
+//! 3. What aggregates keep, values of DISTINCT and lists, moves to files for itself
+//!    (`deferred.rs`), for the groups in memory. Where rows come in the order of the keys, all
+//!    groups are finished then before a new one begins.
 
 use super::Flow;
 use super::block::BlockRun;
+use super::deferred::{DeferredValues, Lists};
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
 use super::packed::{Packed, Places};
 use super::vector::Columns as BatchColumns;
@@ -20,22 +24,17 @@ use crate::context::Exec;
 use crate::frame::Frame;
 use crate::order;
 use crate::spill::Charged;
-use expr::aggregate::Accumulator;
 use expr::vector::{Batch, Kernel};
 use expr::{Columns, Expr, ExprKind};
+use group::Group;
 use hashbrown::HashMap;
 use overflow::{Overflow, rows_here};
 use plan::physical::AggregatePlan;
 use types::row::{Lane, Numbers};
 use types::{Value, ValueRef};
 
+mod group;
 mod overflow;
-
-struct Group {
-    keys: Vec<Value>,
-    carried: Vec<Value>,
-    accumulators: Vec<Accumulator>,
-}
 
 /// The shorter way from a key to its group.
 enum ShortWay {
@@ -76,6 +75,10 @@ pub struct Groups<'p> {
     charged: Charged,
     vectors: Option<Box<Vectors>>,
     overflow: Option<Box<Overflow>>,
+    /// Bytes charged for what aggregates keep.
+    kept_bytes: usize,
+    /// Where it goes when it does not fit.
+    deferred: Option<Box<DeferredValues<'p>>>,
 }
 
 /// The group of a row that has to wait.
@@ -95,6 +98,8 @@ impl<'p> Groups<'p> {
             charged: Charged::none(exec.memory),
             vectors: None,
             overflow: None,
+            kept_bytes: 0,
+            deferred: None,
         };
         if plan.keys.is_empty() {
             groups.begin(Vec::new());
@@ -137,6 +142,12 @@ impl<'p> Groups<'p> {
     ) -> Result<(), ExecError> {
         self.carry(place, frame);
         let group = &mut self.groups[place];
+        if let Some(deferred) = &mut self.deferred {
+            for (number, accumulator) in group.accumulators.iter_mut().enumerate() {
+                deferred.update(exec, place, number, accumulator, frame)?;
+            }
+            return Ok(());
+        }
         let mut kept = 0;
         for (accumulator, call) in group.accumulators.iter_mut().zip(&self.plan.calls) {
             let before = accumulator.kept_bytes();
@@ -158,7 +169,7 @@ impl<'p> Groups<'p> {
     fn find(&mut self, exec: &Exec<'_>, frame: &dyn Columns) -> Result<Option<usize>, ExecError> {
         let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(self.plan.keys.len());
         for key in &self.plan.keys {
-            values.push(key.eval(exec.eval, frame)?);
+            values.push(key.eval_result(exec.eval, frame)?);
         }
         self.find_keys(exec, frame, &values)
     }
@@ -181,6 +192,10 @@ impl<'p> Groups<'p> {
             }
             return Ok(found);
         }
+        if self.deferred.is_some() && self.plan.sorted && self.places.find(&self.identity).is_none()
+        {
+            self.write_all(exec)?;
+        }
         let (place, is_new) = self.places.insert(&self.identity);
         if is_new {
             let keys: Vec<Value> = values.iter().map(|&value| value.to_owned()).collect();
@@ -201,6 +216,10 @@ impl<'p> Groups<'p> {
         depth: usize,
         selected: &[u32],
     ) -> Result<bool, ExecError> {
+        if self.deferred.is_some() && self.plan.sorted {
+            // A group is finished when the next begins, which is in the middle of a batch.
+            return Ok(false);
+        }
         let (slot, first) = (run.steps[depth].slot, run.plan.tables[depth].first_position);
         let mut vectors = match self.vectors.take() {
             Some(vectors) => vectors,
@@ -218,24 +237,31 @@ impl<'p> Groups<'p> {
             ShortWay::One => Places::One,
             _ => Places::Each(&vectors.places),
         };
-        let mut row_wise = Vec::new();
+        let (mut row_wise, mut kept) = (Vec::new(), 0);
         let columns = BatchColumns::of(frame, slot, first);
         let batch = columns.as_ref().map(|columns| columns as &dyn Batch);
         for (number, packed) in vectors.packed.iter_mut().enumerate() {
-            let added = packed
-                .as_mut()
-                .map(|packed| packed.add(batch, selected, places, self.groups.len()));
+            let added = packed.as_mut().map(|packed| {
+                let before = packed.kept_bytes();
+                let added = packed.add(batch, selected, places, self.groups.len());
+                kept += packed.kept_bytes() - before;
+                added
+            });
             if added != Some(Ok(())) {
                 row_wise.push(number);
             }
         }
         if !row_wise.is_empty() {
-            let mut kept = 0;
             for (at, &row) in selected.iter().enumerate() {
                 frame.stand_at(slot, row as usize);
                 let place = if let Places::Each(places) = places { places[at] } else { 0 };
                 let accumulators = &mut self.groups[place as usize].accumulators;
                 for &number in &row_wise {
+                    if let Some(deferred) = &mut self.deferred {
+                        let (group, accumulator) = (place as usize, &mut accumulators[number]);
+                        deferred.update(exec, group, number, accumulator, frame)?;
+                        continue;
+                    }
                     let call = &self.plan.calls[number];
                     let before = accumulators[number].kept_bytes();
                     accumulators[number].update(call, exec.eval, frame)?;
@@ -243,9 +269,9 @@ impl<'p> Groups<'p> {
                 }
                 exec.eval.reset_arena();
             }
-            self.charge_kept(exec, kept)?;
         }
         self.vectors = Some(vectors);
+        self.charge_kept(exec, kept)?;
         self.write_finished(exec)?;
         Ok(true)
     }
@@ -419,11 +445,13 @@ impl<'p> Groups<'p> {
         frame: &dyn Columns,
         target: &mut GroupTarget<'_>,
     ) -> Result<Flow, ExecError> {
+        let items = self.finish_deferred(exec)?;
+        let mut lists = items.as_ref().map(|items| Lists::new(items, exec)).transpose()?;
         let vectors = self.vectors.take();
         let packed = vectors.as_ref().map_or(&[][..], |vectors| vectors.packed.as_slice());
         for (number, group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
             exec.tick()?;
-            let row = group.finish(self.plan, number, packed, exec, frame)?;
+            let row = group.finish(self.plan, (number, packed), exec, frame, lists.as_mut())?;
             let flow = target(exec, &row)?;
             exec.eval.reset_arena();
             if flow.is_break() {
@@ -436,46 +464,6 @@ impl<'p> Groups<'p> {
 
 /// Takes the rows of groups.
 pub type GroupTarget<'t> = dyn FnMut(&mut Exec<'_>, &Vec<Value>) -> Result<Flow, ExecError> + 't;
-
-impl Group {
-    /// Its row.
-    fn finish(
-        mut self,
-        plan: &AggregatePlan,
-        number: usize,
-        packed: &[Option<Packed>],
-        exec: &Exec<'_>,
-        frame: &dyn Columns,
-    ) -> Result<Vec<Value>, ExecError> {
-        self.take_packed(plan, number, packed, exec)?;
-        let mut row = self.keys;
-        for (accumulator, call) in self.accumulators.iter().zip(&plan.calls) {
-            row.push(accumulator.value(call, exec.eval)?);
-        }
-        if self.carried.len() == plan.carried.len() {
-            row.extend(self.carried);
-        } else {
-            row.extend(plan.carried.iter().map(|&at| frame.column(at).to_owned()));
-        }
-        Ok(row)
-    }
-
-    /// Adds what lies in arrays of group `number` to its accumulators.
-    fn take_packed(
-        &mut self,
-        plan: &AggregatePlan,
-        number: usize,
-        packed: &[Option<Packed>],
-        exec: &Exec<'_>,
-    ) -> Result<(), ExecError> {
-        for (position, call) in plan.calls.iter().enumerate() {
-            if let Some(Some(packed)) = packed.get(position) {
-                packed.finish(number, call, exec.eval, &mut self.accumulators[position])?;
-            }
-        }
-        Ok(())
-    }
-}
 
 impl ShortWay {
     fn of(key: &Expr, exec: &Exec<'_>, shape: &dyn expr::vector::Shape) -> Self {

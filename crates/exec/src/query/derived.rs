@@ -89,14 +89,29 @@ impl RowKeeper {
     /// For rows of `width` values.
     pub fn new(exec: &Exec<'_>, width: usize) -> Self {
         exec.spill.count_table();
+        Self::of(exec.memory, exec.spill, width)
+    }
+
+    fn of(memory: &Arc<MemoryAccount>, spill: &Arc<Spill>, width: usize) -> Self {
         Self {
             rows: PackedRows::default(),
-            charged: Charged::none(exec.memory),
-            memory: exec.memory.clone(),
-            spill: exec.spill.clone(),
+            charged: Charged::none(memory),
+            memory: memory.clone(),
+            spill: spill.clone(),
             file: None,
             width,
         }
+    }
+
+    /// For rows that are known not to fit: they go to a file from the first.
+    pub fn in_file(
+        memory: &Arc<MemoryAccount>,
+        spill: &Arc<Spill>,
+        width: usize,
+    ) -> Result<Self, ExecError> {
+        let mut keeper = Self::of(memory, spill, width);
+        keeper.move_to_file(spill.budgets().table)?;
+        Ok(keeper)
     }
 
     /// Keeps a row.

@@ -8,7 +8,8 @@
 //! 4. Where the order of rows must stay, those that go to files carry their number. All of them
 //!    come behind those that were given before, so sorting what is left by that number, when all
 //!    rows have come, restores the order.
-//! 5. Where a row must be decided when it comes, the keys stay in memory whatever the budget is.
+//! 5. Where a row must be decided when it comes, keys that do not fit lie in a table in files
+//!    (`spill/key_table.rs`).
 
 use super::Flow;
 use super::keys::{KEY_OVERHEAD_BYTES, Keys};
@@ -16,7 +17,7 @@ use super::rows::{Values, push_value};
 use super::sorter::Sorter;
 use crate::ExecError;
 use crate::order;
-use crate::spill::{Charged, Partitions, Spill, SpillFile, SpillReader};
+use crate::spill::{Charged, KeyTable, Partitions, Spill, SpillFile, SpillReader};
 use base::memory::MemoryAccount;
 use plan::physical::SortKey;
 use smallvec::SmallVec;
@@ -59,6 +60,8 @@ pub struct Distinct {
     memory: Arc<MemoryAccount>,
     spill: Arc<Spill>,
     later: Option<Partitions>,
+    /// All keys, where rows must be decided at once and the keys do not fit.
+    table: Option<Box<KeyTable>>,
     level: u32,
     /// Rows that went to files, where they carry their numbers.
     numbered: u64,
@@ -80,6 +83,7 @@ impl Distinct {
             memory: memory.clone(),
             spill: spill.clone(),
             later: None,
+            table: None,
             level: 0,
             numbered: 0,
         }
@@ -103,8 +107,7 @@ impl Distinct {
         let Some(more) = bytes.checked_sub(self.charged.bytes()).filter(|more| *more > 0) else {
             return true;
         };
-        let within = self.order == Coming::AtOnce || bytes <= self.spill.budgets().table;
-        within && self.charged.add((more as usize).max(CHARGE_BYTES))
+        bytes <= self.spill.budgets().table && self.charged.add((more as usize).max(CHARGE_BYTES))
     }
 
     /// Whether the row's key is new, if memory for it is there; none if not.
@@ -125,11 +128,15 @@ impl Distinct {
 
     /// Looks at a row; one that cannot be decided now is kept.
     pub fn see(&mut self, values: &[ValueRef<'_>]) -> Result<Seen, ExecError> {
+        if self.table.is_some() {
+            self.set_key(values);
+            return self.decide_in_files();
+        }
         if let Some(seen) = self.look(values) {
             return Ok(seen);
         }
         match self.order {
-            Coming::AtOnce => return Err(super::output::refused()),
+            Coming::AtOnce => return self.decide_in_files(),
             Coming::Fixed => {
                 self.numbered += 1;
                 let mut row: SmallVec<[ValueRef<'_>; 8]> = values.iter().copied().collect();
@@ -139,6 +146,24 @@ impl Distinct {
             Coming::Any | Coming::Neighbours => self.keep_for_later(values)?,
         }
         Ok(Seen::Later)
+    }
+
+    /// Decides a row, whose key is set, by the table in files.
+    fn decide_in_files(&mut self) -> Result<Seen, ExecError> {
+        let table = match &mut self.table {
+            Some(table) => table,
+            none => {
+                let seen = std::mem::take(&mut self.seen);
+                self.charged.clear();
+                let budget = self.spill.budgets().table;
+                let mut table = Box::new(KeyTable::new(&self.spill, &self.memory, budget)?);
+                for number in 0..seen.len() {
+                    table.insert(seen.key(number))?;
+                }
+                none.insert(table)
+            }
+        };
+        Ok(if table.insert(&self.key)? { Seen::First } else { Seen::Before })
     }
 
     /// Puts a row, whose key is set, into a file.

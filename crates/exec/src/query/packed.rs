@@ -1,15 +1,17 @@
 //! Aggregates of many groups as arrays: one number a group instead of an accumulator.
 //!
 //! 1. What is kept here joins what the group's accumulator has when the groups are finished: rows
-//!    may go either way, batch by batch. DISTINCT alone goes this way for all rows or for none.
+//!    may go either way, batch by batch. DISTINCT alone goes this way for all rows or for none, or
+//!    until what was seen moves elsewhere.
 //! 2. Sums are exact: 128 bits hold 2^63 rows of 64 bit numbers.
 
+use crate::ExecError;
 use expr::aggregate::{Accumulator, Aggregate, AggregateFunction};
 use expr::vector::{Batch, Kernel, Overflow, Shape};
 use expr::{EvalContext, ExprKind};
 use hashbrown::HashSet;
 use types::row::{Lane, Numbers};
-use types::{SqlError, TypeKind};
+use types::{SqlError, TypeKind, ValueRef};
 
 /// Which group each selected row belongs to.
 #[derive(Clone, Copy)]
@@ -51,8 +53,13 @@ enum State {
         kernel: Kernel,
         seen: HashSet<(u32, i64)>,
         sums: Vec<(i128, i64)>,
+        /// What was seen is kept elsewhere: nothing is taken any more.
+        is_full: bool,
     },
 }
+
+/// Memory of a value that was seen, with the room that a set has to spare.
+const SEEN_BYTES: usize = 40;
 
 /// See the head of the file.
 pub struct Packed {
@@ -97,7 +104,8 @@ impl Packed {
         }
         match (call.distinct, kernel.is_column()) {
             (true, true) => {
-                Some(State::Distinct { kernel, seen: HashSet::new(), sums: Vec::new() })
+                let (seen, sums) = (HashSet::new(), Vec::new());
+                Some(State::Distinct { kernel, seen, sums, is_full: false })
             }
             (true, false) => None,
             (false, _) => Some(State::Sum { kernel, sums: Vec::new() }),
@@ -152,7 +160,8 @@ impl Packed {
                     }
                 }
             }
-            State::Distinct { kernel, seen, sums } => {
+            State::Distinct { is_full: true, .. } => return Err(Overflow),
+            State::Distinct { kernel, seen, sums, .. } => {
                 kernel.eval(batch, selected, numbers)?;
                 sums.resize(groups, (0, 0));
                 for (at, &number) in numbers.values.iter().enumerate() {
@@ -165,6 +174,27 @@ impl Packed {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of the values kept for DISTINCT, as they grow.
+    pub fn kept_bytes(&self) -> usize {
+        match &self.state {
+            State::Distinct { seen, .. } => seen.len() * SEEN_BYTES,
+            _ => 0,
+        }
+    }
+
+    /// Gives away the values kept for DISTINCT, with their groups. No more are taken.
+    pub fn take_seen(
+        &mut self,
+        mut give: impl FnMut(usize, ValueRef<'_>) -> Result<(), ExecError>,
+    ) -> Result<(), ExecError> {
+        let State::Distinct { kernel, seen, is_full, .. } = &mut self.state else { return Ok(()) };
+        *is_full = true;
+        let lane = kernel.lane();
+        std::mem::take(seen)
+            .into_iter()
+            .try_for_each(|(group, number)| give(group as usize, lane.value(number)))
     }
 
     /// Adds what is kept of a group to its accumulator.
@@ -186,7 +216,7 @@ impl Packed {
             }
             State::Extreme { kernel, best, .. } => {
                 if let Some(&Some(number)) = best.get(group) {
-                    accumulator.add_extreme(call, context, kernel.lane().value(number))?;
+                    accumulator.add_value(call, context, kernel.lane().value(number))?;
                 }
             }
         }

@@ -2,15 +2,18 @@
 //!
 //! The rows are sorted by the keys, so that of every level only one group is open at a time. A
 //! level's row comes behind the groups that it is made of, with NULL for the keys that it leaves
-//! out; what is neither key nor aggregate is that of the group before.
+//! out; what is neither key nor aggregate is that of the group before. What aggregates keep beyond
+//! the budget is put off for each level (`deferred.rs`).
 
 use super::Flow;
 use super::aggregate::GroupTarget;
 use super::block::BlockRun;
+use super::deferred::{DeferredValues, Lists};
 use super::sorter::Sorter;
 use crate::ExecError;
 use crate::context::Exec;
 use crate::order;
+use crate::spill::Charged;
 use expr::aggregate::{Accumulator, AggregateFunction};
 use expr::{Columns, EvalContext};
 use plan::physical::{RollupPlan, SortKey};
@@ -29,6 +32,10 @@ struct Levels<'p> {
     plan: &'p RollupPlan,
     /// For every number of keys the aggregates of the open group.
     accumulators: Vec<Vec<Accumulator>>,
+    /// What they would keep beyond the budget.
+    deferred: Vec<Option<Box<DeferredValues<'p>>>>,
+    /// For what they keep.
+    charged: Charged,
     /// Keys of the open groups.
     keys: Vec<Value>,
     /// What tells them apart.
@@ -40,11 +47,13 @@ struct Levels<'p> {
 }
 
 impl<'p> Levels<'p> {
-    fn new(plan: &'p RollupPlan) -> Self {
+    fn new(plan: &'p RollupPlan, exec: &Exec<'_>) -> Self {
         let count = plan.descending.len();
         Self {
             plan,
             accumulators: vec![fresh(plan); count + 1],
+            deferred: (0..=count).map(|_| None).collect(),
+            charged: Charged::none(exec.memory),
             keys: Vec::new(),
             identities: vec![Vec::new(); count],
             carried: Vec::new(),
@@ -87,13 +96,34 @@ impl<'p> Levels<'p> {
             self.carried =
                 row[count + arguments..].iter().map(|&value| ValueRef::to_owned(value)).collect();
         }
-        let eval: &EvalContext = exec.eval;
-        for accumulators in &mut self.accumulators {
-            for (accumulator, call) in accumulators.iter_mut().zip(&self.plan.calls) {
-                accumulator.update(call, eval, &RowColumns(row))?;
+        self.update(exec, row)?;
+        Ok(Flow::Continue(()))
+    }
+
+    /// Adds a row to the open groups.
+    fn update(&mut self, exec: &Exec<'_>, row: &[ValueRef<'_>]) -> Result<(), ExecError> {
+        let (plan, row, mut kept) = (self.plan, RowColumns(row), 0);
+        for (accumulators, deferred) in self.accumulators.iter_mut().zip(&mut self.deferred) {
+            for (number, accumulator) in accumulators.iter_mut().enumerate() {
+                if let Some(deferred) = deferred {
+                    deferred.update(exec, 0, number, accumulator, &row)?;
+                    continue;
+                }
+                let before = accumulator.kept_bytes();
+                accumulator.update(&plan.calls[number], exec.eval, &row)?;
+                kept += accumulator.kept_bytes() - before;
             }
         }
-        Ok(Flow::Continue(()))
+        let most = exec.spill.budgets().table;
+        if kept == 0 || self.charged.bytes() + kept as u64 <= most && self.charged.add(kept) {
+            return Ok(());
+        }
+        self.charged.clear();
+        for (accumulators, deferred) in self.accumulators.iter_mut().zip(&mut self.deferred) {
+            let new = || Box::new(DeferredValues::new(&plan.calls, exec));
+            deferred.get_or_insert_with(new).take_over(0, accumulators)?;
+        }
+        Ok(())
     }
 
     /// Gives the open groups that have at least `least` keys, those with the most first.
@@ -108,13 +138,15 @@ impl<'p> Levels<'p> {
             let mut row = self.keys[..level].to_vec();
             row.resize(count, Value::Null);
             let open = std::mem::replace(&mut self.accumulators[level], fresh(self.plan));
-            for (number, (accumulator, call)) in open.iter().zip(&self.plan.calls).enumerate() {
-                let is_any = call.function == AggregateFunction::AnyValue && level < count;
-                row.push(match self.finest.get(number).filter(|_| is_any) {
-                    Some(value) => value.clone(),
-                    None => accumulator.value(call, exec.eval)?,
+            let kept: usize = open.iter().map(Accumulator::kept_bytes).sum();
+            for (number, value) in self.values(exec, level, open)?.into_iter().enumerate() {
+                let is_any = self.plan.calls[number].function == AggregateFunction::AnyValue;
+                row.push(match self.finest.get(number).filter(|_| is_any && level < count) {
+                    Some(finest) => finest.clone(),
+                    None => value,
                 });
             }
+            self.charged.give_back(kept);
             if level == count {
                 self.finest = row[count..].to_vec();
             }
@@ -126,6 +158,33 @@ impl<'p> Levels<'p> {
             }
         }
         Ok(Flow::Continue(()))
+    }
+}
+
+impl Levels<'_> {
+    /// The aggregates of a group of so many keys.
+    fn values(
+        &mut self,
+        exec: &Exec<'_>,
+        level: usize,
+        mut open: Vec<Accumulator>,
+    ) -> Result<Vec<Value>, ExecError> {
+        let calls = &self.plan.calls;
+        let items = match self.deferred[level].take() {
+            None => None,
+            Some(deferred) => deferred.finish(|_, call, value| {
+                Ok(open[call].add_value(&calls[call], exec.eval, value)?)
+            })?,
+        };
+        let mut lists = items.as_ref().map(|items| Lists::new(items, exec)).transpose()?;
+        let mut values = Vec::with_capacity(calls.len());
+        for (number, (accumulator, call)) in open.iter().zip(calls).enumerate() {
+            values.push(match &mut lists {
+                Some(lists) if call.is_list() => lists.value(exec, (0, number), call)?,
+                _ => accumulator.value(call, exec.eval)?,
+            });
+        }
+        Ok(values)
     }
 }
 
@@ -157,7 +216,7 @@ pub fn run<'p>(
     sorter.sort()?;
     exec.spill.count_sort(sorter.added(), false);
     exec.cancel.set_phase(crate::phase::SENDING);
-    let mut levels = Levels::new(plan);
+    let mut levels = Levels::new(plan, exec);
     let mut ended = false;
     sorter.give(0, |row| {
         exec.tick()?;

@@ -20,6 +20,7 @@ use crate::spill::{Charged, Spill, SpillFile, SpillWriter, block_bytes};
 use base::memory::MemoryAccount;
 use merge::Merge;
 use plan::physical::SortKey;
+pub use reader::Reader;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use types::row::Lane;
@@ -410,5 +411,6 @@ impl Drop for Sorter {
 }
 
 mod merge;
+mod reader;
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,26 @@
 //! Window functions: rows sorted for one window after the other, each partition as a whole.
 //!
-//! Rows go through a sorter for each order that windows ask for. A partition's rows are kept in
-//! memory while its functions are computed; what has not yet been sorted lies in the sorter, which
-//! spills. The last value of a row is its number in the order before, so that rows that are equal
-//! to a window stay in that order.
+//! 1. Rows go through a sorter for each order that windows ask for. The last value of a row is its
+//!    number in the order before, so that rows that are equal to a window stay in that order.
+//! 2. The rows of a partition are looked at by their numbers (`window/rows.rs`); those that do not
+//!    fit into the budget lie in a file.
+//! 3. Functions walk through a partition together, row by row, and the row goes on with their
+//!    values: nothing is kept of them but where they are.
 
 mod compute;
 mod edges;
+mod rows;
 
-use super::output::refused;
+use super::Flow;
 use super::sorter::Sorter;
-use super::{Flow, row_bytes};
 use crate::ExecError;
 use crate::context::Exec;
 use crate::order;
-use crate::spill::Charged;
+use compute::Running;
+use edges::Peers;
 use expr::Columns;
 use plan::physical::{SortKey, WindowPlan, WindowStep};
+use rows::PartitionRows;
 use types::{ColumnType, TypeKind, Value, ValueRef};
 
 /// Takes complete rows: the inputs, the results, a number.
@@ -32,10 +36,9 @@ pub struct Windows<'p> {
 
 /// The rows of one partition.
 struct Partition {
-    rows: Vec<Vec<Value>>,
+    rows: PartitionRows,
     /// What tells it apart.
     identity: Vec<u8>,
-    charged: Charged,
 }
 
 fn type_of(plan: &WindowPlan, position: usize) -> ColumnType {
@@ -118,8 +121,8 @@ fn each_partition(
     sorter: &Sorter,
     target: &mut RowTaker<'_>,
 ) -> Result<(), ExecError> {
-    let charged = Charged::none(exec.memory);
-    let mut partition = Partition { rows: Vec::new(), identity: Vec::new(), charged };
+    let width = plan.inputs.len() + plan.results.len() + 1;
+    let mut partition = Partition { rows: PartitionRows::new(exec, width), identity: Vec::new() };
     let mut identity = Vec::new();
     let mut ended = false;
     sorter.give(0, |row| {
@@ -128,11 +131,11 @@ fn each_partition(
         for &position in &step.partition {
             order::push_identity(row[position], &type_of(plan, position), &mut identity);
         }
-        if partition.identity != identity && !partition.rows.is_empty() {
+        if partition.identity != identity && partition.rows.len() > 0 {
             ended = partition.close(exec, plan, step, target)?.is_break();
         }
         std::mem::swap(&mut partition.identity, &mut identity);
-        partition.keep(row)?;
+        partition.rows.push(row)?;
         Ok(!ended)
     })?;
     if !ended {
@@ -142,15 +145,6 @@ fn each_partition(
 }
 
 impl Partition {
-    fn keep(&mut self, row: &[ValueRef<'_>]) -> Result<(), ExecError> {
-        let row: Vec<Value> = row.iter().map(|&value| ValueRef::to_owned(value)).collect();
-        if !self.charged.add(row_bytes(&row)) {
-            return Err(refused());
-        }
-        self.rows.push(row);
-        Ok(())
-    }
-
     /// Computes the functions over the rows, gives these and forgets them.
     fn close(
         &mut self,
@@ -159,23 +153,31 @@ impl Partition {
         step: &WindowStep,
         target: &mut RowTaker<'_>,
     ) -> Result<Flow, ExecError> {
-        let peers = edges::peers(step, plan, &self.rows);
+        let rows = &mut self.rows;
+        rows.finish()?;
+        let mut functions = Vec::with_capacity(step.functions.len());
         for function in &step.functions {
-            let values = compute::values(exec, step, function, &self.rows, &peers)?;
-            let position = plan.inputs.len() + function.result;
-            for (row, value) in self.rows.iter_mut().zip(values) {
-                row[position] = value;
-            }
+            functions.push(Running::new(exec, step, function, rows)?);
         }
-        for row in self.rows.drain(..) {
+        let (mut peers, mut values) = (Peers::default(), Vec::new());
+        for at in 0..rows.len() {
             exec.tick()?;
-            let flow = target(exec, &row)?;
+            peers.come_to(at, step, plan, rows)?;
+            for function in &mut functions {
+                values.push(function.value(exec, at, rows, &peers)?);
+            }
+            // Functions may have moved the row out of memory: it gets their values together.
+            let row = rows.row(at)?;
+            for (function, value) in step.functions.iter().zip(values.drain(..)) {
+                row[plan.inputs.len() + function.result] = value;
+            }
+            let flow = target(exec, row)?;
             exec.eval.reset_arena();
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        self.charged.clear();
+        rows.clear();
         Ok(Flow::Continue(()))
     }
 }

@@ -14,7 +14,7 @@ use types::{SqlError, codes};
 const NO_SPACE: [i32; 2] = [28, 122];
 static FILE_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-fn failed(spill: &Spill, error: &io::Error) -> ExecError {
+pub(super) fn failed(spill: &Spill, error: &io::Error) -> ExecError {
     let full = error.raw_os_error().is_some_and(|number| NO_SPACE.contains(&number));
     if full || error.kind() == io::ErrorKind::StorageFull {
         let table = spill.directory().display();
@@ -24,15 +24,42 @@ fn failed(spill: &Spill, error: &io::Error) -> ExecError {
     SqlError::with_message(&codes::UNKNOWN_ERROR, text).into()
 }
 
-fn refused() -> ExecError {
+pub(super) fn refused() -> ExecError {
     SqlError::new(&codes::OUT_OF_SORTMEMORY, &[]).into()
+}
+
+pub(super) fn damaged(spill: &Spill, block: usize) -> ExecError {
+    let directory = spill.directory().display();
+    let text = format!("temporary file in '{directory}': block {block} is damaged");
+    SqlError::with_message(&codes::UNKNOWN_ERROR, text).into()
+}
+
+/// A new file, which has no name any more.
+pub(super) fn open(spill: &Spill) -> Result<File, ExecError> {
+    let number = FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = spill.directory().join(format!("spill-{}-{number}", std::process::id()));
+    let open = || OpenOptions::new().create(true).truncate(true).open(&path);
+    let opened = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            runtime::fs::create_dir_all(spill.directory()).and_then(|()| open())
+        }
+        opened => opened,
+    };
+    let file = opened.map_err(|error| failed(spill, &error))?;
+    runtime::fs::remove_file(&path).map_err(|error| failed(spill, &error))?;
+    spill.count_file();
+    base::probe!("exec.spilled");
+    Ok(file)
 }
 
 /// A block in its file.
 #[derive(Clone, Copy, Debug)]
 struct Block {
+    offset: u64,
     bytes: u32,
     checksum: u32,
+    /// Number of its first record.
+    first_record: u64,
 }
 
 /// Records that lie in a file, in the order in which they were written.
@@ -47,19 +74,7 @@ pub struct SpillFile {
 
 impl SpillFile {
     fn create(spill: &Arc<Spill>) -> Result<Self, ExecError> {
-        let number = FILE_NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = spill.directory().join(format!("spill-{}-{number}", std::process::id()));
-        let open = || OpenOptions::new().create(true).truncate(true).open(&path);
-        let opened = match open() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                runtime::fs::create_dir_all(spill.directory()).and_then(|()| open())
-            }
-            opened => opened,
-        };
-        let file = opened.map_err(|error| failed(spill, &error))?;
-        runtime::fs::remove_file(&path).map_err(|error| failed(spill, &error))?;
-        spill.count_file();
-        base::probe!("exec.spilled");
+        let file = open(spill)?;
         Ok(Self { file, spill: spill.clone(), blocks: Vec::new(), bytes: 0, records: 0 })
     }
 
@@ -68,33 +83,49 @@ impl SpillFile {
         self.records
     }
 
-    fn append(&mut self, block: &mut Vec<u8>) -> Result<(), ExecError> {
+    /// Appends a block that ends with record number `records`.
+    fn append(&mut self, block: &mut Vec<u8>, records: u64) -> Result<(), ExecError> {
         if block.is_empty() {
             return Ok(());
         }
-        let written = self.file.write_at(block, self.bytes);
+        let offset = self.bytes;
+        let written = self.file.write_at(block, offset);
         written.map_err(|error| failed(&self.spill, &error))?;
-        self.blocks.push(Block { bytes: block.len() as u32, checksum: crc32c(block) });
+        let (bytes, checksum) = (block.len() as u32, crc32c(block));
+        self.blocks.push(Block { offset, bytes, checksum, first_record: self.records });
         self.bytes += block.len() as u64;
+        self.records = records;
         block.clear();
         Ok(())
     }
 
-    /// Reads block `number`, which begins at `offset`.
-    fn read(&self, number: usize, offset: u64, out: &mut Vec<u8>) -> Result<(), ExecError> {
+    /// The number of the block with a record.
+    pub fn block_of(&self, record: u64) -> usize {
+        self.blocks.partition_point(|block| block.first_record <= record).saturating_sub(1)
+    }
+
+    /// The records of a block that was read.
+    pub fn records_of(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut rest = block;
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first_chunk::<4>()?;
+            let (record, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            Some(record)
+        })
+    }
+
+    /// Reads block `number`; the number of its first record.
+    pub fn read_block(&self, number: usize, out: &mut Vec<u8>) -> Result<u64, ExecError> {
         let block = self.blocks[number];
         out.clear();
         out.resize(block.bytes as usize, 0);
-        let read = self.file.read_at(out, offset);
+        let read = self.file.read_at(out, block.offset);
         read.map_err(|error| failed(&self.spill, &error))?;
         if crc32c(out) != block.checksum {
-            let text = format!(
-                "temporary file in '{}': block {number} is damaged",
-                self.spill.directory().display()
-            );
-            return Err(SqlError::with_message(&codes::UNKNOWN_ERROR, text).into());
+            return Err(damaged(&self.spill, number));
         }
-        Ok(())
+        Ok(block.first_record)
     }
 }
 
@@ -157,7 +188,7 @@ impl SpillWriter {
             Some(file) => file,
             None => self.file.insert(SpillFile::create(&self.spill)?),
         };
-        file.append(&mut self.block)?;
+        file.append(&mut self.block, self.records)?;
         self.block.shrink_to(self.block_bytes);
         Ok(())
     }
@@ -165,12 +196,8 @@ impl SpillWriter {
     /// What was written; none if nothing was.
     pub fn finish(mut self) -> Result<Option<SpillFile>, ExecError> {
         self.flush()?;
-        let records = self.records;
         self.charged.clear();
-        Ok(self.file.map(|mut file| {
-            file.records = records;
-            file
-        }))
+        Ok(self.file)
     }
 }
 
@@ -180,7 +207,6 @@ pub struct SpillReader {
     file: Arc<SpillFile>,
     block: Vec<u8>,
     next_block: usize,
-    offset: u64,
     at: usize,
     charged: Charged,
 }
@@ -193,7 +219,7 @@ impl SpillReader {
         if !charged.add(most as usize) {
             return Err(refused());
         }
-        Ok(Self { file, block: Vec::new(), next_block: 0, offset: 0, at: 0, charged })
+        Ok(Self { file, block: Vec::new(), next_block: 0, at: 0, charged })
     }
 
     /// Comes to the next record; false at the end.
@@ -208,8 +234,7 @@ impl SpillReader {
             self.charged.clear();
             return Ok(false);
         }
-        self.offset += self.block.len() as u64;
-        self.file.read(self.next_block, self.offset, &mut self.block)?;
+        self.file.read_block(self.next_block, &mut self.block)?;
         self.next_block += 1;
         self.at = 0;
         Ok(true)

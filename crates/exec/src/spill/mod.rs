@@ -9,9 +9,11 @@
 //!    makes an operator spill what it has; only what spilling itself needs can fail.
 
 mod file;
+mod key_table;
 mod partitions;
 
 pub use file::{SpillFile, SpillReader, SpillWriter};
+pub use key_table::KeyTable;
 pub use partitions::Partitions;
 
 use base::memory::MemoryAccount;
@@ -194,6 +196,13 @@ impl Charged {
     /// What was charged by somebody else is given back with the rest.
     pub fn take_over(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
+    }
+
+    /// Gives a part back.
+    pub fn give_back(&mut self, bytes: usize) {
+        let bytes = self.bytes.min(bytes as u64);
+        self.memory.release(bytes);
+        self.bytes -= bytes;
     }
 
     /// Gives all back.

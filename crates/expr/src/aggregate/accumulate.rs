@@ -1,16 +1,16 @@
 //! Accumulators.
 
+use super::list::{Item, concat_item, json_item, list_value};
 use super::{Aggregate, AggregateFunction};
 use crate::builder::Domain;
 use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
 use crate::context::{Columns, EvalContext};
-use crate::expression::Expr;
 use crate::result_type::ResultType;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use types::row::{KeyColumn, KeyPart, Lane, LayoutColumn};
-use types::{Decimal, SqlError, Value, ValueRef, Warning, codes};
+use types::{Decimal, SqlError, Value, ValueRef, codes};
 
 /// The state of one aggregate for one group.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Accumulator {
 }
 
 /// What a kept value takes beside its bytes.
-const KEPT_OVERHEAD_BYTES: usize = 56;
+pub(super) const KEPT_OVERHEAD_BYTES: usize = 56;
 
 #[derive(Clone, Debug)]
 enum State {
@@ -57,15 +57,40 @@ enum State {
     First(Option<Value>),
 }
 
-/// One value of GROUP_CONCAT with its sort key.
+/// What an accumulator would have to keep: see [`Accumulator::update_or_defer`].
 #[derive(Clone, Debug)]
-struct Item {
-    key: Vec<u8>,
-    text: Vec<u8>,
+pub struct Deferred {
+    /// What tells it apart, for DISTINCT.
+    pub identity: Option<Vec<u8>>,
+    /// What counts, if it is the first of its kind.
+    pub value: DeferredValue,
+}
+
+/// See [`Deferred`].
+#[derive(Clone, Debug)]
+pub enum DeferredValue {
+    /// A value for [`Accumulator::add_value`].
+    Value(Value),
+    /// An item of a list.
+    Item(Item),
+}
+
+/// What an accumulator has kept.
+#[derive(Debug, Default)]
+pub struct KeptValues {
+    /// What tells the values of DISTINCT apart that have been counted.
+    pub identities: HashSet<Vec<u8>>,
+    /// Items of a list, as they came.
+    pub items: Vec<Item>,
 }
 
 /// Appends memcmp bytes by which values of an expression's type are ordered and told apart.
-fn push_order_key(result: &ResultType, descending: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
+pub(super) fn push_order_key(
+    result: &ResultType,
+    descending: bool,
+    value: ValueRef<'_>,
+    out: &mut Vec<u8>,
+) {
     let column = result.sort_column();
     let part = KeyPart { column: 0, prefix: None, descending };
     if let Some(key) = KeyColumn::new(&[column], &part) {
@@ -116,6 +141,36 @@ impl Aggregate {
         };
         Accumulator { state, seen: self.distinct.then(HashSet::new), kept_bytes: 0 }
     }
+
+    /// Whether the value is a list of all values.
+    pub fn is_list(&self) -> bool {
+        use AggregateFunction as F;
+        matches!(self.function, F::GroupConcat | F::JsonArray | F::JsonObject)
+    }
+
+    /// Of items with equal keys the server gives the later first.
+    pub fn gives_later_first(&self) -> bool {
+        self.function == AggregateFunction::GroupConcat && !self.concat.order_by.is_empty()
+    }
+
+    /// Whether items behind the greatest length of a list are never seen.
+    fn is_plain_list(&self) -> bool {
+        let concat = &self.concat;
+        let plain = concat.order_by.is_empty() && concat.limit.is_none() && !self.distinct;
+        plain && self.function == AggregateFunction::GroupConcat
+    }
+
+    /// What tells a value of the first argument apart for DISTINCT.
+    pub fn identity(&self, value: ValueRef<'_>, out: &mut Vec<u8>) {
+        use AggregateFunction as F;
+        match (self.function, value) {
+            // Sums of texts are of their numbers.
+            (F::Sum | F::Average, ValueRef::Double(number)) => {
+                out.extend_from_slice(&number.to_bits().to_be_bytes());
+            }
+            _ => push_order_key(&self.arguments[0].result, false, value, out),
+        }
+    }
 }
 
 impl Accumulator {
@@ -125,6 +180,29 @@ impl Accumulator {
         aggregate: &Aggregate,
         context: &EvalContext,
         row: &dyn Columns,
+    ) -> Result<(), SqlError> {
+        self.step(aggregate, context, row, None)
+    }
+
+    /// The same without keeping anything more: what would have to be kept is given to the caller,
+    /// who knows which values came before.
+    pub fn update_or_defer(
+        &mut self,
+        aggregate: &Aggregate,
+        context: &EvalContext,
+        row: &dyn Columns,
+    ) -> Result<Option<Deferred>, SqlError> {
+        let mut deferred = None;
+        self.step(aggregate, context, row, Some(&mut deferred))?;
+        Ok(deferred)
+    }
+
+    fn step(
+        &mut self,
+        aggregate: &Aggregate,
+        context: &EvalContext,
+        row: &dyn Columns,
+        deferred: Option<&mut Option<Deferred>>,
     ) -> Result<(), SqlError> {
         if aggregate.function == AggregateFunction::CountRows {
             if let State::Count(count) = &mut self.state {
@@ -158,30 +236,73 @@ impl Accumulator {
             first.get_or_insert_with(|| value.to_owned());
             return Ok(());
         }
-        let takes_null = match aggregate.function {
-            AggregateFunction::JsonArray => self.is_new(aggregate, value, context, row)?,
-            AggregateFunction::JsonObject => !value.is_null(),
-            _ => false,
+        let takes_null = aggregate.function == AggregateFunction::JsonArray;
+        if value.is_null() && !takes_null {
+            return Ok(());
+        }
+        if self.seen.is_none() && aggregate.arguments.len() == 1 && !aggregate.is_list() {
+            return self.take(aggregate, context, value);
+        }
+        self.keep(aggregate, context, (value, row), deferred)
+    }
+
+    /// Takes a value of a list or of DISTINCT into account.
+    fn keep(
+        &mut self,
+        aggregate: &Aggregate,
+        context: &EvalContext,
+        (value, row): (ValueRef<'_>, &dyn Columns),
+        deferred: Option<&mut Option<Deferred>>,
+    ) -> Result<(), SqlError> {
+        let mut identity = None;
+        let reads_all = self.seen.is_some() || aggregate.arguments.len() > 1;
+        if reads_all && aggregate.function != AggregateFunction::JsonObject {
+            let Some(key) = identity_of_row(aggregate, value, context, row)? else {
+                return Ok(());
+            };
+            identity = self.seen.is_some().then_some(key);
+        }
+        if deferred.is_none()
+            && let (Some(seen), Some(key)) = (&mut self.seen, identity.take())
+        {
+            let bytes = key.len() + KEPT_OVERHEAD_BYTES;
+            if !seen.insert(key) {
+                return Ok(());
+            }
+            self.kept_bytes += bytes;
+        }
+        let State::Concat { items, bytes } = &mut self.state else {
+            match (deferred, identity) {
+                (Some(slot), Some(identity)) => {
+                    let value = DeferredValue::Value(value.to_owned());
+                    *slot = Some(Deferred { identity: Some(identity), value });
+                }
+                _ => self.take(aggregate, context, value)?,
+            }
+            return Ok(());
         };
-        if let (true, State::Concat { items, bytes }) = (takes_null, &mut self.state) {
-            let item = json_item(aggregate, context, row)?;
-            *bytes += item.text.len();
-            self.kept_bytes += item.bytes();
-            items.push(item);
+        let item = match aggregate.function {
+            AggregateFunction::GroupConcat => concat_item(aggregate, context, row)?,
+            _ => Some(json_item(aggregate, context, row)?),
+        };
+        let Some(item) = item else { return Ok(()) };
+        let separator = aggregate.concat.separator.as_deref().unwrap_or(b",");
+        if aggregate.is_plain_list()
+            && *bytes > context.settings.group_concat_max_len.saturating_add(separator.len())
+        {
             return Ok(());
         }
-        if value.is_null() || !self.is_new(aggregate, value, context, row)? {
-            return Ok(());
-        }
-        if let State::Concat { items, bytes } = &mut self.state {
-            if let Some(item) = concat_item(aggregate, context, row)? {
-                *bytes += item.text.len();
+        *bytes += item.text.len() + separator.len();
+        match deferred {
+            Some(slot) => {
+                *slot = Some(Deferred { identity, value: DeferredValue::Item(item) });
+            }
+            None => {
                 self.kept_bytes += item.bytes();
                 items.push(item);
             }
-            return Ok(());
         }
-        self.take(aggregate, context, value)
+        Ok(())
     }
 
     /// Takes a value of the argument into account that is not NULL and, for DISTINCT, new.
@@ -257,8 +378,8 @@ impl Accumulator {
         Ok(())
     }
 
-    /// MIN and MAX: the best value of some rows more.
-    pub fn add_extreme(
+    /// MIN and MAX: the best value of some rows more. DISTINCT: a value that did not come before.
+    pub fn add_value(
         &mut self,
         aggregate: &Aggregate,
         context: &EvalContext,
@@ -267,38 +388,16 @@ impl Accumulator {
         self.take(aggregate, context, value)
     }
 
-    /// For DISTINCT: whether the arguments were not seen before. Rows with a NULL among
-    /// several arguments are left out.
-    fn is_new(
-        &mut self,
-        aggregate: &Aggregate,
-        first: ValueRef<'_>,
-        context: &EvalContext,
-        row: &dyn Columns,
-    ) -> Result<bool, SqlError> {
-        let several = aggregate.arguments.len() > 1;
-        if self.seen.is_none() && !several {
-            return Ok(true);
-        }
-        let mut key = Vec::new();
-        match (first, &self.state) {
-            (ValueRef::Double(number), State::Double { .. }) => {
-                key.extend_from_slice(&number.to_bits().to_be_bytes());
-            }
-            _ => push_order_key(&aggregate.arguments[0].result, false, first, &mut key),
-        }
-        for argument in &aggregate.arguments[1..] {
-            let value = argument.eval_result(context, row)?;
-            if value.is_null() {
-                return Ok(false);
-            }
-            push_order_key(&argument.result, false, value, &mut key);
-        }
-        let Some(seen) = &mut self.seen else { return Ok(true) };
-        let bytes = key.len() + KEPT_OVERHEAD_BYTES;
-        let is_new = seen.insert(key);
-        self.kept_bytes += if is_new { bytes } else { 0 };
-        Ok(is_new)
+    /// Gives away all that is kept. From now on rows must go through
+    /// [`Accumulator::update_or_defer`], and a list's value is made by [`ListText`].
+    pub fn take_kept(&mut self) -> KeptValues {
+        self.kept_bytes = 0;
+        let items = match &mut self.state {
+            State::Concat { items, .. } => std::mem::take(items),
+            _ => Vec::new(),
+        };
+        let identities = self.seen.as_mut().map(std::mem::take).unwrap_or_default();
+        KeptValues { identities, items }
     }
 
     /// Bytes of the values kept for DISTINCT and for lists, as they grow.
@@ -343,13 +442,7 @@ impl Accumulator {
                 }
             }
             State::First(first) => first.clone().unwrap_or_default(),
-            State::Concat { items, .. } if aggregate.function == F::JsonArray => {
-                json_value(items, aggregate, [b'[', b']'], b",")
-            }
-            State::Concat { items, .. } if aggregate.function == F::JsonObject => {
-                json_value(items, aggregate, [b'{', b'}'], b", ")
-            }
-            State::Concat { items, bytes } => concat_value(aggregate, items, *bytes, context),
+            State::Concat { items, .. } => list_value(aggregate, items, context)?,
         })
     }
 }
@@ -368,124 +461,21 @@ fn order(
     Ok(compare_values(context, rule, (a, result), (b, result))?.unwrap_or(Ordering::Equal))
 }
 
-impl Item {
-    fn bytes(&self) -> usize {
-        self.key.len() + self.text.len() + KEPT_OVERHEAD_BYTES
-    }
-}
-
-fn concat_item(
+/// What tells the arguments of DISTINCT apart; none if one of several is NULL.
+fn identity_of_row(
     aggregate: &Aggregate,
+    first: ValueRef<'_>,
     context: &EvalContext,
     row: &dyn Columns,
-) -> Result<Option<Item>, SqlError> {
-    let mut text = Vec::new();
-    for argument in &aggregate.arguments {
-        match argument.eval_text(context, row)? {
-            Some(part) => text.extend_from_slice(&part),
-            None => return Ok(None),
-        }
-    }
+) -> Result<Option<Vec<u8>>, SqlError> {
     let mut key = Vec::new();
-    for (expr, descending) in &aggregate.concat.order_by {
-        let expr: &Expr = expr;
-        let value = expr.eval_result(context, row)?;
-        push_order_key(&expr.result, *descending, value, &mut key);
-    }
-    if aggregate.distinct && key.is_empty() {
-        // DISTINCT alone gives the values in their order.
-        for argument in &aggregate.arguments {
-            let value = argument.eval_result(context, row)?;
-            push_order_key(&argument.result, false, value, &mut key);
+    aggregate.identity(first, &mut key);
+    for argument in &aggregate.arguments[1..] {
+        let value = argument.eval_result(context, row)?;
+        if value.is_null() {
+            return Ok(None);
         }
+        push_order_key(&argument.result, false, value, &mut key);
     }
-    Ok(Some(Item { key, text }))
-}
-
-/// An element of JSON_ARRAYAGG, a member of JSON_OBJECTAGG.
-fn json_item(
-    aggregate: &Aggregate,
-    context: &EvalContext,
-    row: &dyn Columns,
-) -> Result<Item, SqlError> {
-    let mut text = Vec::new();
-    let mut value = &aggregate.arguments[0];
-    if let [name, of_name] = &aggregate.arguments[..] {
-        crate::json::quote(&name.eval_text(context, row)?.unwrap_or_default(), &mut text);
-        text.push(b':');
-        value = of_name;
-    }
-    crate::functions::json_make::push_value(context, row, value, &mut text)?;
-    let mut key = Vec::new();
-    for (expr, descending) in &aggregate.concat.order_by {
-        let value = expr.eval_result(context, row)?;
-        push_order_key(&expr.result, *descending, value, &mut key);
-    }
-    Ok(Item { key, text })
-}
-
-fn json_value(
-    items: &[Item],
-    aggregate: &Aggregate,
-    [open, close]: [u8; 2],
-    comma: &[u8],
-) -> Value {
-    if items.is_empty() {
-        return Value::Null;
-    }
-    let mut ordered: Vec<&Item> = items.iter().collect();
-    ordered.sort_by(|a, b| a.key.cmp(&b.key));
-    let (skip, take) = aggregate.concat.limit.unwrap_or((0, u64::MAX));
-    let take = usize::try_from(take).unwrap_or(usize::MAX);
-    let mut text = vec![open];
-    for (number, item) in ordered.iter().skip(skip as usize).take(take).enumerate() {
-        if number > 0 {
-            text.extend_from_slice(comma);
-        }
-        text.extend_from_slice(&item.text);
-    }
-    text.push(close);
-    Value::Bytes(text)
-}
-
-fn concat_value(
-    aggregate: &Aggregate,
-    items: &[Item],
-    bytes: usize,
-    context: &EvalContext,
-) -> Value {
-    if items.is_empty() {
-        return Value::Null;
-    }
-    let mut ordered: Vec<&Item> = items.iter().collect();
-    if !aggregate.concat.order_by.is_empty() {
-        // Of equal keys the server gives the later first.
-        ordered.reverse();
-    }
-    ordered.sort_by(|a, b| a.key.cmp(&b.key));
-    let separator: &[u8] = aggregate.concat.separator.as_deref().unwrap_or(b",");
-    let (skip, take) = aggregate.concat.limit.unwrap_or((0, u64::MAX));
-    let chosen =
-        ordered.iter().skip(skip as usize).take(usize::try_from(take).unwrap_or(usize::MAX));
-    let mut text = Vec::with_capacity(bytes + separator.len() * items.len());
-    let limit = context.settings.group_concat_max_len;
-    for (i, item) in chosen.enumerate() {
-        if i > 0 {
-            text.extend_from_slice(separator);
-        }
-        text.extend_from_slice(&item.text);
-        if text.len() > limit {
-            let charset = aggregate.result.collation().charset();
-            let mut end = limit;
-            while end > 0 && charset.valid_prefix(&text[..end]) < end {
-                end -= 1;
-            }
-            text.truncate(end);
-            let row = i + 1;
-            let warning = Warning::new(&codes::CUT_VALUE_GROUP_CONCAT, &[&row, &"group_concat()"]);
-            context.push_warning(warning);
-            break;
-        }
-    }
-    Value::Bytes(text)
+    Ok(Some(key))
 }

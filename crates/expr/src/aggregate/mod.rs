@@ -5,9 +5,11 @@
 //! value, which the expressions above the grouping see as a column.
 
 mod accumulate;
+mod list;
 mod resolve;
 
-pub use accumulate::Accumulator;
+pub use accumulate::{Accumulator, Deferred, DeferredValue, KeptValues};
+pub use list::{Item, ListText};
 
 use crate::expression::Expr;
 use crate::result_type::ResultType;
@@ -58,8 +60,8 @@ pub struct ConcatOptions {
     pub order_by: Vec<(Expr, bool)>,
     /// Separator; `,` by default.
     pub separator: Option<Vec<u8>>,
-    /// Values left out and values taken.
-    pub limit: Option<(u64, u64)>,
+    /// Values left out and values taken, which read no columns.
+    pub limit: Option<(Option<Expr>, Option<Expr>)>,
 }
 
 /// A bound aggregate.

@@ -54,6 +54,13 @@ impl Builder<'_> {
             return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"aggregate"]));
         }
         let result = self.aggregate_result(function, &mut arguments)?;
+        let mut concat = concat;
+        if let (Some(separator), true) = (&mut concat.separator, result.is_string()) {
+            let own = self.connection_collation().charset();
+            let mut converted = Vec::with_capacity(separator.len());
+            own.convert(separator, result.collation().charset(), &mut converted);
+            *separator = converted;
+        }
         Ok(Aggregate { function, distinct, arguments, concat, result })
     }
 

@@ -1,9 +1,10 @@
 //! CAST, CONVERT ... USING, COLLATE.
 
 use super::collations::Strength;
-use super::operators::{extreme_of_numbers, number_of_hex};
+use super::operators::{extreme_of_decimals, extreme_of_numbers, number_of_hex};
 use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
+use crate::functions::Nature;
 use crate::result_type::{Coercibility, ResultType, STRING_DECIMALS};
 use types::{CollationId, ColumnType, SqlError, TypeKind, Value, codes, collation};
 
@@ -62,7 +63,10 @@ impl Builder<'_> {
             operand.result.column_type.length = u32::from(operand.result.column_type.precision);
         }
         if numeric && !matches!(target, CastTarget::Signed | CastTarget::Unsigned) {
-            operand = extreme_of_numbers(operand);
+            operand = match target {
+                CastTarget::Decimal { .. } => extreme_of_decimals(operand),
+                _ => extreme_of_numbers(operand),
+            };
         }
         let mut result = self.cast_type(&operand, target)?;
         if target == CastTarget::Signed {
@@ -85,7 +89,11 @@ impl Builder<'_> {
                 } else {
                     20
                 };
-                ResultType::integer_of_length(length, true, nullable)
+                let mut result = ResultType::integer_of_length(length, true, nullable);
+                if length == 10 {
+                    result.column_type.kind = TypeKind::Int;
+                }
+                result
             }
             CastTarget::Decimal { precision, scale } => {
                 check_decimal(precision, scale, operand)?;
@@ -99,19 +107,7 @@ impl Builder<'_> {
             }
             CastTarget::Char { length, collation } => {
                 let collation = collation.unwrap_or(self.connection_collation());
-                let own = match collation {
-                    CollationId::BINARY if string => from.column_type.max_bytes(),
-                    _ => from.characters(),
-                };
-                let characters = length.map_or(own, u64::from);
-                let ascii = from.ascii && collation != CollationId::BINARY;
-                without_decimals(ResultType::string(
-                    characters,
-                    collation,
-                    Coercibility::Implicit,
-                    ascii,
-                    true,
-                ))
+                char_type(from, length, collation)
             }
             CastTarget::Binary { length } => {
                 let own = if string {
@@ -147,8 +143,12 @@ impl Builder<'_> {
         let operand = scalar(operand)?;
         let from = operand.result;
         let characters = u64::from(from.text_length());
-        let result =
-            ResultType::string(characters, collation, Coercibility::Implicit, from.ascii, true);
+        // CHAR(... USING ...) is a constant made there, not a conversion.
+        let strength = match operand.nature() {
+            Nature::Characters => Coercibility::Coercible,
+            _ => Coercibility::Implicit,
+        };
+        let result = ResultType::string(characters, collation, strength, from.ascii, true);
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
     }
 
@@ -205,6 +205,18 @@ fn whole_width(from: &ResultType) -> u32 {
     }
 }
 
+/// The type of CAST(... AS CHAR).
+fn char_type(from: &ResultType, length: Option<u32>, collation: CollationId) -> ResultType {
+    let own = match collation {
+        CollationId::BINARY if from.is_string() => from.column_type.max_bytes(),
+        _ => from.characters(),
+    };
+    let characters = length.map_or(own, u64::from);
+    let ascii = from.ascii && collation != CollationId::BINARY;
+    let strength = Coercibility::Implicit;
+    without_decimals(ResultType::string(characters, collation, strength, ascii, true))
+}
+
 /// The text type of a cast has no digits after the point.
 fn without_decimals(mut result: ResultType) -> ResultType {
     result.column_type.scale = 0;
@@ -213,6 +225,9 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 
 /// Whether a value is known to have no sign.
 fn is_not_negative(operand: &Expr) -> bool {
+    if operand.nature() == Nature::DatePart {
+        return true;
+    }
     if operand.result.is_string() {
         // Text of one character has no room for a sign.
         return operand.result.column_type.unsigned || operand.result.text_length() <= 1;

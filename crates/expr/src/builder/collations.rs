@@ -3,6 +3,7 @@
 use super::Builder;
 use crate::context::{EvalContext, NoColumns};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
+use crate::functions::Nature;
 use crate::result_type::{Coercibility, ResultType};
 use types::{Charset, CollationId, SqlError, TypeKind, Value, codes, collation};
 
@@ -233,9 +234,7 @@ fn conversion(
     }
     let unicode = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
     let inner = || Box::new(operand.clone());
-    if let ExprKind::Call { function, .. } = &operand.kind
-        && function.name() == "char"
-    {
+    if operand.nature() == Nature::Characters {
         // As bytes, unlike CHAR(... USING ...).
         let kind = ExprKind::ConvertText(inner());
         let bytes = Box::new(Expr { kind, result: operand.result });
@@ -254,7 +253,7 @@ fn conversion(
     }
     let constant = match operand.kind {
         ExprKind::External(_) => own.coercibility >= Coercibility::SystemConstant,
-        _ => operand.is_constant(),
+        _ => is_known_at_start(operand),
     };
     if unicode || source == Charset::Binary || own.ascii {
         wrapped
@@ -264,6 +263,18 @@ fn conversion(
     } else {
         Err(refusal())
     }
+}
+
+/// Whether a value is known as a statement begins: no columns, nothing random, variables that the
+/// expression does not set.
+fn is_known_at_start(expr: &Expr) -> bool {
+    let mut known = match &expr.kind {
+        ExprKind::Column { .. } | ExprKind::External(_) | ExprKind::Assign(..) => false,
+        ExprKind::Call { function, .. } => !function.is_volatile(),
+        _ => true,
+    };
+    expr.for_each_child(&mut |child| known = known && is_known_at_start(child));
+    known
 }
 
 /// As what two texts are compared that were brought to one character set.
@@ -330,10 +341,10 @@ fn of_literals(expr: &Expr) -> bool {
     if let ExprKind::Parameter(_) | ExprKind::Converted { .. } = expr.kind {
         return false;
     }
-    if let ExprKind::Call { function, arguments } = &expr.kind
+    if let ExprKind::Call { arguments, .. } = &expr.kind
         && arguments.is_empty()
     {
-        return function.name() == "pi";
+        return expr.nature() == Nature::Number;
     }
     let mut all = expr.is_constant();
     expr.for_each_child(&mut |child| all = all && of_literals(child));

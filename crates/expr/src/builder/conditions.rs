@@ -4,7 +4,7 @@ use super::collations::{CollationUse, Strength, aggregate_collations, convert_if
 use super::{Builder, extreme_of_numbers, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
-use crate::functions::control;
+use crate::functions::{Nature, control};
 use crate::predicates::put_warning_first;
 use crate::result_type::{Coercibility, ResultType};
 use types::{CollationId, SqlError, TypeKind, Value, codes};
@@ -54,7 +54,10 @@ impl Builder<'_> {
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
         let operand = Box::new(scalar(operand)?);
         let result = ResultType::boolean(false);
-        if test == Test::Null && matches!(operand.kind, ExprKind::CompareRows { .. }) {
+        let is_never_null = operand.is_constant() && !operand.result.nullable;
+        if test == Test::Null
+            && (is_never_null || matches!(operand.kind, ExprKind::CompareRows { .. }))
+        {
             // The server takes a comparison of rows to be never NULL here.
             return Ok(self.computed(Value::Int(negated.into()), result));
         }
@@ -102,13 +105,9 @@ impl Builder<'_> {
 
     /// A string that JSON_EXTRACT gives is compared without its quotes.
     fn unquote_json(&self, side: &mut Expr, other: &Expr) -> Result<(), SqlError> {
-        let is_extract = |kind: &ExprKind| match kind {
-            ExprKind::Call { function, .. } => function.name() == "json_extract",
-            _ => false,
-        };
         let other = &other.result;
         let scalar = other.is_string() || other.column_type.kind.is_number();
-        if side.result.is_json && is_extract(&side.kind) && !other.is_json && scalar {
+        if side.result.is_json && side.nature() == Nature::JsonPart && !other.is_json && scalar {
             *side = self.call("json_unquote", vec![take(side)])?;
         }
         Ok(())
@@ -169,10 +168,7 @@ impl Builder<'_> {
     /// `operand [NOT] IN (list)`.
     pub fn in_list(&self, operand: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr, SqlError> {
         let mut list = list;
-        if let [one] = &mut list[..]
-            && !is_row(&operand)
-            && !is_row(one)
-        {
+        if let [one] = &mut list[..] {
             let operator = if negated { CompareOperator::NotEqual } else { CompareOperator::Equal };
             return self.compare(operator, operand, take(one));
         }
@@ -198,9 +194,6 @@ impl Builder<'_> {
         operand: &mut Expr,
         list: &mut [Expr],
     ) -> Result<Vec<Vec<CompareRule>>, SqlError> {
-        if let [only] = list {
-            return Ok(vec![self.row_rules("in", operand, only)?.unwrap_or_default()]);
-        }
         let mut columns: Vec<Vec<Expr>> = Vec::new();
         for candidate in list.iter_mut() {
             let Some((left, right)) = two_rows("in", operand, candidate)? else { continue };
@@ -328,6 +321,10 @@ impl Builder<'_> {
         let result = control::common_result(self, "UNION", &mut values)?;
         if result.is_string() && result.coercibility == Coercibility::None {
             return Err(SqlError::new(&codes::CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]));
+        }
+        if result.column_type.kind == TypeKind::Null {
+            let column_type = types::ColumnType::binary(TypeKind::Binary, 0);
+            return Ok(ResultType { column_type, ..result });
         }
         let mut result = result;
         result.column_type.unsigned &= !result.is_string();

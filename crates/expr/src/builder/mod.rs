@@ -113,7 +113,13 @@ impl<'a> Builder<'a> {
     /// for numeric columns.
     pub fn for_column(&self, value: Expr, target: &ColumnType) -> Expr {
         let is_number = target.kind.is_number() && target.kind != types::TypeKind::Bit;
-        if is_number { number_of_hex(value) } else { value }
+        let mut value = if is_number { number_of_hex(value) } else { value };
+        let is_computed = !matches!(value.kind, ExprKind::Column { .. });
+        if target.kind.is_string() && is_computed && value.result.column_type.kind.is_floating() {
+            // Its text has the digits that the value has.
+            value.result.column_type.scale = types::column_type::SCALE_NOT_FIXED;
+        }
+        value
     }
 
     /// A call by name, as written. 1305 for an unknown name, 1582 for a wrong number of

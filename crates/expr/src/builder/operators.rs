@@ -2,7 +2,7 @@
 
 use super::{Builder, scalar};
 use crate::expression::{ArithmeticOperator, BitOperator, Expr, ExprKind, Literal, LiteralForm};
-use crate::functions;
+use crate::functions::{self, Nature};
 use crate::result_type::ResultType;
 use types::column_type::SCALE_NOT_FIXED;
 use types::temporal::IntervalUnit;
@@ -68,6 +68,13 @@ fn is_unsigned(left: &ResultType, right: &ResultType) -> bool {
     }
 }
 
+/// A date or time without digits after the point makes a whole number of a DECIMAL without.
+fn is_whole_beside_date(left: &Expr, right: &Expr) -> bool {
+    let sides = [&left.result, &right.result];
+    sides.iter().any(|side| side.column_type.kind.is_temporal())
+        && sides.iter().all(|side| side.decimal_scale() == 0)
+}
+
 /// The type of `left DIV ...`.
 fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
     let length = match Domain::of(left) {
@@ -96,6 +103,13 @@ impl Builder<'_> {
         match operator {
             ArithmeticOperator::Divide if domain == Domain::Integer => domain = Domain::Decimal,
             ArithmeticOperator::IntegerDivide => domain = Domain::Integer,
+            ArithmeticOperator::Add
+            | ArithmeticOperator::Subtract
+            | ArithmeticOperator::Multiply
+                if domain == Domain::Decimal && is_whole_beside_date(&left, &right) =>
+            {
+                domain = Domain::Integer;
+            }
             _ => {}
         }
         let result = self.arithmetic_type(operator, domain, &left.result, &right.result);
@@ -287,8 +301,7 @@ pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
 }
 
 fn is_text_extreme(expr: &Expr) -> bool {
-    let ExprKind::Call { function, .. } = &expr.kind else { return false };
-    expr.result.is_string() && matches!(function.name(), "greatest" | "least")
+    expr.result.is_string() && expr.nature() == Nature::Extreme
 }
 
 /// What counts otherwise in numeric context than its text does.
@@ -298,20 +311,39 @@ pub(crate) fn as_number(expr: Expr) -> Expr {
 
 /// GREATEST and LEAST of texts whose result is wanted as a number compare numbers.
 pub(crate) fn extreme_of_numbers(expr: Expr) -> Expr {
-    let is_extreme = is_text_extreme(&expr);
-    match expr.kind {
-        ExprKind::Call { function, arguments } if is_extreme => {
-            let number = |operand: Expr| {
-                let result = ResultType::double(operand.result.nullable);
-                let operand = Box::new(extreme_of_numbers(operand));
-                Expr { kind: ExprKind::Cast { operand, pads: false, name: None }, result }
-            };
-            let arguments = arguments.into_iter().map(number).collect();
-            let result = ResultType::double(expr.result.nullable);
-            Expr { kind: ExprKind::Call { function, arguments }, result }
-        }
-        kind => Expr { kind, result: expr.result },
+    match is_text_extreme(&expr) {
+        true => extreme_of(expr, ResultType::double(true), extreme_of_numbers),
+        false => expr,
     }
+}
+
+/// GREATEST and LEAST with a text whose result is wanted as a DECIMAL compare DECIMALs.
+pub(crate) fn extreme_of_decimals(expr: Expr) -> Expr {
+    let has_text = |arguments: &[Expr]| arguments.iter().any(|it| it.result.is_string());
+    match &expr.kind {
+        ExprKind::Call { arguments, .. }
+            if expr.nature() == Nature::Extreme
+                && !expr.result.column_type.kind.is_temporal()
+                && has_text(arguments) =>
+        {
+            let exact = ResultType::decimal(65, 30, false, true);
+            extreme_of(expr, exact, extreme_of_decimals)
+        }
+        _ => expr,
+    }
+}
+
+/// GREATEST and LEAST of arguments of another type.
+fn extreme_of(expr: Expr, wanted: ResultType, inner: fn(Expr) -> Expr) -> Expr {
+    let ExprKind::Call { function, arguments } = expr.kind else { return expr };
+    let number = |operand: Expr| {
+        let result = wanted.with_nullable(operand.result.nullable);
+        let operand = Box::new(inner(operand));
+        Expr { kind: ExprKind::Cast { operand, pads: false, name: None }, result }
+    };
+    let arguments = arguments.into_iter().map(number).collect();
+    let result = wanted.with_nullable(expr.result.nullable);
+    Expr { kind: ExprKind::Call { function, arguments }, result }
 }
 
 /// A hexadecimal literal in numeric context is an unsigned integer.

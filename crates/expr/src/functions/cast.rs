@@ -3,6 +3,7 @@
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
+use crate::functions::Nature;
 use crate::result_type::ResultType;
 use types::number::parse_integer;
 use types::{CollationId, Decimal, Level, SqlError, TypeKind, ValueRef, Warning, codes};
@@ -121,6 +122,10 @@ fn warn_overflow(
     let target = if unsigned { "UNSIGNED BIGINT" } else { "SIGNED BIGINT" };
     let mut shown = Vec::new();
     let column_type = types::ColumnType::double();
+    let value = match value {
+        ValueRef::Float(v) => ValueRef::Double(f64::from(v)),
+        other => other,
+    };
     types::text::write_text(value, &column_type, context.settings.time_zone, &mut shown);
     context.note(&codes::DATA_OVERFLOW, &[&String::from_utf8_lossy(&shown), &target]);
     Ok(())
@@ -168,8 +173,10 @@ fn text<'a>(
         types::Charset::Binary if from.is_string() => from.collation().charset(),
         charset => charset,
     };
+    // As wide as a number is said to be, BINARY without a length is not limited.
+    let is_limited = pads || target != CollationId::BINARY || from.is_string();
     let end = charset.byte_offset(bytes, length);
-    if end < bytes.len() {
+    if end < bytes.len() && is_limited {
         let kind = if target == CollationId::BINARY { "BINARY" } else { "CHAR" };
         let name = format!("{kind}({length})");
         let shown = match value {
@@ -286,9 +293,7 @@ pub(crate) fn convert_text<'a>(
         return Ok(ValueRef::Null);
     }
     let target = expr.result.collation();
-    if let (ExprKind::Call { function, .. }, ValueRef::Bytes(bytes)) = (&operand.kind, value)
-        && function.name() == "char"
-    {
+    if let (Nature::Characters, ValueRef::Bytes(bytes)) = (operand.nature(), value) {
         return characters_of_numbers(bytes, target.charset(), context);
     }
     converted_bytes(value, &operand.result, target, context).map(ValueRef::Bytes)

@@ -1,25 +1,23 @@
-//! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, GREATEST, LEAST, ISNULL.
+//! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, ISNULL.
 
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{Builder, CollationUse, aggregate_collations, compared_collation};
 use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
+use crate::compared;
 use crate::context::{Columns, EvalContext};
 use crate::expression::Expr;
-use crate::result_type::ResultType;
+use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
-use types::temporal::{DateRules, parse_time};
-use types::{ColumnType, SqlError, TypeKind, Value, ValueRef};
+use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("if", 3, 3, resolve_if, eval_if),
+    Function::new("if", 3, 3, resolve_if, eval_if).compared_by(compared_if),
     Function::new("ifnull", 2, 2, resolve_ifnull, eval_coalesce),
     Function::new("nvl", 2, 2, resolve_ifnull, eval_coalesce),
     Function::new("coalesce", 1, MANY, resolve_coalesce, eval_coalesce),
-    Function::new("nullif", 2, 2, resolve_nullif, eval_nullif),
+    Function::new("nullif", 2, 2, resolve_nullif, eval_nullif).compared_by(compared_nullif),
     Function::new("isnull", 1, 1, resolve_isnull, eval_isnull),
-    Function::new("greatest", 2, MANY, resolve_extreme, eval_greatest),
-    Function::new("least", 2, MANY, resolve_extreme, eval_least),
 ];
 
 /// Whether values are whole numbers.
@@ -45,10 +43,13 @@ pub(crate) fn common_result(
     let length = typed.iter().map(ResultType::text_length).max().unwrap_or(0);
     let scale = typed.iter().map(|r| r.column_type.scale).max().unwrap_or(0);
     let kept = matches!(first.column_type.kind, TypeKind::Year | TypeKind::Bit);
+    let has_bit = typed.iter().any(|r| r.column_type.kind == TypeKind::Bit);
     let mut result = if same && kept {
         let mut result = first.of_expression();
         result.column_type.length = length;
         result
+    } else if operation == "UNION" && has_bit {
+        return Ok(bits_and_others(&typed, nullable));
     } else if kinds(is_whole) {
         common_integer(&typed, length, typed.len() < values.len())
     } else if kinds(|kind| is_whole(kind) || kind == TypeKind::Decimal) {
@@ -58,7 +59,15 @@ pub(crate) fn common_result(
         if is_float(&typed) {
             column_type = ColumnType::float();
         }
-        column_type.length = length;
+        column_type.length = match scale < types::column_type::SCALE_NOT_FIXED {
+            true => {
+                let whole = |it: &ResultType| {
+                    it.text_length().saturating_sub(u32::from(it.column_type.scale))
+                };
+                typed.iter().map(whole).max().unwrap_or(0) + u32::from(scale)
+            }
+            false => length,
+        };
         column_type.scale = scale;
         ResultType::of(column_type, nullable)
     } else if same && !first.is_string() {
@@ -86,6 +95,16 @@ pub(crate) fn common_result(
     Ok(result)
 }
 
+/// The column of a UNION that has BIT beside other types: their digits as bytes.
+fn bits_and_others(typed: &[ResultType], nullable: bool) -> ResultType {
+    let bytes = |result: &ResultType| match result.is_string() {
+        true => result.column_type.max_bytes(),
+        false => result.characters(),
+    };
+    let length = typed.iter().map(bytes).max().unwrap_or(0);
+    ResultType::string(length, CollationId::BINARY, Coercibility::Implicit, false, nullable)
+}
+
 /// Whether values that are FLOAT beside integers other than INT stay FLOAT.
 fn is_float(typed: &[ResultType]) -> bool {
     let fits = |kind| {
@@ -95,6 +114,9 @@ fn is_float(typed: &[ResultType]) -> bool {
     typed.iter().any(|r| r.column_type.kind == TypeKind::Float)
         && typed.iter().all(|r| fits(r.column_type.kind))
 }
+
+/// Characters of an INT.
+const INT_WIDTH: u32 = 11;
 
 /// With a NULL among the values, which counts as signed.
 fn common_integer(typed: &[ResultType], length: u32, has_null: bool) -> ResultType {
@@ -115,6 +137,10 @@ fn common_integer(typed: &[ResultType], length: u32, has_null: bool) -> ResultTy
         3 => TypeKind::MediumInt,
         4 => TypeKind::Int,
         _ => TypeKind::BigInt,
+    };
+    let kind = match typed.iter().any(|r| r.column_type.kind == TypeKind::Bit) {
+        true if length <= INT_WIDTH => TypeKind::Int,
+        _ => kind,
     };
     let mut column_type = ColumnType::integer(kind, all_unsigned);
     // A literal's width has no place for a sign; the common type's has.
@@ -142,7 +168,7 @@ fn common_string(
         _ => CollationUse::Join,
     };
     let (collation, coercibility, ascii) = aggregate_collations(builder, operation, values, usage)?;
-    let binary = collation == types::CollationId::BINARY;
+    let binary = collation == CollationId::BINARY;
     let length = |value: &Expr| {
         let result = &value.result;
         if binary && result.is_string() {
@@ -242,7 +268,7 @@ fn resolve_if(
     let result = match (is_null(&values[0]), is_null(&values[1])) {
         (true, true) => {
             let mut empty = ResultType::of(ColumnType::binary(TypeKind::Binary, 0), true);
-            empty.coercibility = crate::Coercibility::Ignorable;
+            empty.coercibility = Coercibility::Ignorable;
             empty
         }
         (true, false) => only_alternative(&values[1]),
@@ -262,6 +288,16 @@ fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let chosen =
         if frame.arguments[0].truth(frame.context, frame.row)? == Some(true) { 1 } else { 2 };
     converted(frame.expr, &frame.arguments[chosen], frame.context, frame.row)
+}
+
+/// IF of dates as an operand of a comparison.
+fn compared_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Frame { expr, arguments, context, row } = frame;
+    if expr.result.column_type.kind == TypeKind::Time {
+        return eval_if(frame);
+    }
+    let chosen = if arguments[0].truth(context, row)? == Some(true) { 1 } else { 2 };
+    compared::compared_part(expr, &arguments[chosen], context, row)
 }
 
 fn resolve_ifnull(
@@ -303,25 +339,34 @@ fn resolve_nullif(
     }
     let mut result = own.of_expression().with_nullable(true);
     result.is_hex = own.is_hex;
-    // The value comes as it is compared.
-    if result.is_string() {
-        result.column_type.collation = arguments[0].result.collation();
-    }
     Ok(result)
 }
 
+/// NULLIF of dates or times as an operand of a comparison.
+fn compared_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let Frame { expr, arguments, context, row } = frame;
+    let rule = CompareRule::of_pair(&arguments[0], &arguments[1]);
+    if !rule.is_temporal() {
+        return eval_nullif(frame);
+    }
+    match keeps_first(arguments, rule, context, row)? {
+        true => compared::compared_part(expr, &arguments[0], context, row),
+        false => Ok(ValueRef::Null),
+    }
+}
+
 /// Whether NULLIF of dates or times gives its first argument.
-pub(crate) fn keeps_first(
+fn keeps_first(
     arguments: &[Expr],
     rule: CompareRule,
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<bool, SqlError> {
-    let a = crate::compared::compared(&arguments[0], rule, context, row)?;
+    let a = compared::compared(&arguments[0], rule, context, row)?;
     if a.is_null() {
         return Ok(false);
     }
-    let b = crate::compared::compared(&arguments[1], rule, context, row)?;
+    let b = compared::compared(&arguments[1], rule, context, row)?;
     let (first, second) = (&arguments[0].result, &arguments[1].result);
     let order = compare_values(context, rule, (a, first), (b, second))?;
     Ok(!order.is_some_and(std::cmp::Ordering::is_eq))
@@ -347,7 +392,22 @@ fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
     let b = frame.value(1)?;
     let order = compare_values(frame.context, rule, (a, frame.result(0)), (b, frame.result(1)))?;
-    Ok(if order.is_some_and(std::cmp::Ordering::is_eq) { ValueRef::Null } else { a })
+    if order.is_some_and(std::cmp::Ordering::is_eq) {
+        return Ok(ValueRef::Null);
+    }
+    // It was compared in another character set, which has all of its own.
+    match (a, frame.expr.result.is_string() && frame.result(0).is_string()) {
+        (ValueRef::Bytes(text), true) => {
+            let (from, own) = (frame.result(0).collation(), frame.expr.result.collation());
+            if from.charset() == own.charset() || own.charset() == types::Charset::Binary {
+                return Ok(a);
+            }
+            let mut back = Vec::with_capacity(text.len());
+            from.charset().convert(text, own.charset(), &mut back);
+            Ok(frame.keep(&back))
+        }
+        _ => Ok(a),
+    }
 }
 
 fn resolve_isnull(
@@ -360,137 +420,4 @@ fn resolve_isnull(
 
 fn eval_isnull(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Int(frame.value(0)?.is_null().into()))
-}
-
-/// Digits of seconds that an operand beside dates and times brings.
-fn temporal_scale(operand: &Expr) -> u8 {
-    match operand.literal() {
-        Some(Value::Bytes(text)) => {
-            let digits = parse_time(text, DateRules::default()).map(|parsed| parsed.digits);
-            digits.unwrap_or(6).min(6)
-        }
-        _ => operand.result.decimals().min(6),
-    }
-}
-
-fn resolve_extreme(
-    builder: &Builder<'_>,
-    function: &'static Function,
-    arguments: &mut [Expr],
-) -> Result<ResultType, SqlError> {
-    let nullable = any_nullable(arguments);
-    let has = |test: fn(&ResultType) -> bool| arguments.iter().any(|a| test(&a.result));
-    let has_text = has(ResultType::is_string);
-    let decimals = arguments.iter().map(|a| a.result.decimals().min(31)).max().unwrap_or(0);
-    let has_number = has(|r| r.column_type.kind.is_number());
-    let temporal = arguments
-        .iter()
-        .map(|a| a.result)
-        .filter(|r| r.column_type.kind.is_temporal())
-        .max_by_key(|r| (r.column_type.kind != TypeKind::Date, r.column_type.scale));
-    if let (Some(temporal), true) = (temporal, has_text || has_number) {
-        let mut result = temporal.of_expression().with_nullable(true);
-        if result.column_type.kind == TypeKind::Timestamp {
-            result.column_type.kind = TypeKind::DateTime;
-        }
-        result.column_type.unsigned = false;
-        if result.column_type.kind != TypeKind::Date {
-            let scale = arguments.iter().map(temporal_scale).max().unwrap_or(0);
-            result.column_type = ColumnType::temporal(result.column_type.kind, scale);
-        }
-        return Ok(result);
-    }
-    if !has(|r| r.column_type.kind != TypeKind::Null) {
-        return Ok(ResultType::null());
-    }
-    if has(|r| r.column_type.kind == TypeKind::Null) && !has_text && temporal.is_none() {
-        return Ok(ResultType::double_of_scale(decimals, true));
-    }
-    if has_text && has_number {
-        return Ok(ResultType::double_of_scale(decimals, nullable));
-    }
-    let has_null = has(|r| r.column_type.kind == TypeKind::Null);
-    let mut result = common_result(builder, function.name(), arguments)?;
-    if result.column_type.kind == TypeKind::Timestamp && has_null {
-        result.column_type.kind = TypeKind::DateTime;
-    }
-    if result.column_type.kind == TypeKind::Double && result.column_type.scale >= 31 {
-        result.column_type.length = 23;
-    }
-    Ok(result)
-}
-
-fn eval_greatest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    checked_extreme(&frame, std::cmp::Ordering::Greater)
-}
-
-fn eval_least(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    checked_extreme(&frame, std::cmp::Ordering::Less)
-}
-
-fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef<'a>, SqlError> {
-    let whole = &frame.expr.result;
-    let rule = match CompareRule::of_list(std::slice::from_ref(frame.expr)) {
-        CompareRule::Text(_) => CompareRule::Text(whole.collation()),
-        rule => rule,
-    };
-    let dates = matches!(whole.column_type.kind, TypeKind::Date | TypeKind::DateTime);
-    let mut best = ValueRef::Null;
-    for argument in frame.arguments {
-        let value = match dates {
-            // Not NULL: what is no date counts as zero.
-            true => crate::compared::compared(argument, rule, frame.context, frame.row)?,
-            false => argument.eval(frame.context, frame.row)?,
-        };
-        if value.is_null() {
-            return Ok(ValueRef::Null);
-        }
-        let value = match dates {
-            true => {
-                let moment = temporal::datetime_to_compare(frame.context, value, whole)?;
-                ValueRef::DateTime(moment)
-            }
-            false => convert(frame.expr, argument, value, frame.context)?,
-        };
-        if value.is_null() {
-            return Ok(ValueRef::Null);
-        }
-        let better = match compare_values(frame.context, rule, (value, whole), (best, whole))? {
-            None => true,
-            Some(order) => order == wanted,
-        };
-        if better {
-            best = value;
-        }
-    }
-    let is_date = whole.column_type.kind == TypeKind::Date;
-    let ValueRef::DateTime(moment) = best else { return Ok(best) };
-    Ok(if is_date { ValueRef::Date(moment.date()) } else { best })
-}
-
-/// The greatest or least, which the session's rules must allow where it is a date.
-fn checked_extreme<'a>(
-    frame: &Frame<'a>,
-    wanted: std::cmp::Ordering,
-) -> Result<ValueRef<'a>, SqlError> {
-    let best = extreme(frame, wanted)?;
-    let (moment, has_time) = match best {
-        ValueRef::Date(date) => (date.at_midnight(), false),
-        ValueRef::DateTime(moment) => (moment, true),
-        _ => return Ok(best),
-    };
-    let rules = temporal::session_rules(frame.context);
-    let allowed = temporal::check(frame.context, moment, has_time, rules)?;
-    Ok(if allowed { best } else { ValueRef::Null })
-}
-
-/// GREATEST or LEAST of dates as an operand of a comparison.
-pub(crate) fn compared_extreme<'a>(
-    expr: &'a Expr,
-    arguments: &'a [Expr],
-    wanted: std::cmp::Ordering,
-    context: &'a EvalContext,
-    row: &'a dyn Columns,
-) -> Result<ValueRef<'a>, SqlError> {
-    extreme(&Frame { expr, arguments, context, row }, wanted)
 }

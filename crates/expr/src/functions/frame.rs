@@ -1,5 +1,6 @@
 //! A call in evaluation: its arguments converted on demand.
 
+use super::Nature;
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
@@ -57,6 +58,11 @@ impl<'a> Frame<'a> {
         if value.is_null() {
             return Ok(None);
         }
+        if let ValueRef::Decimal(_) = value {
+            let bits = coerce::to_val_int(self.context, value, &self.arguments[index])?;
+            let unsigned = self.result(index).column_type.unsigned;
+            return Ok(Some(if unsigned { i128::from(bits) } else { i128::from(bits as i64) }));
+        }
         coerce::to_integer(self.context, value, self.result(index)).map(Some)
     }
 
@@ -88,19 +94,20 @@ impl<'a> Frame<'a> {
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
         let value = match &self.arguments[index] {
             // It judges the date itself.
-            expr @ Expr { kind: ExprKind::Call { function, arguments }, .. }
-                if function.name() == "str_to_date" =>
+            expr @ Expr { kind: ExprKind::Call { arguments, .. }, .. }
+                if expr.nature() == Nature::ReadDate =>
             {
                 super::temporal_text::str_to_date_by(Frame { expr, arguments, ..*self }, rules)?
             }
-            argument => argument.eval(self.context, self.row)?,
+            argument => super::temporal_make::eval_moment(argument, self.context, self.row)?,
         };
         temporal::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 
     /// An argument as a duration.
     pub fn time(&self, index: usize) -> Result<Option<Time>, SqlError> {
-        let value = self.value(index)?;
+        let value =
+            super::temporal_make::eval_moment(&self.arguments[index], self.context, self.row)?;
         if value.is_null() {
             return Ok(None);
         }

@@ -1,14 +1,15 @@
 //! JSON functions that change documents.
 
 use super::json_make::{
-    Resolved, as_json, characters, document, leading, loose, plain_path, resolve_make, value_node,
-    warn,
+    Resolved, as_json, characters, document, leading, loose, parsed, plain_path, refuse,
+    resolve_make, value_node, warn,
 };
 use super::typing::text_like;
 use super::{Frame, Function, MANY};
-use crate::builder::{Builder, convert_if_safe};
+use crate::builder::{Builder, Strength, convert_if_safe};
 use crate::expression::Expr;
 use crate::json::{Kind, Node, Path, Step, place, same_key};
+use crate::result_type::Coercibility;
 use types::{SqlError, ValueRef, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -30,7 +31,12 @@ fn resolve_changed(
     arguments: &mut [Expr],
 ) -> Resolved {
     let characters = characters(arguments);
-    let result = text_like(builder, &arguments[0], characters);
+    let mut result = text_like(builder, &arguments[0], characters);
+    // What is made of a number is in a number's character set.
+    let own = Strength::of(&arguments[0].result);
+    if own.coercibility == Coercibility::Numeric {
+        (result.column_type.collation, result.coercibility) = (own.collation, own.coercibility);
+    }
     for argument in arguments.iter_mut().skip(1).filter(|argument| argument.result.is_string()) {
         convert_if_safe(builder, argument, result.collation());
     }
@@ -78,53 +84,60 @@ struct Ways {
     inserts: bool,
 }
 
-fn put<'a>(root: &mut Node<'a>, path: &Path, value: Node<'a>, key: &'a [u8], ways: Ways) {
+/// Puts a value at a path; it is computed only if there is a place for it.
+fn put<'a>(
+    root: &mut Node<'a>,
+    path: &Path,
+    value: impl FnOnce() -> Result<Node<'a>, SqlError>,
+    key: &'a [u8],
+    ways: Ways,
+) -> Result<(), SqlError> {
     let Some((last, parents)) = path.steps.split_last() else {
         if ways.replaces {
-            *root = value;
+            *root = value()?;
         }
-        return;
+        return Ok(());
     };
-    let Some(parent) = find(root, parents) else { return };
+    let Some(parent) = find(root, parents) else { return Ok(()) };
     match (last, &mut parent.kind) {
         (Step::Key(Some(wanted)), Kind::Object(list)) => {
             match list.iter_mut().find(|(own, _)| same_key(own, wanted)) {
-                Some((_, present)) if ways.replaces => *present = value,
+                Some((_, present)) if ways.replaces => *present = value()?,
                 Some(_) => {}
-                None if ways.inserts => list.push((key, value)),
+                None if ways.inserts => list.push((key, value()?)),
                 None => {}
             }
         }
         (Step::Index(index), Kind::Array(list)) => {
             let present = place(*index, list.len()).and_then(|at| list.get_mut(at));
             match present {
-                Some(present) if ways.replaces => *present = value,
+                Some(present) if ways.replaces => *present = value()?,
                 Some(_) => {}
-                None if ways.inserts => list.push(value),
+                None if ways.inserts => list.push(value()?),
                 None => {}
             }
         }
         // What is no array is an array of itself, but for counting from its end.
-        (Step::Index(0), _) if ways.replaces => *parent = value,
-        (Step::Index(..0), _) if ways.replaces && ways.inserts => *parent = value,
+        (Step::Index(0), _) if ways.replaces => *parent = value()?,
+        (Step::Index(..0), _) if ways.replaces && ways.inserts => *parent = value()?,
         (Step::Index(index), _) if ways.inserts && *index != 0 => {
-            let list = vec![parent.clone(), value];
+            let list = vec![parent.clone(), value()?];
             parent.kind = Kind::Array(list);
         }
         _ => {}
     }
+    Ok(())
 }
 
 fn change(frame: Frame<'_>, ways: Ways) -> Result<ValueRef<'_>, SqlError> {
     let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
     for argument in (1..frame.count()).step_by(2) {
         let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        let value = value_node(&frame, argument + 1)?;
         let key = match path.steps.last() {
             Some(Step::Key(Some(key))) => frame.context.keep(key),
             _ => &[],
         };
-        put(&mut node, &path, value, key, ways);
+        put(&mut node, &path, || value_node(&frame, argument + 1), key, ways)?;
     }
     loose(&frame, &node)
 }
@@ -169,8 +182,8 @@ fn json_array_append(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
     for argument in (1..frame.count()).step_by(2) {
         let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        let value = value_node(&frame, argument + 1)?;
         let Some(target) = find(&mut node, &path.steps) else { return Ok(ValueRef::Null) };
+        let value = value_node(&frame, argument + 1)?;
         match &mut target.kind {
             Kind::Array(list) => list.push(value),
             _ => target.kind = Kind::Array(vec![target.clone(), value]),
@@ -256,8 +269,15 @@ fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let mut node = None;
     let mut unknown = false;
     for argument in 0..frame.count() {
-        let warnings = frame.context.warning_count();
-        match leading(&frame, argument)? {
+        let Some(parsed) = parsed(&frame, argument)? else {
+            unknown = true;
+            continue;
+        };
+        let patch = match parsed.fault {
+            None => parsed.node,
+            Some(fault) => refuse(&frame, argument, fault)?,
+        };
+        match patch {
             Some(patch) if argument == 0 => node = Some(patch),
             Some(patch) => {
                 // What an object is merged into is unknown where NULL came before.
@@ -266,8 +286,7 @@ fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
                 }
                 node = Some(patched(node, patch));
             }
-            None if frame.context.warning_count() > warnings => return Ok(ValueRef::Null),
-            None => unknown = true,
+            None => return Ok(ValueRef::Null),
         }
     }
     match node {

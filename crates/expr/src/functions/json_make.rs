@@ -1,7 +1,7 @@
 //! JSON made of values, and what the JSON functions share.
 
 use super::typing::{connection_text, joined_text, json_text};
-use super::{Frame, Function, MANY};
+use super::{Frame, Function, MANY, Nature};
 use crate::builder::{Builder, convert_to_json_text};
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
@@ -9,7 +9,7 @@ use crate::expression::{Expr, ExprKind};
 use crate::json::{self, Fault, Kind, Node, Parsed, Path};
 use crate::result_type::ResultType;
 use types::error::ErrorCode;
-use types::{SqlError, TypeKind, ValueRef, Warning, codes};
+use types::{Charset, SqlError, TypeKind, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_array", 0, MANY, resolve_make, json_array),
@@ -61,24 +61,32 @@ fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [E
     Ok(json_text(arguments[0].result.characters() * 6 + 2))
 }
 
-/// Appends a value as JSON.
+/// From which character set the text of an operand is.
+fn charset_of(result: &ResultType) -> Charset {
+    match result.column_type.kind {
+        TypeKind::Bit => Charset::Binary,
+        kind if kind.is_string() => result.collation().charset(),
+        _ => Charset::Ascii,
+    }
+}
+
+/// Appends a value as JSON in a character set.
 pub(crate) fn push_value(
     context: &EvalContext,
     row: &dyn Columns,
     expr: &Expr,
+    charset: Charset,
     out: &mut Vec<u8>,
 ) -> Result<(), SqlError> {
-    if let ExprKind::Call { function, arguments } = &expr.kind
-        && matches!(
-            function.name(),
-            "json_compact" | "json_loose" | "json_detailed" | "json_pretty"
-        )
+    if let ExprKind::Call { arguments, .. } = &expr.kind
+        && expr.nature() == Nature::PrintedJson
     {
         // Only the text of a document counts, not how it was to be printed.
         return push_document(context, row, &arguments[0], out);
     }
     let value = expr.eval(context, row)?;
     let result = &expr.result;
+    let way = (charset_of(result), charset);
     let is_text = result.column_type.kind.is_string() || result.column_type.kind.is_temporal();
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
@@ -87,9 +95,9 @@ pub(crate) fn push_value(
         }
         ValueRef::Bytes(text) if result.is_json => out.extend_from_slice(text),
         value if result.column_type.kind == TypeKind::Bit => {
-            json::escape(coerce::to_text(context, value, result), out);
+            json::escape(coerce::to_text(context, value, result), way, out);
         }
-        value if is_text => json::quote(coerce::to_text(context, value, result), out),
+        value if is_text => json::quote(coerce::to_text(context, value, result), way, out),
         value => coerce::write_text(context, value, result, out),
     }
     Ok(())
@@ -115,21 +123,23 @@ fn json_array(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         if number > 0 {
             out.extend_from_slice(b", ");
         }
-        push_value(frame.context, frame.row, argument, &mut out)?;
+        push_value(frame.context, frame.row, argument, frame.collation().charset, &mut out)?;
     }
     out.push(b']');
     frame.keep_limited(&out)
 }
 
 fn json_object(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let charset = frame.collation().charset;
     let mut out = vec![b'{'];
     for number in (0..frame.count()).step_by(2) {
         if number > 0 {
             out.extend_from_slice(b", ");
         }
-        json::quote(frame.text(number)?.unwrap_or_default(), &mut out);
+        let way = (charset_of(frame.result(number)), charset);
+        json::quote(frame.text(number)?.unwrap_or_default(), way, &mut out);
         out.extend_from_slice(b": ");
-        push_value(frame.context, frame.row, &frame.arguments[number + 1], &mut out)?;
+        push_value(frame.context, frame.row, &frame.arguments[number + 1], charset, &mut out)?;
     }
     out.push(b'}');
     frame.keep_limited(&out)
@@ -140,7 +150,8 @@ fn json_quote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     match frame.text(0)? {
         Some(text) if kind.is_string() || kind.is_temporal() => {
             let mut out = Vec::with_capacity(text.len() + 2);
-            json::quote(text, &mut out);
+            let way = (charset_of(frame.result(0)), frame.collation().charset);
+            json::quote(text, way, &mut out);
             Ok(frame.keep(&out))
         }
         _ => Ok(ValueRef::Null),
@@ -255,7 +266,8 @@ pub(super) fn plain_path(frame: &Frame<'_>, argument: usize) -> Result<Option<Pa
 /// An argument as a value within JSON.
 pub(super) fn value_node<'a>(frame: &Frame<'a>, argument: usize) -> Result<Node<'a>, SqlError> {
     let mut text = Vec::new();
-    push_value(frame.context, frame.row, &frame.arguments[argument], &mut text)?;
+    let charset = frame.collation().charset;
+    push_value(frame.context, frame.row, &frame.arguments[argument], charset, &mut text)?;
     let text = frame.context.keep(&text);
     // Numbers such as 1e400 and text that only claims to be JSON stay as they are.
     Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number, whole: true }))

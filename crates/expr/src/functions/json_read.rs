@@ -4,8 +4,8 @@ use super::json_make::{
     Resolved, as_json, document, leading, loose, parsed, path, plain_path, refuse, told,
     warn_one_or_all,
 };
-use super::typing::{int, json_text, system_text, text_like};
-use super::{Frame, Function, MANY, any_nullable};
+use super::typing::{int, json_text, plain, system_text, text_like};
+use super::{Frame, Function, MANY, Nature, any_nullable};
 use crate::builder::{Builder, convert_to_json_text};
 use crate::expression::Expr;
 use crate::json::{self, Kind, Node, Parsed, Path};
@@ -19,7 +19,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_type", 1, 1, resolve_type, json_type),
     Function::new("json_depth", 1, 1, resolve_depth, json_depth),
     Function::new("json_length", 1, 2, resolve_count, json_length),
-    Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
+    Function::new("json_extract", 2, MANY, resolve_extract, json_extract).being(Nature::JsonPart),
     Function::new("json_value", 2, 2, resolve_text, json_value),
     Function::new("json_query", 2, 2, resolve_document, json_query),
     Function::new("json_unquote", 1, 1, resolve_unquote, json_unquote),
@@ -29,10 +29,11 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
     Function::new("json_search", 3, MANY, resolve_document, json_search),
-    Function::new("json_compact", 1, 1, resolve_document, json_compact),
-    Function::new("json_loose", 1, 1, resolve_document, json_loose),
-    Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed),
-    Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed),
+    Function::new("json_compact", 1, 1, resolve_document, json_compact).being(Nature::PrintedJson),
+    Function::new("json_loose", 1, 1, resolve_document, json_loose).being(Nature::PrintedJson),
+    Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed)
+        .being(Nature::PrintedJson),
+    Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed).being(Nature::PrintedJson),
     Function::new("json_normalize", 1, 1, resolve_normalize, json_normalize),
 ];
 
@@ -96,7 +97,7 @@ fn resolve_detailed(
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    Ok(as_json(text_like(builder, &arguments[0], super::typing::UNKNOWN_CHARACTERS)))
+    Ok(plain(as_json(text_like(builder, &arguments[0], super::typing::UNKNOWN_CHARACTERS))))
 }
 
 fn resolve_extract(
@@ -384,7 +385,6 @@ fn search(
                 found.push(place.clone());
             }
         }
-        Kind::Number if wanted(node) && is_like(node.raw) => found.push(place.clone()),
         Kind::Array(list) => {
             for (number, member) in list.iter().enumerate() {
                 place.extend_from_slice(format!("[{number}]").as_bytes());
@@ -400,7 +400,11 @@ fn search(
                 place.truncate(length);
             }
         }
-        _ => {}
+        Kind::Null | Kind::Boolean(_) | Kind::Number => {
+            if wanted(node) && is_like(node.raw) {
+                found.push(place.clone());
+            }
+        }
     }
 }
 

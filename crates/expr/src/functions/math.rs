@@ -2,7 +2,7 @@
 
 use super::random::RandomGenerator;
 use super::typing::{int, resolve_double, resolve_int_2};
-use super::{Frame, Function, MANY, any_nullable};
+use super::{Frame, Function, MANY, Nature, any_nullable};
 use crate::arithmetic::{division_by_zero, double_result};
 use crate::builder::{Builder, Domain, number_of_hex};
 use crate::coerce;
@@ -28,7 +28,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("atan2", 1, 2, resolve_double, atan),
     Function::new("degrees", 1, 1, resolve_like_argument, degrees),
     Function::new("radians", 1, 1, resolve_like_argument, radians),
-    Function::new("pi", 0, 0, resolve_pi, pi),
+    Function::new("pi", 0, 0, resolve_pi, pi).being(Nature::Number),
     Function::new("sign", 1, 1, resolve_int_2, sign),
     Function::new("bit_count", 1, 1, resolve_bit_count, bit_count),
     Function::new("interval", 2, MANY, resolve_interval, interval),

@@ -6,6 +6,7 @@ pub(crate) mod bits;
 pub(crate) mod cast;
 pub(crate) mod control;
 mod crypto;
+mod extremes;
 mod frame;
 mod hash;
 mod information;
@@ -37,9 +38,10 @@ pub(crate) use bits::{
 pub(crate) use frame::Frame;
 pub use random::RandomGenerator;
 pub(crate) use regexp::Pattern;
+pub(crate) use temporal_make::eval_moment;
 
 use crate::builder::Builder;
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use std::collections::HashMap;
 use std::fmt;
@@ -52,12 +54,43 @@ pub(crate) type Resolve =
 /// Computes the value.
 pub(crate) type Eval = for<'a> fn(Frame<'a>) -> Result<ValueRef<'a>, SqlError>;
 
+/// What those who look at a call must know of its function, beyond type and value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nature {
+    /// Nothing.
+    Plain,
+    /// The date of a day number: what it refuses is refused without a word.
+    DayNumber,
+    /// A number within a date or time, which has no sign.
+    DatePart,
+    /// A difference of times, which is no date where dates must be complete.
+    Difference,
+    /// A time added: a date or time where one is wanted, also where the result is text.
+    LaterMoment,
+    /// A time taken away.
+    EarlierMoment,
+    /// A date read by a format, judged by the rules of who wants it.
+    ReadDate,
+    /// The greatest or least: of texts, too, a number where one is wanted.
+    Extreme,
+    /// Bytes that are characters of whatever character set is wanted.
+    Characters,
+    /// A number that needs no arguments.
+    Number,
+    /// A document as it is, printed in some way.
+    PrintedJson,
+    /// A part of a document, which is compared without its quotes.
+    JsonPart,
+}
+
 /// A function.
 pub struct Function {
     name: &'static str,
     arguments: (usize, usize),
     resolve: Resolve,
     eval: Eval,
+    compared: Option<Eval>,
+    nature: Nature,
     volatile: bool,
 }
 
@@ -70,7 +103,22 @@ impl Function {
         resolve: Resolve,
         eval: Eval,
     ) -> Self {
-        Self { name, arguments: (least, most), resolve, eval, volatile: false }
+        let arguments = (least, most);
+        let nature = Nature::Plain;
+        Self { name, arguments, resolve, eval, compared: None, nature, volatile: false }
+    }
+
+    /// The same, of dates or times with another value where it is compared: see
+    /// [`crate::compared`].
+    pub(crate) const fn compared_by(mut self, eval: Eval) -> Self {
+        self.compared = Some(eval);
+        self
+    }
+
+    /// The same, of a nature.
+    pub(crate) const fn being(mut self, nature: Nature) -> Self {
+        self.nature = nature;
+        self
     }
 
     /// The same, with another value each time it is called.
@@ -87,6 +135,11 @@ impl Function {
     /// Whether it takes so many arguments.
     pub fn accepts(&self, count: usize) -> bool {
         (self.arguments.0..=self.arguments.1).contains(&count)
+    }
+
+    /// How calls of dates or times are evaluated as operands of a comparison, if otherwise.
+    pub(crate) fn compared(&self) -> Option<Eval> {
+        self.compared
     }
 
     /// Whether two calls with the same arguments may differ (RAND, UUID, SLEEP).
@@ -113,12 +166,23 @@ impl fmt::Debug for Function {
     }
 }
 
+impl Expr {
+    /// The nature of the function that it calls, [`Nature::Plain`] if it calls none.
+    pub(crate) fn nature(&self) -> Nature {
+        match &self.kind {
+            ExprKind::Call { function, .. } => function.nature,
+            _ => Nature::Plain,
+        }
+    }
+}
+
 /// Any number of arguments.
 pub(crate) const MANY: usize = usize::MAX;
 
 /// The families.
 static FAMILIES: &[&[Function]] = &[
     control::FUNCTIONS,
+    extremes::FUNCTIONS,
     text_basic::FUNCTIONS,
     text_search::FUNCTIONS,
     text_encode::FUNCTIONS,

@@ -1,6 +1,6 @@
 //! Addresses as numbers and bytes, and small functions of no other family.
 
-use super::typing::{any_text, bytes, connection_text};
+use super::typing::{any_text, bytes, connection_text, plain};
 use super::{Frame, Function, MANY, control};
 use crate::builder::Builder;
 use crate::expression::{Expr, ExprKind};
@@ -70,7 +70,7 @@ fn inet_aton(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_ntoa(builder: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(any_text(builder, 15))
+    Ok(plain(any_text(builder, 15)))
 }
 
 fn inet_ntoa(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -215,7 +215,7 @@ fn rounded<'a>(frame: &Frame<'a>, cut: bool) -> Result<ValueRef<'a>, SqlError> {
 }
 
 /// Rounds a double as the server does: scaled, rounded to even, scaled back.
-fn round_double(value: f64, places: i64, cut: bool) -> f64 {
+pub(super) fn round_double(value: f64, places: i64, cut: bool) -> f64 {
     let unit = 10f64.powi(places.unsigned_abs().min(400) as i32);
     let scaled = if places < 0 { value / unit } else { value * unit };
     if places >= 0 && !scaled.is_finite() {

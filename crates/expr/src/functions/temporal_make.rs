@@ -2,13 +2,15 @@
 
 use super::temporal_now::{seconds_result, seconds_value};
 use super::temporal_typing::{
-    date_result, datetime_result, known_scale, known_time_scale, number_scale, time_result,
+    date_result, datetime_result, known_scale, known_time_scale, number_scale, refuse_json,
+    time_result,
 };
 use super::typing::connection_text;
-use super::{Frame, Function, any_nullable};
+use super::{Frame, Function, Nature, any_nullable};
 use crate::builder::Builder;
 use crate::coerce;
-use crate::expression::Expr;
+use crate::context::{Columns, EvalContext};
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use crate::temporal;
 use types::temporal::{
@@ -17,9 +19,9 @@ use types::temporal::{
 use types::{DateTime, SqlError, Time, TypeKind, Value, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("timediff", 2, 2, resolve_timediff, timediff),
-    Function::new("addtime", 2, 2, resolve_addtime, addtime),
-    Function::new("subtime", 2, 2, resolve_addtime, subtime),
+    Function::new("timediff", 2, 2, resolve_timediff, timediff).being(Nature::Difference),
+    Function::new("addtime", 2, 2, resolve_addtime, addtime).being(Nature::LaterMoment),
+    Function::new("subtime", 2, 2, resolve_addtime, subtime).being(Nature::EarlierMoment),
     Function::new("sec_to_time", 1, 1, resolve_sec_to_time, sec_to_time),
     Function::new("time_to_sec", 1, 1, resolve_time_to_sec, time_to_sec),
     Function::new("maketime", 3, 3, resolve_maketime, maketime),
@@ -61,8 +63,28 @@ fn resolve_timediff(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 
 /// An argument as a duration or a date and time, whichever it is.
 fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
-    let value = frame.value(index)?;
+    let value = eval_moment(&frame.arguments[index], frame.context, frame.row)?;
     temporal::moment(frame.context, value, &frame.arguments[index], temporal::time_mode(false))
+}
+
+/// The value of an expression of which a date or time is wanted: ADDTIME and SUBTIME give theirs,
+/// also where their result is text.
+pub(crate) fn eval_moment<'a>(
+    expr: &'a Expr,
+    context: &'a EvalContext,
+    row: &'a dyn Columns,
+) -> Evaluated<'a> {
+    match &expr.kind {
+        ExprKind::Call { function, arguments } if expr.result.is_string() => {
+            let frame = Frame { expr, arguments, context, row };
+            match expr.nature() {
+                Nature::LaterMoment => add(&frame, 1, false),
+                Nature::EarlierMoment => add(&frame, -1, false),
+                _ => expr.eval(context, row),
+            }
+        }
+        _ => expr.eval(context, row),
+    }
 }
 
 /// The server counts the seconds of a difference in 31 bits.
@@ -131,6 +153,12 @@ pub(super) fn added_scale(argument: &Expr) -> u8 {
     if let Some(Value::Bytes(text)) = argument.literal() {
         return parse_added_time(text).map_or(6, |parsed| parsed.digits.min(6));
     }
+    if argument.result.column_type.kind == TypeKind::Null {
+        return 6;
+    }
+    if let Some(text) = super::temporal_typing::written(argument) {
+        return parse_added_time(&text).map_or(6, |parsed| parsed.digits.min(6));
+    }
     number_scale(argument)
 }
 
@@ -139,12 +167,7 @@ fn resolve_addtime(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    if arguments.iter().any(|argument| argument.result.is_json) {
-        return Err(SqlError::new(
-            &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
-            &[&arguments[0].result.type_name(), &arguments[1].result.type_name(), &function.name()],
-        ));
-    }
+    refuse_json(function, arguments)?;
     let added = added_scale(&arguments[1]);
     Ok(match arguments[0].result.column_type.kind {
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
@@ -160,15 +183,14 @@ fn resolve_addtime(
 }
 
 fn addtime(frame: Frame<'_>) -> Evaluated<'_> {
-    add(&frame, 1)
+    add(&frame, 1, frame.expr.result.is_string())
 }
 
 fn subtime(frame: Frame<'_>) -> Evaluated<'_> {
-    add(&frame, -1)
+    add(&frame, -1, frame.expr.result.is_string())
 }
 
-fn add<'a>(frame: &Frame<'a>, sign: i64) -> Evaluated<'a> {
-    let as_text = frame.expr.result.is_string();
+fn add<'a>(frame: &Frame<'a>, sign: i64, as_text: bool) -> Evaluated<'a> {
     let first = &frame.arguments[0];
     let has_date = frame.expr.result.column_type.kind == TypeKind::DateTime;
     let base = match has_date {

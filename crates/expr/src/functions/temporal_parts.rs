@@ -4,8 +4,9 @@ use super::temporal_typing::{
     date_result, datetime_result, known_scale, known_time_scale, time_result,
 };
 use super::typing::{int, plain};
-use super::{Frame, Function};
+use super::{Frame, Function, Nature};
 use crate::builder::Builder;
+use crate::compared;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use crate::temporal;
@@ -13,33 +14,35 @@ use types::temporal::{
     DAY_NAMES, DateRules, MONTH_NAMES, WeekMode, date_from_day_number, day_number, days_in_month,
     week_number, weekday,
 };
-use types::{Date, DateTime, SqlError, SqlMode, ValueRef};
+use types::{Date, DateTime, SqlError, SqlMode, TypeKind, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
-    Function::new("date", 1, 1, resolve_date, date),
-    Function::new("time", 1, 1, resolve_time, time),
-    Function::new("timestamp", 1, 2, resolve_timestamp, timestamp),
-    Function::new("year", 1, 1, resolve_4, year),
-    Function::new("month", 1, 1, resolve_2, month),
-    Function::new("day", 1, 1, resolve_2, day),
-    Function::new("dayofmonth", 1, 1, resolve_2, day),
-    Function::new("hour", 1, 1, resolve_2, hour),
-    Function::new("minute", 1, 1, resolve_2, minute),
-    Function::new("second", 1, 1, resolve_2, second),
-    Function::new("microsecond", 1, 1, resolve_6, microsecond),
-    Function::new("quarter", 1, 1, resolve_1, quarter),
-    Function::new("week", 1, 2, resolve_2, week),
-    Function::new("weekofyear", 1, 1, resolve_2, weekofyear),
-    Function::new("yearweek", 1, 2, resolve_6, yearweek),
-    Function::new("dayofweek", 1, 1, resolve_1, dayofweek),
-    Function::new("weekday", 1, 1, resolve_1, day_of_week_from_monday),
-    Function::new("dayofyear", 1, 1, resolve_3, dayofyear),
+    Function::new("date", 1, 1, resolve_date, date).compared_by(compared_cast),
+    Function::new("time", 1, 1, resolve_time, time).compared_by(compared_cast),
+    Function::new("timestamp", 1, 2, resolve_timestamp, timestamp).compared_by(compared_cast),
+    Function::new("year", 1, 1, resolve_4, year).being(Nature::DatePart),
+    Function::new("month", 1, 1, resolve_2, month).being(Nature::DatePart),
+    Function::new("day", 1, 1, resolve_2, day).being(Nature::DatePart),
+    Function::new("dayofmonth", 1, 1, resolve_2, day).being(Nature::DatePart),
+    Function::new("hour", 1, 1, resolve_2, hour).being(Nature::DatePart),
+    Function::new("minute", 1, 1, resolve_2, minute).being(Nature::DatePart),
+    Function::new("second", 1, 1, resolve_2, second).being(Nature::DatePart),
+    Function::new("microsecond", 1, 1, resolve_6, microsecond).being(Nature::DatePart),
+    Function::new("quarter", 1, 1, resolve_1, quarter).being(Nature::DatePart),
+    Function::new("week", 1, 2, resolve_2, week).being(Nature::DatePart),
+    Function::new("weekofyear", 1, 1, resolve_2, weekofyear).being(Nature::DatePart),
+    Function::new("yearweek", 1, 2, resolve_6, yearweek).being(Nature::DatePart),
+    Function::new("dayofweek", 1, 1, resolve_1, dayofweek).being(Nature::DatePart),
+    Function::new("weekday", 1, 1, resolve_1, day_of_week_from_monday).being(Nature::DatePart),
+    Function::new("dayofyear", 1, 1, resolve_3, dayofyear).being(Nature::DatePart),
     Function::new("dayname", 1, 1, resolve_name, dayname),
     Function::new("monthname", 1, 1, resolve_name, monthname),
-    Function::new("last_day", 1, 1, resolve_date, last_day),
+    Function::new("last_day", 1, 1, resolve_date, last_day).compared_by(compared_last_day),
     Function::new("to_days", 1, 1, resolve_6, to_days),
     Function::new("to_seconds", 1, 1, resolve_to_seconds, to_seconds),
-    Function::new("from_days", 1, 1, resolve_date, from_days),
+    Function::new("from_days", 1, 1, resolve_date, from_days)
+        .being(Nature::DayNumber)
+        .compared_by(compared_from_days),
     Function::new("datediff", 2, 2, resolve_8, datediff),
 ];
 
@@ -90,7 +93,17 @@ fn date(frame: Frame<'_>) -> Evaluated<'_> {
 fn cast<'a>(frame: &Frame<'a>) -> Evaluated<'a> {
     let target = &frame.expr.result.column_type;
     let operand = &frame.arguments[0];
-    crate::compared::cast((target.kind, target.scale), operand, false, frame.context, frame.row)
+    compared::cast((target.kind, target.scale), operand, false, frame.context, frame.row)
+}
+
+/// The same as an operand of a comparison.
+fn compared_cast(frame: Frame<'_>) -> Evaluated<'_> {
+    if frame.count() > 1 {
+        return timestamp(frame);
+    }
+    let target = &frame.expr.result.column_type;
+    let operand = &frame.arguments[0];
+    compared::cast((target.kind, target.scale), operand, true, frame.context, frame.row)
 }
 
 fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
@@ -228,8 +241,16 @@ fn last_day(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(last_day_of(moment).map_or(ValueRef::Null, ValueRef::Date))
 }
 
+/// LAST_DAY as an operand of a comparison.
+fn compared_last_day(frame: Frame<'_>) -> Evaluated<'_> {
+    let target = (TypeKind::DateTime, 6);
+    let day = compared::cast(target, &frame.arguments[0], true, frame.context, frame.row)?;
+    let ValueRef::DateTime(moment) = day else { return Ok(ValueRef::Null) };
+    Ok(last_day_of(moment).map_or(ValueRef::Null, ValueRef::Date))
+}
+
 /// The last day of a month; none of month 0.
-pub(crate) fn last_day_of(moment: DateTime) -> Option<Date> {
+fn last_day_of(moment: DateTime) -> Option<Date> {
     let (year, month) = (moment.date().year(), moment.date().month());
     (month > 0).then(|| Date::new(year, month, days_in_month(year, month)))
 }
@@ -253,6 +274,13 @@ fn from_days(frame: Frame<'_>) -> Evaluated<'_> {
     // Day 0 is refused, what is too early to be a date is not.
     let refused = frame.context.settings.sql_mode.contains(SqlMode::NO_ZERO_DATE);
     Ok(if refused && days == 0 { ValueRef::Null } else { ValueRef::Date(date) })
+}
+
+/// FROM_DAYS as an operand of a comparison: day 0 is a date there.
+fn compared_from_days(frame: Frame<'_>) -> Evaluated<'_> {
+    let value = from_days(frame)?;
+    let is_zero = value.is_null() && !frame.value(0)?.is_null();
+    Ok(if is_zero { ValueRef::Date(Date::default()) } else { value })
 }
 
 fn datediff(frame: Frame<'_>) -> Evaluated<'_> {

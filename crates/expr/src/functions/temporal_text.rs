@@ -1,8 +1,8 @@
 //! DATE_FORMAT, TIME_FORMAT and STR_TO_DATE.
 
-use super::temporal_typing::{date_result, datetime_result, time_result};
+use super::temporal_typing::{date_result, datetime_result, refuse_json, time_result};
 use super::typing::{connection_text, plain};
-use super::{Frame, Function};
+use super::{Frame, Function, Nature};
 use crate::builder::{Builder, Strength};
 use crate::coerce;
 use crate::expression::Expr;
@@ -14,7 +14,7 @@ use types::{CollationId, DateTime, SqlError, TypeKind, Value, ValueRef, Warning,
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("date_format", 2, 3, resolve_format, date_format),
     Function::new("time_format", 2, 2, resolve_format, time_format),
-    Function::new("str_to_date", 2, 2, resolve_str_to_date, str_to_date),
+    Function::new("str_to_date", 2, 2, resolve_str_to_date, str_to_date).being(Nature::ReadDate),
 ];
 
 type Resolved = Result<ResultType, SqlError>;
@@ -93,12 +93,7 @@ fn resolve_str_to_date(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    if arguments.iter().any(|argument| argument.result.is_json) {
-        return Err(SqlError::new(
-            &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
-            &[&arguments[0].result.type_name(), &arguments[1].result.type_name(), &function.name()],
-        ));
-    }
+    refuse_json(function, arguments)?;
     let Some(Value::Bytes(format)) = arguments[1].literal() else {
         return Ok(datetime_result(6, true));
     };

@@ -1,9 +1,10 @@
 //! Result types of functions of dates and times.
 
+use super::Function;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use types::temporal::{DateRules, parse_datetime, parse_time};
-use types::{ColumnType, TypeKind, Value};
+use types::{ColumnType, SqlError, TypeKind, Value, codes};
 
 /// DATETIME with so many fractional digits.
 pub(crate) fn datetime_result(scale: u8, nullable: bool) -> ResultType {
@@ -20,20 +21,25 @@ pub(crate) fn date_result(nullable: bool) -> ResultType {
     ResultType::of(ColumnType::date(), nullable)
 }
 
-/// Fractional digits of an argument used as a date and time: those written in a literal, six
+/// Fractional digits of an argument used as a date and time: those of the text of a constant, six
 /// for other text.
 pub(crate) fn known_scale(argument: &Expr) -> u8 {
     if let Some(text) = written(argument) {
-        let parsed = parse_datetime(text, DateRules::default());
+        let parsed = parse_datetime(&text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
 }
 
-/// A literal whose text says how many digits it has; that of a hexadecimal one does not.
-fn written(argument: &Expr) -> Option<&[u8]> {
-    match argument.literal() {
-        Some(Value::Bytes(text)) if argument.result.decimals() > 6 => Some(text),
+/// A constant whose text says how many digits it has; that of a hexadecimal one does not.
+pub(crate) fn written(argument: &Expr) -> Option<Vec<u8>> {
+    if argument.result.decimals() <= 6 || !argument.result.is_string() {
+        return None;
+    }
+    match argument.known_value(&crate::Settings::default()) {
+        Some(Value::Bytes(text)) => Some(text),
+        // NULL has no digits, as a zero.
+        Some(Value::Null) => Some(b"0".to_vec()),
         _ => None,
     }
 }
@@ -41,7 +47,7 @@ fn written(argument: &Expr) -> Option<&[u8]> {
 /// The same for an argument used as a duration.
 pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
     if let Some(text) = written(argument) {
-        let parsed = parse_time(text, DateRules::default());
+        let parsed = parse_time(&text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
@@ -50,4 +56,16 @@ pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
 /// Fractional digits of a number taken for seconds.
 pub(crate) fn number_scale(argument: &Expr) -> u8 {
     argument.result.decimals().min(6)
+}
+
+/// Error 4078 if one of the two arguments is JSON.
+pub(crate) fn refuse_json(function: &Function, arguments: &[Expr]) -> Result<(), SqlError> {
+    if !arguments.iter().any(|argument| argument.result.is_json) {
+        return Ok(());
+    }
+    let [first, second] = [0, 1].map(|number: usize| arguments[number].result.type_name());
+    Err(SqlError::new(
+        &codes::ILLEGAL_PARAMETER_DATA_TYPES2_FOR_OPERATION,
+        &[&first, &second, &function.name()],
+    ))
 }

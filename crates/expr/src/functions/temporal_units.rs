@@ -1,7 +1,7 @@
 //! Functions of a unit: adding intervals, EXTRACT, TIMESTAMPDIFF, TIMESTAMPADD.
 
-use super::Frame;
 use super::temporal_typing::number_scale;
+use super::{Frame, Nature};
 use crate::builder::Builder;
 use crate::coerce;
 use crate::compare::CompareRule;
@@ -321,11 +321,9 @@ pub(crate) fn add<'a>(
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
         return Ok(ValueRef::Null);
     }
-    let value = match &base.kind {
+    let value = match base.nature() {
         // Its day 0 is a date here, and warned of.
-        ExprKind::Call { function, .. } if function.name() == "from_days" => {
-            crate::compared::compared(base, CompareRule::DateTime, context, row)?
-        }
+        Nature::DayNumber => crate::compared::compared(base, CompareRule::DateTime, context, row)?,
         _ => base.eval(context, row)?,
     };
     if value.is_null() {

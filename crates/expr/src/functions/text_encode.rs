@@ -4,7 +4,7 @@ use super::typing::{
     any_text, argument_bytes, bytes, connection_text, int, plain, resolve_int_3, resolve_int_7,
     system_text, text_like,
 };
-use super::{Frame, Function, MANY};
+use super::{Frame, Function, MANY, Nature};
 use crate::builder::{Builder, Domain, Strength, number_of_hex};
 use crate::coerce;
 use crate::expression::Expr;
@@ -16,7 +16,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("unhex", 1, 1, resolve_unhex, unhex),
     Function::new("ascii", 1, 1, resolve_int_3, ascii),
     Function::new("ord", 1, 1, resolve_int_7, ord),
-    Function::new("char", 1, MANY, resolve_char, char),
+    Function::new("char", 1, MANY, resolve_char, char).being(Nature::Characters),
     Function::new("bin", 1, 1, resolve_conv, bin),
     Function::new("oct", 1, 1, resolve_conv, oct),
     Function::new("conv", 3, 3, resolve_conv, conv),
@@ -57,17 +57,28 @@ fn hex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     match value {
         ValueRef::Null => return Ok(ValueRef::Null),
         ValueRef::Bytes(bytes) => push_hex(bytes, &mut out),
-        ValueRef::Int(_)
-        | ValueRef::UInt(_)
-        | ValueRef::Double(_)
-        | ValueRef::Float(_)
-        | ValueRef::Decimal(_) => {
+        ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Decimal(_) => {
+            let number = coerce::to_double(frame.context, value, frame.result(0))?;
+            out.extend_from_slice(format!("{:X}", bits_of_double(number)).as_bytes());
+        }
+        ValueRef::Int(_) | ValueRef::UInt(_) => {
             let bits = coerce::to_bits(frame.context, value, frame.result(0))?;
             out.extend_from_slice(format!("{bits:X}").as_bytes());
         }
         _ => push_hex(coerce::to_text(frame.context, value, frame.result(0)), &mut out),
     }
     Ok(frame.keep(&out))
+}
+
+/// A number as HEX takes it: rounded, and all bits set where 64 of them are not enough.
+fn bits_of_double(number: f64) -> u64 {
+    let (least, most) = (i64::MIN as f64, u64::MAX as f64);
+    let rounded = number + if number > 0.0 { 0.5 } else { -0.5 };
+    match number {
+        _ if number <= least || number >= most => u64::MAX,
+        _ if number < 0.0 => rounded as i64 as u64,
+        _ => rounded as u64,
+    }
 }
 
 fn resolve_unhex(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
@@ -207,7 +218,12 @@ fn conv(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     if !(2..=36).contains(&from_base) || !(2..=36).contains(&to_base) {
         return Ok(ValueRef::Null);
     }
-    let Some(bits) = bits_of(text, from_base, from < 0) else { return Ok(ValueRef::Null) };
+    let bits = match frame.result(0).column_type.kind {
+        // Its text does not say what it is as a number.
+        TypeKind::Bit => Some(coerce::to_bits(frame.context, frame.value(0)?, frame.result(0))?),
+        _ => bits_of(text, from_base, from < 0),
+    };
+    let Some(bits) = bits else { return Ok(ValueRef::Null) };
     let out = if to < 0 && (bits as i64) < 0 {
         let mut out = vec![b'-'];
         out.extend(in_base((bits as i64).unsigned_abs(), to_base));
@@ -400,10 +416,8 @@ fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let mut plain = Vec::new();
     if Domain::of(from) == Domain::Double {
         let number = coerce::to_double(frame.context, value, from)?;
-        let unit = 10f64.powi(i32::from(places));
-        let rounded = (number * unit).round() / unit;
-        let number = if rounded.is_finite() { rounded } else { number };
-        types::number::write_fixed(number, places, &mut plain);
+        let rounded = super::rounding::round_double(number, i64::from(places), false);
+        types::number::write_fixed(rounded, places, &mut plain);
     } else {
         let number = coerce::to_decimal(frame.context, value, from)?;
         number.with_scale(places).write_text(&mut plain);

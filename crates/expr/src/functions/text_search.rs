@@ -75,10 +75,13 @@ fn locate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         1
     };
     let collation = collation_of_pair(&frame, 0, 1);
-    let characters = collation.info().charset.character_count(text) as i64;
-    if frame.count() > 2 && from > characters {
-        // Not even an empty text is found from behind the end.
+    if frame.count() > 2 && (from < 1 || from > text.len() as i64) {
+        // Not even an empty text is found from behind the end, which is counted in bytes.
         return Ok(ValueRef::Int(0));
+    }
+    if needle.is_empty() && collation.charset().character_count(text) as i64 >= from - 1 {
+        let before = collation.charset().byte_offset(text, (from - 1) as usize);
+        return Ok(ValueRef::Int(before as i64 + 1));
     }
     Ok(ValueRef::Int(position(collation, text, needle, from)))
 }

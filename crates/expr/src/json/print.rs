@@ -1,28 +1,66 @@
 //! JSON as text.
 
 use super::{Kind, Node, unescape};
+use types::Charset;
 
-/// Appends characters as they stand within a string.
-pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
-    for &byte in text {
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            8 => out.extend_from_slice(b"\\b"),
-            12 => out.extend_from_slice(b"\\f"),
-            0..0x20 => out.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
-            _ => out.push(byte),
+/// From what character set to which a text goes.
+pub(crate) type Way = (Charset, Charset);
+
+/// Appends characters as they stand within a string; those that the other character set does not
+/// have as `\uXXXX`. Bytes without a character set are the characters of the same numbers.
+pub(crate) fn escape(text: &[u8], way: Way, out: &mut Vec<u8>) {
+    let is_unicode = |charset| matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
+    let same = way.0 == way.1 || (is_unicode(way.0) && is_unicode(way.1));
+    for piece in text.chunk_by(|a, b| a.is_ascii() == b.is_ascii()) {
+        if piece[0].is_ascii() {
+            piece.iter().for_each(|byte| escape_byte(*byte, out));
+        } else if same {
+            out.extend_from_slice(piece);
+        } else {
+            convert(piece, way, out);
         }
     }
 }
 
+fn escape_byte(byte: u8, out: &mut Vec<u8>) {
+    match byte {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        8 => out.extend_from_slice(b"\\b"),
+        12 => out.extend_from_slice(b"\\f"),
+        0..0x20 => out.extend_from_slice(format!("\\u{byte:04X}").as_bytes()),
+        _ => out.push(byte),
+    }
+}
+
+/// Characters beyond ASCII.
+fn convert(text: &[u8], (from, to): Way, out: &mut Vec<u8>) {
+    let mut rest = text;
+    while let [first, ..] = rest {
+        let byte = (u32::from(*first), 1);
+        let (character, length) = from.decode(rest).unwrap_or(byte);
+        rest = &rest[length..];
+        if !to.encode(character, out) {
+            escape_character(character, out);
+        }
+    }
+}
+
+/// As one or two units of UTF-16.
+fn escape_character(character: u32, out: &mut Vec<u8>) {
+    let character = char::from_u32(character).unwrap_or('?');
+    for unit in character.encode_utf16(&mut [0; 2]) {
+        out.extend_from_slice(format!("\\u{unit:04X}").as_bytes());
+    }
+}
+
 /// Appends a string with its quotes.
-pub(crate) fn quote(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn quote(text: &[u8], way: Way, out: &mut Vec<u8>) {
     out.push(b'"');
-    escape(text, out);
+    escape(text, way, out);
     out.push(b'"');
 }
 

@@ -1,13 +1,15 @@
 //! A process as `/proc` tells of it.
 
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// A tick of the kernel's accounts (`USER_HZ`).
 const TICK_MICROS: u64 = 10_000;
 
 /// Figures of a process since its start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figures {
     /// Processor time in user mode.
     pub user_micros: u64,
@@ -23,6 +25,8 @@ pub struct Figures {
     pub resident_bytes: u64,
     /// Threads.
     pub threads: u64,
+    /// Open files and sockets.
+    pub open_files: u64,
 }
 
 impl Figures {
@@ -41,7 +45,14 @@ impl Figures {
             written_bytes: named(&io, "write_bytes:")?,
             resident_bytes: named(&status, "VmRSS:").unwrap_or(0) * 1024,
             threads: field(17)?,
+            open_files: fs::read_dir(format!("/proc/{id}/fd"))
+                .map_or(0, |list| list.count() as u64),
         })
+    }
+
+    /// Processor time.
+    pub fn cpu_micros(&self) -> u64 {
+        self.user_micros + self.system_micros
     }
 }
 
@@ -76,6 +87,14 @@ pub fn server_of(address: &SocketAddr) -> Option<u32> {
         let mut links = descriptors.flatten().filter_map(|d| fs::read_link(d.path()).ok());
         links.any(|link| link.to_str() == Some(&wanted))
     })
+}
+
+/// Whether a process has a file open below a folder.
+pub(super) fn has_open_below(id: u32, folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else { return false };
+    let Ok(descriptors) = fs::read_dir(format!("/proc/{id}/fd")) else { return false };
+    let mut links = descriptors.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|link| link.starts_with(&folder))
 }
 
 /// The number of the socket that listens on a port.

@@ -1,8 +1,9 @@
 //! Bytes that arrived, as packets.
 
-use runtime::net::Stream;
+use super::link::Link;
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 use wire::{PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX};
 
 const FIRST_BYTES: usize = 4 * 1024;
@@ -18,14 +19,18 @@ pub(super) struct Input {
 impl Input {
     /// The payload of the next packet, as a range of [`Input::bytes`] that is valid until the next
     /// call. Waits for it.
-    pub(super) fn packet(&mut self, stream: &mut Stream) -> io::Result<Range<usize>> {
-        self.need(PACKET_HEADER_BYTES, stream)?;
+    pub(super) fn packet(
+        &mut self,
+        link: &mut Link,
+        timeout: Option<Duration>,
+    ) -> io::Result<Range<usize>> {
+        self.need(PACKET_HEADER_BYTES, link, timeout)?;
         let head = &self.buffer[self.begin..];
         let length = usize::from(head[0]) | usize::from(head[1]) << 8 | usize::from(head[2]) << 16;
         if length == PACKET_PAYLOAD_MAX {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet of 16 MiB or more"));
         }
-        self.need(PACKET_HEADER_BYTES + length, stream)?;
+        self.need(PACKET_HEADER_BYTES + length, link, timeout)?;
         let begin = self.begin + PACKET_HEADER_BYTES;
         self.begin = begin + length;
         Ok(begin..begin + length)
@@ -42,12 +47,14 @@ impl Input {
     }
 
     /// Waits until so many bytes are there.
-    fn need(&mut self, bytes: usize, stream: &mut Stream) -> io::Result<()> {
+    fn need(&mut self, bytes: usize, link: &mut Link, timeout: Option<Duration>) -> io::Result<()> {
         while self.end - self.begin < bytes {
             self.make_room(bytes);
             // Asking first costs a call of the system that nearly always says "not yet".
-            stream.wait_readable(None);
-            match stream.read(&mut self.buffer[self.end..])? {
+            if !link.wait_readable(timeout) {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            match link.read(&mut self.buffer[self.end..])? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 read => self.end += read,
             }

@@ -8,20 +8,26 @@
 //!    is as it was.
 //! 4. Affected rows are those changed, not those found: LinkBench's logic rests on 0, 1 and 2.
 //!
-//! Not supported: TLS, compression, results of cursors, LOAD DATA LOCAL.
+//! Not supported: compression, results of cursors, LOAD DATA LOCAL.
 
+mod advice;
 mod answer;
 mod input;
+mod link;
 mod login;
 mod row;
+mod rsa;
+mod tls;
 mod value;
 
 pub use answer::Done;
 pub use row::Row;
+pub use tls::{Encryption, Tls};
 pub use value::{Value, put_literal};
 
 use input::Input;
-use runtime::net::{Address, Stream, connect};
+use link::Link;
+use runtime::net::{Address, StreamHandle, connect};
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
@@ -46,6 +52,8 @@ pub struct Target {
     pub database: String,
     /// How long an answer may take before the connection is given up.
     pub read_timeout: Duration,
+    /// Whether the connection is encrypted.
+    pub tls: Tls,
 }
 
 /// Why a command has no result.
@@ -93,36 +101,43 @@ pub struct Prepared {
 
 /// A logged-in connection.
 pub struct Connection {
-    stream: Stream,
+    link: Link,
     input: Input,
     output: Vec<u8>,
     capabilities: u64,
     /// Types of the columns of the result that is being read.
     types: Vec<u8>,
-    version: String,
+    read_timeout: Option<Duration>,
 }
 
 impl Connection {
     /// Connects and logs in.
     pub fn open(target: &Target) -> Result<Self, Failure> {
-        let mut stream = connect(&target.address)?;
-        stream.set_read_timeout(Some(target.read_timeout));
-        stream.set_write_timeout(Some(target.read_timeout));
+        let mut link = Link::new(connect(&target.address)?);
+        let timeout = Some(target.read_timeout);
+        link.set_timeouts(timeout, timeout);
         let mut connection = Self {
-            stream,
+            link,
             input: Input::default(),
             output: Vec::new(),
             capabilities: 0,
             types: Vec::new(),
-            version: String::new(),
+            read_timeout: timeout,
         };
         login::login(&mut connection, target)?;
         Ok(connection)
     }
 
-    /// The version that the server greeted with.
-    pub fn version(&self) -> &str {
-        &self.version
+    /// Waits for answers without an end from now on, whatever the target says: who calls this
+    /// closes the connection from elsewhere.
+    pub fn wait_for_ever(&mut self) {
+        self.link.set_timeouts(None, self.read_timeout);
+        self.read_timeout = None;
+    }
+
+    /// Closes the connection from elsewhere.
+    pub fn handle(&self) -> StreamHandle {
+        self.link.handle()
     }
 
     /// Executes a text. Rows of all its results are shown to `each`.
@@ -221,12 +236,12 @@ impl Connection {
         }
         let header = (length as u32 | u32::from(sequence) << 24).to_le_bytes();
         self.output[..wire::PACKET_HEADER_BYTES].copy_from_slice(&header);
-        Ok(self.stream.write_all(&self.output)?)
+        Ok(self.link.write_all(&self.output)?)
     }
 
     /// The next packet, where it lies.
     fn packet(&mut self) -> Result<std::ops::Range<usize>, Failure> {
-        Ok(self.input.packet(&mut self.stream)?)
+        Ok(self.input.packet(&mut self.link, self.read_timeout)?)
     }
 }
 

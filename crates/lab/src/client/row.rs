@@ -2,22 +2,7 @@
 
 use std::borrow::Cow;
 use wire::Fields;
-
-/// Types of columns as the protocol numbers them.
-mod kind {
-    pub const TINY: u8 = 1;
-    pub const SHORT: u8 = 2;
-    pub const LONG: u8 = 3;
-    pub const FLOAT: u8 = 4;
-    pub const DOUBLE: u8 = 5;
-    pub const TIMESTAMP: u8 = 7;
-    pub const LONGLONG: u8 = 8;
-    pub const INT24: u8 = 9;
-    pub const DATE: u8 = 10;
-    pub const TIME: u8 = 11;
-    pub const DATETIME: u8 = 12;
-    pub const YEAR: u8 = 13;
-}
+use wire::binary::type_code;
 
 /// A row of a result.
 pub struct Row<'a> {
@@ -34,11 +19,6 @@ impl<'a> Row<'a> {
     /// How many columns there are.
     pub fn columns(&self) -> usize {
         self.types.len()
-    }
-
-    /// Bytes of the row on the wire.
-    pub fn bytes(&self) -> usize {
-        self.payload.len()
     }
 
     /// A column as an integer; `None` for NULL, and for what is none.
@@ -112,13 +92,13 @@ enum Raw<'a> {
 /// Takes a value off a binary row.
 fn take<'a>(fields: &mut Fields<'a>, kind: u8) -> Option<Raw<'a>> {
     Some(match kind {
-        kind::TINY => Raw::Integer(i64::from(fields.u8().ok()? as i8)),
-        kind::SHORT | kind::YEAR => Raw::Integer(i64::from(fields.u16().ok()? as i16)),
-        kind::LONG | kind::INT24 => Raw::Integer(i64::from(fields.u32().ok()? as i32)),
-        kind::LONGLONG => Raw::Integer(fields.u64().ok()? as i64),
-        kind::FLOAT => Raw::Double(f64::from(f32::from_bits(fields.u32().ok()?))),
-        kind::DOUBLE => Raw::Double(f64::from_bits(fields.u64().ok()?)),
-        kind::DATE | kind::TIME | kind::DATETIME | kind::TIMESTAMP => {
+        type_code::TINY => Raw::Integer(i64::from(fields.u8().ok()? as i8)),
+        type_code::SHORT | type_code::YEAR => Raw::Integer(i64::from(fields.u16().ok()? as i16)),
+        type_code::LONG | type_code::INT24 => Raw::Integer(i64::from(fields.u32().ok()? as i32)),
+        type_code::LONGLONG => Raw::Integer(fields.u64().ok()? as i64),
+        type_code::FLOAT => Raw::Double(f64::from(f32::from_bits(fields.u32().ok()?))),
+        type_code::DOUBLE => Raw::Double(f64::from_bits(fields.u64().ok()?)),
+        type_code::DATE | type_code::TIME | type_code::DATETIME | type_code::TIMESTAMP => {
             let length = fields.u8().ok()?;
             Raw::Bytes(fields.take(usize::from(length)).ok()?)
         }
@@ -147,7 +127,13 @@ mod tests {
         payload.extend_from_slice(b"\x02ab");
         payload.extend_from_slice(&1.5f64.to_le_bytes());
         payload.extend_from_slice(&(-9i64).to_le_bytes());
-        let types = [kind::LONG, kind::LONG, 253, kind::DOUBLE, kind::LONGLONG];
+        let types = [
+            type_code::LONG,
+            type_code::LONG,
+            type_code::VAR_STRING,
+            type_code::DOUBLE,
+            type_code::LONGLONG,
+        ];
         let row = Row::new(&payload, &types, true);
         assert_eq!((row.integer(0), row.integer(1)), (Some(-3), None));
         assert_eq!(row.text(2).as_deref(), Some(&b"ab"[..]));

@@ -1,12 +1,8 @@
 //! Values of a statement: as parameters, or written into its text.
 
 use std::io::Write;
+use wire::binary::type_code::{DOUBLE, LONGLONG, NULL, VAR_STRING};
 use wire::put_bytes;
-
-const LONGLONG: u8 = 8;
-const DOUBLE: u8 = 5;
-const NULL: u8 = 6;
-const VAR_STRING: u8 = 253;
 
 /// A value to be sent.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,12 +1,17 @@
-//! `mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE`
+//! `mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE[?socket=PATH&tls=required&timeout=SECONDS]`
 
-use crate::client::Target;
+use super::spec::unknown;
+use crate::client::{Target, Tls};
 use runtime::net::Address;
 use std::net::ToSocketAddrs;
+use std::path::Path;
 use std::time::Duration;
 
 const DEFAULT_PORT: u16 = 3306;
 const READ_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What can be behind the question mark.
+const OPTIONS: [&str; 4] = ["tls", "ca", "socket", "timeout"];
 
 /// Reads a DSN; the error says which part is wrong.
 pub(super) fn parse(text: &str) -> Result<Target, String> {
@@ -14,6 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Target, String> {
     let rest = text.strip_prefix("mysql://").ok_or(form)?;
     let (account, place) = rest.rsplit_once('@').ok_or_else(|| format!("no '@': {form}"))?;
     let (user, password) = account.split_once(':').unwrap_or((account, ""));
+    let (place, options) = place.split_once('?').unwrap_or((place, ""));
     let (host, database) =
         place.split_once('/').ok_or_else(|| format!("no '/' before the database: {form}"))?;
     let (name, port) = match host.rsplit_once(':') {
@@ -23,18 +29,63 @@ pub(super) fn parse(text: &str) -> Result<Target, String> {
         }
         None => (host, DEFAULT_PORT),
     };
-    let mut found = (name, port).to_socket_addrs().map_err(|e| format!("host '{name}': {e}"))?;
-    let address = found.next().ok_or_else(|| format!("host '{name}' has no address"))?;
     if user.is_empty() || database.is_empty() {
         return Err(format!("user and database must be named: {form}"));
     }
+    let options = options_of(options)?;
+    let option = |wanted: &str| {
+        options.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str())
+    };
+    let address = match option("socket") {
+        Some(path) => Address::Unix(path.into()),
+        None => address(name, port)?,
+    };
+    let read_timeout = match option("timeout").map(|text| (text, text.parse())) {
+        None => READ_TIMEOUT,
+        Some((_, Ok(seconds))) if seconds > 0 => Duration::from_secs(seconds),
+        Some((text, _)) => return Err(format!("timeout={text}: seconds are wanted")),
+    };
     Ok(Target {
-        address: Address::Tcp(address),
+        address,
         user: decoded(user)?,
         password: decoded(password)?,
         database: decoded(database)?,
-        read_timeout: READ_TIMEOUT,
+        read_timeout,
+        tls: tls(name, option("tls"), option("ca"))?,
     })
+}
+
+fn address(name: &str, port: u16) -> Result<Address, String> {
+    let wrong = |error| format!("host '{name}': {error}: correct the host in the DSN");
+    let mut found = (name, port).to_socket_addrs().map_err(wrong)?;
+    found.next().map(Address::Tcp).ok_or_else(|| format!("host '{name}' has no address"))
+}
+
+/// Names and values behind the question mark.
+fn options_of(text: &str) -> Result<Vec<(&str, String)>, String> {
+    let mut found = Vec::new();
+    for option in text.split('&').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        if !OPTIONS.contains(&name) {
+            return Err(unknown("the DSN", name, OPTIONS.into_iter()));
+        }
+        found.push((name, decoded(value)?));
+    }
+    Ok(found)
+}
+
+fn tls(host: &str, word: Option<&str>, authority: Option<&str>) -> Result<Tls, String> {
+    match (word, authority) {
+        (None | Some("off"), None) => Ok(Tls::Off),
+        (Some("preferred"), None) => Tls::preferred(host),
+        (Some("required"), None) => Tls::required(host),
+        (Some("verify"), Some(path)) => Tls::verified(host, Path::new(path)),
+        (Some("verify"), None) => Err("tls=verify needs the authority's file: &ca=PATH".into()),
+        (_, Some(_)) => Err("ca= belongs to tls=verify".into()),
+        (Some(word), None) => {
+            Err(format!("tls={word}: there are off, preferred, required and verify"))
+        }
+    }
 }
 
 /// A part with `%` and two digits in place of characters that mean something in a DSN.
@@ -67,6 +118,17 @@ mod tests {
     }
 
     #[test]
+    fn options() {
+        let target = parse("mysql://root@localhost/test?socket=/run/a%20b.sock&timeout=5");
+        let target = target.expect("valid");
+        assert_eq!(target.address, Address::Unix("/run/a b.sock".into()));
+        assert_eq!(target.read_timeout, Duration::from_secs(5));
+        let encrypted = parse("mysql://root@127.0.0.1/test?tls=required").expect("valid");
+        assert!(matches!(encrypted.tls, Tls::On(_)));
+        assert!(matches!(parse("mysql://root@127.0.0.1/test").expect("valid").tls, Tls::Off));
+    }
+
+    #[test]
     fn errors_name_the_part() {
         let cases = [
             ("http://x", "mysql://"),
@@ -75,6 +137,11 @@ mod tests {
             ("mysql://root@127.0.0.1:x/test", "'x' is no port"),
             ("mysql://root@127.0.0.1/", "database"),
             ("mysql://root:%4@127.0.0.1/test", "%"),
+            ("mysql://root@no.such.host.invalid/test", "correct the host"),
+            ("mysql://root@127.0.0.1/test?tsl=required", "is 'tls' meant?"),
+            ("mysql://root@127.0.0.1/test?tls=yes", "off, preferred, required"),
+            ("mysql://root@127.0.0.1/test?tls=verify", "ca="),
+            ("mysql://root@127.0.0.1/test?timeout=x", "seconds"),
         ];
         for (text, wanted) in cases {
             let error = parse(text).expect_err(text);

@@ -1,8 +1,18 @@
 //! The commands of `gannet-lab`.
 
+mod baseline;
+mod calibrate;
+mod compare;
+mod doctor;
 mod dsn;
+mod flags;
+mod interrupt;
 mod load;
+mod plot;
+mod recipes;
 mod run;
+mod spec;
+mod subjects;
 mod verify;
 mod workload;
 
@@ -21,12 +31,26 @@ pub struct CommandLine {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Measure the driver beside sysbench, each with processors of its own; the exit code says
+    /// whether they agree.
+    Calibrate(calibrate::Arguments),
+    /// Say what here would spoil a measurement, and how to mend it; the exit code says whether.
+    Doctor(doctor::Arguments),
     /// Make and fill the tables of a workload.
     Load(load::Arguments),
     /// Run a workload and measure.
-    Run(run::Arguments),
+    Run(flags::Arguments),
+    /// List the experiments that are built in, for `run NAME`.
+    Recipes,
     /// Check the data of a workload; the exit code says whether it is right.
     Verify(verify::Arguments),
+    /// Compare folders of results: those of the others with those of the first.
+    Compare(compare::Arguments),
+    /// Make the report of a folder of results again from its run.json.
+    Plot(plot::Arguments),
+    /// Look for what became worse from one folder of results to another; the exit code says
+    /// whether anything did.
+    Baseline(baseline::Arguments),
 }
 
 /// Where the server is.
@@ -39,9 +63,18 @@ struct Server {
 
 /// Executes a command. Call it in a fiber.
 pub fn run(line: CommandLine) -> Outcome {
+    if !matches!(line.command, Command::Run(_)) {
+        interrupt::ends();
+    }
     match line.command {
+        Command::Calibrate(arguments) => calibrate::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Recipes => recipes::run(),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Plot(arguments) => plot::run(arguments),
+        Command::Baseline(arguments) => baseline::run(arguments),
     }
 }

@@ -1,136 +1,433 @@
 //! `gannet-lab run`
+//!
+//! 1. What was measured is written before anything else can fail, and again when it was verified.
+//! 2. Ctrl-C ends the experiment with what it has; a second one ends the program.
 
 use super::Outcome;
-use super::dsn;
-use super::workload::Choice;
-use crate::client::{Connection, Target};
+use super::flags::{Arguments, Described, RunFlags, flags};
+use super::interrupt::{self, Interrupted};
+use super::spec::{self, SUBJECT, WORKLOAD};
+use super::subjects::{self, Running};
+use crate::client::Connection;
 use crate::driver::session::Protocol;
-use crate::driver::{Load, OnConflict, Plan};
-use crate::experiment::{self, Design};
+use crate::driver::{ERRORS_MAX, GIVE_UP, Load, Plan};
+use crate::experiment::chaos::{Action, Event};
+use crate::experiment::{self, Cell, Design, Sla, Subject, Watcher};
+use crate::progress::{Dashboard, Json, Lines, Prometheus, Several, Silent};
+use crate::recipe::{self, Recipe};
 use crate::report;
-use crate::results::{Broken, Experiment, Run};
-use crate::schedule::Arrivals;
-use clap::Args;
-use std::path::{Path, PathBuf};
+use crate::results::{Broken, Experiment, Loaded, Note};
+use crate::schedule::{Arrivals, Profile};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
+use toml::{Table, Value};
 
-#[derive(Debug, Args)]
-pub(super) struct Arguments {
-    #[command(flatten)]
-    choice: Choice,
-    /// The server, or two to be compared: [NAME=]mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE.
-    #[arg(long, required = true, num_args = 1, value_parser = named)]
-    dsn: Vec<(String, Target)>,
-    /// Clients at the same time; several numbers, separated by commas, make a sweep.
-    #[arg(long, value_delimiter = ',', default_value = "8")]
-    clients: Vec<u32>,
-    /// Rounds with each number of clients: A B B A of two servers, one run of a single one.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Seconds of each run that are measured.
-    #[arg(long, default_value_t = 60)]
-    seconds: u64,
-    /// Seconds before, that are not.
-    #[arg(long, default_value_t = 5)]
-    warm_up: u64,
-    /// Operations a second of all clients together, by a schedule that does not wait for answers;
-    /// without it each client begins as soon as it is answered.
-    #[arg(long)]
-    rate: Option<f64>,
-    /// Equal gaps in place of independent arrivals.
-    #[arg(long)]
-    uniform: bool,
-    /// Statements as text; they are prepared otherwise.
-    #[arg(long)]
-    text: bool,
-    /// Where run.json, report.html and summary.md go.
-    #[arg(long, default_value = "lab-results")]
-    output: PathBuf,
-}
-
-/// A DSN with a name before it, or its place as the name.
-fn named(text: &str) -> Result<(String, Target), String> {
-    match text.split_once("=mysql://") {
-        Some((name, rest)) => Ok((name.to_string(), dsn::parse(&format!("mysql://{rest}"))?)),
-        None => {
-            let target = dsn::parse(text)?;
-            Ok((target.address.to_string(), target))
-        }
-    }
-}
+/// [`RunFlags::give_up`] of runs in which something is done to the server.
+const GIVE_UP_WITH_EVENTS: Duration = Duration::from_secs(120);
+/// Between two lines of progress.
+const REPORT_INTERVAL: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
-    if arguments.dsn.len() > 2 {
-        return Err("one server, or two to be compared".into());
+    let parts = parts(&arguments)?;
+    if arguments.outer.print_spec {
+        for (name, table) in &parts {
+            name.iter().for_each(|name| println!("# part {name}"));
+            println!("{table}");
+        }
+        return Ok(());
     }
-    let design = design(&arguments)?;
-    let workload = arguments.choice.workload();
-    let mut experiment =
-        experiment::run(&*workload, &design, tell).map_err(|failure| failure.to_string())?;
-    for ((_, target), server) in design.servers.iter().zip(&mut experiment.servers) {
-        let verified = Connection::open(target)
-            .and_then(|mut connection| arguments.choice.verify(&mut connection))
-            .map_err(|failure| format!("verifying {}: {failure}", server.name))?;
-        server.violations = Some(verified.iter().map(Broken::from).collect());
+    if let Some(count) = arguments.outer.dry_run {
+        for (_, table) in &parts {
+            dry_run(table, count)?.iter().for_each(|line| println!("{line}"));
+        }
+        return Ok(());
     }
-    write(&arguments.output, &experiment)?;
-    print!("{}", report::markdown(&experiment));
-    let broken = experiment.servers.iter().any(|s| s.violations.as_deref() != Some(&[]));
-    let ended = experiment.runs.iter().find_map(|run| run.given_up.clone());
-    match (broken, ended) {
-        (true, _) => Err("the data break rules of the workload".into()),
-        (false, Some(why)) => Err(format!("a run ended early: {why}")),
-        (false, None) => Ok(()),
+    let interrupted = interrupt::asks();
+    let mut running = Running::default();
+    let mut outcome = Ok(());
+    for (name, table) in &parts {
+        let described = Described::of(flags().words(table)?)?;
+        let output = match name {
+            Some(name) => described.run.output.join(name),
+            None => described.run.output.clone(),
+        };
+        let done = part(&described, table, &output, &mut running, &interrupted);
+        outcome = outcome.and(done.map_err(|why| match name {
+            Some(name) => format!("{name}: {why}"),
+            None => why,
+        }));
+        if interrupted.stop.is_asked() {
+            break;
+        }
+    }
+    outcome.and(running.stop())
+}
+
+/// The effective descriptions: of the workload, recipe or file, with what was said beside it.
+fn parts(arguments: &Arguments) -> Result<Vec<(Option<String>, Table)>, String> {
+    let what = arguments.what.as_str();
+    let mut over = arguments.over.clone();
+    let subjects = subjects::on_command_line(&arguments.outer.dsn, &arguments.outer.start)?;
+    if !subjects.is_empty() {
+        over.insert(SUBJECT.into(), Value::Array(subjects));
+    }
+    let mut table = if let Some(recipe) = Recipe::of_name(what) {
+        spec::read(recipe.text, what)?
+    } else if Path::new(what).extension().is_some_and(|extension| extension == "toml") {
+        let text = std::fs::read_to_string(what).map_err(|error| format!("{what}: {error}"))?;
+        spec::read(&text, what)?
+    } else {
+        let name = Table::from_iter([("name".to_string(), Value::String(what.into()))]);
+        Table::from_iter([(WORKLOAD.to_string(), Value::Table(name))])
+    };
+    if table.contains_key("scale") || arguments.outer.scale.is_some() {
+        recipe::scale(&mut table, arguments.outer.scale)?;
+    }
+    spec::parts(&table, &over)
+}
+
+/// Operations as their seed decides them, without a server: client, operation, what was decided.
+fn dry_run(table: &Table, count: u64) -> Result<Vec<String>, String> {
+    let described = Described::of(flags().words(table)?)?;
+    described.choice.check()?;
+    let workload = described.choice.workload();
+    let names = workload.operations();
+    let mut lines = Vec::new();
+    for cell in cells(&described.run)? {
+        for number in 0..workload.clients(cell.clients) {
+            let mut client = workload.client(number);
+            for _ in 0..count {
+                let operation = client.next();
+                lines.push(format!("{number} {} {}", names[operation], client.decided()));
+            }
+        }
+    }
+    Ok(lines)
+}
+
+fn part(
+    described: &Described,
+    table: &Table,
+    output: &Path,
+    running: &mut Running,
+    interrupted: &Interrupted,
+) -> Outcome {
+    let Described { choice, run, .. } = described;
+    choice.check()?;
+    let cells = cells(run)?;
+    let wanted = subjects::read(table)?;
+    let (watcher, dashboard) = watcher(run)?;
+    *interrupted.dashboard.lock() = dashboard;
+    let subjects = running.start(&wanted, output, &|text| watcher.phase(text))?.to_vec();
+    let design = design(described, table, (subjects, cells, &running.notes))?;
+    let workload = choice.workload();
+    let mut experiment = experiment::run(&*workload, &design, &interrupted.stop, &watcher)?;
+    let is_loaded = experiment.subjects.iter().any(|subject| subject.load.is_some());
+    if experiment.runs.is_empty()
+        && !is_loaded
+        && let Some(why) = experiment.ended
+    {
+        return Err(format!("nothing was measured: {why}"));
+    }
+    report::write(output, &experiment)?;
+    let mut unverified = None;
+    if !run.no_verify {
+        watcher.phase("verifying");
+        unverified = verify(described, &design, &mut experiment);
+        report::write(output, &experiment)?;
+    }
+    let dashboard = interrupted.dashboard.lock().take();
+    dashboard.iter().for_each(|dashboard| dashboard.leave());
+    tell(run, output, &experiment);
+    let broken = experiment.subjects.iter().any(|s| s.violations.iter().any(|v| !v.is_empty()));
+    match (broken, experiment.ended, unverified) {
+        (true, ..) => Err("FAILED: the data break rules of the workload".into()),
+        (false, Some(why), _) => Err(format!("ended early, what was measured is kept: {why}")),
+        (false, None, Some(why)) => Err(format!("not verified: {why}")),
+        (false, None, None) => Ok(()),
     }
 }
 
-fn design(arguments: &Arguments) -> Result<Design, String> {
-    let arrivals = if arguments.uniform { Arrivals::Uniform } else { Arrivals::Poisson };
-    let load = match arguments.rate {
-        Some(rate) if rate > 0.0 => Load::Open { arrivals, rate_per_second: rate },
-        Some(_) => return Err("--rate must be above 0".into()),
-        None => Load::Closed,
+/// What is shown in the end.
+fn tell(run: &RunFlags, output: &Path, experiment: &Experiment) {
+    let report = output.join("report.html");
+    if run.json {
+        println!(
+            "{}",
+            serde_json::json!({"event": "end", "report": report, "ended": experiment.ended})
+        );
+        return;
+    }
+    println!("{}", report::text(experiment));
+    println!("report: {}", report.display());
+}
+
+/// Verifies all servers that answer; the reason if one could not be.
+fn verify(described: &Described, design: &Design, experiment: &mut Experiment) -> Option<String> {
+    let mut unverified = None;
+    for (subject, server) in design.subjects.iter().zip(&mut experiment.subjects) {
+        let verified = Connection::open(&subject.target)
+            .and_then(|mut connection| described.choice.verify(&mut connection));
+        match verified {
+            Ok(found) => server.violations = Some(found.iter().map(Broken::from).collect()),
+            Err(failure) => {
+                let why = failure.explained(&subject.target);
+                let text = format!("{} is not verified: {why}", subject.name);
+                experiment.notes.push(Note { text, is_grave: true });
+                unverified.get_or_insert(format!("{}: {why}", subject.name));
+            }
+        }
+    }
+    unverified
+}
+
+/// What shows how runs go on, and the dashboard if there is one.
+fn watcher(run: &RunFlags) -> Result<(Arc<dyn Watcher>, Option<Arc<Dashboard>>), String> {
+    let every = run.report_interval.map(Duration::from_secs);
+    let mut dashboard = None;
+    let shown: Arc<dyn Watcher> = if run.quiet {
+        Arc::new(Silent)
+    } else if run.json {
+        Arc::new(Json::new(every.unwrap_or(REPORT_INTERVAL)))
+    } else if every.is_none() && std::io::stdout().is_terminal() {
+        let moving = Arc::new(Dashboard::default());
+        dashboard = Some(moving.clone());
+        moving
+    } else {
+        Arc::new(Lines::new(every.unwrap_or(REPORT_INTERVAL)))
     };
-    let Some((_, target)) = arguments.dsn.first() else { return Err("no server".into()) };
+    let Some(address) = run.prometheus else { return Ok((shown, dashboard)) };
+    let prometheus = Prometheus::listen(address)?;
+    if !run.quiet && !run.json {
+        shown.phase(&format!("figures at http://{}/metrics", prometheus.address()));
+    }
+    Ok((Arc::new(Several(vec![shown, Arc::new(prometheus)])), dashboard))
+}
+
+/// Numbers of clients: `8`, `4,8`, `4..512` (doubled).
+fn clients(words: &[String]) -> Result<Vec<u32>, String> {
+    let wrong = |word: &str| format!("--clients {word}: a number, or a range such as 4..512");
+    let number =
+        |word: &str| word.trim().parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| wrong(word));
+    let mut found = Vec::new();
+    for word in words {
+        match word.split_once("..") {
+            None => found.push(number(word)?),
+            Some((from, to)) => {
+                let (mut next, last) = (number(from)?, number(to)?);
+                if next > last {
+                    return Err(wrong(word));
+                }
+                while next < last {
+                    found.push(next);
+                    next = next.saturating_mul(2);
+                }
+                found.push(last);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// All combinations of clients and rates.
+fn cells(run: &RunFlags) -> Result<Vec<Cell>, String> {
+    let measured = Duration::from_secs(run.seconds);
+    let mut profiles: Vec<Profile> = run.rate.iter().map(|rate| Profile::constant(*rate)).collect();
+    if !run.steps.is_empty() {
+        if run.seconds < run.steps.len() as u64 {
+            return Err("--steps: each step needs a second of --seconds".into());
+        }
+        profiles = vec![Profile::steps(&run.steps, measured / run.steps.len() as u32)];
+    }
+    if let Some(ramp) = &run.ramp {
+        let ends = ramp.split_once("..").map(|(from, to)| (from.trim().parse(), to.trim().parse()));
+        let Some((Ok(from), Ok(to))) = ends else {
+            return Err(format!("--ramp {ramp}: two rates such as 1000..5000"));
+        };
+        profiles = vec![Profile::ramp(from, to, measured)];
+    }
+    if profiles.iter().any(|profile| !profile.is_valid()) {
+        return Err("rates must be above 0".into());
+    }
+    let arrivals = if run.uniform { Arrivals::Uniform } else { Arrivals::Poisson };
+    let open = |rate| Load::Open { arrivals, rate, per_client: run.per_client };
+    let loads: Vec<Load> = match profiles.is_empty() {
+        true if run.uniform || run.per_client => {
+            return Err("--uniform and --per-client are about a --rate, --ramp or --steps".into());
+        }
+        true => vec![Load::Closed],
+        false => profiles.into_iter().map(open).collect(),
+    };
+    let mut cells = Vec::new();
+    for clients in clients(&run.clients)? {
+        cells.extend(loads.iter().map(|load| Cell { clients, load: load.clone() }));
+    }
+    Ok(cells)
+}
+
+/// Events of the flags, for these subjects.
+fn events(run: &RunFlags, subjects: &[Subject]) -> Result<Vec<Event>, String> {
+    let crash = run.crash_at.map(|at| Event { at, action: Action::Crash });
+    let events: Vec<Event> = run.at.iter().cloned().chain(crash).collect();
+    for event in &events {
+        if event.at > run.seconds as f64 {
+            return Err(format!("second {} is after the end of a run: raise --seconds", event.at));
+        }
+        subjects.iter().try_for_each(|subject| event.check(subject))?;
+    }
+    Ok(events)
+}
+
+fn design(
+    described: &Described,
+    table: &Table,
+    (subjects, cells, notes): (Vec<Subject>, Vec<Cell>, &[String]),
+) -> Result<Design, String> {
+    let Described { choice, load, run } = described.clone();
+    let events = events(&run, &subjects)?;
+    let first = subjects.first().ok_or("no server")?;
+    let most = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
+    let give_up = if events.is_empty() { GIVE_UP } else { GIVE_UP_WITH_EVENTS };
+    let sla = run.sla.as_deref().map(str::parse::<Sla>).transpose()?;
+    let (seed, description, besides) = (choice.seed, choice.describe(), choice.besides());
+    let plan = Plan {
+        protocol: if run.text { Protocol::Text } else { Protocol::Prepared },
+        warm_up: Duration::from_secs(run.warm_up),
+        measured: Duration::from_secs(run.seconds),
+        on_conflict: run.on_conflict.into(),
+        seed,
+        give_up: run.give_up.map_or(give_up, Duration::from_secs),
+        errors_max: run.errors_max.unwrap_or(ERRORS_MAX * u64::from(most)),
+        ..Plan::new(first.target.clone())
+    };
     Ok(Design {
         command: std::env::args().collect(),
-        description: arguments.choice.describe(),
-        servers: arguments.dsn.clone(),
-        clients: arguments.clients.clone(),
-        rounds: arguments.rounds.max(1),
-        plan: Plan {
-            target: target.clone(),
-            protocol: if arguments.text { Protocol::Text } else { Protocol::Prepared },
-            clients: 0,
-            load,
-            warm_up: Duration::from_secs(arguments.warm_up),
-            measured: Duration::from_secs(arguments.seconds),
-            on_conflict: OnConflict::Retry,
-            seed: arguments.choice.seed,
-        },
+        description,
+        cells,
+        rounds: run.rounds as usize,
+        settle: Duration::from_secs(run.settle),
+        cold: run.cold,
+        plan,
+        events: Arc::new(move |subject| {
+            events.iter().map(|event| event.planned(subject)).collect()
+        }),
+        besides,
+        sla,
+        load: Some(Arc::new(move |subject: &Subject| {
+            if subject.process.is_none() && !load.load {
+                return None;
+            }
+            let begin = runtime::now();
+            let how = (load.connections, true);
+            let loaded = choice.load(&subject.target, &subject.table_options, how, |_| ());
+            Some(match loaded {
+                Ok(progress) => Ok(Loaded {
+                    seconds: (runtime::now() - begin).as_secs_f64(),
+                    rows: progress.rows,
+                    bytes: progress.bytes,
+                }),
+                Err(failure) => Err(failure.explained(&subject.target)),
+            })
+        })),
+        spec: Some(table.to_string()),
+        notes: notes.iter().map(|text| Note { text: text.clone(), is_grave: false }).collect(),
+        subjects,
     })
 }
 
-/// A line for a run that ended.
-fn tell(experiment: &Experiment, run: &Run) {
-    println!(
-        "{}, {} clients, round {}: {:.1} operations/s, p95 {:.2} ms, longest {:.2} ms",
-        experiment.servers[run.server].name,
-        run.clients,
-        run.round + 1,
-        run.throughput(),
-        run.micros[1] as f64 / 1000.0,
-        run.micros[4] as f64 / 1000.0
-    );
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::{Args, Command, FromArgMatches};
 
-fn write(folder: &Path, experiment: &Experiment) -> Outcome {
-    let put = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    put("run.json", experiment.json())?;
-    put("report.html", report::html(experiment))?;
-    put("summary.md", report::markdown(experiment))
+    fn arguments(words: &[&str]) -> Arguments {
+        let command = Arguments::augment_args(Command::new("run").no_binary_name(true));
+        let matches = command.try_get_matches_from(words).expect("known flags");
+        Arguments::from_arg_matches(&matches).expect("read")
+    }
+
+    fn described(words: &[&str]) -> Vec<Described> {
+        let of = |(_, table): &(Option<String>, Table)| {
+            Described::of(flags().words(table).expect("keys")).expect("flags")
+        };
+        parts(&arguments(words)).expect("a description").iter().map(of).collect()
+    }
+
+    #[test]
+    fn sweeps_are_clients_times_rates() {
+        let run = &described(&["sysbench", "--clients=4..20,64", "--rate=10,20"])[0].run;
+        let found = cells(run).expect("valid");
+        let numbers: Vec<u32> = found.iter().map(|cell| cell.clients).collect();
+        assert_eq!(numbers, [4, 4, 8, 8, 16, 16, 20, 20, 64, 64]);
+        for wrong in [
+            &["sysbench", "--clients=0"][..],
+            &["sysbench", "--clients=8..4"],
+            &["sysbench", "--rate=0"],
+            &["sysbench", "--ramp=5"],
+            &["sysbench", "--steps=1,2,3", "--seconds=2"],
+            &["sysbench", "--uniform"],
+        ] {
+            assert!(cells(&described(wrong)[0].run).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn every_recipe_becomes_flags_and_servers() {
+        for recipe in recipe::RECIPES {
+            let found = parts(&arguments(&[recipe.name])).expect(recipe.name);
+            for (_, table) in &found {
+                let words = flags().words(table).expect(recipe.name);
+                let described = Described::of(words).expect(recipe.name);
+                described.choice.check().expect(recipe.name);
+                cells(&described.run).expect(recipe.name);
+                assert!(subjects::read(table).expect(recipe.name).len() >= 2, "{}", recipe.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_effective_description_runs_the_same_again() {
+        let words = ["quick", "--scale=0.5", "--clients=3", "--dsn=A=mysql://root@127.0.0.1/test"];
+        let found = parts(&arguments(&words)).expect("a description");
+        let again: Table = found[0].1.to_string().parse().expect("TOML");
+        assert_eq!(again, found[0].1);
+        assert!(!again.contains_key("scale"), "it is applied");
+        assert_eq!(again["run"]["clients"].as_integer(), Some(3));
+        assert_eq!(again["subject"][0]["name"].as_str(), Some("A"));
+    }
+
+    #[test]
+    fn a_seed_decides_all_operations() {
+        for words in [
+            &["sysbench", "--script=oltp_read_write"][..],
+            &["sysbench", "--script=select_random_points"],
+            &["linkbench", "--ids=1000", "--degree-max=50"],
+            &["tpcc", "--warehouses=2"],
+            &["insert", "--step=qr100"],
+            &["storm"],
+        ] {
+            let log = |seed: &str| {
+                let words = [words, &["--clients=3", seed]].concat();
+                let (_, table) = &parts(&arguments(&words)).expect("a description")[0];
+                dry_run(table, 50).expect("operations")
+            };
+            let first = log("--seed=7");
+            assert_eq!(first.len() % 50, 0, "{words:?}");
+            assert_eq!(first, log("--seed=7"), "{words:?}");
+            assert_ne!(first, log("--seed=8"), "{words:?}: it says what was decided");
+        }
+    }
+
+    #[test]
+    fn what_is_no_workload_and_no_recipe_says_what_there_is() {
+        let (_, table) = &parts(&arguments(&["sysbank"])).expect("taken for a workload")[0];
+        let error = Described::of(flags().words(table).expect("keys")).expect_err("none");
+        assert!(error.contains("sysbank") && error.contains("sysbench"), "{error}");
+        let error = parts(&arguments(&["nowhere/my.toml"])).expect_err("no file");
+        assert!(error.contains("nowhere/my.toml"), "{error}");
+        let error = parts(&arguments(&["sysbench", "--scale=2"])).expect_err("no recipe");
+        assert!(error.contains("--scale"), "{error}");
+    }
 }

@@ -14,6 +14,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
+    arguments.choice.check()?;
     let mut connection =
         Connection::open(&arguments.server.dsn).map_err(|failure| failure.to_string())?;
     let violations =

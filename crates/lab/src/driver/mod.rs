@@ -3,43 +3,58 @@
 //! 1. A closed load has a fixed number of clients, each with one operation at a time. An open load
 //!    has a schedule of intended starts; a free client takes the next, and waits for it or is late
 //!    for it. Nothing a server does changes an intended start.
-//! 2. Connecting and preparing are no part of any latency. Clients begin together, at the begin
-//!    of the warm-up.
-//! 3. A conflict is retried as the plan says, within the operation's latency, and counted.
-//! 4. A lost connection is opened again; while that fails the client waits longer and longer. When
-//!    no operation has succeeded for [`GIVE_UP`] the run ends, and says why.
+//! 2. A client may have a schedule of its own ([`Client::schedule`], [`Load::Open`]'s
+//!    `per_client`), to which 1 applies as well.
+//! 3. Connecting is no part of any latency, nor is preparing what the warm-up has executed.
+//!    Clients begin together, at the begin of the warm-up.
+//! 4. A conflict is retried as the plan says, within the operation's latency, and counted.
+//! 5. A lost connection is opened again; while that fails the client waits longer and longer. When
+//!    no operation has succeeded for [`Plan::give_up`], when errors show that none can
+//!    ([`Failure::is_hopeless`]) or when there were too many, the run ends, and says why.
+//! 6. No client waits for ever: one fiber looks after all of them, and closes the connections of
+//!    those that are not answered.
 
+mod client;
+mod control;
+mod figures;
 mod recorder;
 pub mod session;
 
-pub use recorder::{End, Latencies, Operation, QUANTILES, Record, Recorder, Second};
+pub use control::{Control, Mark, Planned, Stop, Tell, Watch};
+pub use figures::{Interval, QUANTILES, Second, bucket_begin_micros, bucket_of};
+pub use recorder::{End, Ended, Latencies, Operation, Record, Recorder};
 
 use crate::client::{Failure, Target};
-use crate::schedule::{Arrivals, Schedule};
-use crate::workload::{Client, Workload};
+use crate::schedule::{Arrivals, Profile, Schedule};
+use crate::workload::{Client, Finding, Seat, Workload};
+use client::{Place, Running};
 use runtime::Instant;
 use runtime::sync::Mutex;
 use session::{Protocol, Session};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A run in which nothing has succeeded for so long is over.
+/// [`Plan::give_up`] unless the plan says otherwise.
 pub const GIVE_UP: Duration = Duration::from_secs(10);
-/// The pause before a lost connection is opened again, at first.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// [`Plan::errors_max`] for each client unless the plan says otherwise.
+pub const ERRORS_MAX: u64 = 100;
+/// Connections that are opened at the same time.
+const CONNECTING: usize = 32;
 
 /// When operations begin.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// As soon as the one before has ended.
     Closed,
-    /// By a schedule of so many a second.
+    /// By a schedule.
     Open {
         /// How gaps are distributed.
         arrivals: Arrivals,
-        /// Of all clients together.
-        rate_per_second: f64,
+        /// Operations a second of all clients together; its time begins with the measured time.
+        rate: Profile,
+        /// Each client has its share of the rate for itself: nobody else begins what it is late
+        /// for.
+        per_client: bool,
     },
 }
 
@@ -49,7 +64,9 @@ pub enum OnConflict {
     /// The same again.
     Retry,
     /// An error; the next operation.
-    Fail,
+    Ignore,
+    /// The run ends.
+    Abort,
 }
 
 /// A run.
@@ -71,6 +88,36 @@ pub struct Plan {
     pub on_conflict: OnConflict,
     /// Decides the schedule.
     pub seed: u64,
+    /// A run in which nothing has succeeded for so long is over.
+    pub give_up: Duration,
+    /// A run with more errors of the server than that, conflicts apart, is over.
+    pub errors_max: u64,
+}
+
+impl Plan {
+    /// One client, prepared statements, a minute without a warm-up.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            protocol: Protocol::Prepared,
+            clients: 1,
+            load: Load::Closed,
+            warm_up: Duration::ZERO,
+            measured: Duration::from_secs(60),
+            on_conflict: OnConflict::Retry,
+            seed: 1,
+            give_up: GIVE_UP,
+            errors_max: u64::MAX,
+        }
+    }
+
+    /// Operations a second on average of the measured time; absent in a closed load.
+    pub fn rate(&self) -> Option<f64> {
+        match &self.load {
+            Load::Closed => None,
+            Load::Open { rate, .. } => Some(rate.mean(Duration::ZERO, self.measured)),
+        }
+    }
 }
 
 /// What came of a run.
@@ -79,198 +126,180 @@ pub struct Measured {
     pub record: Record,
     /// Why it ended early, if it did.
     pub given_up: Option<String>,
+    /// When the measured time began.
+    pub begin: Instant,
+    /// What happened besides.
+    pub marks: Vec<Mark>,
+    /// What the workload says of it.
+    pub findings: Vec<Finding>,
+    /// What was held beside it.
+    pub notes: Vec<String>,
 }
 
 /// What the clients of a run share.
 struct Shared {
     plan: Plan,
-    statements: Arc<[String]>,
+    /// Of the warm-up.
     begin: Instant,
     schedule: Option<Mutex<Schedule>>,
     state: Mutex<State>,
+    control: Arc<Control>,
 }
 
 struct State {
     recorder: Recorder,
-    last_success: Instant,
-    given_up: Option<String>,
+    /// When the first operation failed after which none has succeeded.
+    failing_since: Option<Instant>,
+    /// Clients that wait for answers.
+    waiting: usize,
+    /// When the last operation ended, or the first client began to wait.
+    heard: Instant,
+    /// Errors of the server, conflicts apart.
+    errors: u64,
 }
 
 impl State {
-    /// An operation ended with an error: the last one of the run, if none succeeds any more.
-    fn failed(&mut self, number: u16, now: Instant) {
-        if now - self.last_success >= GIVE_UP && self.given_up.is_none() {
-            let seconds = GIVE_UP.as_secs();
-            let why = format!("nothing has succeeded for {seconds} s; the last error: {number}");
-            self.given_up = Some(why);
+    /// A client asks.
+    fn begin(&mut self, now: Instant) {
+        if self.waiting == 0 {
+            self.heard = now;
         }
+        self.waiting += 1;
+    }
+
+    /// How long nobody has heard of the server though somebody waits.
+    fn silent_for(&self, now: Instant) -> Duration {
+        if self.waiting == 0 { Duration::ZERO } else { now - self.heard }
+    }
+
+    /// How long everything has failed.
+    fn failing_for(&self, now: Instant) -> Duration {
+        self.failing_since.map_or(Duration::ZERO, |since| now - since)
     }
 }
 
 /// Runs a workload. Call it in a fiber; what the worker does else delays the clients.
 pub fn run(workload: &dyn Workload, plan: Plan) -> Result<Measured, Failure> {
-    let statements: Arc<[String]> = workload.statements().into();
-    let open = |_| Session::open(&plan.target, &statements, plan.protocol);
-    let mut clients = Vec::new();
-    for number in 0..plan.clients {
-        let sessions: Result<Vec<_>, _> = (0..workload.connections()).map(open).collect();
-        let (mut client, mut sessions) = (workload.client(number), sessions?);
-        client.connected(&mut sessions)?;
-        clients.push((client, sessions));
-    }
+    watched(workload, plan, Watch::default())
+}
+
+/// The same, looked at and interfered with.
+pub fn watched(workload: &dyn Workload, plan: Plan, watch: Watch) -> Result<Measured, Failure> {
+    let held = workload.hold(&plan.target)?;
+    let clients = connect(workload, &plan)?;
     let begin = runtime::now();
+    let measured_begin = begin + plan.warm_up;
+    let times = (begin, plan.warm_up, plan.measured);
+    let control = Arc::new(Control::new(measured_begin, measured_begin + plan.measured));
     let shared = Arc::new(Shared {
-        statements,
         begin,
-        schedule: schedule(&plan),
+        schedule: shared_schedule(&plan),
         state: Mutex::new(State {
-            recorder: Recorder::new(&workload.operations(), begin + plan.warm_up, plan.measured),
-            last_success: begin,
-            given_up: None,
+            recorder: Recorder::new(&workload.operations(), times, watch.tell.is_some()),
+            failing_since: None,
+            waiting: 0,
+            heard: begin,
+            errors: 0,
         }),
+        control: control.clone(),
         plan,
     });
     let fibers: Vec<_> = clients
         .into_iter()
-        .map(|(client, sessions)| {
-            let shared = shared.clone();
-            runtime::spawn("client", move || Running { shared, client, sessions }.run())
+        .enumerate()
+        .map(|(number, ready)| {
+            let running = Running::new(shared.clone(), number, ready);
+            runtime::spawn("client", move || running.run())
         })
         .collect();
+    let watching = {
+        let (shared, watch) = (shared.clone(), watch.clone());
+        runtime::spawn("watch", move || control::look_after(&shared, &watch))
+    };
+    let events: Vec<_> = watch.events.into_iter().map(|planned| planned.start(&control)).collect();
+    let mut panicked = None;
     for fiber in fibers {
-        fiber.join().map_err(|panic| std::io::Error::other(panic.to_string()))?;
+        panicked = fiber.join().err().or(panicked);
     }
-    let shared = Arc::into_inner(shared).expect("every client has ended");
-    let State { recorder, given_up, .. } = shared.state.into_inner();
-    Ok(Measured { record: recorder.finish(), given_up })
+    // Clients that have nothing to do any more end before the run does.
+    let now = runtime::now();
+    let end = if control.is_over() { now } else { now.max(control.end()) };
+    control.finish();
+    for fiber in events.into_iter().chain([watching]) {
+        panicked = fiber.join().err().or(panicked);
+    }
+    if let Some(panic) = panicked {
+        return Err(std::io::Error::other(panic.to_string()).into());
+    }
+    let shared = Arc::into_inner(shared).expect("all fibers that share it have ended");
+    let record = shared.state.into_inner().recorder.finish(end);
+    Ok(Measured {
+        findings: workload.findings(&record.operations, shared.plan.measured),
+        record,
+        given_up: control.why_over(),
+        begin: measured_begin,
+        marks: control.take_marks(),
+        notes: held.notes,
+    })
 }
 
-fn schedule(plan: &Plan) -> Option<Mutex<Schedule>> {
-    match plan.load {
-        Load::Closed => None,
-        Load::Open { arrivals, rate_per_second } => {
-            Some(Mutex::new(Schedule::new(arrivals, rate_per_second, plan.seed)))
-        }
-    }
-}
-
-/// A client at work.
-struct Running {
-    shared: Arc<Shared>,
+/// A client with its connections.
+struct Ready {
     client: Box<dyn Client>,
+    place: Place,
     sessions: Vec<Session>,
 }
 
-impl Running {
-    fn run(mut self) {
-        let end = self.shared.begin + self.shared.plan.warm_up + self.shared.plan.measured;
-        while let Some(intended) = self.start(end) {
-            let operation = self.client.next();
-            let intended = intended + self.pause();
-            let sent = runtime::now();
-            let (how, retries) = self.perform(end);
-            let now = runtime::now();
-            let mut state = self.shared.state.lock();
-            match &how {
-                End::Completed => state.last_success = now,
-                End::Failed(number, _) => state.failed(*number, now),
-            }
-            state.recorder.add(operation, intended, sent, now, how, retries);
-        }
-    }
-
-    /// Keying and thinking, which make an operation's intended start later in a closed load.
-    fn pause(&mut self) -> Duration {
-        let pause = self.client.pause();
-        if pause.is_zero() || self.shared.schedule.is_some() {
-            return Duration::ZERO;
-        }
-        runtime::sleep(pause);
-        pause
-    }
-
-    /// Waits for the next intended start; `None` when the run is over.
-    fn start(&self, end: Instant) -> Option<Instant> {
-        if self.shared.state.lock().given_up.is_some() {
-            return None;
-        }
-        let Some(schedule) = &self.shared.schedule else {
-            let now = runtime::now();
-            return (now < end).then_some(now);
-        };
-        let after = schedule.lock().next()?;
-        let intended = self.shared.begin + after;
-        if intended >= end {
-            return None;
-        }
-        let now = runtime::now();
-        if intended > now {
-            runtime::sleep(intended - now);
-            let late = runtime::now() - intended;
-            self.shared.state.lock().recorder.add_lateness(late);
-        }
-        Some(intended)
-    }
-
-    /// Performs what the client decided, again after conflicts if the plan says so.
-    fn perform(&mut self, end: Instant) -> (End, u64) {
-        let mut retries = 0;
-        loop {
-            let failure = match self.client.perform(&mut self.sessions) {
-                Ok(()) => return (End::Completed, retries),
-                Err(failure) => failure,
-            };
-            let failed = match &failure {
-                Failure::Server { number, state, .. } => End::Failed(*number, state.clone()),
-                Failure::Connection(_) => End::Failed(0, String::new()),
-            };
-            let recovered = match &failure {
-                Failure::Server { .. } => self.roll_back(),
-                Failure::Connection(_) => false,
-            };
-            if !recovered {
-                self.connect_again(end);
-                return (failed, retries);
-            }
-            let again = self.shared.plan.on_conflict == OnConflict::Retry;
-            if !again || !failure.is_conflict() || runtime::now() >= end {
-                return (failed, retries);
-            }
-            retries += 1;
-        }
-    }
-
-    /// Ends transactions that an error left open; false if a connection is lost.
-    fn roll_back(&mut self) -> bool {
-        self.sessions.iter_mut().all(|session| session.command("ROLLBACK").is_ok())
-    }
-
-    /// Opens the connections anew, until it succeeds or the run is over.
-    fn connect_again(&mut self, end: Instant) {
-        let shared = self.shared.clone();
-        let mut pause = FIRST_PAUSE;
-        while runtime::now() < end && shared.state.lock().given_up.is_none() {
-            let open =
-                |_| Session::open(&shared.plan.target, &shared.statements, shared.plan.protocol);
-            let opened: Result<Vec<_>, _> = (0..self.sessions.len()).map(open).collect();
-            let opened = opened.and_then(|mut sessions| {
-                self.client.connected(&mut sessions)?;
-                Ok(sessions)
+/// Makes the clients and opens their connections, some at the same time.
+fn connect(workload: &dyn Workload, plan: &Plan) -> Result<Vec<Ready>, Failure> {
+    let alike: Arc<[String]> = workload.statements().into();
+    let count = workload.clients(plan.clients);
+    let mut ready = Vec::with_capacity(count as usize);
+    let numbers: Vec<u32> = (0..count).collect();
+    for some in numbers.chunks(CONNECTING) {
+        let open = |&number: &u32| {
+            let seat = workload.seat(number).unwrap_or_else(|| Seat {
+                statements: alike.clone(),
+                connections: workload.connections(),
+                database: None,
             });
-            match opened {
-                Ok(sessions) => {
-                    self.sessions = sessions;
-                    return;
-                }
-                Err(failure) => {
-                    let mut state = shared.state.lock();
-                    if runtime::now() - state.last_success >= GIVE_UP {
-                        state.given_up = Some(format!("the server is gone: {failure}"));
-                    }
-                }
-            }
-            runtime::sleep(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            let mut client = workload.client(number);
+            client.told(&plan.target);
+            let place = Place::new(seat, plan);
+            runtime::spawn("connect", move || {
+                let sessions = place.open(&mut *client)?;
+                Ok::<_, Failure>(Ready { client, place, sessions })
+            })
+        };
+        let fibers: Vec<_> = some.iter().map(open).collect();
+        let opened: Vec<_> = fibers.into_iter().map(|fiber| fiber.join()).collect();
+        for one in opened {
+            ready.push(one.map_err(|panic| std::io::Error::other(panic.to_string()))??);
         }
+    }
+    Ok(ready)
+}
+
+fn shared_schedule(plan: &Plan) -> Option<Mutex<Schedule>> {
+    match &plan.load {
+        Load::Open { arrivals, rate, per_client: false } => {
+            let profile = rate.clone().delayed(plan.warm_up);
+            Some(Mutex::new(Schedule::new(*arrivals, profile, plan.seed)))
+        }
+        _ => None,
+    }
+}
+
+/// A client's own schedule, if the load gives it one.
+fn own_schedule(plan: &Plan, number: usize) -> Option<Schedule> {
+    match &plan.load {
+        Load::Open { arrivals, rate, per_client: true } => {
+            let share = 1.0 / f64::from(plan.clients.max(1));
+            let profile = rate.clone().scaled(share).delayed(plan.warm_up);
+            let seed =
+                plan.seed.wrapping_add((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            Some(Schedule::new(*arrivals, profile, seed))
+        }
+        _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! A connection of a client, with the workload's statements.
 
 use crate::client::{Connection, Done, Failure, Prepared, Row, Target, Value};
+use crate::results::Statements;
+use runtime::net::StreamHandle;
 use std::sync::Arc;
 
 /// How statements with values are sent.
@@ -18,6 +20,25 @@ pub struct Session {
     statements: Arc<[String]>,
     prepared: Vec<Option<Prepared>>,
     protocol: Protocol,
+    sent: Statements,
+}
+
+/// Counts a statement by its first word.
+fn count(sent: &mut Statements, sql: &str) {
+    const READS: [&str; 3] = ["SELECT", "SHOW", "WITH"];
+    const WRITES: [&str; 6] = ["INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD", "TRUNCATE"];
+    let begins = |words: &[&str]| {
+        words.iter().any(|word| {
+            sql.as_bytes()
+                .get(..word.len())
+                .is_some_and(|b| b.eq_ignore_ascii_case(word.as_bytes()))
+        })
+    };
+    match () {
+        () if begins(&READS) => sent.reads += 1,
+        () if begins(&WRITES) => sent.writes += 1,
+        () => sent.others += 1,
+    }
 }
 
 impl Session {
@@ -27,9 +48,22 @@ impl Session {
         statements: &Arc<[String]>,
         protocol: Protocol,
     ) -> Result<Self, Failure> {
-        let connection = Connection::open(target)?;
+        let mut connection = Connection::open(target)?;
+        // The driver looks after clients that wait for too long, with one timer for all.
+        connection.wait_for_ever();
         let prepared = vec![None; statements.len()];
-        Ok(Self { connection, statements: statements.clone(), prepared, protocol })
+        let sent = Statements::default();
+        Ok(Self { connection, statements: statements.clone(), prepared, protocol, sent })
+    }
+
+    /// What was sent since the last call.
+    pub fn take_sent(&mut self) -> Statements {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Closes the connection from elsewhere.
+    pub fn handle(&self) -> StreamHandle {
+        self.connection.handle()
     }
 
     /// Executes one of the workload's statements.
@@ -40,6 +74,7 @@ impl Session {
         each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<Done, Failure> {
         let sql = &self.statements[statement];
+        count(&mut self.sent, sql);
         if self.protocol == Protocol::Text {
             return self.connection.execute_text(sql, values, each);
         }
@@ -57,6 +92,22 @@ impl Session {
 
     /// Executes a text as it is.
     pub fn command(&mut self, sql: &str) -> Result<Done, Failure> {
+        count(&mut self.sent, sql);
         self.connection.command(sql)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_are_counted_by_what_they_do() {
+        let mut sent = Statements::default();
+        let texts =
+            ["SELECT 1", "select 1", "update t set a=1", "BEGIN", "COMMIT", "INS", "REPLACE"];
+        texts.iter().for_each(|sql| count(&mut sent, sql));
+        assert_eq!(sent, Statements { reads: 2, writes: 2, others: 3 });
+        assert_eq!(sent.total(), 7);
     }
 }

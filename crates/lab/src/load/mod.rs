@@ -1,7 +1,8 @@
 //! Filling tables: in parallel, and resumed where it stopped.
 //!
 //! 1. The rows of a workload are divided into jobs. What a job inserts is decided by its number and
-//!    the workload's seed, so jobs may run in any order, on any number of connections.
+//!    the workload's seed alone (no clock: [`LOADED_AT_SECONDS`]), so jobs may run in any order, on
+//!    any number of connections, today or tomorrow.
 //! 2. A job is one transaction, and marks itself done in `gannet_lab_load` within it: after a crash
 //!    every job is there whole or not at all, and those that are missing are done on resuming.
 //! 3. The mark table belongs to one description of a workload; a load with another one begins from
@@ -11,15 +12,25 @@
 //! 5. No empty INSERT is ever sent.
 
 mod batch;
+mod form;
 
 pub use batch::Batch;
+pub use form::{Keys, TableForm};
 
 use crate::client::{Connection, Failure, Target};
 use runtime::sync::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 const MARKS: &str = "gannet_lab_load";
+
+/// The moment of all rows that have one, in seconds since 1970: 2024-01-01 00:00:00. What is
+/// changed later is later.
+pub const LOADED_AT_SECONDS: u64 = 1_704_067_200;
+
+/// No such database.
+const UNKNOWN_DATABASE: u16 = 1049;
 
 /// The tables and rows of a workload.
 pub trait Loading: Send + Sync + 'static {
@@ -59,6 +70,36 @@ pub struct Progress {
     pub rows: u64,
     /// Bytes of the statements that inserted them.
     pub bytes: u64,
+    /// Groups of statements after the rows (keys), and how many of them are done.
+    pub finishing: usize,
+    /// See [`Self::finishing`].
+    pub finished: usize,
+    /// How long inserting took, when all rows are there.
+    pub rows_time: Duration,
+    /// How long what came after took.
+    pub finish_time: Duration,
+}
+
+impl Progress {
+    /// Of two loads, one after the other.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            jobs_done: self.jobs_done + other.jobs_done,
+            jobs: self.jobs + other.jobs,
+            jobs_before: self.jobs_before + other.jobs_before,
+            rows: self.rows + other.rows,
+            bytes: self.bytes + other.bytes,
+            finishing: self.finishing + other.finishing,
+            finished: self.finished + other.finished,
+            rows_time: self.rows_time + other.rows_time,
+            finish_time: self.finish_time + other.finish_time,
+        }
+    }
+
+    /// Nothing was to be done: a load of the same description was there, whole.
+    pub fn was_there(&self) -> bool {
+        self.jobs_before == self.jobs
+    }
 }
 
 struct Shared {
@@ -69,8 +110,9 @@ struct Shared {
     report: Box<dyn Fn(Progress) + Send + Sync>,
 }
 
-/// Loads with so many connections. With `resume` jobs that are marked are left out, if the marks
-/// are of the same load. `report` is called after every job.
+/// Loads with so many connections, into a database that is made if it is not there. With `resume`
+/// jobs that are marked are left out, if the marks are of the same load; a load that is whole is
+/// left as it is. `report` is called after every job.
 pub fn load(
     target: &Target,
     loading: Arc<dyn Loading>,
@@ -78,13 +120,13 @@ pub fn load(
     resume: bool,
     report: impl Fn(Progress) + Send + Sync + 'static,
 ) -> Result<Progress, Failure> {
-    let mut first = Connection::open(target)?;
+    let mut first = connect(target)?;
     let done = if resume { marks(&mut first, &loading.description())? } else { None };
-    let done = match done {
-        Some(done) => done,
+    let Marks { done, is_whole } = match done {
+        Some(marks) => marks,
         None => {
             begin(&mut first, &*loading)?;
-            BTreeSet::new()
+            Marks::default()
         }
     };
     let left: Vec<u64> = (0..loading.jobs()).filter(|job| !done.contains(job)).collect();
@@ -102,14 +144,45 @@ pub fn load(
         progress: Mutex::new(progress),
         report: Box::new(report),
     });
+    let begin = runtime::now();
     let loaders = (0..connections.max(1)).map(|_| {
         let shared = shared.clone();
         runtime::spawn("loader", move || shared.run())
     });
     join(loaders.collect())?;
-    for group in loading.finish() {
+    shared.progress.lock().rows_time = runtime::now() - begin;
+    if !is_whole {
+        finish(&shared, resume)?;
+        first.command(&format!("REPLACE INTO {MARKS} VALUES (-2, 'whole')"))?;
+    }
+    let progress = *shared.progress.lock();
+    Ok(progress)
+}
+
+/// Logs in, and makes the database if it is not there.
+fn connect(target: &Target) -> Result<Connection, Failure> {
+    match Connection::open(target) {
+        Err(Failure::Server { number: UNKNOWN_DATABASE, .. }) => {
+            let without = Target { database: String::new(), ..target.clone() };
+            let name = target.database.replace('`', "``");
+            let sql = format!("CREATE DATABASE IF NOT EXISTS `{name}`");
+            Connection::open(&without)?.command(&sql)?;
+            Connection::open(target)
+        }
+        opened => opened,
+    }
+}
+
+/// What is done when all rows are there.
+fn finish(shared: &Shared, resume: bool) -> Result<(), Failure> {
+    let begin = runtime::now();
+    let groups = shared.loading.finish();
+    shared.progress.lock().finishing = groups.len();
+    for group in groups {
+        let progress = *shared.progress.lock();
+        (shared.report)(progress);
         let statements = group.into_iter().map(|sql| {
-            let target = target.clone();
+            let target = shared.target.clone();
             runtime::spawn("finish", move || {
                 let done = Connection::open(&target)?.command(&sql);
                 done.map(drop).or_else(|failure| match failure {
@@ -119,9 +192,10 @@ pub fn load(
             })
         });
         join(statements.collect())?;
+        shared.progress.lock().finished += 1;
     }
-    let progress = *shared.progress.lock();
-    Ok(progress)
+    shared.progress.lock().finish_time = runtime::now() - begin;
+    Ok(())
 }
 
 /// Errors that say that a key or a foreign key of this name is there.
@@ -138,8 +212,16 @@ fn join(fibers: Vec<runtime::JoinHandle<Result<(), Failure>>>) -> Result<(), Fai
     Ok(())
 }
 
-/// The jobs that are marked as done, if the marks are of this load.
-fn marks(connection: &mut Connection, description: &str) -> Result<Option<BTreeSet<u64>>, Failure> {
+/// What is known of a load before.
+#[derive(Default)]
+struct Marks {
+    done: BTreeSet<u64>,
+    /// What comes after the rows was done as well.
+    is_whole: bool,
+}
+
+/// What is marked as done, if the marks are of this load.
+fn marks(connection: &mut Connection, description: &str) -> Result<Option<Marks>, Failure> {
     let exists = connection.single(&format!(
         "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema=DATABASE() \
          AND table_name='{MARKS}'"
@@ -151,12 +233,16 @@ fn marks(connection: &mut Connection, description: &str) -> Result<Option<BTreeS
     if comment.as_deref() != Some(description) {
         return Ok(None);
     }
-    let mut done = BTreeSet::new();
-    connection.query(&format!("SELECT job FROM {MARKS} WHERE job>=0"), |row| {
-        done.extend(row.integer(0).map(|job| job as u64));
+    let mut marks = Marks::default();
+    connection.query(&format!("SELECT job FROM {MARKS} WHERE job<>-1"), |row| {
+        match row.integer(0) {
+            Some(job @ 0..) => drop(marks.done.insert(job as u64)),
+            Some(_) => marks.is_whole = true,
+            None => {}
+        }
         Ok(())
     })?;
-    Ok(Some(done))
+    Ok(Some(marks))
 }
 
 fn begin(connection: &mut Connection, loading: &dyn Loading) -> Result<(), Failure> {

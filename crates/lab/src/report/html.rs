@@ -1,96 +1,112 @@
 //! The report as one file.
 
-use super::svg::escaped;
+use super::charts::{Section, sections};
+use super::plot::escaped;
 use super::tables::{Mark, Table, tables};
-use super::{charts, warnings};
-use crate::results::Experiment;
+use super::{headlines, warnings};
+use crate::results::{Experiment, Subject, without_passwords};
 use std::fmt::Write;
 
-const STYLE: &str = "
-:root{--back:#fff;--text:#1b1f24;--faint:#57606a;--line:#d0d7de;--bad:#b42318;--good:#0b6bcb;
---worse:#8a6100;--c0:#0b6bcb;--c1:#c2410c;--c2:#15803d;--c3:#7e22ce;--c4:#b91c1c;--c5:#4b5563}
-@media (prefers-color-scheme:dark){:root{--back:#0d1117;--text:#e6edf3;--faint:#9198a1;
---line:#30363d;--bad:#ff7b72;--good:#6cb6ff;--worse:#e3b341;--c0:#6cb6ff;--c1:#ffa657;
---c2:#7ee787;--c3:#d2a8ff;--c4:#ff7b72;--c5:#b1bac4}}
-*{box-sizing:border-box}
-body{background:var(--back);color:var(--text);font:15px/1.5 system-ui,sans-serif;margin:0 auto;
-max-width:980px;padding:24px 20px}
-h1{font-size:24px;margin:0 0 4px}h2{font-size:18px;margin:32px 0 8px}
-p.sub,p.none{color:var(--faint);margin:0 0 16px}
-.warn{border-left:4px solid var(--bad);padding:8px 14px;margin:16px 0;color:var(--bad)}
-.verified{border-left:4px solid var(--c2);padding:8px 14px;margin:16px 0}
-.scroll{overflow-x:auto}
-table{border-collapse:collapse;font-size:13px;font-variant-numeric:tabular-nums;min-width:100%}
-th,td{border-bottom:1px solid var(--line);padding:4px 10px;text-align:right;white-space:nowrap}
-td{max-width:340px;overflow-wrap:anywhere}td.long{white-space:normal}
-th:first-child,td:first-child{text-align:left}th{color:var(--faint);font-weight:600}
-td.better{color:var(--good);font-weight:600}td.worse{color:var(--worse);font-weight:600}
-td.bad{color:var(--bad);font-weight:700}
-svg{display:block;width:100%;height:auto;margin:18px 0}
-svg text{fill:var(--text);font:12px system-ui,sans-serif}
-svg .title{font-weight:600;font-size:13px}svg .tick,svg .label{fill:var(--faint)}
-svg .grid{stroke:var(--line);stroke-width:1}svg .axis{stroke:var(--faint);stroke-width:1}
-svg .line{fill:none;stroke-width:2}svg .dashed{stroke-width:1;stroke-dasharray:4 3;opacity:.75}
-svg circle.line{fill:var(--back)}
-.c0{stroke:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}
-.c4{stroke:var(--c4)}.c5{stroke:var(--c5)}
-pre{background:color-mix(in srgb,var(--line) 35%,transparent);padding:12px;overflow-x:auto;
-font-size:13px}
-";
+const STYLE: &str = include_str!("style.css");
 
 /// Longer texts are broken into lines.
-const LONG_CHARACTERS: usize = 40;
+const LONG_CHARACTERS: usize = 44;
 
-/// The whole page.
+/// The report.
 pub fn html(experiment: &Experiment) -> String {
-    let names: Vec<&str> = experiment.servers.iter().map(|server| server.name.as_str()).collect();
-    let title = format!("{}: {}", names.join(" and "), experiment.workload);
+    let names: Vec<&str> = experiment.subjects.iter().map(|s| s.name.as_str()).collect();
+    let title = format!("{}: {}", experiment.workload, names.join(", "));
     let mut out = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width,initial-scale=1\"><title>{0}</title><style>{STYLE}</style>\
-         </head><body><h1>{0}</h1>",
-        escaped(&title)
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>{STYLE}\
+         </style></head><body><h1>{title}</h1>",
+        title = escaped(&title)
     );
-    for server in &experiment.servers {
-        let _infallible = write!(
-            out,
-            "<p class=\"sub\">{}: {}</p>",
-            escaped(&server.name),
-            escaped(&server.version)
-        );
-    }
+    put_subjects(&mut out, experiment);
     put_warnings(&mut out, experiment);
-    let mut tables = tables(experiment).into_iter();
-    for table in tables.by_ref().take_while(|table| table.title != "Operations (first run of each)")
-    {
-        put_table(&mut out, &table);
+    for sentence in headlines(experiment) {
+        let _infallible = write!(out, "<p class=\"box headline\">{}</p>", escaped(&sentence));
     }
-    out.push_str("<h2>Charts</h2>");
-    charts::charts(experiment).iter().for_each(|chart| out.push_str(&chart.svg()));
-    tables.for_each(|table| put_table(&mut out, &table));
+    put_verification(&mut out, experiment);
+    let (above, below) = tables(experiment);
+    above.iter().for_each(|table| put_table(&mut out, table));
+    sections(experiment).iter().for_each(|section| put_section(&mut out, section));
+    if !below.is_empty() {
+        out.push_str("<h2>Details</h2>");
+    }
+    below.iter().for_each(|table| put_table(&mut out, table));
     put_reproduction(&mut out, experiment);
     out.push_str("</body></html>\n");
     out
 }
 
-fn put_warnings(out: &mut String, experiment: &Experiment) {
-    for warning in warnings(experiment) {
-        let _infallible = write!(out, "<p class=\"warn\">{}</p>", escaped(&warning));
-    }
-    let verified = experiment.servers.iter().filter(|s| s.violations.as_deref() == Some(&[]));
-    for server in verified {
-        let name = escaped(&server.name);
+fn put_subjects(out: &mut String, experiment: &Experiment) {
+    for subject in &experiment.subjects {
+        let variant = match &subject.origin {
+            Some(origin) if !origin.variant.is_empty() => format!(", {}", origin.variant),
+            _ => String::new(),
+        };
         let _infallible = write!(
             out,
-            "<p class=\"verified\">{name}: VERIFIED: after the runs its data keep all rules of the \
-             workload.</p>"
+            "<p class=\"sub\">{}: {}{}</p>",
+            escaped(&subject.name),
+            escaped(&subject.version),
+            escaped(&variant)
+        );
+    }
+}
+
+fn put_warnings(out: &mut String, experiment: &Experiment) {
+    let (grave, others): (Vec<_>, Vec<_>) =
+        warnings(experiment).into_iter().partition(|warning| warning.is_grave);
+    for warning in grave {
+        let _infallible = write!(out, "<p class=\"box banner\">{}</p>", escaped(&warning.text));
+    }
+    if others.is_empty() {
+        return;
+    }
+    out.push_str("<div class=\"box odd\"><ul>");
+    for warning in others {
+        let _infallible = write!(out, "<li>{}</li>", escaped(&warning.text));
+    }
+    out.push_str("</ul></div>");
+}
+
+/// What was found of a subject's data after the runs.
+pub(super) fn verified(subject: &Subject) -> &'static str {
+    match subject.violations.as_deref() {
+        None => "not verified",
+        Some([]) => "VERIFIED",
+        Some(_) => "FAILED",
+    }
+}
+
+fn put_verification(out: &mut String, experiment: &Experiment) {
+    for subject in &experiment.subjects {
+        let (class, text) = match subject.violations.as_deref() {
+            None => ("box odd", "nobody looked at its data after the runs.".to_string()),
+            Some([]) => {
+                ("box verified", "after the runs its data keep all rules of the workload.".into())
+            }
+            Some(broken) => ("box bad", format!("its data break {} rules.", broken.len())),
+        };
+        let _infallible = write!(
+            out,
+            "<p class=\"{class}\">{}: <b>{}</b>: {}</p>",
+            escaped(&subject.name),
+            verified(subject),
+            escaped(&text)
         );
     }
 }
 
 fn put_table(out: &mut String, table: &Table) {
-    let _infallible =
-        write!(out, "<h2>{}</h2><div class=\"scroll\"><table><tr>", escaped(table.title));
+    let title = escaped(&table.title);
+    let _infallible = match table.is_folded {
+        true => write!(out, "<details><summary><h3>{title}</h3></summary>"),
+        false => write!(out, "<h3>{title}</h3>"),
+    };
+    out.push_str("<div class=\"scroll\"><table><tr>");
     for word in &table.head {
         let _infallible = write!(out, "<th>{}</th>", escaped(word));
     }
@@ -98,30 +114,109 @@ fn put_table(out: &mut String, table: &Table) {
     for row in &table.rows {
         out.push_str("<tr>");
         for cell in row {
-            let class = match cell.mark {
+            let mark = match cell.mark {
                 Mark::Plain => "",
-                Mark::Better => "better",
-                Mark::Worse => "worse",
+                Mark::Above => "above",
+                Mark::Below => "below",
+                Mark::Odd => "odd",
                 Mark::Bad => "bad",
             };
-            let long = if cell.text.len() > LONG_CHARACTERS { " long" } else { "" };
-            let text = escaped(&cell.text);
-            let _infallible = write!(out, "<td class=\"{class}{long}\">{text}</td>");
+            let long = if cell.text.len() > LONG_CHARACTERS { "long" } else { "" };
+            let class = [mark, long].join(" ");
+            let _infallible = match class.trim() {
+                "" => write!(out, "<td>{}</td>", escaped(&cell.text)),
+                class => write!(out, "<td class=\"{class}\">{}</td>", escaped(&cell.text)),
+            };
         }
         out.push_str("</tr>");
     }
     out.push_str("</table></div>");
+    if !table.note.is_empty() {
+        let _infallible = write!(out, "<p class=\"note\">{}</p>", escaped(&table.note));
+    }
+    if table.is_folded {
+        out.push_str("</details>");
+    }
+}
+
+fn put_section(out: &mut String, section: &Section) {
+    let _infallible = write!(out, "<h2>{}</h2>", escaped(&section.title));
+    section.figures.iter().for_each(|figure| out.push_str(&figure.html()));
+    for (title, figures) in &section.folded {
+        let _infallible = write!(out, "<details><summary>{}</summary>", escaped(title));
+        figures.iter().for_each(|figure| out.push_str(&figure.html()));
+        out.push_str("</details>");
+    }
 }
 
 fn put_reproduction(out: &mut String, experiment: &Experiment) {
-    let machine: Vec<String> =
-        experiment.machine.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let began = match experiment.began_micros {
+        0 => String::new(),
+        micros => format!(" Begun {}.", utc(micros)),
+    };
     let _infallible = write!(
         out,
-        "<h2>How to reproduce</h2><pre>{}</pre><p class=\"sub\">{}. Seed {}. All figures are in \
-         run.json beside this file.</p>",
-        escaped(&experiment.command.join(" ")),
-        escaped(&machine.join("; ")),
+        "<h2>How to reproduce</h2><pre>{}</pre><p class=\"sub\">Seed {}.{began} All figures are in \
+         run.json beside this file, by second in series.csv, latencies in hdr/.</p>",
+        escaped(&command_line(&experiment.command)),
         experiment.seed
     );
+    if let Some(spec) = &experiment.spec {
+        let _infallible = write!(
+            out,
+            "<details><summary>The description it was run from</summary><pre>{}</pre></details>",
+            escaped(&without_passwords(spec))
+        );
+    }
+}
+
+/// Words as a shell wants them.
+pub(super) fn command_line(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let words = words.iter().map(|word| without_passwords(word));
+    let quoted = words.map(|word| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word,
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// A moment as people write it (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+pub(super) fn utc(micros: i64) -> String {
+    let seconds = micros.div_euclid(1_000_000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_people_do() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(1_709_210_096_000_000), "2024-02-29 12:34:56 UTC");
+    }
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        let words = ["run", "--dsn", "A=mysql://x@h/d", "--options", "it's a b", ""];
+        let line = command_line(&words.map(String::from));
+        assert_eq!(line, "run --dsn A=mysql://x@h/d --options 'it'\\''s a b' ''");
+    }
 }

@@ -18,6 +18,18 @@ pub struct Behaviour {
     pub dies: Option<Instant>,
     /// Every so many statements one fails with a deadlock.
     pub conflict_every: u64,
+    /// From this moment on every statement fails so: number, SQLSTATE, text.
+    pub fails: Option<(Instant, u16, &'static str, &'static str)>,
+    /// Nobody may log in: number, SQLSTATE, text.
+    pub refuses: Option<(u16, &'static str, &'static str)>,
+}
+
+impl Behaviour {
+    /// Statements take so long, and that is all.
+    pub fn new(service: Duration) -> Self {
+        let conflict_every = u64::MAX;
+        Self { service, pause: None, dies: None, conflict_every, fails: None, refuses: None }
+    }
 }
 
 struct Fake {
@@ -28,8 +40,8 @@ struct Fake {
 }
 
 /// Serves on the loopback.
-pub fn serve(behaviour: Behaviour) -> ServeHandle {
-    let listener = Listener::bind(Address::Tcp(([127, 0, 0, 1], 3306).into())).expect("free");
+pub fn serve_at(port: u16, behaviour: Behaviour) -> ServeHandle {
+    let listener = Listener::bind(Address::Tcp(([127, 0, 0, 1], port).into())).expect("free");
     runtime::net::serve(listener, move |_, _| {
         let input = InputBuffer::new();
         Box::new(Fake { behaviour, input, logged_in: false, statements: 0 })
@@ -77,7 +89,10 @@ impl Fake {
             _ => {
                 self.serve_statement()?;
                 self.statements += 1;
-                if self.statements.is_multiple_of(self.behaviour.conflict_every) {
+                let failing = self.behaviour.fails.filter(|(from, ..)| runtime::now() >= *from);
+                if let Some((_, number, state, text)) = failing {
+                    response::error(&mut out, number, state, text);
+                } else if self.statements.is_multiple_of(self.behaviour.conflict_every) {
                     response::error(&mut out, 1213, "40001", "Deadlock found");
                 } else {
                     response::ok(&mut out, &response::Ok::default(), CAPABILITIES);
@@ -129,6 +144,11 @@ impl Fake {
         self.packet(stream, &mut 1)?;
         out.clear();
         out.set_sequence(2);
+        if let Some((number, state, text)) = self.behaviour.refuses {
+            response::error(&mut out, number, state, text);
+            let _told = stream.write_all(out.bytes());
+            return None;
+        }
         response::ok(&mut out, &response::Ok::default(), CAPABILITIES);
         stream.write_all(out.bytes()).ok()?;
         self.logged_in = true;

@@ -244,6 +244,12 @@ impl Mirror {
         owned.flat_map(|extent| extent.allocated).map(|word| u64::from(word.count_ones())).sum()
     }
 
+    /// Extents of a tree that have allocated numbers: the first number and which of them.
+    pub(crate) fn allocated_of(&self, tree: TreeId) -> Vec<(PageId, [u64; 4])> {
+        let owned = self.extents.iter().enumerate().filter(|(_, extent)| extent.tree == tree);
+        owned.map(|(index, extent)| (number(index as u32, 0), extent.allocated)).collect()
+    }
+
     /// Trees that own extents, the map's own excepted.
     pub(crate) fn trees(&self) -> BTreeSet<TreeId> {
         let owners = self.extents.iter().map(|extent| extent.tree);

@@ -11,6 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 use wal::{LsnRange, Permit, Reader, RecordBuilder, RecordKind, RecordView, Wal, WalOptions};
 
+/// More than the map pages of a tiny store take.
+const MAP_BYTES_MAX: u64 = 64 << 10;
+
 pub const DATA: &str = "/db/data";
 pub const LOG: &str = "/db/wal";
 const UUID: [u8; 16] = *b"simulated pages1";
@@ -434,10 +437,23 @@ impl Miniature {
         ignore_freed(outcome)
     }
 
+    /// With all pages written, what trees say they take up is what the segments hold alive, but
+    /// for the pages of the map, which are no tree's.
+    fn compare_usage(&self) {
+        let space = self.store.space();
+        let usages: Vec<_> = space.trees().into_iter().map(|tree| space.usage(tree)).collect();
+        let stored: u64 = usages.iter().map(|usage| usage.stored_bytes).sum();
+        let (live, _) = self.store.space_in_use();
+        assert!(stored <= live && live - stored < MAP_BYTES_MAX, "{stored} of {live} live bytes");
+        let pages: u64 = space.trees().into_iter().map(|tree| space.pages_of(tree)).sum();
+        assert_eq!(usages.iter().map(|usage| usage.pages).sum::<u64>(), pages);
+    }
+
     /// A clean end: everything on disk, a last checkpoint.
     pub fn stop(&self) -> Result<(), StoreError> {
         self.store.flush_until(Lsn::MAX)?;
         self.checkpoint()?;
+        self.compare_usage();
         lock(&self.model).add_counters(self.store.counters());
         self.store.close()?;
         let end = self.wal.close().expect("no faults in the log");

@@ -6,6 +6,7 @@
 //! allows it, and at last to its own. Subqueries inside of that one get its value from there.
 
 use super::*;
+use crate::physical::LimitPlan;
 use expr::aggregate::{AggregateFunction, ConcatOptions};
 
 impl<'q> Binder<'_, '_, 'q> {
@@ -15,9 +16,6 @@ impl<'q> Binder<'_, '_, 'q> {
         let allowed = allows(&self.blocks[inside]);
         if self.block().in_aggregate || !self.blocks.iter().any(allows) {
             return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
-        }
-        if call.limit.is_some() {
-            return Err(unsupported("LIMIT in GROUP_CONCAT"));
         }
         let function = match aggregate_function(call.function)? {
             AggregateFunction::Count if call.arguments.is_empty() => AggregateFunction::CountRows,
@@ -44,7 +42,14 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::INVALID_GROUP_FUNC_USE, &[]));
         }
         let separator = call.separator.clone();
-        let concat = ConcatOptions { order_by, separator, limit: None };
+        let limit = match &call.limit {
+            None => None,
+            limit => {
+                let LimitPlan { count, offset } = self.bind_limit(limit.as_ref())?;
+                Some((offset, count))
+            }
+        };
+        let concat = ConcatOptions { order_by, separator, limit };
         let bound = self.builder().aggregate(function, call.distinct, arguments, concat)?;
         Ok(self.add_aggregate(level, bound))
     }

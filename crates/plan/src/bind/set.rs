@@ -103,7 +103,8 @@ impl<'q> Binder<'_, '_, 'q> {
 
     fn convert_select(&self, select: &mut SelectPlan, columns: &[ResultColumn]) -> Result<()> {
         for (value, column) in select.projection.iter_mut().zip(columns) {
-            if value.result.column_type == column.result.column_type {
+            if value.result.column_type == column.result.column_type && !value.may_exceed_its_type()
+            {
                 continue;
             }
             let taken = std::mem::replace(value, self.builder().null());
@@ -115,12 +116,18 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(())
     }
 
-    /// `CASE WHEN TRUE THEN value ELSE (a NULL of the wanted type) END`: CASE converts.
+    /// `CASE WHEN TRUE THEN value ELSE (a NULL of the wanted type) END`: CASE converts text, dates
+    /// and times; numbers are stored.
     fn converted(&self, value: Expr, result: ResultType) -> Result<Expr> {
         let builder = self.builder();
         let mut value = value;
         // The column of a union knows that a variable has no sign.
         value.result.is_variable &= !value.result.column_type.unsigned;
+        let kind = result.column_type.kind;
+        let from = value.result.column_type.kind;
+        if (kind.is_number() || kind.is_string()) && from.is_number() {
+            return Ok(value.stored(result));
+        }
         let other = builder.computed(Value::Null, result);
         let mut case = builder.case(None, vec![(builder.boolean(true), value)], Some(other))?;
         case.result = result;

@@ -6,7 +6,7 @@ use engine_api::KeyRange;
 use expr::{Expr, ExprKind};
 use std::ops::Bound;
 use types::row::{KeyColumn, LayoutColumn};
-use types::{ColumnType, TypeKind, Value};
+use types::{ColumnType, Decimal, TypeKind, Value};
 
 /// Most ranges of one access that are asked for one by one.
 const ASKED_MAX: usize = 8;
@@ -106,6 +106,15 @@ fn fitting(value: &Value, column: &ColumnType) -> Option<Value> {
     }
     match (column.kind, value) {
         (kind, Value::Bytes(_)) if kind.is_string() => Some(value.clone()),
+        (TypeKind::Double, Value::Double(_)) => Some(value.clone()),
+        (TypeKind::Float, Value::Double(v)) => Some(Value::Float(*v as f32)),
+        (TypeKind::Decimal, Value::Decimal(v)) if v.scale() <= column.scale => {
+            Some(Value::Decimal(v.with_scale(column.scale)))
+        }
+        (TypeKind::Decimal, Value::Double(v)) if v.abs() < 1e15 => {
+            let number = Decimal::parse(v.to_string().as_bytes()).value;
+            Some(Value::Decimal(number.truncated(column.scale).with_scale(column.scale)))
+        }
         (TypeKind::DateTime, Value::DateTime(_)) | (TypeKind::Date, Value::Date(_)) => {
             Some(value.clone())
         }

@@ -234,7 +234,7 @@ impl FactReader<'_> {
                 }
             }
             CompareRule::Double if double_is_exact(column_type) => {
-                if kind.is_string() {
+                if kind.is_string() || kind == TypeKind::Decimal {
                     cast(CastTarget::Double)
                 } else {
                     Some(value.clone())
@@ -276,7 +276,11 @@ impl FactReader<'_> {
 
 /// Whether comparing the column as DOUBLE keeps its values apart.
 fn double_is_exact(column: &ColumnType) -> bool {
-    column.kind == TypeKind::Double || (column.kind.is_integer() && column.kind != TypeKind::BigInt)
+    match column.kind {
+        TypeKind::Float | TypeKind::Double => true,
+        TypeKind::Decimal => u32::from(column.precision) <= f64::DIGITS,
+        kind => kind.is_integer() && kind != TypeKind::BigInt,
+    }
 }
 
 /// Whether a pattern begins with something other than a wildcard, as far as is known.

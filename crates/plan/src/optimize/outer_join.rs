@@ -32,6 +32,7 @@ fn refuses_nulls(condition: &Expr, first: usize, end: usize) -> bool {
         | ExprKind::Is { operand, test: Test::True, negated: false } => is_null(operand),
         ExprKind::Or(list) => list.iter().all(|branch| refuses_nulls(branch, first, end)),
         ExprKind::And(list) => list.iter().any(|branch| refuses_nulls(branch, first, end)),
+        ExprKind::Column { .. } => is_null(condition),
         _ => false,
     }
 }

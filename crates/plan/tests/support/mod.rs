@@ -101,6 +101,9 @@ impl Engine for PaperEngine {
     fn drop_index(&self, _: &mut dyn Transaction, _: &TableDefinition, _: usize) -> Result<()> {
         Ok(())
     }
+    fn change_options(&self, _: &mut dyn Transaction, _: &TableDefinition) -> Result<()> {
+        Ok(())
+    }
     fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>> {
         let statistics = statistics_of(&table);
         Ok(Arc::new(PaperTable(table, statistics)))

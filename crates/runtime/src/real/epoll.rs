@@ -9,17 +9,34 @@ use super::helpers;
 use crate::mailbox::Mailbox;
 use crate::worker::{Twin, Worker};
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Events fetched at once.
 const EVENTS: usize = 128;
 
+/// Who waits for a descriptor, by its number: the kernel gives the lowest that is free.
+#[derive(Default)]
+struct Armed(Vec<Option<Token>>);
+
+impl Armed {
+    fn insert(&mut self, fd: RawFd, token: Token) -> Option<Token> {
+        let place = fd as usize;
+        if place >= self.0.len() {
+            self.0.resize_with(place + 1, || None);
+        }
+        self.0[place].replace(token)
+    }
+
+    fn remove(&mut self, fd: RawFd) -> Option<Token> {
+        self.0.get_mut(fd as usize)?.take()
+    }
+}
+
 pub(crate) struct EpollLoop {
     epoll: OwnedFd,
     wake_descriptor: RawFd,
-    armed: RefCell<BTreeMap<RawFd, Token>>,
+    armed: RefCell<Armed>,
     events: RefCell<Vec<libc::epoll_event>>,
 }
 
@@ -38,7 +55,7 @@ impl EpollLoop {
         let this = Self {
             epoll,
             wake_descriptor,
-            armed: RefCell::new(BTreeMap::new()),
+            armed: RefCell::new(Armed::default()),
             events: RefCell::new(events),
         };
         let flags = (libc::EPOLLIN | libc::EPOLLET) as u32;
@@ -65,7 +82,7 @@ impl EpollLoop {
     }
 
     pub(crate) fn poll_cancel(&self, worker: &Worker, fd: RawFd) {
-        let armed = self.armed.borrow_mut().remove(&fd);
+        let armed = self.armed.borrow_mut().remove(fd);
         if let Some(token) = armed {
             self.control(libc::EPOLL_CTL_DEL, fd, 0);
             complete(worker, token, -libc::ECANCELED, &[]);
@@ -78,8 +95,9 @@ impl EpollLoop {
 
     pub(crate) fn cancel_polls(&self, worker: &Worker) {
         let armed = self.armed.take();
-        for (fd, token) in armed {
-            self.control(libc::EPOLL_CTL_DEL, fd, 0);
+        for (fd, token) in armed.0.into_iter().enumerate() {
+            let Some(token) = token else { continue };
+            self.control(libc::EPOLL_CTL_DEL, fd as RawFd, 0);
             complete(worker, token, -libc::ECANCELED, &[]);
         }
     }
@@ -103,7 +121,7 @@ impl EpollLoop {
                 self.drain_wake_descriptor();
                 continue;
             }
-            let token = self.armed.borrow_mut().remove(&fd);
+            let token = self.armed.borrow_mut().remove(fd);
             if let Some(token) = token {
                 complete(worker, token, event.events as i32, &[]);
             }

@@ -7,7 +7,7 @@
 //!    same whatever else the program draws.
 
 use super::faults::{FaultPlan, Faults, Operation};
-use super::image::{FileImage, SyncCover};
+use super::image::{FileImage, SECTOR_BYTES, SyncCover};
 use super::namespace::{Namespace, NodeNumber, error};
 use base::Random;
 use std::collections::BTreeSet;
@@ -311,7 +311,9 @@ impl Disk {
         statistics.written_bytes += bytes.len() as u64;
         let keep_former = faults.chances.stale_read > 0.0;
         if let Some(error) = faults.error(Operation::Write, &handle.path, random) {
-            let done = random.index(bytes.len() + 1);
+            // A device writes sectors whole or not at all.
+            let reached = at + random.index(bytes.len() + 1) as u64;
+            let done = (reached - reached % SECTOR_BYTES as u64).saturating_sub(at) as usize;
             let sequence = file.begin_write(at, &bytes[..done], keep_former);
             return Ok(WriteTicket { sequence: Some(sequence), error: Some(error) });
         }

@@ -19,6 +19,7 @@ fn records(engine: &MemoryEngine) -> usize {
         lock_wait_timeout: Duration::ZERO,
         flush_policy: FlushPolicy::Synchronous,
         connection: 0,
+        ends_with_statement: false,
     });
     engine.dictionary_scan(&mut *transaction, b"x").unwrap().len()
 }

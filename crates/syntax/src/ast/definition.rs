@@ -224,6 +224,8 @@ pub struct Check {
 pub struct TableOption {
     /// Name.
     pub name: String,
+    /// The name as written, for options that are shown so.
+    pub written: String,
     /// Value.
     pub value: OptionValue,
 }

@@ -4,7 +4,7 @@ use super::*;
 use Keyword as K;
 
 /// Options with a value, by their words in capitals.
-const OPTIONS: [&str; 44] = [
+const OPTIONS: [&str; 45] = [
     "ENGINE",
     "TYPE",
     "AUTO_INCREMENT",
@@ -37,6 +37,7 @@ const OPTIONS: [&str; 44] = [
     "ENCRYPTION",
     "ENCRYPTION_KEY_ID",
     "PAGE_COMPRESSED",
+    "PAGE_COMPRESSION_ALGORITHM",
     "PAGE_COMPRESSION_LEVEL",
     "ATOMIC_WRITES",
     "STORAGE",
@@ -85,7 +86,9 @@ impl Parser<'_> {
 
     /// One table option, if one follows.
     pub(super) fn table_option(&mut self) -> Result<Option<TableOption>> {
-        let option = |name: &str, value| Ok(Some(TableOption { name: name.into(), value }));
+        let option = |name: &str, value| {
+            Ok(Some(TableOption { name: name.into(), written: name.into(), value }))
+        };
         if self.at(K::DEFAULT) {
             let next = self.peek().kind;
             if !matches!(next, Kind::Word(K::CHARSET | K::CHARACTER | K::CHAR | K::COLLATE)) {
@@ -113,6 +116,7 @@ impl Parser<'_> {
             self.expect(K::VERSIONING)?;
             return option("WITH SYSTEM VERSIONING", OptionValue::Default);
         }
+        let written = self.to_utf8_lossy(self.bytes(self.token)).trim_matches('`').to_owned();
         let (name, words) = match self.token.kind {
             Kind::Word(K::UNION) if !self.union_is_option() => return Ok(None),
             Kind::Word(K::DATA | K::INDEX) if self.peek_is(K::DIRECTORY) => {
@@ -136,7 +140,7 @@ impl Parser<'_> {
             return Err(self.unexpected());
         }
         let value = self.option_value()?;
-        Ok(Some(TableOption { name, value }))
+        Ok(Some(TableOption { name, written, value }))
     }
 
     fn union_is_option(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What there is to say about a stored value.
 
+use crate::Charset;
 use crate::error::{ErrorCode, Level, SqlError, Warning, codes};
 
 /// Something about a value that was not stored as given.
@@ -114,6 +115,42 @@ pub fn printable(bytes: &[u8]) -> String {
         }
         for byte in chunk.invalid() {
             shown.push_str(&format!("\\x{byte:02X}"));
+        }
+    }
+    shown
+}
+
+/// Text of a character set as messages show it: control characters as `\00HH`, bytes that are
+/// none of its characters as `\xHH`.
+pub fn shown_text(bytes: &[u8], charset: Charset) -> String {
+    let hidden =
+        |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0x7f;
+    if charset == Charset::Binary {
+        return bytes.iter().fold(String::with_capacity(bytes.len()), |mut out, byte| {
+            match byte {
+                0x20..0x7f => out.push(char::from(*byte)),
+                _ => out.push_str(&format!("\\x{byte:02X}")),
+            }
+            out
+        });
+    }
+    let mut converted = Vec::with_capacity(2 * bytes.len());
+    let text = match charset {
+        Charset::Latin1 => {
+            charset.convert(bytes, Charset::Utf8mb4, &mut converted);
+            &converted
+        }
+        _ => bytes,
+    };
+    let mut shown = String::with_capacity(text.len());
+    for piece in text.chunk_by(|a, b| hidden(a) == hidden(b)) {
+        if hidden(&piece[0]) {
+            piece.iter().for_each(|byte| shown.push_str(&format!("\\00{byte:02X}")));
+        } else {
+            for chunk in piece.utf8_chunks() {
+                shown.push_str(chunk.valid());
+                chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02X}")));
+            }
         }
     }
     shown

@@ -101,10 +101,12 @@ pub(super) fn set<'a>(
             if bits != 0 || text.is_empty() {
                 return of_bits(members, bits, clean);
             }
-            match number_in(&text, 21).filter(|bits| bits & !members.all_bits() == 0) {
-                Some(bits) => of_bits(members, bits, true),
-                None => stored(b"", false),
+            if let Some(bits) = number_in(&text, 21) {
+                return of_bits(members, bits, true);
             }
+            // A negative number has all bits that its size leaves.
+            let negative = text.strip_prefix(b"-").and_then(|size| number_in(size, 20));
+            of_bits(members, negative.unwrap_or(0).wrapping_neg(), false)
         }
     }
 }
@@ -130,6 +132,9 @@ pub(super) fn bit<'a>(
         ValueRef::Decimal(v) if v.is_negative() => {
             return Stored::new(Value::UInt(0), Some(StoreIssue::OutOfRange));
         }
+        ValueRef::Decimal(_) if to_wide(value, source, settings).0 > i128::from(u64::MAX) => {
+            return Stored::new(Value::UInt(most), Some(StoreIssue::OutOfRange));
+        }
         ValueRef::Bytes(bytes) => {
             let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
             let bytes = &bytes[start..];
@@ -138,8 +143,8 @@ pub(super) fn bit<'a>(
             }
             bytes.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte))
         }
-        ValueRef::Double(v) => v.round_ties_even() as i128 as u64,
-        ValueRef::Float(v) => v.round_ties_even() as i128 as u64,
+        ValueRef::Double(v) => v as i128 as u64,
+        ValueRef::Float(v) => v as i128 as u64,
         _ if source.kind == TypeKind::Null => 0,
         _ => to_wide(value, source, settings).0 as u64,
     };

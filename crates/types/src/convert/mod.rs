@@ -11,7 +11,7 @@ mod numbers;
 mod strings;
 mod temporals;
 
-pub use issue::{ColumnPlace, StoreIssue, printable, printable_start};
+pub use issue::{ColumnPlace, StoreIssue, printable, printable_start, shown_text};
 pub use numbers::fit_decimal;
 
 use crate::column_type::{ColumnType, TypeKind};

@@ -1,6 +1,6 @@
 //! Storing into numeric columns.
 
-use super::issue::printable;
+use super::issue::{printable, shown_text};
 use super::{StoreIssue, StoreSettings, Stored};
 use crate::column_type::{ColumnType, SCALE_NOT_FIXED, TypeKind};
 use crate::decimal::Decimal;
@@ -31,9 +31,17 @@ pub(super) fn temporal_number(
 }
 
 /// What to say of text that was read as a number.
-fn text_issue<T>(bytes: &[u8], parsed: &ParsedNumber<T>, kind: &'static str) -> Option<StoreIssue> {
+fn text_issue<T>(
+    bytes: &[u8],
+    source: &ColumnType,
+    parsed: &ParsedNumber<T>,
+    kind: &'static str,
+) -> Option<StoreIssue> {
     if parsed.length == 0 {
-        return Some(StoreIssue::Incorrect { kind, shown: printable(bytes) });
+        return Some(StoreIssue::Incorrect {
+            kind,
+            shown: shown_text(bytes, source.collation.charset()),
+        });
     }
     if parsed.overflow {
         return Some(StoreIssue::OutOfRange);
@@ -94,7 +102,7 @@ pub(super) fn to_wide(
             if parsed.overflow {
                 wide *= 2;
             }
-            (wide, text_issue(bytes, &parsed, "integer"))
+            (wide, text_issue(bytes, source, &parsed, "integer"))
         }
         _ => {
             let number = temporal_number(value, source, settings).unwrap_or(Decimal::ZERO);
@@ -127,7 +135,7 @@ pub(super) fn decimal<'a>(
             let parsed = Decimal::parse(bytes);
             let number =
                 ParsedNumber { value: (), length: parsed.length, overflow: parsed.overflow };
-            issue = text_issue(bytes, &number, "decimal");
+            issue = text_issue(bytes, source, &number, "decimal");
             parsed.value
         }
         _ => temporal_number(value, source, settings).unwrap_or(Decimal::ZERO),
@@ -180,7 +188,7 @@ pub(super) fn floating<'a>(
         ValueRef::Decimal(v) => v.to_f64(),
         ValueRef::Bytes(bytes) => {
             let parsed = parse_double(bytes);
-            issue = text_issue(bytes, &parsed, "double");
+            issue = text_issue(bytes, source, &parsed, "double");
             parsed.value
         }
         _ => temporal_number(value, source, settings).map_or(0.0, |number| number.to_f64()),
@@ -262,6 +270,9 @@ pub(super) fn year<'a>(
         ValueRef::Timestamp(v) => settings.time_zone.to_local(v).date().year(),
         _ => 0,
     };
+    if !(year == 0 || (1901..=2155).contains(&year)) {
+        return Stored::new(Value::UInt(0), Some(StoreIssue::OutOfRange));
+    }
     let mut shown_type = *source;
     if source.scale > 0 {
         shown_type.scale = 6;

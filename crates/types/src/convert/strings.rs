@@ -22,7 +22,14 @@ pub(super) fn text<'a>(
     };
     let width = target.length as usize;
     let (bytes, mut issue) = match value {
-        ValueRef::Double(number) if bytes.len() > width && !target.kind.is_large() => {
+        ValueRef::Double(_) | ValueRef::Float(_)
+            if bytes.len() > width && !target.kind.is_large() =>
+        {
+            let number = match value {
+                ValueRef::Double(number) => number,
+                ValueRef::Float(number) => f64::from(number),
+                _ => 0.0,
+            };
             let mut short = Vec::with_capacity(width);
             let fits = write_double_within(number, width, &mut short);
             (Cow::Owned(short), (!fits).then_some(StoreIssue::TooLong))

@@ -1,6 +1,6 @@
 //! Storing into DATE, DATETIME, TIMESTAMP and TIME columns.
 
-use super::issue::printable;
+use super::issue::{printable, shown_text};
 use super::{StoreIssue, StoreSettings, Stored};
 use crate::column_type::{ColumnType, TypeKind};
 use crate::decimal::Decimal;
@@ -62,7 +62,23 @@ fn incorrect(
     settings: &StoreSettings,
     out_of_range: bool,
 ) -> StoreIssue {
-    let shown = printable(&to_text(value, source, settings.time_zone));
+    let mut shown_type = *source;
+    match value {
+        // A fraction is shown whole, or not at all; numbers have the digits that they have.
+        ValueRef::DateTime(_) | ValueRef::Timestamp(_) | ValueRef::Time(_) => {
+            shown_type.scale = crate::column_type::SCALE_NOT_FIXED;
+        }
+        ValueRef::Double(_) => shown_type = ColumnType::double(),
+        ValueRef::Int(_) | ValueRef::UInt(_) if source.kind == TypeKind::Bit => {
+            shown_type = ColumnType::integer(TypeKind::BigInt, true);
+        }
+        _ => {}
+    }
+    let text = to_text(value, &shown_type, settings.time_zone);
+    let shown = match source.kind {
+        kind if kind.is_string() => shown_text(&text, source.collation.charset()),
+        _ => printable(&text),
+    };
     StoreIssue::IncorrectTemporal { kind: kind_name(target.kind), shown, out_of_range }
 }
 
@@ -129,7 +145,8 @@ pub(super) fn datetime<'a>(
     }
     match target.kind {
         TypeKind::Date => {
-            if moment.time_micros() != 0 && issue.is_none() {
+            let is_fraction = !is_text && moment.date() == Default::default();
+            if moment.time_micros() != 0 && issue.is_none() && !is_fraction {
                 issue = Some(StoreIssue::Shortened);
             }
             Stored::new(Value::Date(moment.date()), issue)

@@ -12,6 +12,9 @@ pub struct Rule {
     statement: &'static str,
     /// Beginning of the line of COMPAT.md that tells of it.
     pub compat: &'static str,
+    /// Whether what is complained of must be what both servers say of the statement's parts when
+    /// they are selected alone (see `parts.rs`).
+    pub proven: bool,
 }
 
 /// The rules of `tests/differ`.
@@ -28,23 +31,35 @@ fn parse(text: &'static str) -> Result<Vec<Rule>, String> {
 }
 
 fn rule(lines: &[&'static str]) -> Result<Rule, String> {
+    let optional =
+        |name: &str| lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let value = |name: &str| {
-        let found = lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        found.ok_or_else(|| format!("explained.txt: no '{name}' in {lines:?}"))
+        optional(name).ok_or_else(|| format!("explained.txt: no '{name}' in {lines:?}"))
+    };
+    let proven = match optional("proof") {
+        None => false,
+        Some("parts") => true,
+        Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {
         name: value("rule")?,
         difference: value("difference")?,
         statement: value("statement")?,
         compat: value("compat")?,
+        proven,
     })
 }
 
-/// The rule that explains a difference of a shrunk statement.
-pub fn find<'a>(rules: &'a [Rule], difference: &str, statement: &str) -> Option<&'a Rule> {
-    let explains =
-        |rule: &&Rule| matches(rule.difference, difference) && matches(rule.statement, statement);
-    rules.iter().find(explains)
+/// The rules that may explain a difference of a shrunk statement.
+pub fn find<'a>(
+    rules: &'a [Rule],
+    difference: &str,
+    statement: &str,
+) -> impl Iterator<Item = &'a Rule> {
+    let explains = move |rule: &&Rule| {
+        matches(rule.difference, difference) && matches(rule.statement, statement)
+    };
+    rules.iter().filter(explains)
 }
 
 /// Whether a pattern in which `*` stands for any text fits a whole text.
@@ -84,8 +99,13 @@ mod tests {
         let text = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\n\n# more\nrule: b\n\
                     difference: value *\nstatement: *F(*\ncompat: | y\n";
         let rules = parse(text).unwrap();
-        assert_eq!(find(&rules, "value int", "SELECT F(1)").map(|rule| rule.name), Some("b"));
-        assert_eq!(find(&rules, "value int", "SELECT G(1)"), None);
+        let first = |text| find(&rules, "value int", text).next().map(|rule| rule.name);
+        assert_eq!(first("SELECT F(1)"), Some("b"));
+        assert_eq!(first("SELECT G(1)"), None);
         assert!(parse("rule: a\ndifference: null\n").is_err());
+        let with_proof = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\nproof: parts\n";
+        assert!(parse(with_proof).unwrap()[0].proven);
+        let unknown = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\nproof: luck\n";
+        assert!(parse(unknown).is_err());
     }
 }

@@ -7,6 +7,7 @@ mod explained;
 mod expressions;
 mod grammar;
 mod pair;
+mod parts;
 mod report;
 mod shrink;
 mod statements;
@@ -14,22 +15,26 @@ mod tree;
 
 use crate::arguments::Arguments;
 use crate::{Outcome, servers};
-use compare::{Difference, Reply, Told};
+use compare::{Difference, Problem, Reply, Told};
 use explained::Rule;
 use expressions::Generator;
 use grammar::Grammar;
 use pair::{MODES, Pair};
 use report::Report;
-use statements::Statement;
+use statements::{Kind, Statement};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
+
+/// A mode in which what cannot be stored as it is warns.
+const LENIENT: &str = "";
 
 /// Statements of one mode behind each other.
 const MODE_STATEMENTS: u64 = 64;
 
-/// Runs `differ [--seed N] [--minutes M] [--statements N] [--one SEED]`.
+/// Runs `differ [--seed N] [--minutes M] [--statements N] [--one SEED] [--lengths]`.
 pub fn run(words: &[String]) -> Outcome {
     let options = ["--seed", "--minutes", "--statements", "--one", "--wild"];
-    let arguments = Arguments::new(words, &["--release", "--text"], &options)?;
+    let arguments = Arguments::new(words, &["--release", "--text", "--lengths"], &options)?;
     let grammar = Grammar::load()?;
     let rules = explained::load()?;
     let wild = arguments.number("--wild", 2)?;
@@ -43,7 +48,8 @@ pub fn run(words: &[String]) -> Outcome {
     let binary = servers::build_gannet(arguments.has("--release"))?;
     let folder = servers::fresh_folder("differ")?;
     let pair = Pair::start(&binary, &folder)?;
-    let mut differ = Differ { grammar, rules, wild, pair };
+    let lengths = arguments.has("--lengths");
+    let mut differ = Differ { grammar, rules, wild, lengths, pair };
     if arguments.value("--one").is_some() {
         return differ.show(arguments.number("--one", 0)?);
     }
@@ -69,6 +75,7 @@ struct Differ {
     grammar: Grammar,
     rules: Vec<Rule>,
     wild: u64,
+    lengths: bool,
     pair: Pair,
 }
 
@@ -84,7 +91,8 @@ impl Differ {
         mode: &'static str,
     ) -> Result<(Option<Difference>, Reply, Vec<Told>), String> {
         let (ours, theirs) = self.pair.ask(statement, mode)?;
-        Ok((compare::difference(statement, mode, &ours, &theirs), ours, theirs))
+        let how = compare::Rules { strict: mode.contains("STRICT"), lengths: self.lengths };
+        Ok((compare::difference(statement, how, &ours, &theirs), ours, theirs))
     }
 
     /// The statement of a seed; what differs is shrunk and put into the report.
@@ -104,12 +112,60 @@ impl Differ {
         };
         let small = self.shrink(&statement, mode, &difference);
         let (_, ours, theirs) = self.ask(&small, mode)?;
-        let sql = small.root.sql();
-        match explained::find(&self.rules, &difference.to_string(), &sql) {
-            Some(rule) => report.explained(rule),
+        match self.explain(&small, mode, &difference, (&ours, &theirs))? {
+            Some(rule) => report.explained(&rule),
             None => report.found(seed, mode, &difference, &small, &ours, &theirs)?,
         }
         Ok(())
+    }
+
+    /// The rule that explains a difference of a shrunk statement.
+    fn explain(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<Option<Rule>, String> {
+        let (name, sql) = (difference.to_string(), small.root.sql());
+        let fitting: Vec<Rule> = explained::find(&self.rules, &name, &sql).cloned().collect();
+        let mut proven = None;
+        for rule in fitting {
+            if rule.proven && proven.is_none() {
+                proven = Some(self.is_of_parts(small, mode, (ours, theirs))?);
+            }
+            if !rule.proven || proven == Some(true) {
+                return Ok(Some(rule));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether what only one of the servers complains of is what both say of the statement's
+    /// parts, or, of a change, what the other one warns of in a mode without strictness. The parts
+    /// have the same values, and differ in nothing but what both say of parts of theirs.
+    fn is_of_parts(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let mut known: BTreeSet<Problem> = BTreeSet::new();
+        for part in parts::parts(small) {
+            let (ours, theirs) = self.pair.ask(&part, mode)?;
+            let complaints = compare::complaints(&part, &ours, &theirs);
+            let is_known = complaints.iter().all(|it| compare::is_known(&known, it));
+            if !compare::has_same_values(&part, &ours, &theirs) || !is_known {
+                return Ok(false);
+            }
+            known.extend(compare::common(&part, &ours, &theirs));
+        }
+        if small.kind == Kind::Change {
+            let (ours, theirs) = self.pair.ask(small, LENIENT)?;
+            known.extend(compare::common(small, &ours, &theirs));
+        }
+        let complaints = compare::complaints(small, ours, theirs);
+        Ok(!complaints.is_empty() && complaints.iter().all(|it| compare::is_known(&known, it)))
     }
 
     fn shrink(&mut self, from: &Statement, mode: &'static str, wanted: &Difference) -> Statement {
@@ -134,7 +190,7 @@ impl Differ {
         let (_, ours, theirs) = self.ask(&small, mode)?;
         println!("# {difference}; shrunk:\n{};", small.root.sql());
         println!("{}", report::answers(&ours, &theirs));
-        match explained::find(&self.rules, &difference.to_string(), &small.root.sql()) {
+        match self.explain(&small, mode, &difference, (&ours, &theirs))? {
             Some(rule) => {
                 println!("explained by '{}': {}", rule.name, rule.compat);
                 Ok(())

@@ -1,10 +1,9 @@
 //! The five transactions.
 
-use super::scale::{CUSTOMERS, DISTRICTS, ITEMS, LAST_NAMES, WAREHOUSES};
-use super::schema::last_name;
 use super::terminal::{Step, Stop, Terminal, amount, cents, number, text};
-use super::{Shared, connect};
+use super::{SCALE, Shared, connect};
 use crate::random::Random;
+use lab::distribution::nonuniform::last_name;
 use std::sync::atomic::Ordering;
 
 /// A client: its connection, its home, its dice.
@@ -24,7 +23,7 @@ pub(super) fn work(port: u16, client: u64, seed: u64, shared: &Shared) -> Step<(
     let mut client = Client {
         terminal: Terminal::new(connection, client % 2 == 1),
         random: Random::new(seed ^ client.wrapping_mul(0x9e37_79b9)),
-        warehouse: client % WAREHOUSES + 1,
+        warehouse: client % SCALE.warehouses + 1,
         mark: format!("{:x}-{client}", seed & 0xffff_ffff),
         payments: 0,
         shared,
@@ -90,11 +89,11 @@ impl Client<'_> {
     }
 
     fn customer(&mut self) -> u64 {
-        self.non_uniform(15, 1, CUSTOMERS)
+        self.non_uniform(15, 1, SCALE.customers)
     }
 
     fn other_warehouse(&mut self) -> u64 {
-        let other = self.between(1, WAREHOUSES - 1);
+        let other = self.between(1, SCALE.warehouses - 1);
         if other >= self.warehouse { other + 1 } else { other }
     }
 
@@ -103,7 +102,7 @@ impl Client<'_> {
         if self.random.below(100) >= 60 {
             return Ok(self.customer().to_string());
         }
-        let last = last_name(self.non_uniform(7, 0, LAST_NAMES - 1));
+        let last = last_name(self.non_uniform(7, 0, SCALE.last_names() - 1));
         let rows = self.terminal.run(
             "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? \
              ORDER BY c_first",
@@ -115,15 +114,15 @@ impl Client<'_> {
     }
 
     fn new_order(&mut self) -> Step<bool> {
-        let district = self.between(1, DISTRICTS);
+        let district = self.between(1, SCALE.districts);
         let (w, d) = (self.warehouse.to_string(), district.to_string());
         let c = self.customer().to_string();
         let count = self.between(5, 15);
         let unused_item = self.random.below(100) == 0;
         let mut lines = Vec::new();
         for line in 1..=count {
-            let item = self.non_uniform(63, 1, ITEMS);
-            let item = if unused_item && line == count { ITEMS + 1 } else { item };
+            let item = self.non_uniform(63, 1, SCALE.items);
+            let item = if unused_item && line == count { SCALE.items + 1 } else { item };
             let remote = self.random.below(100) == 0;
             let supply = if remote { self.other_warehouse() } else { self.warehouse };
             lines.push((supply, item, self.between(1, 10)));
@@ -210,11 +209,11 @@ impl Client<'_> {
     }
 
     fn payment(&mut self) -> Step<bool> {
-        let (w, d) = (self.warehouse.to_string(), self.between(1, DISTRICTS).to_string());
+        let (w, d) = (self.warehouse.to_string(), self.between(1, SCALE.districts).to_string());
         let (mut cw, mut cd) = (w.clone(), d.clone());
         if self.random.below(100) < 15 {
             cw = self.other_warehouse().to_string();
-            cd = self.between(1, DISTRICTS).to_string();
+            cd = self.between(1, SCALE.districts).to_string();
         }
         let paid = amount(self.between(100, 500_000));
         self.payments += 1;
@@ -265,7 +264,7 @@ impl Client<'_> {
     }
 
     fn order_status(&mut self) -> Step<bool> {
-        let (w, d) = (self.warehouse.to_string(), self.between(1, DISTRICTS).to_string());
+        let (w, d) = (self.warehouse.to_string(), self.between(1, SCALE.districts).to_string());
         self.terminal.command("BEGIN")?;
         let c = self.choose_customer(&w, &d)?;
         let t = &mut self.terminal;
@@ -296,7 +295,7 @@ impl Client<'_> {
         let w = self.warehouse.to_string();
         let carrier = self.between(1, 10).to_string();
         self.terminal.command("BEGIN")?;
-        for district in 1..=DISTRICTS {
+        for district in 1..=SCALE.districts {
             self.deliver(&w, &district.to_string(), &carrier)?;
         }
         self.terminal.command("COMMIT")?;
@@ -343,7 +342,7 @@ impl Client<'_> {
     }
 
     fn stock_level(&mut self) -> Step<bool> {
-        let (w, d) = (self.warehouse.to_string(), self.between(1, DISTRICTS).to_string());
+        let (w, d) = (self.warehouse.to_string(), self.between(1, SCALE.districts).to_string());
         let threshold = self.between(10, 20).to_string();
         self.terminal.command("BEGIN")?;
         let t = &mut self.terminal;

@@ -3,7 +3,9 @@
 use super::{GroupTarget, Groups, LATER};
 use crate::ExecError;
 use crate::context::Exec;
+use crate::query::deferred::{DeferredValues, Lists};
 use crate::query::rows::{Values, push_value};
+use crate::query::sorter::Sorter;
 use crate::spill::{Partitions, Spill, SpillFile, SpillReader, SpillWriter, block_bytes};
 use base::memory::MemoryAccount;
 use expr::Columns;
@@ -83,20 +85,54 @@ impl Columns for Waited<'_> {
 }
 
 impl Groups<'_> {
-    /// Charges values that DISTINCT and lists keep: they cannot be put off, so without room for
-    /// them the statement ends (1041). Groups that are new go to files from the budget on.
+    /// Charges values that DISTINCT and lists keep. From the budget on they go to files, and so do
+    /// groups that are new.
     pub(super) fn charge_kept(&mut self, exec: &Exec<'_>, bytes: usize) -> Result<(), ExecError> {
         if bytes == 0 {
             return Ok(());
         }
-        if !self.charged.add(bytes) {
-            return Err(crate::query::output::refused());
+        let more = self.charged.bytes() + bytes as u64;
+        if more <= exec.spill.budgets().table && self.charged.add(bytes) {
+            self.kept_bytes += bytes;
+            return Ok(());
         }
-        let over = self.charged.bytes() > exec.spill.budgets().table;
-        if over && self.overflow.is_none() && !self.plan.keys.is_empty() {
+        self.defer(exec)?;
+        if !self.plan.keys.is_empty() {
             self.set_overflow(exec);
         }
         Ok(())
+    }
+
+    /// Moves what aggregates keep out of memory.
+    fn defer(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
+        let mut deferred = Box::new(DeferredValues::new(&self.plan.calls, exec));
+        // What moves is charged again as it comes.
+        self.charged.give_back(std::mem::take(&mut self.kept_bytes));
+        for (number, group) in self.groups.iter_mut().enumerate() {
+            deferred.take_over(number, &mut group.accumulators)?;
+        }
+        let packed = self.vectors.iter_mut().flat_map(|vectors| vectors.packed.iter_mut());
+        for (number, packed) in packed.enumerate() {
+            let (Some(packed), call) = (packed, &self.plan.calls[number]) else { continue };
+            packed.take_seen(|group, value| {
+                runtime::yield_if_due();
+                self.identity.clear();
+                call.identity(value, &mut self.identity);
+                deferred.mark(group, number, &self.identity)
+            })?;
+        }
+        self.deferred = Some(deferred);
+        Ok(())
+    }
+
+    /// The accumulators of all groups get what was put off for them; the items of lists.
+    pub(super) fn finish_deferred(&mut self, exec: &Exec<'_>) -> Result<Option<Sorter>, ExecError> {
+        let Some(deferred) = self.deferred.take() else { return Ok(None) };
+        let (groups, calls) = (&mut self.groups, &self.plan.calls);
+        deferred.finish(|group, call, value| {
+            let accumulator = &mut groups[group].accumulators[call];
+            Ok(accumulator.add_value(&calls[call], exec.eval, value)?)
+        })
     }
 
     /// There is no room for another group.
@@ -158,7 +194,8 @@ impl Groups<'_> {
     fn write_groups(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
         let Some(overflow) = &mut self.overflow else { return Ok(()) };
         let Rows::Finished { file, due } = &mut overflow.rows else { return Ok(()) };
-        if !std::mem::take(due) {
+        // Where values are put off, all groups are written together.
+        if self.deferred.is_some() || !std::mem::take(due) {
             return Ok(());
         }
         let vectors = self.vectors.take();
@@ -168,11 +205,10 @@ impl Groups<'_> {
         let number = groups.len();
         for (number, group) in groups.into_iter().enumerate() {
             runtime::yield_if_due();
-            let row = group.finish(self.plan, number, packed, exec, &expr::NoColumns)?;
+            let row = group.finish(self.plan, (number, packed), exec, &expr::NoColumns, None)?;
             file.push_with(|out| row.iter().for_each(|value| push_value(value.as_ref(), out)))?;
         }
-        self.places = Default::default();
-        self.charged.clear();
+        self.forget_groups();
         if let Some(mut group) = last {
             group.take_packed(self.plan, number, packed, exec)?;
             self.identity.clear();
@@ -184,6 +220,35 @@ impl Groups<'_> {
             self.groups.push(group);
         }
         Ok(())
+    }
+
+    /// Writes all groups, which are finished.
+    pub(super) fn write_all(&mut self, exec: &Exec<'_>) -> Result<(), ExecError> {
+        if self.overflow.is_none() {
+            return Ok(());
+        }
+        let items = self.finish_deferred(exec)?;
+        let mut lists = items.as_ref().map(|items| Lists::new(items, exec)).transpose()?;
+        let Some(overflow) = &mut self.overflow else { return Ok(()) };
+        let Rows::Finished { file, due } = &mut overflow.rows else { return Ok(()) };
+        *due = false;
+        let vectors = self.vectors.take();
+        let packed = vectors.as_ref().map_or(&[][..], |vectors| vectors.packed.as_slice());
+        for (number, group) in std::mem::take(&mut self.groups).into_iter().enumerate() {
+            runtime::yield_if_due();
+            let frame = &expr::NoColumns;
+            let row = group.finish(self.plan, (number, packed), exec, frame, lists.as_mut())?;
+            file.push_with(|out| row.iter().for_each(|value| push_value(value.as_ref(), out)))?;
+        }
+        self.forget_groups();
+        Ok(())
+    }
+
+    /// Gives the memory of groups back, which are not there any more.
+    fn forget_groups(&mut self) {
+        self.places = Default::default();
+        self.charged.clear();
+        self.kept_bytes = 0;
     }
 
     /// Gives all groups, those that did not fit too.
@@ -236,8 +301,7 @@ impl Groups<'_> {
             return Ok(());
         }
         while let Some((file, level)) = files.pop() {
-            self.places = Default::default();
-            self.charged.clear();
+            self.forget_groups();
             if let Some(overflow) = &mut self.overflow
                 && let Rows::PutOff { level: own, .. } = &mut overflow.rows
             {

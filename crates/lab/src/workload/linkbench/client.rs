@@ -247,6 +247,10 @@ fn now_millis() -> u64 {
 }
 
 impl workload::Client for Client {
+    fn decided(&self) -> String {
+        format!("{:?} {}", self.request, self.payload.len())
+    }
+
     fn next(&mut self) -> usize {
         self.payload.clear();
         let kind = Kind::draw(self.graph.options.mix, &mut self.random);

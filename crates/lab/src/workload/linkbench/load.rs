@@ -6,7 +6,7 @@ use super::{NODE_TYPE, Options, SESSION};
 use crate::client::{Failure, Value};
 use crate::distribution::payload::{LINK, NODE, Payload};
 use crate::distribution::size::LogNormal;
-use crate::load::{Batch, Loading};
+use crate::load::{Batch, LOADED_AT_SECONDS, Loading, TableForm};
 use base::Random;
 
 /// Ids of a job.
@@ -14,44 +14,30 @@ const JOB_IDS: u64 = 2048;
 /// Links were made in about the last 50 days.
 const AGE_MILLIS: u64 = 1 << 31;
 
-/// How the tables are made.
-#[derive(Clone, Debug, Default)]
-pub struct Tables {
-    /// Partitions of the links by id; 0 for none.
-    pub partitions: u32,
-    /// The wide secondary index is made when the rows are there.
-    pub index_after_load: bool,
-    /// Appended to every CREATE TABLE: compression, row format.
-    pub options: String,
-}
-
 /// See the module.
 pub struct Load {
     graph: Graph,
-    tables: Tables,
-    /// Milliseconds since 1970, when the load was planned.
-    now_millis: u64,
+    form: TableForm,
 }
 
 impl Load {
-    /// Of a graph as of a moment.
-    pub fn new(options: Options, tables: Tables, now_millis: u64) -> Self {
-        Self { graph: Graph::new(options), tables, now_millis }
+    /// Of a graph.
+    pub fn new(options: Options, form: impl Into<TableForm>) -> Self {
+        Self { graph: Graph::new(options), form: form.into() }
     }
 
     fn create_links(&self) -> String {
-        let Tables { partitions, index_after_load, options } = &self.tables;
-        let index = if *index_after_load { String::new() } else { format!(", KEY {LINK_INDEX}") };
-        let partitioned = match partitions {
-            0 => String::new(),
-            count => format!("PARTITION BY KEY(id1) PARTITIONS {count}"),
+        let index = match self.form.keys_first(true) {
+            true => format!(", KEY {LINK_INDEX}"),
+            false => String::new(),
         };
+        let behind = self.form.behind("id1");
         format!(
             "CREATE TABLE linktable (id1 BIGINT UNSIGNED NOT NULL DEFAULT 0, id2 BIGINT UNSIGNED \
              NOT NULL DEFAULT 0, link_type BIGINT UNSIGNED NOT NULL DEFAULT 0, visibility TINYINT \
              NOT NULL DEFAULT 0, data VARCHAR(255) NOT NULL DEFAULT '', time BIGINT UNSIGNED NOT \
              NULL DEFAULT 0, version INT UNSIGNED NOT NULL DEFAULT 0, PRIMARY KEY (link_type, id1, \
-             id2){index}) CHARACTER SET latin1 {options} {partitioned}"
+             id2){index}) CHARACTER SET latin1 {behind}"
         )
     }
 
@@ -62,7 +48,7 @@ impl Load {
             let mut latest = 0;
             for offset in 0..count {
                 let age = source.random.below(2 * AGE_MILLIS);
-                let time = self.now_millis.saturating_sub(age);
+                let time = (LOADED_AT_SECONDS * 1000).saturating_sub(age);
                 latest = latest.max(time);
                 let data = source.link();
                 let values = [
@@ -130,7 +116,13 @@ impl Source {
 
 impl Loading for Load {
     fn description(&self) -> String {
-        format!("linkbench {:?} {:?}", self.graph.options, self.tables)
+        let Options { first_id, end_id, link_types, degree_max, compatibility, seed, .. } =
+            &self.graph.options;
+        format!(
+            "linkbench ids={first_id}..{end_id} link_types={link_types} degree_max={degree_max} \
+             {compatibility:?} seed={seed} {}",
+            self.form
+        )
     }
 
     fn connected(&self) -> &'static str {
@@ -138,7 +130,7 @@ impl Loading for Load {
     }
 
     fn begin(&self) -> Vec<String> {
-        let options = &self.tables.options;
+        let options = &self.form.options;
         vec![
             "DROP TABLE IF EXISTS linktable, counttable, nodetable".into(),
             self.create_links(),
@@ -171,7 +163,7 @@ impl Loading for Load {
         for [id, number, count, latest] in std::mem::take(&mut source.counts) {
             batch.row(COUNTS, &[id, number, count, latest].map(Value::from))?;
         }
-        let seconds = self.now_millis / 1000;
+        let seconds = LOADED_AT_SECONDS;
         for id in begin..end {
             let data = source.node();
             let values = [id.into(), NODE_TYPE.into(), 1u64.into(), seconds.into(), data];
@@ -181,7 +173,7 @@ impl Loading for Load {
     }
 
     fn finish(&self) -> Vec<Vec<String>> {
-        if !self.tables.index_after_load {
+        if self.form.keys_first(true) {
             return Vec::new();
         }
         vec![vec![format!("ALTER TABLE linktable ADD KEY {LINK_INDEX}")]]

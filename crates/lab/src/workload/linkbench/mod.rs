@@ -16,7 +16,7 @@ mod requests;
 mod statements;
 mod verify;
 
-pub use load::{Load, Tables};
+pub use load::Load;
 pub use verify::verify;
 
 use crate::workload::{self, Workload};

@@ -169,6 +169,11 @@ impl Client {
 }
 
 impl workload::Client for Client {
+    fn decided(&self) -> String {
+        let text = String::from_utf8_lossy(&self.text);
+        format!("{:?} {:?} {text}", self.steps, self.arguments)
+    }
+
     fn next(&mut self) -> usize {
         self.steps.clear();
         self.arguments.clear();

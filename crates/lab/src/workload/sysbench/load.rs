@@ -3,7 +3,7 @@
 use super::Options;
 use crate::client::{Failure, Value};
 use crate::distribution::access::Access;
-use crate::load::{Batch, Loading};
+use crate::load::{Batch, Loading, TableForm};
 use base::Random;
 use std::io::Write;
 
@@ -45,15 +45,14 @@ pub(super) fn put_pad(out: &mut Vec<u8>, random: &mut Random) {
 pub struct Load {
     options: Options,
     access: Access,
-    /// Appended to every CREATE TABLE: compression, row format.
-    table_options: String,
+    form: TableForm,
 }
 
 impl Load {
     /// For these parameters.
-    pub fn new(options: Options, table_options: &str) -> Self {
+    pub fn new(options: Options, form: impl Into<TableForm>) -> Self {
         let access = Access::new(options.distribution, 1, options.table_size);
-        Self { options, access, table_options: table_options.into() }
+        Self { options, access, form: form.into() }
     }
 
     fn jobs_of_table(&self) -> u64 {
@@ -67,17 +66,21 @@ impl Loading for Load {
         format!(
             "sysbench tables={tables} table_size={table_size} {distribution:?} {data:?} \
              seed={seed} {}",
-            self.table_options
+            self.form
         )
     }
 
     fn begin(&self) -> Vec<String> {
+        let behind = self.form.behind("id");
         let make = |table: u32| {
+            let key = match self.form.keys_first(false) {
+                true => format!(", KEY k_{table} (k)"),
+                false => String::new(),
+            };
             let create = format!(
                 "CREATE TABLE sbtest{table} (id INT NOT NULL AUTO_INCREMENT, k INT DEFAULT 0 NOT \
                  NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY \
-                 KEY (id)) {}",
-                self.table_options
+                 KEY (id){key}) {behind}"
             );
             [format!("DROP TABLE IF EXISTS sbtest{table}"), create]
         };
@@ -116,8 +119,11 @@ impl Loading for Load {
     }
 
     fn finish(&self) -> Vec<Vec<String>> {
-        let index = |table: u32| vec![format!("CREATE INDEX k_{table} ON sbtest{table}(k)")];
-        (1..=self.options.tables).map(index).collect()
+        if self.form.keys_first(false) {
+            return Vec::new();
+        }
+        let index = |table: u32| format!("CREATE INDEX k_{table} ON sbtest{table}(k)");
+        vec![(1..=self.options.tables).map(index).collect()]
     }
 }
 

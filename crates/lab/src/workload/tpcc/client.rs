@@ -242,6 +242,10 @@ impl Terminal {
 }
 
 impl workload::Client for Terminal {
+    fn decided(&self) -> String {
+        format!("{:?}", self.request)
+    }
+
     fn next(&mut self) -> usize {
         self.request = self.requests.draw(&mut self.random);
         self.request.operation()

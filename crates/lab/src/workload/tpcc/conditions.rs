@@ -143,6 +143,14 @@ pub const CONDITIONS: [Condition; 12] = [
     },
 ];
 
+impl Condition {
+    /// The queries; `delivered` are the orders of a district that the load has delivered.
+    pub fn queries(&self, delivered: u64) -> impl Iterator<Item = String> {
+        let delivered = delivered.to_string();
+        self.violations.iter().map(move |sql| sql.replace("{delivered}", &delivered))
+    }
+}
+
 /// Checks all conditions in one snapshot.
 pub fn verify(connection: &mut Connection, scale: &Scale) -> Result<Vec<Violation>, Failure> {
     connection.command("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")?;
@@ -157,8 +165,7 @@ pub fn violations(connection: &mut Connection, scale: &Scale) -> Result<Vec<Viol
     let mut violations = Vec::new();
     for condition in &CONDITIONS {
         let rule = format!("consistency condition {}", condition.number);
-        for sql in condition.violations {
-            let sql = sql.replace("{delivered}", &scale.delivered().to_string());
+        for sql in condition.queries(scale.delivered()) {
             violations.extend(Violation::check(connection, &rule, &sql)?);
         }
     }

@@ -6,7 +6,7 @@ use super::{Options, Scale, schema};
 use crate::client::{Failure, Value};
 use crate::distribution::between;
 use crate::distribution::nonuniform::{NonUniform, last_name};
-use crate::load::{Batch, Loading};
+use crate::load::{Batch, Loading, TableForm};
 use base::Random;
 
 /// Items, or stock of items, of a job.
@@ -15,8 +15,7 @@ const JOB_ITEMS: u64 = 10_000;
 /// See the module.
 pub struct Load {
     options: Options,
-    /// Appended to every CREATE TABLE: compression, row format.
-    table_options: String,
+    form: TableForm,
     now: String,
 }
 
@@ -66,8 +65,8 @@ fn address(random: &mut Random) -> [String; 5] {
 
 impl Load {
     /// For these parameters; `now` is the moment of all rows, as SQL has it.
-    pub fn new(options: Options, table_options: &str, now: &str) -> Self {
-        Self { options, table_options: table_options.into(), now: now.into() }
+    pub fn new(options: Options, form: impl Into<TableForm>, now: &str) -> Self {
+        Self { options, form: form.into(), now: now.into() }
     }
 
     fn scale(&self) -> &Scale {
@@ -254,12 +253,17 @@ impl Load {
 impl Loading for Load {
     fn description(&self) -> String {
         let Options { scale, foreign_keys, seed, .. } = &self.options;
-        format!("tpcc {scale:?} foreign_keys={foreign_keys} seed={seed} {}", self.table_options)
+        format!("tpcc {scale:?} foreign_keys={foreign_keys} seed={seed} {}", self.form)
     }
 
     fn begin(&self) -> Vec<String> {
         let drop = format!("DROP TABLE IF EXISTS {}", schema::TABLES.join(", "));
-        std::iter::once(drop).chain(schema::tables(&self.table_options)).collect()
+        let mut statements = vec![drop];
+        statements.extend(schema::tables(&self.form.options));
+        if self.form.keys_first(false) {
+            statements.extend(schema::indexes());
+        }
+        statements
     }
 
     fn jobs(&self) -> u64 {
@@ -281,7 +285,9 @@ impl Loading for Load {
     }
 
     fn finish(&self) -> Vec<Vec<String>> {
-        schema::after_load(&self.options)
+        let indexes = if self.form.keys_first(false) { Vec::new() } else { schema::indexes() };
+        let groups = std::iter::once(indexes).chain(schema::foreign_keys(&self.options));
+        groups.filter(|group| !group.is_empty()).collect()
     }
 }
 

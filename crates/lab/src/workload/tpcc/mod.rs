@@ -11,6 +11,7 @@
 //!
 //! Clauses are those of TPC-C revision 5.11.
 
+mod acceptance;
 mod client;
 mod conditions;
 mod load;
@@ -20,11 +21,14 @@ mod statements;
 
 pub use conditions::{CONDITIONS, Condition, verify, violations};
 pub use load::Load;
+pub use schema::TABLES;
 
 use crate::distribution::nonuniform::Constants;
-use crate::workload::{self, Workload};
+use crate::driver::Operation;
+use crate::workload::{self, Finding, Workload};
 use base::Random;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Rows of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +54,9 @@ impl Scale {
         self.customers * 7 / 10
     }
 
-    /// Numbers that last names are made of.
-    fn last_names(&self) -> u64 {
-        self.customers.min(1000)
+    /// Numbers that last names are made of: three customers of a district share one.
+    pub fn last_names(&self) -> u64 {
+        (self.customers / 3).clamp(1, 1000)
     }
 }
 
@@ -98,5 +102,9 @@ impl Workload for Tpcc {
 
     fn client(&self, number: u32) -> Box<dyn workload::Client> {
         Box::new(client::Terminal::new(self.options.clone(), number))
+    }
+
+    fn findings(&self, operations: &[Operation], measured: Duration) -> Vec<Finding> {
+        acceptance::findings(operations, measured)
     }
 }

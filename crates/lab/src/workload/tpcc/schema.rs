@@ -4,7 +4,7 @@ use super::Options;
 use super::statements::DISTRICT_COLUMNS;
 
 /// The tables, in an order in which they can be dropped.
-pub(super) const TABLES: [&str; 9] = [
+pub const TABLES: [&str; 9] = [
     "order_line",
     "new_order",
     "orders",
@@ -75,15 +75,19 @@ pub(super) fn tables(options: &str) -> Vec<String> {
     definitions.into_iter().map(|table| format!("CREATE TABLE {table} {options}")).collect()
 }
 
-/// Indexes beyond the keys, and foreign keys if they are wanted; groups one after the other.
-pub(super) fn after_load(options: &Options) -> Vec<Vec<String>> {
+/// Indexes beyond the primary keys.
+pub(super) fn indexes() -> Vec<String> {
     let index = |sql: &str| format!("CREATE INDEX {sql}");
-    let indexes = vec![
+    vec![
         index("customer_by_name ON customer (c_w_id, c_d_id, c_last, c_first)"),
         index("orders_by_customer ON orders (o_w_id, o_d_id, o_c_id, o_id)"),
-    ];
+    ]
+}
+
+/// Foreign keys if they are wanted; groups one after the other.
+pub(super) fn foreign_keys(options: &Options) -> Vec<Vec<String>> {
     if !options.foreign_keys {
-        return vec![indexes];
+        return Vec::new();
     }
     let keys = [
         ("district", "d_w_id", "warehouse (w_id)"),
@@ -103,5 +107,5 @@ pub(super) fn after_load(options: &Options) -> Vec<Vec<String>> {
              REFERENCES {parent}"
         )]
     };
-    std::iter::once(indexes).chain(keys.iter().enumerate().map(add)).collect()
+    keys.iter().enumerate().map(add).collect()
 }

@@ -1,0 +1,285 @@
+//! `gannet-lab calibrate`: the driver beside sysbench, on the same server and the same rows.
+//!
+//! 1. Server and client have processors of their own. On shared ones a cheaper client leaves more
+//!    of them to the server, and the comparison measures that.
+//! 2. The two clients take turns, there and back, and a figure is the median of its runs.
+//! 3. What else runs is said before: one thread of ours gets a smaller share of a busy processor
+//!    than the many of sysbench.
+//! 4. Both are counted from the end of their warm-up to the end of their last second, by the same
+//!    figures of the kernel.
+
+mod sysbench;
+
+use super::Outcome;
+use crate::account::{Account, Figures, Subject};
+use crate::client::Target;
+use crate::distribution::access::Kind as Access;
+use crate::driver::{self, Plan};
+use crate::experiment::order;
+use crate::load;
+use crate::machine::busy;
+use crate::server::{Description, Kind, Program, Started, start};
+use crate::workload::sysbench::{Load, Options, Script, Sysbench};
+use clap::Args;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// The server's kind: mariadb, gannet or mysql.
+    #[arg(long, default_value = "mariadb")]
+    start: Kind,
+    /// Its program, if not the one that is installed.
+    #[arg(long)]
+    program: Option<PathBuf>,
+    /// Scripts, by sysbench's names.
+    #[arg(long, value_delimiter = ',', default_value = "oltp_point_select,oltp_read_write")]
+    scripts: Vec<String>,
+    /// Clients at the same time.
+    #[arg(long, default_value_t = 8)]
+    clients: u32,
+    /// Rounds; both run twice in each.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Seconds of a run that count.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// Seconds before them.
+    #[arg(long, default_value_t = 3)]
+    warm_up: u64,
+    /// Rows of the one table.
+    #[arg(long, default_value_t = 100_000)]
+    rows: u64,
+    /// Processors of the server, as taskset writes them.
+    #[arg(long, default_value = "0")]
+    server_cpus: String,
+    /// Processors of the clients.
+    #[arg(long, default_value = "1")]
+    client_cpus: String,
+    /// Where the server keeps its data while it runs.
+    #[arg(long, default_value = "lab-calibration")]
+    output: PathBuf,
+}
+
+/// Throughput and the server's processor time may differ by so much.
+const SERVER_DIFFERENCE: f64 = 0.05;
+/// The driver may cost so much of what sysbench does.
+const CLIENT_RATIO: f64 = 1.0;
+
+/// Others that use more of a processor disturb.
+const BUSY: f64 = 0.1;
+
+/// What one run found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Found {
+    /// Transactions a second.
+    per_second: f64,
+    /// Microseconds of the server's processor time for each.
+    server_micros: f64,
+    /// Microseconds of the client's.
+    client_micros: f64,
+}
+
+impl Found {
+    /// Of what was used between two moments.
+    fn between(
+        server: (&Figures, &Figures),
+        client: (&Figures, &Figures),
+        transactions: f64,
+        seconds: f64,
+    ) -> Self {
+        let used = |(before, after): (&Figures, &Figures)| {
+            after.cpu_micros().saturating_sub(before.cpu_micros()) as f64 / transactions.max(1.0)
+        };
+        Self {
+            per_second: transactions / seconds.max(1e-9),
+            server_micros: used(server),
+            client_micros: used(client),
+        }
+    }
+}
+
+pub(super) fn run(arguments: Arguments) -> Outcome {
+    sysbench::check()?;
+    let scripts = arguments.scripts.iter().map(|name| {
+        Script::of_name(name).ok_or_else(|| format!("'{name}' is none of sysbench's scripts"))
+    });
+    let scripts: Vec<Script> = scripts.collect::<Result<_, String>>()?;
+    pin(&arguments.client_cpus)?;
+    let description = Description {
+        program: arguments.program.clone(),
+        cpus: Some(arguments.server_cpus.clone()),
+        ..Description::new(arguments.start)
+    };
+    let program = Program::find(description.kind, description.program.as_deref())?;
+    println!("{}; {}", program.text, sysbench::version()?);
+    let others = busy(Duration::from_secs(1), &[]);
+    if others.cores > BUSY {
+        println!("others use {:.2} processors: these figures say little", others.cores);
+    }
+    let server = start(&description, "calibration", &arguments.output)?;
+    let mut missed = Vec::new();
+    for script in scripts {
+        missed.extend(compare(&arguments, &server, script)?);
+    }
+    server.stop()?;
+    drop(server);
+    // Only the server's log is in it.
+    let _left = std::fs::remove_dir_all(&arguments.output);
+    if missed.is_empty() { Ok(()) } else { Err(missed.join("; ")) }
+}
+
+/// All threads of this process, and those to come.
+fn pin(processors: &str) -> Outcome {
+    let id = std::process::id().to_string();
+    let output = Command::new("taskset").args(["-acp", processors, &id]).output();
+    let output = output.map_err(|error| format!("taskset: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
+    }
+}
+
+fn options(arguments: &Arguments, script: Script) -> Options {
+    Options { table_size: arguments.rows, distribution: Access::Uniform, ..Options::new(script) }
+}
+
+/// Both clients in turn; the limits that were missed.
+fn compare(
+    arguments: &Arguments,
+    server: &Arc<Started>,
+    script: Script,
+) -> Result<Vec<String>, String> {
+    let target = server.target();
+    let of = |failure: crate::client::Failure| failure.explained(&target);
+    let rows = Load::new(options(arguments, script), "");
+    load::load(&target, Arc::new(rows), 2, false, |_| {}).map_err(of)?;
+    let id = server.id().ok_or("the server has ended")?;
+    let mut found: [Vec<Found>; 2] = Default::default();
+    for round in 0..arguments.rounds.max(1) {
+        for client in order(2, round) {
+            let one = match client {
+                0 => sysbench::run(arguments, script, &target, id)?,
+                _ => ours(arguments, script, &target, id)?,
+            };
+            found[client].push(one);
+        }
+    }
+    Ok(judge(script.name(), &found))
+}
+
+/// A run of this driver.
+fn ours(
+    arguments: &Arguments,
+    script: Script,
+    target: &Target,
+    server: u32,
+) -> Result<Found, String> {
+    let workload = Sysbench::new(options(arguments, script));
+    let warm_up = Duration::from_secs(arguments.warm_up);
+    let plan = Plan {
+        clients: arguments.clients,
+        warm_up,
+        measured: Duration::from_secs(arguments.seconds),
+        ..Plan::new(target.clone())
+    };
+    // No connection of the account's own: sysbench has none either.
+    let subject = Subject { server: Some(server), ..Subject::default() };
+    let account = Account::begin(subject, Duration::from_secs(1));
+    let measured = driver::run(&workload, plan);
+    let accounts = account.end(runtime::now());
+    let measured = measured.map_err(|failure| failure.explained(target))?;
+    if let Some(why) = measured.given_up {
+        return Err(format!("the run ended early: {why}"));
+    }
+    let seconds = arguments.seconds as f64;
+    let from = |seconds: f64| {
+        let wanted = |sample: &&crate::account::Sample| sample.seconds >= seconds;
+        accounts.samples.iter().find(wanted).ok_or("the account is too short")
+    };
+    // Samples are seconds before the end of the account, which is that of the run.
+    let (begin, end) = (from(-seconds)?, accounts.samples.last().ok_or("no account")?);
+    let both = |sample: &crate::account::Sample| {
+        sample.server.zip(sample.client).ok_or("the server has ended")
+    };
+    let ((server_before, before), (server_after, after)) = (both(begin)?, both(end)?);
+    let per_second = measured.record.completed_per_second();
+    let transactions = per_second.iter().sum::<u64>() as f64 / seconds;
+    let elapsed = end.seconds - begin.seconds;
+    let mut found = Found::between(
+        (&server_before, &server_after),
+        (&before, &after),
+        transactions * elapsed,
+        elapsed,
+    );
+    found.per_second = transactions;
+    Ok(found)
+}
+
+/// Prints the medians; the limits that were missed.
+fn judge(name: &str, found: &[Vec<Found>; 2]) -> Vec<String> {
+    let rows: [(&str, fn(&Found) -> f64); 3] = [
+        ("transactions/s", |found| found.per_second),
+        ("server CPU us", |found| found.server_micros),
+        ("client CPU us", |found| found.client_micros),
+    ];
+    println!("{name:24} {:16} {:>12} {:>12} {:>8}", "", "sysbench", "lab", "lab/sys");
+    let mut missed = Vec::new();
+    for (place, (what, of)) in rows.into_iter().enumerate() {
+        let [theirs, ours] = [0, 1].map(|client| median(found[client].iter().map(of).collect()));
+        let ratio = ours / theirs;
+        println!("{:24} {what:16} {theirs:12.1} {ours:12.1} {ratio:8.3}", "");
+        let is_kept = match place {
+            2 => ratio <= CLIENT_RATIO,
+            _ => (ratio - 1.0).abs() <= SERVER_DIFFERENCE,
+        };
+        if !is_kept {
+            missed.push(format!("{name}: {what} is {ratio:.3} of sysbench's"));
+        }
+    }
+    missed
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[count / 2],
+        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_kept_or_named() {
+        let found = |per_second, server_micros, client_micros| {
+            vec![Found { per_second, server_micros, client_micros }; 3]
+        };
+        let same = [found(1000.0, 50.0, 20.0), found(1040.0, 48.5, 19.0)];
+        assert_eq!(judge("x", &same), [""; 0]);
+        let other = [found(1000.0, 50.0, 20.0), found(1060.0, 40.0, 20.5)];
+        let missed = judge("x", &other);
+        assert_eq!(missed.len(), 3);
+        assert!(missed[0].contains("transactions/s is 1.060"), "{missed:?}");
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
+
+    #[test]
+    fn what_was_used_is_shared_by_transactions() {
+        let at = |user_micros| Figures { user_micros, ..Figures::default() };
+        let found = Found::between((&at(100), &at(1100)), (&at(0), &at(500)), 100.0, 2.0);
+        let expected = Found { per_second: 50.0, server_micros: 10.0, client_micros: 5.0 };
+        assert_eq!(found, expected);
+    }
+}

@@ -1,0 +1,103 @@
+//! Servers that the lab starts: real ones, as far as they are installed. `GANNET_PROGRAM` names a
+//! Gannet that is not on the path.
+
+use lab::client::Connection;
+use lab::server::{Beginning, Description, Kind, Settings, Size, Started, is_available, start};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Runs a test for each kind of server that is there, with a folder for its results.
+fn with_each(name: &str, test: fn(Description, &Path)) {
+    for kind in [Kind::Gannet, Kind::Mariadb, Kind::Mysql] {
+        let program = std::env::var_os("GANNET_PROGRAM").filter(|_| kind == Kind::Gannet);
+        let settings = Settings {
+            memory: Size(64 << 20),
+            log_capacity: Size(64 << 20),
+            ..Settings::default()
+        };
+        let description =
+            Description { program: program.map(PathBuf::from), settings, ..Description::new(kind) };
+        if let Err(why) = is_available(&description) {
+            eprintln!("without {kind}: {why}");
+            continue;
+        }
+        let folder = format!("lab-started-{name}-{kind}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        let config = runtime::Config { workers: 1, ..runtime::Config::default() };
+        let runtime = runtime::Runtime::start(config).expect("threads");
+        let results = folder.clone();
+        runtime.run(move || test(description, &results));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}
+
+fn single(server: &Started, sql: &str) -> String {
+    let mut connection = Connection::open(&server.target()).expect("it answers");
+    connection.single(sql).expect(sql).expect("a value")
+}
+
+fn execute(server: &Started, sql: &str) {
+    Connection::open(&server.target()).expect("it answers").command(sql).expect(sql);
+}
+
+fn process_exists(id: u32) -> bool {
+    Path::new(&format!("/proc/{id}")).exists()
+}
+
+#[test]
+fn what_was_committed_survives_kill_and_stop() {
+    with_each("kill", |description, results| {
+        let server = start(&description, "a", results).expect("it starts");
+        execute(&server, "CREATE TABLE t (a INT PRIMARY KEY)");
+        execute(&server, "INSERT INTO t VALUES (1), (2)");
+        let first = server.id().expect("it runs");
+        server.kill().expect("it ran");
+        assert!(server.id().is_none() && !process_exists(first));
+        assert!(Connection::open(&server.target()).is_err());
+        server.restart().expect("it recovers");
+        assert!(server.restart().is_err(), "it runs already");
+        assert_eq!(single(&server, "SELECT COUNT(*) FROM t"), "2");
+        let beginning = server.cold_start().expect("in order");
+        assert!(matches!(beginning, Beginning::Cold | Beginning::ColdData(_)), "{beginning:?}");
+        assert_eq!(single(&server, "SELECT SUM(a) FROM t"), "3");
+        server.stop().expect("in order");
+        assert!(server.kill().is_err(), "it does not run");
+        let (data, log) = (server.data(), server.log());
+        assert!(data.exists());
+        drop(server);
+        assert!(!data.exists() && log.exists(), "the log stays, the data go");
+        assert!(results.join("servers/a/command.txt").exists());
+    });
+}
+
+#[test]
+fn settings_are_in_effect() {
+    with_each("settings", |description, results| {
+        let server = start(&description, "b", results).expect("it starts");
+        assert_eq!(single(&server, "SELECT @@innodb_buffer_pool_size"), (64 << 20).to_string());
+        assert_eq!(single(&server, "SELECT @@innodb_flush_log_at_trx_commit"), "1");
+        assert_eq!(single(&server, "SELECT @@max_connections"), "5000");
+        let capacity = match server.kind() {
+            Kind::Mysql => "SELECT @@innodb_redo_log_capacity",
+            _ => "SELECT @@innodb_log_file_size",
+        };
+        assert_eq!(single(&server, capacity), (64 << 20).to_string());
+        assert_eq!(single(&server, "SELECT @@collation_database"), "utf8mb4_general_ci");
+        assert_eq!(single(&server, "SELECT @@log_bin"), "0");
+        let facts = server.facts();
+        assert!(facts.contains_key("program") && facts["program's version"].len() > 3);
+    });
+}
+
+#[test]
+fn a_start_that_fails_says_why() {
+    with_each("fails", |mut description, results| {
+        let word = lab::server::Word("1".into());
+        description.settings.variables.insert("no_such_variable".into(), word);
+        let failed = start(&description, "c", results).map(|_: Arc<Started>| ());
+        let error = failed.expect_err("no such variable");
+        let with_dashes = error.replace('_', "-");
+        assert!(with_dashes.contains("no-such-variable"), "{error}");
+        assert!(error.starts_with("c: "), "{error}");
+    });
+}
