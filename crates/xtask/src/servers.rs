@@ -17,13 +17,13 @@ pub fn fresh_folder(name: &str) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// Builds the server in the given profile and returns the path of the binary.
+/// Builds the server in the given profile and returns the path of the binary: for tests out of what
+/// `cargo test --workspace` has compiled (features are those of the packages that are asked for
+/// together), for measurements as users build it.
 pub fn build_gannet(release: bool) -> Result<PathBuf, String> {
-    let mut arguments = vec!["build", "--package", "gannet-server", "--bin", "gannet"];
-    if release {
-        arguments.push("--release");
-    }
-    process::run("cargo", &arguments)?;
+    let choice: &[&str] =
+        if release { &["--release", "--package", "gannet-server"] } else { &["--workspace"] };
+    process::run("cargo", &[&["build", "--bin", "gannet"], choice].concat())?;
     let profile = if release { "release" } else { "debug" };
     Ok(crate::root().join("target").join(profile).join("gannet"))
 }
