@@ -9,7 +9,6 @@
 use crate::descent::{Descent, Stop};
 use crate::entry::{Batch, OVERFLOW};
 use crate::error::TreeError;
-use crate::layout::MAX_LEVELS;
 use crate::node::{self, Route};
 use crate::overflow::Reference;
 use crate::page_read::slice;
@@ -48,13 +47,15 @@ pub struct Cursor {
     place: Place,
     key: Vec<u8>,
     stop: Bound<Vec<u8>>,
-    /// Leaves walked through to their end without a seek: prefetching begins with the second.
+    /// Leaves walked through to their end without a seek: the more there were, the more are asked
+    /// for ahead.
     leaves: usize,
     with_values: bool,
 }
 
-/// Leaves asked for ahead of a cursor.
+/// Leaves asked for ahead of a cursor, at most and at first.
 const PREFETCH_LEAVES: usize = 24;
+const PREFETCH_LEAVES_FIRST: usize = 4;
 /// From so many entries on, if they are half of the leaf at least, the page is copied whole.
 const WHOLE_ENTRIES: usize = 16;
 /// Every so many leaves the cursor asks again, so that the requests overlap.
@@ -255,16 +256,48 @@ impl Cursor {
         }
     }
 
-    /// Asks for the leaves that follow under the same parent.
+    /// Asks for leaves that follow under the same parent: none behind the end of the walk, and few
+    /// at first, since a walk may be given up anywhere (LIMIT). From the first leaf on only where
+    /// the walk's end is known.
     fn prefetch(&self, found: &Descent<'_>) {
         let Some((parent, index)) = found.parent else { return };
-        if self.leaves != 1 && (self.leaves == 0 || !self.leaves.is_multiple_of(PREFETCH_EVERY)) {
+        let is_asking = match self.leaves {
+            0 => self.stop != Bound::Unbounded,
+            few if few < PREFETCH_EVERY => few.is_power_of_two(),
+            many => many.is_multiple_of(PREFETCH_EVERY),
+        };
+        if !is_asking {
             return;
         }
+        let most = (2 * self.leaves).clamp(PREFETCH_LEAVES_FIRST, PREFETCH_LEAVES);
+        let last = self.last_child(&parent);
         let mut pids = [PageId::ZERO; PREFETCH_LEAVES];
-        let count = following(&parent, index, self.direction, &mut pids);
+        let mut count = 0;
+        let mut next = index;
+        while count < most {
+            next = match self.direction {
+                Direction::Forward if next < last => next + 1,
+                Direction::Backward if next > last => next - 1,
+                _ => break,
+            };
+            let Some(pid) = PageId::checked(node::child(&parent, next)) else { break };
+            pids[count] = pid;
+            count += 1;
+        }
         if parent.validate().is_ok() {
             self.tree.store.prefetch(&pids[..count]);
+        }
+    }
+
+    /// Which of the node's children the walk may come to last. The node may change meanwhile:
+    /// then it is any child.
+    fn last_child(&self, node: &OptimisticPage<'_>) -> usize {
+        match (&self.stop, self.direction) {
+            (Bound::Included(key) | Bound::Excluded(key), _) if node::in_range(node, key) => {
+                node::child_index(node, key, Route::Containing)
+            }
+            (_, Direction::Forward) => node::count(node),
+            (_, Direction::Backward) => 0,
         }
     }
 
@@ -323,25 +356,4 @@ fn push_entries(
             value_bytes = Reference::value_bytes(payload).saturating_add(value_bytes);
         }
     }
-}
-
-/// Numbers of the children that follow `index` in the direction; returns how many there are.
-fn following(
-    parent: &OptimisticPage<'_>,
-    index: usize,
-    direction: Direction,
-    pids: &mut [PageId],
-) -> usize {
-    let last = node::count(parent);
-    let mut count = 0;
-    for step in 1..=pids.len().min(MAX_LEVELS) {
-        let next = match direction {
-            Direction::Forward => (index + step <= last).then_some(index + step),
-            Direction::Backward => index.checked_sub(step),
-        };
-        let Some(pid) = next.and_then(|at| PageId::checked(node::child(parent, at))) else { break };
-        pids[count] = pid;
-        count += 1;
-    }
-    count
 }
