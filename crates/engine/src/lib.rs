@@ -57,4 +57,5 @@ mod tests;
 
 pub use crate::engine::Engine;
 pub use options::{EngineOptions, OnFatal};
+pub use pagestore::FLUSHERS_MAX;
 pub use recovery::{OpenError, RecoverySummary};

@@ -40,6 +40,10 @@ pub struct EngineOptions {
     /// The log since the oldest page not yet written may grow to this before commits are slowed
     /// down, bytes; half of it is aimed at. It bounds the time of a recovery.
     pub log_cap_bytes: u64,
+    /// Share of the buffer pool that may be dirty before pages are written whatever the log says.
+    pub dirty_share_max: f64,
+    /// Fibers that compress and write pages; absent: one for each core.
+    pub flushers: Option<usize>,
     /// Log of which recovery keeps the changes of unfinished transactions in memory at a time.
     pub recovery_window_bytes: u64,
     /// Segment of the page store, bytes.
@@ -82,6 +86,8 @@ impl EngineOptions {
             first_log_file_bytes: 16 << 20,
             max_log_file_bytes: 64 << 20,
             log_cap_bytes: 512 << 20,
+            dirty_share_max: 0.9,
+            flushers: None,
             recovery_window_bytes: 32 << 20,
             segment_bytes: 64 << 20,
             segments_per_file: 64,

@@ -144,6 +144,8 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     store.pool_bytes = options.buffer_pool_bytes;
     store.segment_bytes = options.segment_bytes;
     store.log_cap_bytes = options.log_cap_bytes;
+    store.dirty_share_max = options.dirty_share_max;
+    store.flushers = options.flushers.unwrap_or_else(runtime::worker_count);
     store.segments_per_file = options.segments_per_file;
     store.group_bytes = options.group_bytes;
     store.max_pages = options.max_pages;

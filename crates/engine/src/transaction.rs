@@ -36,6 +36,11 @@ use wal::{FlushPolicy, RecordKind};
 /// `version u8 | flags u8 (0) | microseconds since 1970 i64 | extensions (none)`.
 const COMMIT_VERSION: u8 = 1;
 
+/// A transaction that has logged so much pays for it before its end (see `slow_down`).
+const PAID_AT_ONCE_BYTES: u64 = 64 << 10;
+/// What a commit record and its padding count for there.
+const COMMIT_BYTES: u64 = 512;
+
 /// What a transaction does to trees as wholes.
 pub(crate) enum TreeStep {
     /// Created at this point; dropped when that is undone.
@@ -86,6 +91,8 @@ pub(crate) struct EngineTransaction {
     is_half_undone: bool,
     /// Nobody but its commit or rollback ends it (invariant 4).
     pub(crate) is_prepared: bool,
+    /// Bytes logged for which it has not been slowed down yet.
+    pub(crate) unpaid_log_bytes: u64,
 }
 
 /// The engine's own type behind the border's trait object.
@@ -114,6 +121,7 @@ impl EngineTransaction {
             finished: false,
             is_half_undone: false,
             is_prepared: false,
+            unpaid_log_bytes: 0,
         }
     }
 
@@ -177,6 +185,9 @@ impl EngineTransaction {
         }
         self.core.refuse_when_stopping()?;
         self.refuse_when_half_undone()?;
+        if self.unpaid_log_bytes >= PAID_AT_ONCE_BYTES {
+            self.slow_down();
+        }
         self.trx.protect_reads();
         self.trx.prepare_write().map_err(from_undo)
     }
@@ -313,10 +324,12 @@ impl EngineTransaction {
         waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
-    /// While pages are written more slowly than they are changed, each commit waits a little,
-    /// after it let go of everything.
-    fn slow_down(&self) {
-        let delay = self.core.store.throttle_delay();
+    /// While pages are written more slowly than they are changed, who changes them waits a little,
+    /// by what he has logged: at the commit, after it let go of everything, and in transactions
+    /// that log much between two changes.
+    fn slow_down(&mut self) {
+        let logged = std::mem::take(&mut self.unpaid_log_bytes) + COMMIT_BYTES;
+        let delay = self.core.store.throttle_delay(logged);
         if !delay.is_zero() {
             base::probe!("engine.commit_slowed_down");
             runtime::sleep(delay);

@@ -170,7 +170,7 @@ pub(crate) fn write_entry(
 ) -> Result<Written> {
     let mut pending = Pending::default();
     let mut outcome = Ok(Written::Missing);
-    let EngineTransaction { trx: inner, buffers, core, .. } = trx;
+    let EngineTransaction { trx: inner, buffers, core, unpaid_log_bytes, .. } = trx;
     let buffers = &mut **buffers;
     let modified = {
         let logical = &mut buffers.logical;
@@ -182,7 +182,10 @@ pub(crate) fn write_entry(
     let modified = modified.map_err(|error| from_tree(error, || core.tree_name(tree.id())))?;
     let outcome = outcome.map_err(from_undo)?;
     match (modified.record(), pending.made) {
-        (Some(record), Some((_, word))) => inner.changed(word, record, pending.deletes),
+        (Some(record), Some((_, word))) => {
+            *unpaid_log_bytes += record.end.get() - record.start.get();
+            inner.changed(word, record, pending.deletes);
+        }
         (None, _) if outcome == Written::Done => {
             return Err(EngineError::Failed("a change was decided but not made".to_owned()));
         }

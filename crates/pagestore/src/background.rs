@@ -1,46 +1,67 @@
 //! The fibers behind a store: flushers, the controller that paces them, the collector.
 //!
-//! Pace (no stalls): every 10 ms the controller looks at the log rate W (bytes per second,
-//! smoothed) and the checkpoint age A (log since the oldest change that is not on disk). The
-//! oldest LSN is to advance at
+//! Every 10 ms the controller looks how far the log is ahead of the pages, and the flushers write
+//! what is due by `pace`, together with the cold pages whose frames are needed next (`evict` keeps
+//! a reserve of free frames). How much is on its way to the device at a time is up to `window`,
+//! how pages are compressed to `governor`. Writers are slowed down smoothly before the log outgrows
+//! its cap ([`crate::PageStore::throttle_delay`]); there is no point at which everything stops.
 //!
-//! ```text
-//! v = W * (1 + 2 * (A - A*) / A*), within 0 and 4 W        with A* = half the log cap
-//! ```
-//!
-//! and the flushers write exactly the pages below the point so reached, plus those that frames
-//! are needed for. Beyond 0.8 of the cap writers are slowed down smoothly
-//! ([`crate::PageStore::throttle_delay`]); there is no point at which everything stops.
+//! As many flushers are at work as there is work for: each that finds more than its batch wakes
+//! another one.
 //!
 //! Without dirty pages the controller sleeps; without dead segments the collector looks once a
 //! second.
 
 use crate::collect::Collector;
+use crate::counters::add;
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::flush::Flusher;
+use crate::frames::ClassCounts;
+use crate::governor::Load;
 use crate::header::class_bytes;
+use crate::header::{CLASS_MAX, CLASS_MIN};
 use crate::options::StoreOptions;
+use crate::pace::{self, Look, Pace};
 use crate::store::{PageStore, Shared};
 use base::Lsn;
 use runtime::sync::{Event, Mutex};
-use runtime::{JoinHandle, WaitClass, WaitClass::Idle};
+use runtime::{Instant, JoinHandle, WaitClass, WaitClass::Idle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How often the controller looks.
 const TICK: Duration = Duration::from_millis(10);
-/// Ticks without any log after which everything dirty is written.
-const IDLE_TICKS: u32 = 200;
+/// So many pages make a group worth its write ...
+const DUE_PAGES: usize = 64;
+/// ... or so many ticks since the last one.
+const DUE_TICKS: u32 = 8;
 /// Ticks between two looks at the balance of the size classes.
 const BALANCE_TICKS: u32 = 100;
-/// A commit is never delayed longer than this.
-const DELAY_MAX: Duration = Duration::from_millis(10);
 /// Flushers at most; the sync record lists their segments.
-const FLUSHERS_MAX: usize = 8;
+pub const FLUSHERS_MAX: usize = 8;
 /// A flusher that could write nothing of a batch waits this long.
 const NOTHING_WRITTEN_WAIT: Duration = Duration::from_millis(1);
+
+/// See [`PageStore::pace`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PaceFigures {
+    /// Log since the oldest change that is not on disk.
+    pub checkpoint_age_bytes: u64,
+    /// What it may grow to before writers are slowed down.
+    pub log_cap_bytes: u64,
+    /// Pages in memory with changes that are not on disk.
+    pub dirty_pages: u64,
+    /// Their bytes.
+    pub dirty_bytes: u64,
+    /// Frames that hold no page.
+    pub free_pages: u64,
+    /// Bytes of pages that may be on their way to the device at a time.
+    pub window_bytes: u64,
+    /// Of a thousand pages of trees with a costly codec so many are written with LZ4 now.
+    pub fallback_share_permille: u64,
+}
 
 /// State of the background fibers.
 #[derive(Debug, Default)]
@@ -56,6 +77,8 @@ pub(crate) struct Background {
     /// As above, asked for by name: shutdown, checkpoints that cannot wait.
     forced_below: AtomicU64,
     log_cap_bytes: AtomicU64,
+    /// Of a thousand bytes of the pool so many may be dirty whatever the log says.
+    dirty_max_permille: AtomicU64,
 }
 
 impl Background {
@@ -72,6 +95,8 @@ impl Background {
 /// Starts the fibers of a store.
 pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
     shared.background.log_cap_bytes.store(options.log_cap_bytes, Ordering::Relaxed);
+    let permille = (options.dirty_share_max.clamp(0.0, 1.0) * 1000.0) as u64;
+    shared.background.dirty_max_permille.store(permille, Ordering::Relaxed);
     let mut fibers = shared.background.fibers.lock();
     for number in 0..options.flushers.clamp(1, FLUSHERS_MAX) {
         let shared = shared.clone();
@@ -116,73 +141,102 @@ fn flush_some(
         let end = cold.len().min(count);
         cold.drain(..end).collect::<Vec<_>>()
     };
-    let mut batch = shared.dirty.adopt(cold);
-    if batch.is_none() {
-        let background = &shared.background;
-        let frames_are_short =
-            shared.frames_wanted.load(Ordering::Relaxed) > 0 || shared.is_mostly_dirty();
-        let below = if frames_are_short {
-            u64::MAX
-        } else {
-            let forced = background.forced_below.load(Ordering::Relaxed);
-            background.flush_below.load(Ordering::Relaxed).max(forced)
-        };
-        batch = shared.dirty.take_oldest(count, Lsn::new(below));
+    let below = Lsn::new(shared.due_below());
+    let Some(batch) = shared.dirty.take(cold, count, below) else { return Ok(None) };
+    if batch.leaves_more {
+        shared.flush_work.set();
     }
-    match batch {
-        Some(batch) => flusher.flush_batch(shared, disk, &batch).map(Some),
-        None => Ok(None),
-    }
-}
-
-/// What the controller knows from tick to tick.
-struct Pace {
-    end: u64,
-    rate_per_tick: f64,
-    idle_ticks: u32,
-    ticks: u32,
+    let written = flusher.flush_batch(shared, disk, &batch);
+    shared.free_written(batch.found());
+    written.map(Some)
 }
 
 fn run_controller(shared: &Shared) {
     let Some(disk) = &shared.disk else { return };
-    let end = disk.wal.end().get();
-    let mut pace = Pace { end, rate_per_tick: 0.0, idle_ticks: 0, ticks: 0 };
+    let mut controller = Controller::new(disk);
     while !shared.background.is_stopping() && disk.check_poison().is_ok() {
         if shared.dirty.length() == 0 {
             shared.background.controller_work.take(Idle, None);
         }
+        let before = runtime::now();
         runtime::sleep(TICK);
-        pace.tick(shared, disk);
+        controller.tick(shared, disk, before.elapsed().saturating_sub(TICK));
     }
 }
 
-impl Pace {
-    fn tick(&mut self, shared: &Shared, disk: &Disk) {
-        let end = disk.wal.end().get();
-        let grown = (end - self.end) as f64;
-        self.rate_per_tick += (grown - self.rate_per_tick) / 16.0;
-        self.idle_ticks = if grown == 0.0 { self.idle_ticks + 1 } else { 0 };
-        self.end = end;
+/// What the controller knows from tick to tick.
+struct Controller {
+    pace: Pace,
+    at: Instant,
+    ticks: u32,
+    /// Since the flushers were woken last.
+    waited: u32,
+}
+
+impl Controller {
+    fn new(disk: &Disk) -> Controller {
+        let pace = Pace::new(disk.wal.end().get());
+        Controller { pace, at: runtime::now(), ticks: 0, waited: 0 }
+    }
+
+    fn tick(&mut self, shared: &Shared, disk: &Disk, lateness: Duration) {
+        let now = runtime::now();
+        let passed = now - self.at;
+        self.at = now;
         self.ticks += 1;
-        if self.ticks % BALANCE_TICKS == 0 {
+        if self.ticks.is_multiple_of(BALANCE_TICKS) {
             shared.balance_classes();
         }
         shared.continue_draining();
-        let Some(oldest) = shared.dirty.oldest() else { return };
-        let below = &shared.background.flush_below;
-        let target = if self.idle_ticks >= IDLE_TICKS {
-            end
-        } else {
-            let goal = shared.background.log_cap_bytes.load(Ordering::Relaxed) as f64 / 2.0;
-            let age = end.saturating_sub(oldest.get()) as f64;
-            let factor = (1.0 + 2.0 * (age - goal) / goal).clamp(0.0, 4.0);
-            let from = below.load(Ordering::Relaxed).max(oldest.get());
-            from + (self.rate_per_tick * factor) as u64
-        };
-        below.fetch_max(target, Ordering::Relaxed);
-        if target > oldest.get() || shared.is_mostly_dirty() {
+        shared.keep_reserve();
+        let cap = shared.background.log_cap_bytes.load(Ordering::Relaxed);
+        let oldest = shared.dirty.oldest().map(Lsn::get);
+        let end = disk.wal.end().get();
+        let point = self.pace.tick(&Look { passed, end, oldest, cap });
+        shared.background.flush_below.store(point, Ordering::Relaxed);
+        self.wake_flushers(shared);
+
+        let over = pace::over(oldest.map_or(0, |oldest| end.saturating_sub(oldest)), cap);
+        let wants_frames = shared.frames_wanted.load(Ordering::Relaxed) > 0;
+        let urgency = over.max(if wants_frames { 0.5 } else { 0.0 });
+        disk.window.adapt(passed, disk.wal.synced_writes(), urgency);
+        shared.governor.look(&Load {
+            passed,
+            is_behind: over > 0.0 || wants_frames,
+            lateness,
+            compress_nanos: shared.counters.compress_nanos.load(Ordering::Relaxed),
+            write_nanos: shared.counters.write_nanos.load(Ordering::Relaxed),
+        });
+    }
+
+    /// Wakes a flusher when what is due is worth a group, or has waited for a while.
+    fn wake_flushers(&mut self, shared: &Shared) {
+        self.waited += 1;
+        let below = Lsn::new(shared.due_below());
+        let due = shared.dirty.count_below(below, DUE_PAGES);
+        if due >= DUE_PAGES || (due > 0 && self.waited >= DUE_TICKS) {
+            self.waited = 0;
             shared.flush_work.set();
         }
+    }
+}
+
+impl Shared {
+    /// Changes below this position are to be written now.
+    fn due_below(&self) -> u64 {
+        let frames_are_short =
+            self.frames_wanted.load(Ordering::Relaxed) > 0 || self.is_mostly_dirty();
+        if frames_are_short {
+            return u64::MAX;
+        }
+        let forced = self.background.forced_below.load(Ordering::Relaxed);
+        self.background.flush_below.load(Ordering::Relaxed).max(forced)
+    }
+
+    /// Whether more of the pool is dirty than may be.
+    fn is_mostly_dirty(&self) -> bool {
+        let permille = self.background.dirty_max_permille.load(Ordering::Relaxed);
+        self.dirty_bytes() as u64 * 1000 > self.frames.bytes() as u64 * permille
     }
 }
 
@@ -194,19 +248,48 @@ impl PageStore {
         oldest.map_or(0, |oldest| disk.wal.end().get().saturating_sub(oldest.get()))
     }
 
-    /// How long a commit should wait before it goes on, so that the log does not outgrow its
-    /// cap: zero below 0.8 of the cap, rising smoothly to 10 ms.
-    pub fn throttle_delay(&self) -> Duration {
-        let cap = self.shared().background.log_cap_bytes.load(Ordering::Relaxed) as f64;
-        let over = |age: u64| (age as f64 - 0.8 * cap) / (0.2 * cap);
-        let Some(disk) = &self.shared().disk else { return Duration::ZERO };
+    /// How long a writer that has logged so many bytes should wait before it goes on, so that the
+    /// log does not outgrow its cap: zero below 0.8 of the cap, rising smoothly to 10 ms for 4 KiB
+    /// at the cap, and on beyond it.
+    pub fn throttle_delay(&self, logged_bytes: u64) -> Duration {
+        let shared = self.shared();
+        let cap = shared.background.log_cap_bytes.load(Ordering::Relaxed);
+        let Some(disk) = &shared.disk else { return Duration::ZERO };
         // Every commit asks; the floor tells nearly all of them that there is no hurry.
-        let at_most = disk.wal.end().get().saturating_sub(self.shared().dirty.floor());
-        if over(at_most) <= 0.0 {
+        let at_most = disk.wal.end().get().saturating_sub(shared.dirty.floor());
+        if pace::over(at_most, cap) <= 0.0 {
             return Duration::ZERO;
         }
-        let over = over(self.checkpoint_age_bytes());
-        if over <= 0.0 { Duration::ZERO } else { DELAY_MAX.mul_f64((over * over).min(1.0)) }
+        let delay = pace::delay(self.checkpoint_age_bytes(), cap, logged_bytes);
+        if !delay.is_zero() {
+            add(&shared.counters.delays, 1);
+            add(&shared.counters.delay_nanos, delay.as_nanos() as u64);
+        }
+        delay
+    }
+
+    /// Changes how much of the pool may be dirty whatever the log says, from 0 to 1.
+    pub fn set_dirty_share_max(&self, share: f64) {
+        let permille = (share.clamp(0.0, 1.0) * 1000.0) as u64;
+        self.shared().background.dirty_max_permille.store(permille, Ordering::Relaxed);
+    }
+
+    /// What the controller sees and does at the moment.
+    pub fn pace(&self) -> PaceFigures {
+        let shared = self.shared();
+        let classes = CLASS_MIN..=CLASS_MAX;
+        let sum = |of: fn(&ClassCounts) -> usize| -> u64 {
+            classes.clone().map(|class| of(shared.frames.counts(class)) as u64).sum()
+        };
+        PaceFigures {
+            checkpoint_age_bytes: self.checkpoint_age_bytes(),
+            log_cap_bytes: shared.background.log_cap_bytes.load(Ordering::Relaxed),
+            dirty_pages: sum(|counts| counts.dirty.load(Ordering::Relaxed)),
+            dirty_bytes: shared.dirty_bytes() as u64,
+            free_pages: sum(|counts| counts.free.load(Ordering::Relaxed)),
+            window_bytes: shared.disk.as_ref().map_or(0, |disk| disk.window.limit_bytes()),
+            fallback_share_permille: shared.governor.share_permille(),
+        }
     }
 
     /// Writes every page whose first unwritten change is below `lsn` and waits until that is

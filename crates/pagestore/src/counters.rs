@@ -46,6 +46,20 @@ counters! {
     stored_bytes,
     /// Copies that were compressed; others gained nothing or were not to be.
     compressed_pages,
+    /// Copies written with LZ4 in place of a dearer codec, as cores were short.
+    compression_fallbacks,
+    /// Copies that were not tried to be compressed, as their tree's pages gain nothing.
+    compression_skips,
+    /// Copies compressed by helper threads, as their codec is slow.
+    compression_by_helpers,
+    /// Nanoseconds that compression took, tries that gained nothing included.
+    compress_nanos,
+    /// Nanoseconds that writes of groups took, one after the other.
+    write_nanos,
+    /// Times that writers were slowed down, as the log was near its cap.
+    delays,
+    /// Nanoseconds that they were asked to wait.
+    delay_nanos,
     /// Copies read that had to be decompressed.
     decompressed_pages,
     /// Groups written.

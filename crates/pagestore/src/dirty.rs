@@ -4,7 +4,9 @@
 //!    stale (page freed or flushed meanwhile) and are checked when taken.
 //! 2. A taken batch is registered with its lowest LSN in the same critical section that removes
 //!    the entries, so `oldest` never misses a page between queue and disk.
-//! 3. `floor` is never above `oldest`: it is lowered and set under the queue's lock. So who only
+//! 3. A batch begins with pages found elsewhere (cold dirty frames). Their entries may still be in
+//!    the queue, or in the same batch: a page may have several entries, never none.
+//! 4. `floor` is never above `oldest`: it is lowered and set under the queue's lock. So who only
 //!    wants to know that the oldest change is young enough needs neither lock nor search.
 
 use base::{Lsn, PageId};
@@ -24,9 +26,18 @@ pub(crate) struct DirtyPage {
 #[derive(Debug)]
 pub(crate) struct Batch {
     pub(crate) ticket: u64,
-    /// Whether the pages came from the queue, so that those not written must return to it.
-    was_queued: bool,
+    /// So many of the pages, the first ones, were found elsewhere (invariant 3).
+    found: usize,
     pub(crate) pages: Vec<DirtyPage>,
+    /// There is more in the queue of what was asked for.
+    pub(crate) leaves_more: bool,
+}
+
+impl Batch {
+    /// Pages that did not come from the queue.
+    pub(crate) fn found(&self) -> &[DirtyPage] {
+        &self.pages[..self.found]
+    }
 }
 
 /// Log bytes per bucket of the queue.
@@ -44,7 +55,7 @@ struct Queue {
 #[derive(Debug)]
 pub(crate) struct DirtyQueue {
     queue: Mutex<Queue>,
-    /// Invariant 3; the maximum when nothing is dirty.
+    /// Invariant 4; the maximum when nothing is dirty.
     floor: AtomicU64,
 }
 
@@ -65,10 +76,12 @@ impl DirtyQueue {
         is_first
     }
 
-    /// Takes up to `count` of the oldest entries with a `rec_lsn` below `below`.
-    pub(crate) fn take_oldest(&self, count: usize, below: Lsn) -> Option<Batch> {
+    /// Takes a batch of `count` pages at most: those found elsewhere, which are dirty, then the
+    /// oldest entries with a `rec_lsn` below `below`.
+    pub(crate) fn take(&self, found: Vec<DirtyPage>, count: usize, below: Lsn) -> Option<Batch> {
         let mut queue = self.queue.lock();
-        let mut pages = Vec::new();
+        found.iter().for_each(|page| self.lower_floor(page.rec_lsn));
+        let (found, mut pages) = (found.len(), found);
         while pages.len() < count
             && let Some(mut bucket) = queue.buckets.first_entry()
         {
@@ -85,23 +98,26 @@ impl DirtyQueue {
                 break;
             }
         }
-        queue.length -= pages.len();
-        queue.register(pages, true)
+        queue.length -= pages.len() - found;
+        let leaves_more = queue.count_below(below, 1) > 0;
+        let oldest = pages.iter().map(|page| page.rec_lsn).min()?;
+        let ticket = queue.next_ticket;
+        queue.next_ticket += 1;
+        queue.in_flight.insert(ticket, oldest);
+        Some(Batch { ticket, found, pages, leaves_more })
     }
 
-    /// Registers pages found elsewhere (cold dirty frames) as a batch; their entries in the queue
-    /// stay, and become stale.
-    pub(crate) fn adopt(&self, pages: Vec<DirtyPage>) -> Option<Batch> {
-        let mut queue = self.queue.lock();
-        pages.iter().for_each(|page| self.lower_floor(page.rec_lsn));
-        queue.register(pages, false)
+    /// How many entries have a `rec_lsn` below `below`, about (whole buckets but for one); no
+    /// more than `enough` are counted for.
+    pub(crate) fn count_below(&self, below: Lsn, enough: usize) -> usize {
+        self.queue.lock().count_below(below, enough)
     }
 
     /// The batch is done with: on disk, apart from `later`, which were never staged and return to
-    /// the queue if they came from it, and `unstaged`, which were and return in any case.
+    /// the queue (invariant 3), and `unstaged`, which were and return too.
     pub(crate) fn finish(&self, batch: &Batch, later: &[DirtyPage], unstaged: &[DirtyPage]) {
         let mut queue = self.queue.lock();
-        let later = if batch.was_queued { later } else { &[] };
+        let later = if base::mutant!("unwritten_page_forgotten") { &[] } else { later };
         for &page in later.iter().chain(unstaged) {
             queue.length += 1;
             self.lower_floor(page.rec_lsn);
@@ -127,7 +143,7 @@ impl DirtyQueue {
         self.floor.load(Ordering::Relaxed)
     }
 
-    /// Invariant 3; the queue is locked.
+    /// Invariant 4; the queue is locked.
     fn lower_floor(&self, rec_lsn: Lsn) {
         if rec_lsn.get() < self.floor() {
             self.floor.store(rec_lsn.get(), Ordering::Relaxed);
@@ -141,12 +157,18 @@ impl DirtyQueue {
 }
 
 impl Queue {
-    fn register(&mut self, pages: Vec<DirtyPage>, was_queued: bool) -> Option<Batch> {
-        let oldest = pages.iter().map(|page| page.rec_lsn).min()?;
-        let ticket = self.next_ticket;
-        self.next_ticket += 1;
-        self.in_flight.insert(ticket, oldest);
-        Some(Batch { ticket, was_queued, pages })
+    fn count_below(&self, below: Lsn, enough: usize) -> usize {
+        let (mut count, last) = (0, below.get() >> BUCKET_SHIFT);
+        for (&bucket, entries) in self.buckets.range(..=last) {
+            count += match bucket == last {
+                true => entries.iter().filter(|page| page.rec_lsn < below).count(),
+                false => entries.len(),
+            };
+            if count >= enough {
+                break;
+            }
+        }
+        count
     }
 }
 
@@ -168,9 +190,9 @@ mod tests {
         }
         assert_eq!(queue.floor(), 5000, "known without a search");
         assert_eq!(queue.oldest(), Some(Lsn::new(5000)));
-        let first = queue.take_oldest(1, Lsn::MAX).expect("four pages");
+        let first = queue.take(Vec::new(), 1, Lsn::MAX).expect("four pages");
         assert_eq!(first.pages[0].pid, PageId::new(2));
-        let second = queue.take_oldest(2, Lsn::MAX).expect("three pages");
+        let second = queue.take(Vec::new(), 2, Lsn::MAX).expect("three pages");
         let pids: Vec<_> = second.pages.iter().map(|page| page.pid.get()).collect();
         assert_eq!(pids, [4, 3]);
         assert_eq!(queue.oldest(), Some(Lsn::new(5000)), "in flight");
@@ -182,18 +204,39 @@ mod tests {
     }
 
     #[test]
-    fn pages_found_elsewhere_return_only_when_they_were_staged() {
+    fn a_page_found_elsewhere_is_never_without_an_entry() {
         let queue = DirtyQueue::new();
-        let (frame, pid, rec_lsn) = page(1, 5000);
+        let [(frame, pid, rec_lsn), other] = [page(1, 5000), page(2, 6000)];
         queue.push(frame, pid, rec_lsn);
+        queue.push(other.0, other.1, other.2);
         let found = DirtyPage { frame, pid, rec_lsn };
-        let batch = queue.adopt(vec![found]).expect("one page");
-        queue.finish(&batch, &[found], &[]);
-        assert_eq!(queue.length(), 1);
-        let batch = queue.adopt(vec![found]).expect("one page");
+        let batch = queue.take(vec![found], 1, Lsn::MAX).expect("one page");
+        assert_eq!((batch.found(), batch.leaves_more), (&[found][..], true));
+        queue.finish(&batch, &[], &[]);
+        assert_eq!(queue.length(), 2, "its own entry is stale now");
+        // Found, and in the queue: neither could be written.
+        let batch = queue.take(vec![found], 9, Lsn::MAX).expect("three pages");
+        assert_eq!((batch.pages.len(), batch.leaves_more, queue.length()), (3, false, 0));
+        assert_eq!(queue.oldest(), Some(rec_lsn));
+        queue.finish(&batch, &[found, found], &[]);
+        assert_eq!((queue.length(), queue.oldest()), (2, Some(rec_lsn)));
+        let batch = queue.take(Vec::new(), 9, Lsn::MAX).expect("two entries");
         queue.finish(&batch, &[], &[found]);
-        assert_eq!(queue.length(), 2);
-        assert!(queue.adopt(Vec::new()).is_none());
+        assert_eq!((queue.length(), queue.oldest()), (1, Some(rec_lsn)));
+    }
+
+    #[test]
+    fn what_is_due_is_counted_until_it_is_enough() {
+        let queue = DirtyQueue::new();
+        for number in 0..100 {
+            let (frame, pid, lsn) = page(number, 10_000 + number * 10_000);
+            queue.push(frame, pid, lsn);
+        }
+        assert_eq!(queue.count_below(Lsn::new(10_000), 1000), 0);
+        assert_eq!(queue.count_below(Lsn::new(10_001), 1000), 1);
+        assert_eq!(queue.count_below(Lsn::new(510_000), 1000), 50);
+        assert_eq!(queue.count_below(Lsn::MAX, 1000), 100);
+        assert!((20..40).contains(&queue.count_below(Lsn::MAX, 20)));
     }
 
     #[test]
@@ -201,8 +244,8 @@ mod tests {
         let queue = DirtyQueue::new();
         let (frame, pid, lsn) = page(1, 5000);
         queue.push(frame, pid, lsn);
-        assert!(queue.take_oldest(9, Lsn::new(5000)).is_none());
-        assert!(queue.take_oldest(9, Lsn::new(5001)).is_some());
-        assert!(queue.take_oldest(9, Lsn::MAX).is_none());
+        assert!(queue.take(Vec::new(), 9, Lsn::new(5000)).is_none());
+        assert!(queue.take(Vec::new(), 9, Lsn::new(5001)).is_some());
+        assert!(queue.take(Vec::new(), 9, Lsn::MAX).is_none());
     }
 }

@@ -16,6 +16,7 @@ use crate::options::{OnFatal, StoreOptions};
 use crate::segment::{BLOCK_BYTES, SegmentHeader, SegmentTrailer};
 use crate::segments::{SegmentState, SegmentTable, SegmentUse};
 use crate::superblock::Superblock;
+use crate::window::WriteWindow;
 use base::checksum::crc32c;
 use base::{Lsn, probe};
 use runtime::file::AlignedBuf;
@@ -53,6 +54,8 @@ pub(crate) struct Disk {
     pub(crate) table: Mutex<SegmentTable>,
     pub(crate) group_bytes: usize,
     pub(crate) wal: Arc<Wal>,
+    /// How much may be on its way to the device.
+    pub(crate) window: WriteWindow,
     pub(crate) is_full: AtomicBool,
     pub(crate) is_stopping: AtomicBool,
     pub(crate) counters: Arc<Counters>,
@@ -88,6 +91,7 @@ impl Disk {
                 .min(segment_quarter)
                 .max(GROUP_BYTES_MIN),
             wal,
+            window: WriteWindow::new(),
             is_full: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             counters,
@@ -162,7 +166,7 @@ impl Disk {
     /// Writes blocks; `false` if the disk is full. Parks.
     fn write_once(&self, bytes: &[u8], offset: u64, sync: bool) -> Result<bool, StoreError> {
         self.check_poison()?;
-        match self.files.write(bytes, offset, sync) {
+        match self.write_paced(bytes, offset, sync) {
             Ok(()) => {
                 add(&self.counters.written_bytes, bytes.len() as u64);
                 if self.is_full.load(Ordering::Relaxed) {
@@ -176,6 +180,21 @@ impl Disk {
             }
             Err(WriteError::Failed(reason)) => Err(self.fatal(&reason)),
         }
+    }
+
+    /// Writes in pieces that leave room for the log and for readers between them. Parks.
+    fn write_paced(&self, bytes: &[u8], offset: u64, sync: bool) -> Result<(), WriteError> {
+        let mut done = 0;
+        while done < bytes.len() {
+            let end = (done + self.window.piece_bytes()).min(bytes.len());
+            let in_flight = self.window.enter(end - done);
+            let begun = runtime::now();
+            self.files.write(&bytes[done..end], offset + done as u64, sync)?;
+            add(&self.counters.write_nanos, begun.elapsed().as_nanos() as u64);
+            drop(in_flight);
+            done = end;
+        }
+        Ok(())
     }
 
     fn wait_for_space(&self) -> Result<(), StoreError> {

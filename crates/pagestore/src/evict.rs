@@ -2,6 +2,7 @@
 //!
 //! 1. Only clean, unpinned pages are evicted, under their exclusive latch; nobody who needs a
 //!    frame ever writes a page. Dirty pages the hand meets cold are handed to the flushers.
+//!    What was cold is freed as soon as it is written, unless it was used meanwhile.
 //! 2. A page is evicted by making its place its location on disk: readers then miss.
 
 use crate::array::PageEntry;
@@ -19,6 +20,16 @@ use std::time::Duration;
 
 /// Cold dirty pages remembered for the flushers.
 const COLD_MAX: usize = 512;
+/// Frames that the hand passes under one lock.
+const SWEEP_STEPS: usize = 512;
+/// The reserve of free frames is at most one of so many ...
+const RESERVE_PART: usize = 32;
+/// ... and lasts for so many ticks of the demand of late ...
+const RESERVE_TICKS: usize = 4;
+/// ... which is forgotten by one of so many parts a tick.
+const DEMAND_DECAY: usize = 64;
+/// Frames that the hand passes, at most, for each that is wanted.
+const STEPS_PER_FRAME: usize = 16;
 /// A frame that cannot be had for this long is an error.
 const FRAME_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Between two looks while waiting for a frame.
@@ -101,13 +112,23 @@ impl Shared {
 
     /// Frees clean frames of a class until `count` are free, or two rounds of the hand are done.
     pub(crate) fn evict(&self, class: u8, count: usize) {
-        let counts = self.frames.counts(class);
-        let spare = (counts.total.load(Ordering::Relaxed) / 64).clamp(1, 64);
-        let wanted = count.max(spare);
+        let total = self.frames.counts(class).total.load(Ordering::Relaxed);
+        let wanted = count.max((total / 64).clamp(1, 64));
         let mut cold = Vec::new();
+        let mut steps = total * 2;
+        while steps > 0 && !self.sweep(class, wanted, steps.min(SWEEP_STEPS), &mut cold) {
+            steps = steps.saturating_sub(SWEEP_STEPS);
+        }
+        self.hand_to_flushers(cold);
+    }
+
+    /// Moves the hand of a class over so many frames, or until `wanted` are free; returns whether
+    /// they are. Cold dirty pages are noted.
+    fn sweep(&self, class: u8, wanted: usize, steps: usize, cold: &mut Vec<DirtyPage>) -> bool {
+        let counts = self.frames.counts(class);
         let mut frames = self.frames.class(class).lock();
         let per_chunk = self.frames.frames_per_chunk(class);
-        let mut steps = frames.chunks.len() * per_chunk as usize * 2;
+        let mut steps = if frames.chunks.is_empty() { 0 } else { steps };
         let mut freed = 0;
         while frames.free.len() < wanted && steps > 0 {
             steps -= 1;
@@ -127,13 +148,67 @@ impl Shared {
             }
         }
         counts.free.store(frames.free.len(), Ordering::Relaxed);
+        let is_enough = frames.free.len() >= wanted;
         drop(frames);
         if freed > 0 {
             counts.evicted.fetch_add(freed, Ordering::Relaxed);
             add(&self.counters.evictions, freed);
             probe!("pagestore_evicted");
         }
-        self.hand_to_flushers(cold);
+        is_enough
+    }
+
+    /// Frees as many frames of each class as were taken of late, so that nobody who needs one has
+    /// to look for it, and has as many cold dirty pages written. Called every few milliseconds.
+    pub(crate) fn keep_reserve(&self) {
+        if self.frames.has_unassigned() {
+            return;
+        }
+        for class in CLASS_MIN..=CLASS_MAX {
+            let counts = self.frames.counts(class);
+            let most = counts.total.load(Ordering::Relaxed) / RESERVE_PART;
+            let taken = counts.taken.swap(0, Ordering::Relaxed);
+            // The peak of late, so that a burst is met by the reserve that the last one asked for.
+            let former = counts.demand.load(Ordering::Relaxed);
+            let demand = (taken * RESERVE_TICKS).max(former - former.div_ceil(DEMAND_DECAY));
+            counts.demand.store(demand, Ordering::Relaxed);
+            let wanted = demand.min(most);
+            let free = counts.free.load(Ordering::Relaxed);
+            if free >= wanted {
+                continue;
+            }
+            let mut cold = Vec::new();
+            let steps = ((wanted - free) * STEPS_PER_FRAME).min(SWEEP_STEPS);
+            if !self.sweep(class, wanted, steps, &mut cold) {
+                cold.truncate(wanted - free);
+                self.hand_to_flushers(cold);
+            }
+        }
+    }
+
+    /// Frees the frames of pages that were cold and have been written, unless they were used
+    /// since. The hand need not come by again.
+    pub(crate) fn free_written(&self, pages: &[DirtyPage]) {
+        let mut freed = 0;
+        for page in pages {
+            let Some(class) = self.class_of(page.pid) else { continue };
+            let mut frames = self.frames.class(class).lock();
+            // Under the lock of its class a frame does not change to another one.
+            if self.frames.serves(page.frame, class)
+                && matches!(self.examine(page.frame, false), Found::Freed)
+            {
+                frames.free.push(page.frame);
+                freed += 1;
+                let counts = self.frames.counts(class);
+                counts.free.store(frames.free.len(), Ordering::Relaxed);
+                counts.evicted.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        if freed > 0 {
+            add(&self.counters.evictions, freed);
+            probe!("pagestore_freed_when_written");
+            self.frame_waiters.wake_all();
+        }
     }
 
     fn hand_to_flushers(&self, mut cold: Vec<DirtyPage>) {
@@ -306,12 +381,11 @@ impl Shared {
         }
     }
 
-    /// Whether more than seven tenths of the pool hold dirty pages.
-    pub(crate) fn is_mostly_dirty(&self) -> bool {
+    /// Bytes of pages in memory whose changes are not on disk.
+    pub(crate) fn dirty_bytes(&self) -> usize {
         let dirty_bytes = |class: u8| {
             self.frames.counts(class).dirty.load(Ordering::Relaxed) * class_bytes(class)
         };
-        let dirty: usize = (CLASS_MIN..=CLASS_MAX).map(dirty_bytes).sum();
-        dirty * 10 > self.frames.bytes() * 7
+        (CLASS_MIN..=CLASS_MAX).map(dirty_bytes).sum()
     }
 }

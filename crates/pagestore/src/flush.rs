@@ -24,6 +24,7 @@ use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
 use crate::guard::SharedPage;
 use crate::header::{self, CLASS_MAX, class_bytes};
 use crate::location::Location;
+use crate::packing;
 use crate::segments::Death;
 use crate::store::Shared;
 use base::{Lsn, PageId};
@@ -145,8 +146,7 @@ impl Flusher {
         self.page[..bytes].copy_from_slice(&page);
         drop(page);
         let copy = &self.page[..bytes];
-        let codec = shared.codecs.of(header::tree(copy));
-        let blob = blob::encode(copy, &*codec, &mut self.group[self.used..]);
+        let blob = packing::encode(shared, copy, &mut self.group[self.used..]);
         let page_type = header::page_type(copy);
         let entry = DirectoryEntry::new(&blob, self.used, page_type, header::format_version(copy));
         self.used += entry.length_bytes as usize;

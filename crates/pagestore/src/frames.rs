@@ -107,6 +107,10 @@ pub(crate) struct ClassCounts {
     pub(crate) dirty: AtomicUsize,
     /// Frames freed by the clock since the last look at the balance.
     pub(crate) evicted: AtomicU64,
+    /// Frames taken since the last look at the reserve.
+    pub(crate) taken: AtomicUsize,
+    /// Free frames that what was taken of late asks for.
+    pub(crate) demand: AtomicUsize,
 }
 
 const CHUNK_UNASSIGNED: u8 = 0;
@@ -210,9 +214,22 @@ impl Frames {
         };
         self.counts(class).free.store(frames.free.len(), Ordering::Relaxed);
         if let Some(frame) = frame {
+            self.counts(class).taken.fetch_add(1, Ordering::Relaxed);
             self.descriptor(frame).take();
         }
         frame
+    }
+
+    /// Whether there are chunks that serve no class yet.
+    pub(crate) fn has_unassigned(&self) -> bool {
+        !self.unassigned.lock().is_empty()
+    }
+
+    /// Whether the frame's chunk serves this class and is not being emptied. Stays so while the
+    /// class is locked.
+    pub(crate) fn serves(&self, frame: u32, class: u8) -> bool {
+        let chunk = (frame / self.chunk_units) as usize;
+        self.chunk_class[chunk].load(Ordering::Relaxed) == class
     }
 
     /// Gives an unassigned chunk to the class whose lock the caller holds.

@@ -25,6 +25,7 @@ mod flush;
 mod frames;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod governor;
 mod group;
 mod guard;
 pub mod header;
@@ -36,6 +37,8 @@ mod mapping;
 mod model;
 mod optimistic;
 mod options;
+mod pace;
+mod packing;
 pub mod redo;
 mod scan;
 mod segment;
@@ -43,7 +46,9 @@ mod segments;
 pub mod space;
 mod store;
 mod superblock;
+mod window;
 
+pub use background::{FLUSHERS_MAX, PaceFigures};
 pub use check::{CheckReport, Finding, Region, RegionKind, check};
 pub use codecs::Compression;
 pub use counters::StoreCounters;

@@ -38,6 +38,8 @@ pub struct StoreOptions {
     pub target_utilisation: f64,
     /// The log may grow to this many bytes before writers are slowed down.
     pub log_cap_bytes: u64,
+    /// Share of the pool that may be dirty before pages are written whatever the log says.
+    pub dirty_share_max: f64,
     /// Free segments kept allocated for reuse rather than given back to the file system.
     pub spare_segments: usize,
     /// See [`PageCheck`].
@@ -61,6 +63,7 @@ impl StoreOptions {
             codec: (CodecId::Lz4, 0),
             target_utilisation: 0.70,
             log_cap_bytes: 1 << 30,
+            dirty_share_max: 0.9,
             spare_segments: 4,
             page_check: None,
             on_fatal: Arc::new(|_| {}),

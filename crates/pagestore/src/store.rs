@@ -8,6 +8,7 @@ use crate::dirty::{DirtyPage, DirtyQueue};
 use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
 use crate::frames::Frames;
+use crate::governor::Governor;
 use crate::guard::{ExclusivePage, Pin, SharedPage, start_page};
 use crate::header::class_is_valid;
 use crate::load::Loads;
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) space: SpaceState,
     pub(crate) loads: Loads,
     pub(crate) codecs: Codecs,
+    pub(crate) governor: Governor,
     pub(crate) page_check: Option<PageCheck>,
     pub(crate) counters: Arc<Counters>,
     /// Where the store's own records go; absent in a volatile store without a log.
@@ -107,12 +109,14 @@ impl PageStore {
     /// disk keep their codec.
     pub fn set_compression(&self, tree: TreeId, compression: Compression) {
         self.shared.codecs.set(tree, compression);
+        self.shared.governor.forget(tree);
     }
 
     /// Changes the codec and level (0: the codec's default) of all trees with
     /// [`Compression::Compressed`], for pages written from now on.
     pub fn set_compressed(&self, codec: CodecId, level: i32) {
         self.shared.codecs.set_compressed(codec, level);
+        self.shared.governor.forget_all();
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -292,6 +296,7 @@ impl Shared {
             space: SpaceState::default(),
             loads: Loads::default(),
             codecs: Codecs::new(options.codec),
+            governor: Governor::new(),
             page_check: options.page_check,
             counters,
             wal,

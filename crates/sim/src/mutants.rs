@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 14] = [
+pub const MUTANTS: [(&str, &str); 15] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
@@ -14,6 +14,7 @@ pub const MUTANTS: [(&str, &str); 14] = [
     ("write_page_before_log", "a page is written before the log that changed it is durable"),
     ("mapping_by_group_order", "mapping recovery takes the latest group, not the highest LSN"),
     ("checkpoint_before_data_sync", "the superblock names a redo LSN before the data is synced"),
+    ("unwritten_page_forgotten", "a page that did not get into its group is dirty no more"),
     ("barrier_before_log", "a checkpoint forgets what only log that may be lost has settled"),
     ("freeze_above_durable", "versions are frozen and rows purged above the durable log"),
     ("redo_skips_record", "redo leaves a record out and does not look at the previous LSN"),

@@ -30,6 +30,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+/// A file that is made ahead of need is filled with zeroes in pieces of so many bytes ...
+const PIECE_BYTES: u64 = 1 << 20;
+/// ... with so many times the time that a piece took between them, so that commits and reads have
+/// most of the device.
+const PIECE_PAUSES: u32 = 3;
+/// A piece that took longer has waited for something else.
+const PIECE_MAX: Duration = Duration::from_millis(10);
 /// A full disk is asked for space again after this time.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
@@ -262,7 +269,7 @@ impl LogFiles {
         let ours =
             self.retry_at_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
         if now >= due && ours.is_ok() {
-            self.prepare_next();
+            self.prepare(false);
         }
     }
 
@@ -274,8 +281,12 @@ impl LogFiles {
     /// Makes the next file ready unless it is; one fiber does it, others return at once.
     /// A full disk is remembered, other failures are left to [`LogFiles::take_next`].
     pub(crate) fn prepare_next(&self) {
+        self.prepare(true);
+    }
+
+    fn prepare(&self, unhurried: bool) {
         if self.begin_preparing() {
-            let made = self.make_next(0);
+            let made = self.make_next(0, unhurried);
             self.end_preparing(made).ok();
         }
     }
@@ -329,7 +340,7 @@ impl LogFiles {
             }
             drop(state);
             if self.begin_preparing() {
-                let made = self.make_next(need_bytes);
+                let made = self.make_next(need_bytes, false);
                 self.end_preparing(made)?;
             }
         }
@@ -350,7 +361,7 @@ impl LogFiles {
         renamed
     }
 
-    fn make_next(&self, need_bytes: u64) -> io::Result<Prepared> {
+    fn make_next(&self, need_bytes: u64, unhurried: bool) -> io::Result<Prepared> {
         let (sequence, wanted, spare) = {
             let mut state = self.state.lock();
             let current = state.live.back().map_or((0, 0), |file| (file.sequence, file.len));
@@ -374,7 +385,7 @@ impl LogFiles {
                 len
             }
             None => {
-                self.create_file(&path, sequence, wanted)?;
+                self.create_file(&path, sequence, wanted, unhurried)?;
                 wanted
             }
         };
@@ -384,12 +395,12 @@ impl LogFiles {
     }
 
     /// Creates the file under another name, allocates all of it, then renames it.
-    fn create_file(&self, path: &Path, sequence: u64, len: u64) -> io::Result<()> {
+    fn create_file(&self, path: &Path, sequence: u64, len: u64, unhurried: bool) -> io::Result<()> {
         let unfinished = self.dir.join(format!("new-{sequence:010}.log"));
         let made = (|| {
             let file =
                 OpenOptions::new().create(true).truncate(true).direct(true).open(&unfinished)?;
-            file.allocate_zeroed(0, len)?;
+            self.fill(&file, len, unhurried)?;
             file.sync_data()
         })();
         if let Err(error) = made {
@@ -399,6 +410,29 @@ impl LogFiles {
         }
         FILES_CREATED.add(1);
         runtime::fs::rename(&unfinished, path)
+    }
+
+    /// Allocates the file and writes zeroes; with pauses, if it may, as long as nobody waits.
+    fn fill(&self, file: &File, len: u64, unhurried: bool) -> io::Result<()> {
+        let mut done = 0;
+        while done < len {
+            let piece = PIECE_BYTES.min(len - done);
+            let begun = runtime::now();
+            file.allocate_zeroed(done, piece)?;
+            done += piece;
+            if unhurried && done < len && !self.is_next_awaited() {
+                runtime::sleep(begun.elapsed().min(PIECE_MAX) * PIECE_PAUSES);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody waits for the next file.
+    fn is_next_awaited(&self) -> bool {
+        match &self.state.lock().next {
+            Next::Preparing(waiters) => !waiters.is_empty(),
+            Next::None | Next::Ready(_) => true,
+        }
     }
 
     /// See [`crate::Wal::recycle_before`].

@@ -203,6 +203,9 @@ impl Wal {
             self.written.store(writer.sealed, Ordering::Release);
             self.durable.store(writer.durable, Ordering::Release);
             self.noted.store(writer.noted, Ordering::Release);
+            let (writes, nanos) = writer.synced_writes;
+            self.synced_writes.store(writes, Ordering::Relaxed);
+            self.synced_write_nanos.store(nanos, Ordering::Relaxed);
             self.remaining_file_bytes.store(writer.remaining_file_bytes(), Ordering::Relaxed);
         }
         let sealed = writer.sealed;

@@ -40,6 +40,9 @@ pub struct Wal {
     pub(crate) durable: AtomicU64,
     pub(crate) written: AtomicU64,
     pub(crate) noted: AtomicU64,
+    /// Synced writes of this log, and the nanoseconds they took.
+    pub(crate) synced_writes: AtomicU64,
+    pub(crate) synced_write_nanos: AtomicU64,
     pub(crate) remaining_file_bytes: AtomicU64,
     pub(crate) policy: AtomicU8,
     pub(crate) kicked: AtomicU64,
@@ -119,6 +122,8 @@ impl Wal {
             durable: AtomicU64::new(start),
             written: AtomicU64::new(start),
             noted: AtomicU64::new(start),
+            synced_writes: AtomicU64::new(0),
+            synced_write_nanos: AtomicU64::new(0),
             remaining_file_bytes: AtomicU64::new(writer.remaining_file_bytes()),
             flush: Mutex::new(FlushState::new(writer)),
             policy: AtomicU8::new(options.policy as u8),
@@ -157,6 +162,13 @@ impl Wal {
     /// Everything below was handed to the device, perhaps without a sync.
     pub fn written(&self) -> Lsn {
         Lsn::new(self.written.load(Ordering::Acquire))
+    }
+
+    /// Batches written and synced in one operation since the log was opened, and the nanoseconds
+    /// that took: how long the queue before the device is.
+    pub fn synced_writes(&self) -> (u64, u64) {
+        let writes = self.synced_writes.load(Ordering::Relaxed);
+        (writes, self.synced_write_nanos.load(Ordering::Relaxed))
     }
 
     /// End of the last reservation: the position the next record gets at least.

@@ -56,6 +56,8 @@ pub(crate) struct Writer {
     pub(crate) durable: u64,
     /// The durable LSN named by the last batch.
     pub(crate) noted: u64,
+    /// Synced writes, and the nanoseconds they took.
+    pub(crate) synced_writes: (u64, u64),
     /// Something was written since the last sync.
     unsynced: bool,
     buffer: AlignedBuf,
@@ -88,6 +90,7 @@ impl Writer {
             sealed: end.lsn.get(),
             durable: 0,
             noted: 0,
+            synced_writes: (0, 0),
             unsynced: true,
             buffer: AlignedBuf::zeroed(0),
             filled: 0,
@@ -216,6 +219,8 @@ impl Writer {
             let nanos = (runtime::now() - begun).as_nanos() as u64;
             SYNCED_WRITES.add(1);
             SYNCED_WRITE_NANOS.add(nanos);
+            self.synced_writes.0 += 1;
+            self.synced_writes.1 += nanos;
         } else {
             self.file.write_at(&self.buffer, offset)?;
         }

@@ -70,7 +70,7 @@ fn one_fiber(mini: &Miniature, mut random: Random, operations: u64) -> Result<()
                 drop(pin);
             }
             94 => {
-                runtime::sleep(mini.store.throttle_delay());
+                runtime::sleep(mini.store.throttle_delay(random.below(100_000)));
             }
             _ => runtime::yield_now(),
         }

@@ -7,4 +7,5 @@ mod crashes;
 mod faults;
 mod miniature;
 mod model;
+mod pace;
 mod superblocks;

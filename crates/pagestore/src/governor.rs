@@ -1,0 +1,284 @@
+//! Which codec a page is really written with: the one its tree asks for, LZ4 while cores are short,
+//! or none where compression gains nothing.
+//!
+//! 1. What is asked for is what is done as long as flushers keep up. Busy cores alone are no
+//!    shortage: somebody who asks for a small store does not ask for it only at night. Short are
+//!    cores when pages wait to be written and most of that time goes into compression, or when
+//!    fibers that are ready wait longer than [`LATENESS_SHORT`] for their worker.
+//! 2. While they are short, a growing share of the pages is written with LZ4 instead, page by page;
+//!    when they are not any more, the share falls more slowly than it grew.
+//! 3. A tree whose pages gain nothing is left uncompressed, but for one page in
+//!    [`PROBE_EVERY`]: when that gains, attempts begin again.
+//!
+//! Every copy names its codec, so nothing of this shows to who reads.
+
+use base::TreeId;
+use codec::{Codec, CodecId};
+use runtime::sync::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Fibers that wait so long for their worker wait too long.
+const LATENESS_SHORT: Duration = Duration::from_millis(20);
+/// Compression may take this share of the flushers' time before it counts as what holds them up.
+const COMPRESSION_SHARE: f64 = 0.5;
+/// How often the share changes.
+const PERIOD: Duration = Duration::from_millis(100);
+/// Pages of [`SHARE_ALL`] that fall back more, or fewer, after a period.
+const SHARE_UP: u32 = 8;
+const SHARE_DOWN: u32 = 1;
+const SHARE_ALL: u32 = 64;
+
+/// Trees share so many estimates, by number.
+const ESTIMATES: usize = 1024;
+/// A rate of gains of 1.
+const RATE_ONE: u32 = 1024;
+/// Weight of the last page in it.
+const RATE_SHIFT: u32 = 4;
+/// Below this rate pages are not tried any more. A probe that gains lifts it to just this.
+const RATE_MIN: u32 = RATE_ONE >> RATE_SHIFT;
+/// Invariant 3.
+const PROBE_EVERY: u32 = 64;
+
+/// What is decided for a page.
+#[derive(Clone, Debug)]
+pub(crate) enum Choice {
+    /// As its tree asks for.
+    Asked(Arc<dyn Codec>),
+    /// LZ4 in its place.
+    Fallback(Arc<dyn Codec>),
+    /// Not tried: the tree's pages gain nothing.
+    Skip,
+}
+
+/// What the controller sees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Since the look before.
+    pub(crate) passed: Duration,
+    /// Pages wait to be written: commits or frames do, or are about to.
+    pub(crate) is_behind: bool,
+    /// How much later than asked the controller woke.
+    pub(crate) lateness: Duration,
+    /// Time that flushers have spent compressing, and writing, since the start.
+    pub(crate) compress_nanos: u64,
+    pub(crate) write_nanos: u64,
+}
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Governor {
+    lz4: Arc<dyn Codec>,
+    /// Of [`SHARE_ALL`] pages so many fall back.
+    share: AtomicU32,
+    turn: AtomicU32,
+    estimates: Box<[Estimate]>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    passed: Duration,
+    was_behind: bool,
+    lateness: Duration,
+    looks: u32,
+    compress_nanos: u64,
+    write_nanos: u64,
+}
+
+/// Whether the pages of a tree gain.
+#[derive(Debug)]
+struct Estimate {
+    rate: AtomicU32,
+    skipped: AtomicU32,
+}
+
+impl Governor {
+    pub(crate) fn new() -> Governor {
+        let estimate = |_| Estimate { rate: AtomicU32::new(RATE_ONE), skipped: AtomicU32::new(0) };
+        Governor {
+            lz4: Arc::from(codec::codec(CodecId::Lz4, 0)),
+            share: AtomicU32::new(0),
+            turn: AtomicU32::new(0),
+            estimates: (0..ESTIMATES).map(estimate).collect(),
+            seen: Mutex::default(),
+        }
+    }
+
+    /// What to do with a page of a tree that asks for this codec.
+    pub(crate) fn choose(&self, tree: TreeId, asked: Arc<dyn Codec>) -> Choice {
+        if asked.id() != CodecId::None && self.estimate(tree).is_hopeless() {
+            return Choice::Skip;
+        }
+        let share = self.share.load(Ordering::Relaxed);
+        if share > 0 && is_dear(asked.id()) {
+            let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+            // Spread over the pages, not the first ones of every 64.
+            if turn.wrapping_mul(37) % SHARE_ALL < share {
+                return Choice::Fallback(self.lz4.clone());
+            }
+        }
+        Choice::Asked(asked)
+    }
+
+    /// A page of the tree was tried.
+    pub(crate) fn note(&self, tree: TreeId, has_gained: bool) {
+        let estimate = self.estimate(tree);
+        let rate = estimate.rate.load(Ordering::Relaxed);
+        let gained = if has_gained { RATE_MIN } else { 0 };
+        // Of several flushers one may be forgotten.
+        estimate.rate.store(rate - (rate >> RATE_SHIFT) + gained, Ordering::Relaxed);
+    }
+
+    /// The tree asks for something else from now on.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        self.estimate(tree).rate.store(RATE_ONE, Ordering::Relaxed);
+    }
+
+    /// All trees may ask for something else.
+    pub(crate) fn forget_all(&self) {
+        self.estimates.iter().for_each(|one| one.rate.store(RATE_ONE, Ordering::Relaxed));
+    }
+
+    /// Of a thousand pages with a dear codec so many fall back.
+    pub(crate) fn share_permille(&self) -> u64 {
+        u64::from(self.share.load(Ordering::Relaxed)) * 1000 / u64::from(SHARE_ALL)
+    }
+
+    fn estimate(&self, tree: TreeId) -> &Estimate {
+        &self.estimates[tree.get() as usize % ESTIMATES]
+    }
+
+    /// A look of the controller; every few milliseconds.
+    pub(crate) fn look(&self, load: &Load) {
+        let mut seen = self.seen.lock();
+        seen.passed += load.passed;
+        seen.was_behind |= load.is_behind;
+        seen.lateness += load.lateness;
+        seen.looks += 1;
+        if seen.passed < PERIOD {
+            return;
+        }
+        let lateness = seen.lateness / seen.looks;
+        let compress = load.compress_nanos.saturating_sub(seen.compress_nanos) as f64;
+        let write = load.write_nanos.saturating_sub(seen.write_nanos) as f64;
+        let is_compression = compress > 0.0 && compress >= COMPRESSION_SHARE * (compress + write);
+        let is_short = (seen.was_behind && is_compression) || lateness > LATENESS_SHORT;
+        *seen = Seen {
+            compress_nanos: load.compress_nanos,
+            write_nanos: load.write_nanos,
+            ..Seen::default()
+        };
+        drop(seen);
+        let share = self.share.load(Ordering::Relaxed);
+        let next = match is_short {
+            true => (share + SHARE_UP).min(SHARE_ALL),
+            false => share.saturating_sub(SHARE_DOWN),
+        };
+        self.share.store(next, Ordering::Relaxed);
+    }
+}
+
+impl Estimate {
+    /// Whether the next page need not be tried.
+    fn is_hopeless(&self) -> bool {
+        if self.rate.load(Ordering::Relaxed) >= RATE_MIN {
+            return false;
+        }
+        let skipped = self.skipped.fetch_add(1, Ordering::Relaxed) + 1;
+        !skipped.is_multiple_of(PROBE_EVERY)
+    }
+}
+
+/// Whether the codec takes much more time than LZ4.
+fn is_dear(id: CodecId) -> bool {
+    matches!(id, CodecId::Zstd | CodecId::Zlib | CodecId::Lzma | CodecId::Bzip2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZLIB: CodecId = CodecId::Zlib;
+
+    fn asked(id: CodecId) -> Arc<dyn Codec> {
+        Arc::from(codec::codec(id, 0))
+    }
+
+    fn fallbacks(governor: &Governor, id: CodecId) -> usize {
+        let choose = |_| governor.choose(TreeId::new(7), asked(id));
+        (0..640).map(choose).filter(|choice| matches!(choice, Choice::Fallback(_))).count()
+    }
+
+    fn quiet() -> Load {
+        Load {
+            passed: PERIOD,
+            is_behind: false,
+            lateness: Duration::ZERO,
+            compress_nanos: 0,
+            write_nanos: 0,
+        }
+    }
+
+    #[test]
+    fn busy_flushers_that_keep_up_compress_as_they_are_asked() {
+        let governor = Governor::new();
+        for period in 1..50 {
+            let compress_nanos = period * 90_000_000;
+            governor.look(&Load { compress_nanos, ..quiet() });
+        }
+        assert_eq!(fallbacks(&governor, ZLIB), 0);
+        // Behind, but it is the device that is slow.
+        for period in 1..50 {
+            let write_nanos = period * 90_000_000;
+            governor.look(&Load { is_behind: true, write_nanos, ..quiet() });
+        }
+        assert_eq!(fallbacks(&governor, ZLIB), 0);
+    }
+
+    #[test]
+    fn pages_fall_back_by_and_by_and_return_more_slowly() {
+        let governor = Governor::new();
+        let mut compress_nanos = 0;
+        let mut behind = |governor: &Governor| {
+            compress_nanos += 90_000_000;
+            governor.look(&Load { is_behind: true, compress_nanos, ..quiet() });
+        };
+        behind(&governor);
+        assert_eq!(fallbacks(&governor, ZLIB), 80, "an eighth");
+        assert_eq!(fallbacks(&governor, CodecId::Lz4), 0, "nothing to be gained");
+        (0..10).for_each(|_| behind(&governor));
+        assert_eq!(fallbacks(&governor, ZLIB), 640);
+        (0..32).for_each(|_| governor.look(&quiet()));
+        assert_eq!(fallbacks(&governor, ZLIB), 320);
+        (0..32).for_each(|_| governor.look(&quiet()));
+        assert_eq!(fallbacks(&governor, ZLIB), 0);
+        governor.look(&Load { lateness: Duration::from_millis(30), ..quiet() });
+        assert_eq!(fallbacks(&governor, ZLIB), 80, "workers wait for a core");
+    }
+
+    #[test]
+    fn trees_that_gain_nothing_are_probed_now_and_then() {
+        let governor = Governor::new();
+        let tree = TreeId::new(9);
+        let tried = |count: usize, gains: bool| {
+            let mut tried = 0;
+            for _ in 0..count {
+                if let Choice::Asked(_) = governor.choose(tree, asked(ZLIB)) {
+                    tried += 1;
+                    governor.note(tree, gains);
+                }
+            }
+            tried
+        };
+        assert!((30..60).contains(&tried(100, false)), "it takes some pages to know");
+        assert_eq!(tried(6400, false), 100);
+        let other = governor.choose(TreeId::new(10), asked(ZLIB));
+        assert!(matches!(other, Choice::Asked(_)), "others are not concerned");
+        assert!(tried(6400, true) > 6300, "the first probe that gains is enough");
+        (0..100).for_each(|_| governor.note(tree, false));
+        governor.forget(tree);
+        assert_eq!(tried(1, true), 1, "another codec, another chance");
+    }
+}

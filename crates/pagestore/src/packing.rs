@@ -1,0 +1,82 @@
+//! A page becomes a blob: by the codec that the governor chooses, without holding up its worker.
+//!
+//! Slow codecs (LZMA, bzip2: up to milliseconds a page) run on helper threads while the flusher is
+//! parked (amendment 20); for the others the flusher yields by time between pages.
+
+use crate::blob::{self, BlobHeader};
+use crate::counters::add;
+use crate::governor::Choice;
+use crate::header;
+use crate::store::Shared;
+use codec::{Codec, CodecId, DecompressError};
+use std::sync::Arc;
+
+/// Writes the blob of a page to the start of `target`, as [`blob::encode`] does. Parks; the caller
+/// holds no latch.
+pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHeader {
+    let counters = &shared.counters;
+    let tree = header::tree(page);
+    let codec = match shared.governor.choose(tree, shared.codecs.of(tree)) {
+        Choice::Asked(codec) => codec,
+        Choice::Fallback(codec) => {
+            add(&counters.compression_fallbacks, 1);
+            codec
+        }
+        Choice::Skip => {
+            add(&counters.compression_skips, 1);
+            return blob::encode(page, &Packed { id: CodecId::None, bytes: None }, target);
+        }
+    };
+    if codec.id() == CodecId::None {
+        return blob::encode(page, &*codec, target);
+    }
+    let begun = runtime::now();
+    let blob = if is_slow(codec.id()) {
+        add(&counters.compression_by_helpers, 1);
+        let bytes = on_helper(&codec, page);
+        blob::encode(page, &Packed { id: codec.id(), bytes }, target)
+    } else {
+        blob::encode(page, &*codec, target)
+    };
+    add(&counters.compress_nanos, begun.elapsed().as_nanos() as u64);
+    shared.governor.note(tree, blob.codec != CodecId::None);
+    blob
+}
+
+/// Whether a page takes so long that it would hold up a worker.
+fn is_slow(id: CodecId) -> bool {
+    matches!(id, CodecId::Lzma | CodecId::Bzip2)
+}
+
+fn on_helper(codec: &Arc<dyn Codec>, page: &[u8]) -> Option<Vec<u8>> {
+    let (codec, page) = (codec.clone(), page.to_vec());
+    runtime::blocking(move || {
+        let mut bytes = vec![0; page.len()];
+        let size = codec.compress(&page, &mut bytes)?;
+        bytes.truncate(size);
+        Some(bytes)
+    })
+}
+
+/// What is compressed already, or is not to be, in the place of a codec.
+#[derive(Debug)]
+struct Packed {
+    id: CodecId,
+    bytes: Option<Vec<u8>>,
+}
+
+impl Codec for Packed {
+    fn id(&self) -> CodecId {
+        self.id
+    }
+
+    fn compress(&self, _source: &[u8], target: &mut [u8]) -> Option<usize> {
+        let bytes = self.bytes.as_deref()?;
+        target.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(bytes.len())
+    }
+
+    fn decompress(&self, _source: &[u8], _target: &mut [u8]) -> Result<(), DecompressError> {
+        Err(DecompressError("what was packed for one page reads none"))
+    }
+}
