@@ -254,6 +254,9 @@ pub trait Engine: Send + Sync {
     /// Algorithm and level (1 to 9, 0 for the algorithm's own) of tables whose
     /// [`crate::TableOptions::codec`] is [`crate::COMPRESSED`], for pages written from now on.
     fn set_compressed(&self, _algorithm: &str, _level: i32) {}
+    /// Share of the buffer pool, from 0 to 1, that may hold changes that are not on the device
+    /// before pages are written whatever the log says.
+    fn set_dirty_share_max(&self, _share: f64) {}
     /// Opens a table for reading and writing. Cheap; the caller caches the result by version.
     fn open_table(&self, table: Arc<TableDefinition>) -> Result<Arc<dyn Table>>;
 

@@ -101,6 +101,10 @@ impl engine_api::Engine for Engine {
         ddl::change_options(own(trx), table)
     }
 
+    fn set_dirty_share_max(&self, share: f64) {
+        self.core.store.set_dirty_share_max(share);
+    }
+
     fn set_compressed(&self, algorithm: &str, level: i32) {
         crate::storage::set_compressed(&self.core.store, algorithm, level);
     }

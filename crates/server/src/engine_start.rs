@@ -2,8 +2,8 @@
 
 use crate::log;
 use crate::serve::{ServeError, Surroundings};
-use engine::{Engine, EngineOptions, RecoverySummary};
-use session::variables::GlobalVariables;
+use engine::{Engine, EngineOptions, FLUSHERS_MAX, RecoverySummary};
+use session::variables::{GlobalVariables, Origin, VariableValue, registry};
 use std::sync::Arc;
 
 /// Exit code of a server whose storage has failed; recovery at the next start is the repair.
@@ -26,6 +26,12 @@ pub fn open(
     let pool_bytes = usize::try_from(pool_bytes).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(directory, pool_bytes);
     options.log_cap_bytes = globals.value("innodb_log_file_size").number();
+    let cleaners = registry().find("innodb_page_cleaners");
+    options.flushers = cleaners
+        .filter(|definition| globals.origin(definition) == Origin::Option)
+        .map(|definition| globals.get(definition).number() as usize);
+    let flushers = options.flushers.unwrap_or_else(runtime::worker_count).min(FLUSHERS_MAX);
+    globals.set_known("innodb_page_cleaners", VariableValue::Unsigned(flushers as u64));
     options.rollback_on_timeout = globals.value("innodb_rollback_on_timeout").is_on();
     options.on_fatal = Arc::new(|failure| {
         log::error(&format!("storage has failed, the server stops: {failure}"));

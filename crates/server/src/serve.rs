@@ -99,6 +99,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
     state.apply_admission();
     state.apply_compression();
+    state.apply_flushing();
     state.watch_clients();
     if surroundings.offers_tls() && !options.skip_tls {
         offer_tls(options, &state)?;

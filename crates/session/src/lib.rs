@@ -28,6 +28,7 @@ mod cursor;
 mod dispatch;
 mod execute;
 mod explain;
+mod flushing;
 mod gate;
 mod generalize;
 mod into;

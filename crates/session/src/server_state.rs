@@ -136,6 +136,13 @@ impl ServerState {
         self.catalog.engine().set_compressed(&algorithm, level as i32);
     }
 
+    /// innodb_max_dirty_pages_pct.
+    pub fn apply_flushing(&self) {
+        if let VariableValue::Double(percent) = self.globals.value("innodb_max_dirty_pages_pct") {
+            self.catalog.engine().set_dirty_share_max(percent / 100.0);
+        }
+    }
+
     /// Seconds since the start.
     pub fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()

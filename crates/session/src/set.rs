@@ -4,6 +4,7 @@
 
 use crate::Session;
 use crate::answer::Outlet;
+use crate::flushing;
 use crate::planned::SessionPlan;
 use crate::settings::isolation_text;
 use crate::statement::{Answer, Failure, Run};
@@ -173,7 +174,13 @@ impl Session {
                     "thread_pool_size" => self.present_workers(&value),
                     _ => value,
                 };
+                let (value, told) = flushing::keep_pairs(&self.server, definition, value);
+                let told = told.into_iter().chain(flushing::note(definition));
+                told.for_each(|warning| self.eval.push_warning(warning));
                 self.server.globals.set(definition, value);
+                if definition.name == "innodb_max_dirty_pages_pct" {
+                    self.server.apply_flushing();
+                }
                 if definition.name.starts_with("thread_pool_") {
                     self.server.apply_admission();
                 }

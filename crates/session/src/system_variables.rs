@@ -2,6 +2,7 @@
 
 use crate::ServerState;
 use crate::authenticate::Security;
+use crate::flushing;
 use crate::process::ProcessInfo;
 use crate::status::{self, SessionStatus};
 use crate::variables::{Definition, Scope, SessionVariables, VariableValue, registry};
@@ -222,12 +223,6 @@ impl SessionView<'_> {
         let given = |text: &str| if text.is_empty() { Value::Null } else { Value::text(text) };
         let is_global = definition.scope != Scope::SessionOnly;
         let is_session = definition.scope != Scope::Global;
-        let comment = match (definition.has_effect, definition.read_only, definition.is_fixed) {
-            (true, ..) => "Takes effect.",
-            (_, true, _) => "Shown only.",
-            (_, _, true) => "Shown only; no other value is accepted.",
-            _ => "Accepted and shown, without effect.",
-        };
         let has_default = definition.default != VariableValue::text("")
             && !(definition.read_only && definition.option_argument.is_none());
         let default = match has_default {
@@ -247,7 +242,7 @@ impl SessionView<'_> {
                 Scope::SessionOnly => "SESSION ONLY",
             }),
             Value::text(definition.type_name),
-            Value::text(comment),
+            Value::text(comment(definition)),
             minimum,
             maximum,
             block,
@@ -299,4 +294,18 @@ impl SystemVariables for SessionView<'_> {
         };
         Ok((value.to_value(), result))
     }
+}
+
+/// What information_schema.SYSTEM_VARIABLES says of a variable.
+fn comment(definition: &Definition) -> String {
+    if let Some(why) = flushing::why_without_effect(definition.name) {
+        return format!("Accepted and shown, without effect: {why}.");
+    }
+    match (definition.has_effect, definition.read_only, definition.is_fixed) {
+        (true, ..) => "Takes effect.",
+        (_, true, _) => "Shown only.",
+        (_, _, true) => "Shown only; no other value is accepted.",
+        _ => "Accepted and shown, without effect.",
+    }
+    .to_owned()
 }
