@@ -1,6 +1,7 @@
 //! Counters for SHOW STATUS under the names that tools of the MySQL world read.
 
 use crate::core::Core;
+use pagestore::{PaceFigures, StoreCounters};
 
 /// Names and values.
 pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
@@ -9,19 +10,7 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
     let pace = core.store.pace();
     let page_bytes = 1u64 << core.options.page_class;
     let pool_pages = core.options.buffer_pool_bytes as u64 / page_bytes;
-    vec![
-        ("Gannet_compression_by_helpers", store.compression_by_helpers),
-        ("Gannet_compression_fallback_permille", pace.fallback_share_permille),
-        ("Gannet_compression_fallbacks", store.compression_fallbacks),
-        ("Gannet_compression_nanos", store.compress_nanos),
-        ("Gannet_compression_skips", store.compression_skips),
-        ("Gannet_delay_nanos", store.delay_nanos),
-        ("Gannet_delays", store.delays),
-        ("Gannet_flush_groups", store.groups),
-        ("Gannet_flush_raw_bytes", store.raw_bytes),
-        ("Gannet_flush_stored_bytes", store.stored_bytes),
-        ("Gannet_flush_window_bytes", pace.window_bytes),
-        ("Gannet_flush_write_nanos", store.write_nanos),
+    let mut all = vec![
         ("Gannet_log_commit_wait_nanos", metric("wal_commit_wait_nanos")),
         ("Gannet_log_commits", metric("wal_commits")),
         ("Gannet_log_group_max", metric("wal_group_max")),
@@ -32,15 +21,10 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
         ("Gannet_store_live_bytes", core.store.space_in_use().0),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
-        ("Innodb_buffer_pool_bytes_dirty", pace.dirty_bytes),
-        ("Innodb_buffer_pool_pages_dirty", pace.dirty_pages),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
-        ("Innodb_buffer_pool_pages_free", pace.free_pages),
         ("Innodb_buffer_pool_pages_total", pool_pages),
         ("Innodb_buffer_pool_reads", store.misses),
         ("Innodb_buffer_pool_wait_free", store.frame_waits),
-        ("Innodb_checkpoint_age", pace.checkpoint_age_bytes),
-        ("Innodb_checkpoint_max_age", pace.log_cap_bytes),
         ("Innodb_checkpoints", metric("checkpoints")),
         ("Innodb_data_fsyncs", store.syncs + metric("wal_syncs")),
         ("Innodb_data_read", store.read_bytes),
@@ -83,5 +67,31 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_truncated_status_writes", 0),
         ("Innodb_undo_bytes", core.txn.undo().used_bytes()),
         ("Innodb_undo_spilled_bytes", core.txn.undo().spilled_bytes()),
+    ];
+    all.extend(flushing(&store, &pace));
+    all.sort_unstable();
+    all
+}
+
+/// What the pace of writes sees and does.
+fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 17] {
+    [
+        ("Gannet_compression_by_helpers", store.compression_by_helpers),
+        ("Gannet_compression_fallback_permille", pace.fallback_share_permille),
+        ("Gannet_compression_fallbacks", store.compression_fallbacks),
+        ("Gannet_compression_nanos", store.compress_nanos),
+        ("Gannet_compression_skips", store.compression_skips),
+        ("Gannet_delay_nanos", store.delay_nanos),
+        ("Gannet_delays", store.delays),
+        ("Gannet_flush_groups", store.groups),
+        ("Gannet_flush_raw_bytes", store.raw_bytes),
+        ("Gannet_flush_stored_bytes", store.stored_bytes),
+        ("Gannet_flush_window_bytes", pace.window_bytes),
+        ("Gannet_flush_write_nanos", store.write_nanos),
+        ("Innodb_buffer_pool_bytes_dirty", pace.dirty_bytes),
+        ("Innodb_buffer_pool_pages_dirty", pace.dirty_pages),
+        ("Innodb_buffer_pool_pages_free", pace.free_pages),
+        ("Innodb_checkpoint_age", pace.checkpoint_age_bytes),
+        ("Innodb_checkpoint_max_age", pace.log_cap_bytes),
     ]
 }
