@@ -34,7 +34,7 @@ pub const RECIPES: [Recipe; 11] = [
     recipe!("clients-4096"),
     recipe!("ddl-progress"),
     recipe!("insert-benchmark"),
-    recipe!("storm"),
+    recipe!("connection-storm"),
     recipe!("mixed-tenants"),
 ];
 

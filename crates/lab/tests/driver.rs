@@ -194,6 +194,21 @@ fn a_server_that_goes_away_ends_the_run_with_what_was_measured() {
 }
 
 #[test]
+fn a_server_that_an_event_takes_away_is_not_gone() {
+    let dying = || {
+        let dies = Some(runtime::now() + Duration::from_secs(5));
+        Behaviour { dies, ..behaviour() }
+    };
+    let short = || Plan { measured: Duration::from_secs(8), ..plan(Load::Closed, 4) };
+    let restarting = || {
+        let action = Arc::new(|control: &Control| runtime::sleep(control.end() - runtime::now()));
+        Watch { events: vec![Planned { at: Duration::from_secs(3), action }], ..Watch::default() }
+    };
+    assert!(run(short(), dying).given_up.is_some(), "it is away without an event");
+    assert_eq!(watched(short(), dying, restarting).given_up, None);
+}
+
+#[test]
 fn a_server_that_stops_answering_ends_the_run() {
     let hanging = || {
         let begin = runtime::now();

@@ -4,7 +4,7 @@
 use engine::EngineOptions;
 use lab::client::{Connection, Target};
 use lab::driver::{self, Plan};
-use lab::load::{self, Loading, TableForm};
+use lab::load::{self, Loading, TableForm, Way};
 use lab::workload::insert::{self, Asked, Insert, Step};
 use lab::workload::linkbench::{self, Compatibility, LinkBench, Mix};
 use lab::workload::storm::{self, Storm, Visit};
@@ -241,7 +241,8 @@ fn load_case(case: &dyn Case, resume: bool) -> load::Progress {
         .expect("login")
         .command("CREATE DATABASE IF NOT EXISTS lab")
         .expect("made");
-    load::load(&target("lab"), case.loading(), 3, resume, |_| ()).expect("loaded")
+    let way = Way { resume, ..Way::new(3) };
+    load::load(&target("lab"), case.loading(), &way, |_| ()).expect("loaded")
 }
 
 fn assert_clean(case: &dyn Case) {
@@ -350,6 +351,31 @@ fn orders_survive_a_loss_of_power() {
 #[test]
 fn sysbench_survives_a_loss_of_power() {
     survives(|| Box::new(Rows(Script::WriteOnly)));
+}
+
+#[test]
+fn a_load_that_is_asked_to_stop_goes_on_later() {
+    let mut simulation = Simulation::new(SimConfig::new(5));
+    let ended = simulation.run(|| {
+        start();
+        // A connection makes the database.
+        drop(load::connect(&target("lab")).expect("login"));
+        let way = Way::new(3);
+        let stop = way.stop.clone();
+        let report = move |progress: load::Progress| {
+            if progress.jobs_done == 2 {
+                stop.ask();
+            }
+        };
+        let stopped = load::load(&target("lab"), Orders.loading(), &way, report).expect("stopped");
+        assert!(!stopped.is_whole() && stopped.jobs_done < stopped.jobs, "{stopped:?}");
+        let way = Way { resume: true, ..Way::new(3) };
+        let whole = load::load(&target("lab"), Orders.loading(), &way, |_| ()).expect("loaded");
+        assert!(whole.is_whole(), "{whole:?}");
+        assert_eq!(whole.jobs_before, stopped.jobs_done);
+        assert_clean(&Orders);
+    });
+    ended.expect("the simulation ends");
 }
 
 #[test]

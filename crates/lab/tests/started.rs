@@ -101,3 +101,74 @@ fn a_start_that_fails_says_why() {
         assert!(error.starts_with("c: "), "{error}");
     });
 }
+
+/// Says that it is MySQL, writes down what it is told, and lets MariaDB do what it understands.
+const FAKE_MYSQL: &str = r#"#!/bin/sh
+if [ "$*" = --version ]; then
+    echo "mysqld  Ver 8.4.3 for Linux on x86_64 (MySQL Community Server - GPL)"
+    exit
+fi
+echo "$*" >> "$(dirname "$0")/said"
+PATH="$PATH:/usr/sbin"
+for word; do
+    case "$word" in
+    --port=* | --bind-address=* | --socket=* | --pid-file=*) server="$server $word" ;;
+    --datadir=* | --user=* | --skip-name-resolve) both="$both $word" ;;
+    --initialize-insecure) is_new=1 ;;
+    esac
+done
+if [ -n "$is_new" ]; then
+    exec mariadb-install-db --no-defaults --auth-root-authentication-method=normal $both
+fi
+exec mariadbd --no-defaults $both $server
+"#;
+
+/// No MySQL is to be had here: this shows that one is told what its manual wants, in the right
+/// order, and that it gets the account and the database.
+#[test]
+fn a_mysql_is_initialised_and_told_its_settings() {
+    use std::os::unix::fs::PermissionsExt;
+    if let Err(why) = is_available(&Description::new(Kind::Mariadb)) {
+        eprintln!("without a server behind the fake one: {why}");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("lab-started-fake-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let program = folder.join("mysqld");
+    std::fs::write(&program, FAKE_MYSQL).expect("written");
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("executable");
+    let settings = Settings {
+        memory: Size(64 << 20),
+        log_capacity: Size(64 << 20),
+        durability: 2,
+        ..Settings::default()
+    };
+    let description =
+        Description { program: Some(program), settings, ..Description::new(Kind::Mysql) };
+    let config = runtime::Config { workers: 1, ..runtime::Config::default() };
+    let runtime = runtime::Runtime::start(config).expect("threads");
+    let results = folder.clone();
+    runtime.run(move || {
+        let server = start(&description, "mysql", &results).expect("it starts");
+        assert_eq!(single(&server, "SELECT CURRENT_USER()"), "lab@%");
+        execute(&server, "CREATE TABLE t (a INT PRIMARY KEY)");
+        server.stop().expect("in order");
+    });
+    let said = std::fs::read_to_string(folder.join("said")).expect("it was told");
+    let said: Vec<&str> = said.lines().collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("--no-defaults --initialize-insecure --datadir="), "{}", said[0]);
+    let wanted = [
+        "--no-defaults",
+        "--bind-address=127.0.0.1",
+        "--mysqlx=OFF",
+        "--skip-log-bin",
+        "--innodb-buffer-pool-size=67108864",
+        "--innodb-redo-log-capacity=67108864",
+        "--innodb-flush-log-at-trx-commit=2",
+    ];
+    for word in wanted {
+        assert!(said[1].split(' ').any(|said| said == word), "{word} is not in {}", said[1]);
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

@@ -2,7 +2,7 @@
 
 use super::{Connection, Failure, Prepared, Row, server_error};
 use wire::Fields;
-use wire::capability::{DEPRECATE_EOF, status};
+use wire::capability::{CACHE_METADATA, DEPRECATE_EOF, status};
 
 /// What came of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,10 @@ pub struct Done {
 /// The header of a result's answer.
 enum Header {
     Ok,
+    /// So many columns are described.
     Columns(usize),
+    /// They are those that were described before.
+    KnownColumns(usize),
 }
 
 impl Connection {
@@ -35,8 +38,8 @@ impl Connection {
         loop {
             let status = match self.read_header(&mut done)? {
                 (Header::Ok, status) => status,
-                (Header::Columns(count), _) => {
-                    self.read_columns(count)?;
+                (header, _) => {
+                    self.read_columns(header)?;
                     self.read_rows(binary, &mut done, &mut |row| {
                         if told.is_ok() {
                             told = each(row);
@@ -58,32 +61,53 @@ impl Connection {
             [0xff, rest @ ..] => Err(server_error(rest)),
             [0xfb, ..] => Err(Failure::malformed("LOAD DATA LOCAL is not supported")),
             _ => {
-                let count = Fields(payload).length()?;
-                let count = usize::try_from(count).ok().filter(|count| *count <= 4096);
+                let mut fields = Fields(payload);
+                let count = usize::try_from(fields.length()?).ok().filter(|count| *count <= 4096);
                 let count = count.ok_or_else(|| Failure::malformed("a result without columns"))?;
-                Ok((Header::Columns(count), 0))
+                let are_known = self.capabilities & CACHE_METADATA != 0 && fields.u8()? == 0;
+                let header = if are_known { Header::KnownColumns } else { Header::Columns };
+                Ok((header(count), 0))
             }
         }
     }
 
     /// Keeps the columns' types.
-    fn read_columns(&mut self, count: usize) -> Result<(), Failure> {
-        self.types.clear();
-        for _ in 0..count {
-            let packet = self.packet()?;
-            let mut fields = Fields(&self.input.bytes()[packet]);
-            for _name in 0..6 {
-                fields.bytes()?;
+    fn read_columns(&mut self, header: Header) -> Result<(), Failure> {
+        match header {
+            Header::Ok => return Ok(()),
+            Header::Columns(count) => {
+                self.types.clear();
+                for _ in 0..count {
+                    let kind = self.read_column()?;
+                    self.types.push(kind);
+                }
             }
-            // Length of the rest, collation, length of values; then the type.
-            fields.take(1 + 2 + 4)?;
-            let kind = fields.u8()?;
-            self.types.push(kind);
+            Header::KnownColumns(count) if count == self.types.len() => {}
+            Header::KnownColumns(_) => {
+                return Err(Failure::malformed("other columns than were described"));
+            }
         }
+        self.end_of_columns()
+    }
+
+    /// What stands behind descriptions of columns.
+    fn end_of_columns(&mut self) -> Result<(), Failure> {
         if self.capabilities & DEPRECATE_EOF == 0 {
             self.packet()?;
         }
         Ok(())
+    }
+
+    /// A column's type.
+    fn read_column(&mut self) -> Result<u8, Failure> {
+        let packet = self.packet()?;
+        let mut fields = Fields(&self.input.bytes()[packet]);
+        for _name in 0..6 {
+            fields.bytes()?;
+        }
+        // Length of the rest, collation, length of values; then the type.
+        fields.take(1 + 2 + 4)?;
+        Ok(fields.u8()?)
     }
 
     fn read_rows(
@@ -121,15 +145,20 @@ impl Connection {
         let mut fields = Fields(payload);
         fields.u8()?;
         let (id, columns, parameters) = (fields.u32()?, fields.u16()?, fields.u16()?);
-        for described in [parameters, columns] {
-            if described > 0 {
-                let ends = u16::from(self.capabilities & DEPRECATE_EOF == 0);
-                for _ in 0..described + ends {
-                    self.packet()?;
-                }
+        if parameters > 0 {
+            for _ in 0..parameters {
+                self.packet()?;
             }
+            self.end_of_columns()?;
         }
-        Ok(Prepared { id, parameters })
+        let mut types = Vec::with_capacity(usize::from(columns));
+        if columns > 0 {
+            for _ in 0..columns {
+                types.push(self.read_column()?);
+            }
+            self.end_of_columns()?;
+        }
+        Ok(Prepared { id, parameters, columns: types, told: Vec::new() })
     }
 }
 

@@ -6,12 +6,13 @@ use runtime::net::Address;
 use wire::Fields;
 use wire::caching_sha2;
 use wire::capability::{
-    CONNECT_WITH_DB, DEPRECATE_EOF, MULTI_RESULTS, MULTI_STATEMENTS, PLUGIN_AUTH, PROTOCOL_41,
-    SECURE_CONNECTION, SSL,
+    CACHE_METADATA, CONNECT_WITH_DB, DEPRECATE_EOF, MULTI_RESULTS, MULTI_STATEMENTS, PLUGIN_AUTH,
+    PROTOCOL_41, SECURE_CONNECTION, SSL,
 };
 use wire::handshake::{NATIVE_PASSWORD, SCRAMBLE_BYTES, native_password_proof};
 
 const CACHING_SHA2: &[u8] = b"caching_sha2_password";
+/// What MySQL offers and MariaDB does not: its absence says that there are flags above 32.
 const LONG_PASSWORD: u64 = 1;
 const LONG_FLAG: u64 = 1 << 2;
 const TRANSACTIONS: u64 = 1 << 13;
@@ -23,7 +24,8 @@ const WANTED: u64 = LONG_PASSWORD
     | MULTI_STATEMENTS
     | MULTI_RESULTS
     | PLUGIN_AUTH
-    | DEPRECATE_EOF;
+    | DEPRECATE_EOF
+    | CACHE_METADATA;
 const PACKET_MAX_BYTES: u32 = 1 << 24;
 const UTF8MB4_GENERAL_CI: u8 = 45;
 /// caching_sha2_password: the proof was right; the password itself is wanted; the server's key is.
@@ -85,7 +87,8 @@ fn begin(out: &mut Vec<u8>, capabilities: u64) {
     out.extend_from_slice(&(capabilities as u32).to_le_bytes());
     out.extend_from_slice(&PACKET_MAX_BYTES.to_le_bytes());
     out.push(UTF8MB4_GENERAL_CI);
-    out.extend_from_slice(&[0; 23]);
+    out.extend_from_slice(&[0; 19]);
+    out.extend_from_slice(&((capabilities >> 32) as u32).to_le_bytes());
 }
 
 /// Answers what the server still asks, until it agrees.
@@ -152,8 +155,12 @@ fn read_greeting(payload: &[u8]) -> Result<Greeting, Failure> {
     fields.u8()?;
     let low = fields.u16()?;
     fields.take(3)?;
-    let capabilities = u64::from(low) | u64::from(fields.u16()?) << 16;
-    fields.take(11)?;
+    let mut capabilities = u64::from(low) | u64::from(fields.u16()?) << 16;
+    fields.take(7)?;
+    let above = u64::from(fields.u32()?) << 32;
+    if capabilities & LONG_PASSWORD == 0 {
+        capabilities |= above;
+    }
     scramble[8..].copy_from_slice(fields.take(SCRAMBLE_BYTES - 8)?);
     fields.u8()?;
     Ok(Greeting { scramble, capabilities, plugin: fields.zero_or_end().to_vec() })

@@ -92,11 +92,15 @@ impl From<wire::MalformedPacket> for Failure {
     }
 }
 
-/// A statement that the server has prepared for one connection.
-#[derive(Clone, Copy, Debug)]
+/// A statement that the server has prepared for one connection, and what both sides know of it.
+#[derive(Debug)]
 pub struct Prepared {
     id: u32,
     parameters: u16,
+    /// Types of the columns of its result, as the server has described them last.
+    columns: Vec<u8>,
+    /// Types of the values, as the server was told last.
+    told: Vec<u8>,
 }
 
 /// A logged-in connection.
@@ -105,7 +109,8 @@ pub struct Connection {
     input: Input,
     output: Vec<u8>,
     capabilities: u64,
-    /// Types of the columns of the result that is being read.
+    /// Types of the columns of the result that is being read; of a prepared statement those that
+    /// were known before, until the server describes others.
     types: Vec<u8>,
     read_timeout: Option<Duration>,
 }
@@ -186,7 +191,7 @@ impl Connection {
     /// Executes a prepared statement.
     pub fn execute(
         &mut self,
-        statement: Prepared,
+        statement: &mut Prepared,
         values: &[Value<'_>],
         each: impl FnMut(&Row<'_>) -> Result<(), Failure>,
     ) -> Result<Done, Failure> {
@@ -200,9 +205,16 @@ impl Connection {
         self.output.extend_from_slice(&statement.id.to_le_bytes());
         self.output.push(0);
         self.output.extend_from_slice(&1u32.to_le_bytes());
-        value::put_parameters(&mut self.output, values);
+        value::put_parameters(&mut self.output, values, &mut statement.told);
         self.send()?;
-        self.read_answer(true, each)
+        std::mem::swap(&mut self.types, &mut statement.columns);
+        let answered = self.read_answer(true, each);
+        std::mem::swap(&mut self.types, &mut statement.columns);
+        if answered.is_err() {
+            // It may have failed before the server took the types.
+            statement.told.clear();
+        }
+        answered
     }
 
     /// Executes a text with `?` for values, with the values written into it.

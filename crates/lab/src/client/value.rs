@@ -52,17 +52,24 @@ impl Value<'_> {
     }
 }
 
-/// Appends the values of COM_STMT_EXECUTE: which are NULL, their types, and they themselves.
-pub(super) fn put_parameters(out: &mut Vec<u8>, values: &[Value<'_>]) {
+/// Appends the values of COM_STMT_EXECUTE: which are NULL, their types unless the server has been
+/// told just these (`told`), and they themselves.
+pub(super) fn put_parameters(out: &mut Vec<u8>, values: &[Value<'_>], told: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
     let bitmap = out.len();
     out.resize(bitmap + values.len().div_ceil(8), 0);
-    out.push(1);
     for (number, value) in values.iter().enumerate() {
         out[bitmap + number / 8] |= u8::from(*value == Value::Null) << (number % 8);
-        out.extend_from_slice(&[value.kind(), 0]);
+    }
+    let is_told = |(value, kind): (&Value<'_>, &u8)| *value == Value::Null || value.kind() == *kind;
+    let are_told = told.len() == values.len() && values.iter().zip(told.iter()).all(is_told);
+    out.push(u8::from(!are_told));
+    if !are_told {
+        told.clear();
+        told.extend(values.iter().map(Value::kind));
+        told.iter().for_each(|kind| out.extend_from_slice(&[*kind, 0]));
     }
     for value in values {
         match value {
@@ -128,11 +135,27 @@ mod tests {
 
     #[test]
     fn values_as_parameters() {
-        let mut out = Vec::new();
-        put_parameters(&mut out, &[Value::Null, Value::Integer(1), Value::Bytes(b"xy")]);
+        let (mut out, mut told) = (Vec::new(), Vec::new());
+        put_parameters(&mut out, &[Value::Null, Value::Integer(1), Value::Bytes(b"xy")], &mut told);
         let mut wanted = vec![1, 1, NULL, 0, LONGLONG, 0, VAR_STRING, 0];
         wanted.extend_from_slice(&1u64.to_le_bytes());
         wanted.extend_from_slice(b"\x02xy");
         assert_eq!(out, wanted);
+    }
+
+    #[test]
+    fn types_are_told_when_they_change() {
+        let mut told = Vec::new();
+        let mut put = |value| {
+            let mut out = Vec::new();
+            put_parameters(&mut out, &[value], &mut told);
+            out
+        };
+        let number = 7i64.to_le_bytes();
+        assert_eq!(put(Value::Integer(7)), [&[0, 1, LONGLONG, 0], &number[..]].concat());
+        assert_eq!(put(Value::Integer(7)), [&[0, 0], &number[..]].concat());
+        assert_eq!(put(Value::Null), [1, 0]);
+        assert_eq!(put(Value::Bytes(b"x")), [0, 1, VAR_STRING, 0, 1, b'x']);
+        assert_eq!(put(Value::Bytes(b"x")), [0, 0, 1, b'x']);
     }
 }

@@ -1,13 +1,14 @@
 //! `gannet-lab calibrate`: the driver beside sysbench, on the same server and the same rows.
 //!
-//! 1. Server and client have processors of their own. On shared ones a cheaper client leaves more
-//!    of them to the server, and the comparison measures that.
+//! 1. Server and client have a processor each. On shared ones a cheaper client leaves more of them
+//!    to the server, and the comparison measures that.
 //! 2. The two clients take turns, there and back, and a figure is the median of its runs.
 //! 3. What else runs is said before: one thread of ours gets a smaller share of a busy processor
 //!    than the many of sysbench.
 //! 4. Both are counted from the end of their warm-up to the end of their last second, by the same
 //!    figures of the kernel.
 
+mod processors;
 mod sysbench;
 
 use super::Outcome;
@@ -16,13 +17,13 @@ use crate::client::Target;
 use crate::distribution::access::Kind as Access;
 use crate::driver::{self, Plan};
 use crate::experiment::order;
-use crate::load;
+use crate::load::{self, Way};
 use crate::machine::busy;
 use crate::server::{Description, Kind, Program, Started, start};
 use crate::workload::sysbench::{Load, Options, Script, Sysbench};
 use clap::Args;
+use processors::Processors;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     program: Option<PathBuf>,
     /// Scripts, by sysbench's names.
-    #[arg(long, value_delimiter = ',', default_value = "oltp_point_select,oltp_read_write")]
+    #[arg(long, value_delimiter = ',', default_values = SCRIPTS)]
     scripts: Vec<String>,
     /// Clients at the same time.
     #[arg(long, default_value_t = 8)]
@@ -52,16 +53,29 @@ pub(super) struct Arguments {
     /// Rows of the one table.
     #[arg(long, default_value_t = 100_000)]
     rows: u64,
-    /// Processors of the server, as taskset writes them.
-    #[arg(long, default_value = "0")]
-    server_cpus: String,
-    /// Processors of the clients.
-    #[arg(long, default_value = "1")]
-    client_cpus: String,
+    /// Processors of the server, as taskset writes them; the first one if nothing is said.
+    #[arg(long)]
+    server_cpus: Option<String>,
+    /// Processors of the clients; the second one if nothing is said.
+    #[arg(long)]
+    client_cpus: Option<String>,
+    /// What a commit waits for: 2 the operating system, whose pace does not change from run to run
+    /// as a device's (1) does, or 0 nothing.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(..=2))]
+    durability: u8,
     /// Where the server keeps its data while it runs.
     #[arg(long, default_value = "lab-calibration")]
     output: PathBuf,
 }
+
+/// Those that are compared if nothing is said.
+const SCRIPTS: [&str; 5] = [
+    "oltp_point_select",
+    "oltp_read_only",
+    "oltp_read_write",
+    "oltp_update_index",
+    "oltp_update_non_index",
+];
 
 /// Throughput and the server's processor time may differ by so much.
 const SERVER_DIFFERENCE: f64 = 0.05;
@@ -107,14 +121,18 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
         Script::of_name(name).ok_or_else(|| format!("'{name}' is none of sysbench's scripts"))
     });
     let scripts: Vec<Script> = scripts.collect::<Result<_, String>>()?;
-    pin(&arguments.client_cpus)?;
-    let description = Description {
+    let (server, clients) = (&arguments.server_cpus, &arguments.client_cpus);
+    let processors = Processors::choose(server.as_deref(), clients.as_deref())?;
+    processors.pin()?;
+    let mut description = Description {
         program: arguments.program.clone(),
-        cpus: Some(arguments.server_cpus.clone()),
+        cpus: processors.server.clone(),
         ..Description::new(arguments.start)
     };
+    description.settings.durability = arguments.durability;
     let program = Program::find(description.kind, description.program.as_deref())?;
     println!("{}; {}", program.text, sysbench::version()?);
+    println!("{processors}; {} clients, durability {}", arguments.clients, arguments.durability);
     let others = busy(Duration::from_secs(1), &[]);
     if others.cores > BUSY {
         println!("others use {:.2} processors: these figures say little", others.cores);
@@ -131,17 +149,6 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
     if missed.is_empty() { Ok(()) } else { Err(missed.join("; ")) }
 }
 
-/// All threads of this process, and those to come.
-fn pin(processors: &str) -> Outcome {
-    let id = std::process::id().to_string();
-    let output = Command::new("taskset").args(["-acp", processors, &id]).output();
-    let output = output.map_err(|error| format!("taskset: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_string()),
-    }
-}
-
 fn options(arguments: &Arguments, script: Script) -> Options {
     Options { table_size: arguments.rows, distribution: Access::Uniform, ..Options::new(script) }
 }
@@ -155,7 +162,7 @@ fn compare(
     let target = server.target();
     let of = |failure: crate::client::Failure| failure.explained(&target);
     let rows = Load::new(options(arguments, script), "");
-    load::load(&target, Arc::new(rows), 2, false, |_| {}).map_err(of)?;
+    load::load(&target, Arc::new(rows), &Way::new(2), |_| {}).map_err(of)?;
     let id = server.id().ok_or("the server has ended")?;
     let mut found: [Vec<Found>; 2] = Default::default();
     for round in 0..arguments.rounds.max(1) {
@@ -218,7 +225,7 @@ fn ours(
     Ok(found)
 }
 
-/// Prints the medians; the limits that were missed.
+/// Prints the medians and the verdict; the limits that were missed.
 fn judge(name: &str, found: &[Vec<Found>; 2]) -> Vec<String> {
     let rows: [(&str, fn(&Found) -> f64); 3] = [
         ("transactions/s", |found| found.per_second),
@@ -239,6 +246,7 @@ fn judge(name: &str, found: &[Vec<Found>; 2]) -> Vec<String> {
             missed.push(format!("{name}: {what} is {ratio:.3} of sysbench's"));
         }
     }
+    println!("{:24} {}", "", if missed.is_empty() { "agrees" } else { "MISSED" });
     missed
 }
 

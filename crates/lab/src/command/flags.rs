@@ -1,4 +1,5 @@
-//! The flags of `gannet-lab run`, as typed ones and as what was said on the command line.
+//! The flags of `gannet-lab run`, `load` and `verify`, as typed ones and as what was said on the
+//! command line.
 
 use super::spec::{Flags, LOAD, RUN, WORKLOAD};
 use super::workload::Choice;
@@ -6,16 +7,24 @@ use crate::driver::OnConflict;
 use crate::experiment::chaos::Event;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use toml::{Table, Value};
 
-/// How tables are filled before the runs.
+/// How tables are filled.
 #[derive(Clone, Debug, Args)]
-pub(super) struct LoadFlags {
+pub(super) struct Loaders {
     /// Connections that load at the same time.
     #[arg(long, default_value_t = 8)]
     pub(super) connections: u32,
+}
+
+/// How tables are filled before the runs.
+#[derive(Clone, Debug, Args)]
+pub(super) struct LoadFlags {
+    #[command(flatten)]
+    pub(super) loaders: Loaders,
     /// Make and fill tables of servers that run already, unless they are there; those that the lab
     /// starts always get them.
     #[arg(long)]
@@ -162,20 +171,24 @@ pub(super) fn flags() -> Flags {
     ])
 }
 
+/// What a command that loads tables finds in a description.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Filled {
+    #[command(flatten)]
+    choice: Choice,
+    #[command(flatten)]
+    loaders: Loaders,
+}
+
 /// What belongs to the command line alone.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Outer {
-    /// A server that runs, several to be compared with the first:
-    /// [NAME=]mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE.
-    #[arg(long)]
-    pub(super) dsn: Vec<String>,
+    #[command(flatten)]
+    pub(super) place: Place,
     /// A server that the lab starts, [NAME=]KIND[:PROGRAM] with gannet, mariadb or mysql; may be
     /// given several times, and beside --dsn.
     #[arg(long)]
     pub(super) start: Vec<String>,
-    /// What sizes and times of a recipe are multiplied by; 1 is the size of the published runs.
-    #[arg(long)]
-    pub(super) scale: Option<f64>,
     /// Show the effective description in TOML, and run nothing.
     #[arg(long)]
     pub(super) print_spec: bool,
@@ -184,19 +197,33 @@ pub(super) struct Outer {
     pub(super) dry_run: Option<u64>,
 }
 
-/// The command line of `run`: a workload, a recipe or a file, and flags that were given.
+/// Which servers, and how large.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Place {
+    /// A server that runs, several to be compared with the first:
+    /// [NAME=]mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE.
+    #[arg(long)]
+    pub(super) dsn: Vec<String>,
+    /// What sizes and times of a recipe are multiplied by; 1 is the size of the published runs.
+    #[arg(long)]
+    pub(super) scale: Option<f64>,
+}
+
+/// A command line about a workload, a recipe or a file: flags of a description (`F`) that were
+/// given lie over it; others (`O`) are the command's own.
 #[derive(Clone, Debug)]
-pub(super) struct Arguments {
+pub(super) struct Arguments<F = Described, O = Outer> {
     /// The word that is no flag.
     pub(super) what: String,
     /// What was said, as a description.
     pub(super) over: Table,
-    pub(super) outer: Outer,
+    pub(super) outer: O,
+    flags: PhantomData<F>,
 }
 
-impl Args for Arguments {
+impl<F: Args, O: Args> Args for Arguments<F, O> {
     fn augment_args(command: Command) -> Command {
-        let command = Outer::augment_args(Described::augment_args(command));
+        let command = O::augment_args(F::augment_args(command));
         command.mut_arg("workload", |argument| {
             argument
                 .value_parser(clap::value_parser!(String))
@@ -210,7 +237,7 @@ impl Args for Arguments {
     }
 }
 
-impl FromArgMatches for Arguments {
+impl<F, O: FromArgMatches> FromArgMatches for Arguments<F, O> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut over = Table::new();
         let flags = flags();
@@ -237,7 +264,7 @@ impl FromArgMatches for Arguments {
             }
         }
         let what = matches.get_one::<String>("workload").cloned().unwrap_or_default();
-        Ok(Self { what, over, outer: Outer::from_arg_matches(matches)? })
+        Ok(Self { what, over, outer: O::from_arg_matches(matches)?, flags: PhantomData })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -271,7 +298,7 @@ mod tests {
     use super::*;
 
     fn arguments(words: &[&str]) -> Arguments {
-        let command = Arguments::augment_args(Command::new("run").no_binary_name(true));
+        let command = <Arguments>::augment_args(Command::new("run").no_binary_name(true));
         let matches = command.try_get_matches_from(words).expect("known flags");
         Arguments::from_arg_matches(&matches).expect("read")
     }

@@ -18,7 +18,7 @@ pub(super) struct Interrupted {
     pub(super) dashboard: Arc<Mutex<Option<Arc<Dashboard>>>>,
 }
 
-/// From now on the first signal asks runs to end, and the next one ends the program.
+/// From now on the first signal asks runs and loads to end, and the next one ends the program.
 pub(super) fn asks() -> Interrupted {
     let interrupted = Interrupted::default();
     let Interrupted { stop, dashboard } = interrupted.clone();
@@ -29,7 +29,7 @@ pub(super) fn asks() -> Interrupted {
             if stop.is_asked() {
                 exit(INTERRUPTED);
             }
-            eprintln!("ending with what was measured; once more ends at once");
+            eprintln!("ending in order, what is there is kept; once more ends at once");
             stop.ask();
         }
     }));

@@ -1,22 +1,22 @@
 //! `gannet-lab load`
 
-use super::workload::Choice;
-use super::{Outcome, Server};
-use crate::load::Progress;
+use super::flags::{self, Described, Filled, Place, flags};
+use super::{Outcome, description, interrupt, subjects};
+use crate::experiment::Subject;
+use crate::load::{Progress, Way};
 use clap::Args;
 use runtime::sync::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(super) type Arguments = flags::Arguments<Filled, Own>;
+
+/// What is no part of a description.
+#[derive(Clone, Debug, Args)]
+pub(super) struct Own {
     #[command(flatten)]
-    choice: Choice,
-    #[command(flatten)]
-    server: Server,
-    /// Connections that load at the same time.
-    #[arg(long, default_value_t = 8)]
-    connections: u32,
+    place: Place,
     /// Go on where a load of the same description stopped.
     #[arg(long)]
     resume: bool,
@@ -26,24 +26,63 @@ pub(super) struct Arguments {
 const REPORT_EVERY: Duration = Duration::from_secs(2);
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
-    let begin = runtime::now();
-    let last = Arc::new(Mutex::new(begin));
-    let report = move |progress: Progress| {
-        let now = runtime::now();
-        let mut last = last.lock();
-        if now - *last >= REPORT_EVERY || progress.finishing > 0 {
-            *last = now;
-            println!("{}", line(&progress, now - begin));
+    let Own { place, resume } = &arguments.outer;
+    let parts = description::parts(&arguments, place, &[])?;
+    let stop = interrupt::asks().stop;
+    // Parts that differ in what is asked have the same tables.
+    let mut filled = BTreeSet::new();
+    for (name, table) in &parts {
+        let described = Described::of(flags().words(table)?)?;
+        described.choice.check()?;
+        let connections = described.load.loaders.connections;
+        for subject in subjects::running(table)? {
+            let tables = described.choice.load_description(&subject.table_options);
+            if !filled.insert((subject.name.clone(), tables)) {
+                continue;
+            }
+            let part = name.iter().map(String::as_str).chain([subject.name.as_str()]);
+            if parts.len() > 1 || place.dsn.len() != 1 {
+                println!("{}:", part.collect::<Vec<_>>().join(", "));
+            }
+            let way = Way { connections, resume: *resume, stop: stop.clone() };
+            fill(&described, &subject, &way)?;
         }
-    };
-    let Arguments { choice, server, connections, resume } = arguments;
-    choice.check()?;
-    let table_options = "";
-    let progress = choice.load(&server.dsn, table_options, (connections, resume), report).map_err(
-        |failure| format!("{}; `--resume` goes on from here", failure.explained(&server.dsn)),
-    )?;
+    }
+    Ok(())
+}
+
+fn fill(described: &Described, subject: &Subject, way: &Way) -> Outcome {
+    let Subject { target, table_options, .. } = subject;
+    let report = told(REPORT_EVERY, |line| println!("{line}"));
+    let progress =
+        described.choice.load(target, table_options, way, report).map_err(|failure| {
+            format!("{}; `--resume` goes on from here", failure.explained(target))
+        })?;
+    if !progress.is_whole() {
+        let Progress { jobs_done, jobs, .. } = progress;
+        return Err(format!(
+            "interrupted: {jobs_done} of {jobs} parts are loaded; `--resume` goes on from here"
+        ));
+    }
     println!("{}", summary(&progress));
     Ok(())
+}
+
+/// Tells how a load goes on, by lines that are not too many.
+pub(super) fn told(
+    every: Duration,
+    tell: impl Fn(&str) + Clone + Send + Sync + 'static,
+) -> impl Fn(Progress) + Clone + Send + Sync + 'static {
+    let begin = runtime::now();
+    let last = Arc::new(Mutex::new(begin));
+    move |progress: Progress| {
+        let now = runtime::now();
+        let mut last = last.lock();
+        if now - *last >= every || progress.finishing > 0 {
+            *last = now;
+            tell(&line(&progress, now - begin));
+        }
+    }
 }
 
 /// What was done.

@@ -3,6 +3,7 @@
 mod baseline;
 mod calibrate;
 mod compare;
+mod description;
 mod doctor;
 mod dsn;
 mod flags;
@@ -16,7 +17,7 @@ mod subjects;
 mod verify;
 mod workload;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 /// What came of a command: a message for the terminal if it failed.
 pub type Outcome = Result<(), String>;
@@ -53,17 +54,10 @@ enum Command {
     Baseline(baseline::Arguments),
 }
 
-/// Where the server is.
-#[derive(Clone, Debug, Args)]
-struct Server {
-    /// The server: mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE.
-    #[arg(long, value_parser = dsn::parse)]
-    dsn: crate::client::Target,
-}
-
 /// Executes a command. Call it in a fiber.
 pub fn run(line: CommandLine) -> Outcome {
-    if !matches!(line.command, Command::Run(_)) {
+    // These end in order.
+    if !matches!(line.command, Command::Run(_) | Command::Load(_)) {
         interrupt::ends();
     }
     match line.command {

@@ -3,18 +3,18 @@
 //! 1. What was measured is written before anything else can fail, and again when it was verified.
 //! 2. Ctrl-C ends the experiment with what it has; a second one ends the program.
 
-use super::Outcome;
-use super::flags::{Arguments, Described, RunFlags, flags};
+use super::flags::{Arguments, Described, Outer, RunFlags, flags};
 use super::interrupt::{self, Interrupted};
-use super::spec::{self, SUBJECT, WORKLOAD};
+use super::load::told;
 use super::subjects::{self, Running};
+use super::{Outcome, description};
 use crate::client::Connection;
 use crate::driver::session::Protocol;
-use crate::driver::{ERRORS_MAX, GIVE_UP, Load, Plan};
+use crate::driver::{ERRORS_MAX, GIVE_UP, Load, Plan, Stop};
 use crate::experiment::chaos::{Action, Event};
-use crate::experiment::{self, Cell, Design, Sla, Subject, Watcher};
+use crate::experiment::{self, Cell, Design, Loader, Sla, Subject, Watcher};
+use crate::load::{self, Way};
 use crate::progress::{Dashboard, Json, Lines, Prometheus, Several, Silent};
-use crate::recipe::{self, Recipe};
 use crate::report;
 use crate::results::{Broken, Experiment, Loaded, Note};
 use crate::schedule::{Arrivals, Profile};
@@ -22,7 +22,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use toml::{Table, Value};
+use toml::Table;
 
 /// [`RunFlags::give_up`] of runs in which something is done to the server.
 const GIVE_UP_WITH_EVENTS: Duration = Duration::from_secs(120);
@@ -65,27 +65,9 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
     outcome.and(running.stop())
 }
 
-/// The effective descriptions: of the workload, recipe or file, with what was said beside it.
 fn parts(arguments: &Arguments) -> Result<Vec<(Option<String>, Table)>, String> {
-    let what = arguments.what.as_str();
-    let mut over = arguments.over.clone();
-    let subjects = subjects::on_command_line(&arguments.outer.dsn, &arguments.outer.start)?;
-    if !subjects.is_empty() {
-        over.insert(SUBJECT.into(), Value::Array(subjects));
-    }
-    let mut table = if let Some(recipe) = Recipe::of_name(what) {
-        spec::read(recipe.text, what)?
-    } else if Path::new(what).extension().is_some_and(|extension| extension == "toml") {
-        let text = std::fs::read_to_string(what).map_err(|error| format!("{what}: {error}"))?;
-        spec::read(&text, what)?
-    } else {
-        let name = Table::from_iter([("name".to_string(), Value::String(what.into()))]);
-        Table::from_iter([(WORKLOAD.to_string(), Value::Table(name))])
-    };
-    if table.contains_key("scale") || arguments.outer.scale.is_some() {
-        recipe::scale(&mut table, arguments.outer.scale)?;
-    }
-    spec::parts(&table, &over)
+    let Outer { place, start, .. } = &arguments.outer;
+    description::parts(arguments, place, start)
 }
 
 /// Operations as their seed decides them, without a server: client, operation, what was decided.
@@ -121,7 +103,11 @@ fn part(
     let (watcher, dashboard) = watcher(run)?;
     *interrupted.dashboard.lock() = dashboard;
     let subjects = running.start(&wanted, output, &|text| watcher.phase(text))?.to_vec();
-    let design = design(described, table, (subjects, cells, &running.notes))?;
+    if described.load.load {
+        subjects.iter().try_for_each(make_database)?;
+    }
+    let mut design = design(described, table, (subjects, cells, &running.notes))?;
+    design.load = Some(loader(described, &interrupted.stop, &watcher));
     let workload = choice.workload();
     let mut experiment = experiment::run(&*workload, &design, &interrupted.stop, &watcher)?;
     let is_loaded = experiment.subjects.iter().any(|subject| subject.load.is_some());
@@ -148,6 +134,41 @@ fn part(
         (false, None, Some(why)) => Err(format!("not verified: {why}")),
         (false, None, None) => Ok(()),
     }
+}
+
+/// Makes the database of a server that runs already, if it is not there.
+fn make_database(subject: &Subject) -> Outcome {
+    if subject.process.is_some() {
+        return Ok(());
+    }
+    let made = load::connect(&subject.target).map(drop);
+    made.map_err(|failure| format!("{}: {}", subject.name, failure.explained(&subject.target)))
+}
+
+/// What fills the tables of a subject before the runs.
+fn loader(described: &Described, stop: &Arc<Stop>, watcher: &Arc<dyn Watcher>) -> Loader {
+    let Described { choice, load, .. } = described.clone();
+    let (stop, watcher) = (stop.clone(), watcher.clone());
+    Arc::new(move |subject: &Subject| {
+        if subject.process.is_none() && !load.load {
+            return None;
+        }
+        let begin = runtime::now();
+        let connections = load.loaders.connections;
+        let way = Way { connections, resume: true, stop: stop.clone() };
+        let watcher = watcher.clone();
+        let report = told(REPORT_INTERVAL, move |line| watcher.phase(line));
+        let loaded = choice.load(&subject.target, &subject.table_options, &way, report);
+        Some(match loaded {
+            Ok(progress) if !progress.is_whole() => Err("interrupted".into()),
+            Ok(progress) => Ok(Loaded {
+                seconds: (runtime::now() - begin).as_secs_f64(),
+                rows: progress.rows,
+                bytes: progress.bytes,
+            }),
+            Err(failure) => Err(failure.explained(&subject.target)),
+        })
+    })
 }
 
 /// What is shown in the end.
@@ -285,7 +306,7 @@ fn design(
     table: &Table,
     (subjects, cells, notes): (Vec<Subject>, Vec<Cell>, &[String]),
 ) -> Result<Design, String> {
-    let Described { choice, load, run } = described.clone();
+    let Described { choice, run, .. } = described.clone();
     let events = events(&run, &subjects)?;
     let first = subjects.first().ok_or("no server")?;
     let most = cells.iter().map(|cell| cell.clients).max().unwrap_or(1);
@@ -315,22 +336,7 @@ fn design(
         }),
         besides,
         sla,
-        load: Some(Arc::new(move |subject: &Subject| {
-            if subject.process.is_none() && !load.load {
-                return None;
-            }
-            let begin = runtime::now();
-            let how = (load.connections, true);
-            let loaded = choice.load(&subject.target, &subject.table_options, how, |_| ());
-            Some(match loaded {
-                Ok(progress) => Ok(Loaded {
-                    seconds: (runtime::now() - begin).as_secs_f64(),
-                    rows: progress.rows,
-                    bytes: progress.bytes,
-                }),
-                Err(failure) => Err(failure.explained(&subject.target)),
-            })
-        })),
+        load: None,
         spec: Some(table.to_string()),
         notes: notes.iter().map(|text| Note { text: text.clone(), is_grave: false }).collect(),
         subjects,
@@ -340,10 +346,11 @@ fn design(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recipe;
     use clap::{Args, Command, FromArgMatches};
 
     fn arguments(words: &[&str]) -> Arguments {
-        let command = Arguments::augment_args(Command::new("run").no_binary_name(true));
+        let command = <Arguments>::augment_args(Command::new("run").no_binary_name(true));
         let matches = command.try_get_matches_from(words).expect("known flags");
         Arguments::from_arg_matches(&matches).expect("read")
     }

@@ -113,6 +113,24 @@ pub(super) fn on_command_line(dsn: &[String], start: &[String]) -> Result<Vec<Va
     Ok(found)
 }
 
+/// The servers of a description that run already; those that the lab would start are left out.
+pub(super) fn running(table: &Table) -> Result<Vec<Subject>, String> {
+    let mut found = Vec::new();
+    for one in read(table)? {
+        if let Place::Dsn(text) = &one.place {
+            let mut subject = Subject::running(&one.name, dsn::parse(text)?);
+            subject.table_options = one.table_options.clone();
+            found.push(subject);
+        }
+    }
+    match found.is_empty() {
+        true => Err("no server that runs: name one with --dsn (servers that the lab starts are \
+                     loaded and verified by `run`)"
+            .into()),
+        false => Ok(found),
+    }
+}
+
 /// The servers of a description as they run; those that the lab started end with it.
 #[derive(Default)]
 pub(super) struct Running {

@@ -2,14 +2,14 @@
 
 use crate::client::{Connection, Failure, Target};
 use crate::distribution::access::Kind;
-use crate::load::{self, Keys, Loading, Progress, TableForm};
+use crate::load::{self, Keys, Loading, Progress, TableForm, Way};
 use crate::workload::change::{Change, Changes};
 use crate::workload::idle::Idle;
 use crate::workload::insert::{self, Insert, Step};
 use crate::workload::linkbench::{self, Compatibility, LinkBench, Mix};
 use crate::workload::mixed::{self, Mixed};
 use crate::workload::storm::{self, Storm, Visit};
-use crate::workload::sysbench::{self, Data, Script, Sysbench};
+use crate::workload::sysbench::{self, Script, Sysbench, Version};
 use crate::workload::tpcc::{self, Scale, Tpcc};
 use crate::workload::{Beside, Violation, Workload};
 use clap::{Args, Parser, ValueEnum};
@@ -82,9 +82,9 @@ pub(super) struct Choice {
     /// sysbench: uniform, special, gaussian, pareto or zipfian.
     #[arg(long, default_value = "uniform", value_parser = distribution)]
     distribution: Kind,
-    /// sysbench: rows of constants, as version 0.4 made them.
-    #[arg(long)]
-    constant_data: bool,
+    /// sysbench: the version whose tables, rows and transactions these are: 1.0, 0.5 or 0.4.
+    #[arg(long, default_value = "1.0", value_parser = version)]
+    sysbench_version: Version,
     /// linkbench: ids of the graph.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     ids: u64,
@@ -190,6 +190,10 @@ fn distribution(name: &str) -> Result<Kind, String> {
         .ok_or_else(|| "there are uniform, special, gaussian, pareto and zipfian".into())
 }
 
+fn version(name: &str) -> Result<Version, String> {
+    Version::of_name(name).ok_or_else(|| "there are 1.0, 0.5 and 0.4".into())
+}
+
 fn step(name: &str) -> Result<Step, String> {
     Step::of_name(name).ok_or_else(|| "there are l.i1, l.i2, qr100, qp100 and so on".into())
 }
@@ -212,6 +216,9 @@ impl Choice {
             }
             _ if !is_mixed && !self.tenant.is_empty() => "--tenant is for mixed",
             _ if self.tables == 0 => "--tables must be above 0",
+            Name::Sysbench if self.sysbench_version == Version::V04 && self.tables > 1 => {
+                "version 0.4 of sysbench has one table"
+            }
             _ => return Ok(()),
         };
         Err(wrong.into())
@@ -223,7 +230,7 @@ impl Choice {
             table_size: self.table_size,
             range_size: self.range_size,
             distribution: self.distribution,
-            data: if self.constant_data { Data::Constant } else { Data::Random },
+            version: self.sysbench_version,
             seed: self.seed,
             ..sysbench::Options::new(self.script)
         }
@@ -271,14 +278,25 @@ impl Choice {
         let mut text = match self.workload {
             Name::Sysbench => {
                 let script = self.script.name();
-                format!("sysbench {script}, {tables} x {rows} rows, {:?}", self.distribution)
+                let version = match self.sysbench_version {
+                    Version::V10 => "",
+                    Version::V05 => " of 0.5",
+                    Version::V04 => " of 0.4",
+                };
+                let distribution = format!("{:?}", self.distribution).to_lowercase();
+                format!("sysbench{version} {script}, {tables} x {rows} rows, {distribution}")
             }
             Name::Linkbench => {
-                format!("LinkBench, {} ids, {:?} mix, {:?}", self.ids, self.mix, self.compat)
+                let (mix, compat) = (format!("{:?}", self.mix), format!("{:?}", self.compat));
+                let (mix, compat) = (mix.to_lowercase(), compat.to_lowercase());
+                format!("LinkBench, {} ids, {mix} mix, {compat}", self.ids)
             }
             Name::Tpcc => format!("like TPC-C, {} warehouses", self.warehouses),
             Name::Insert => format!("insert benchmark, {}, {tables} x {rows} rows", self.step),
-            Name::Storm => format!("a storm of connections, each for {:?}", self.visit),
+            Name::Storm => {
+                let visit = format!("{:?}", self.visit).to_lowercase();
+                format!("a storm of connections, each for {visit}")
+            }
             Name::Mixed => {
                 let of = |tenant: &Tenant| {
                     format!("{}: {}", tenant.name, tenant.words.choice.describe())
@@ -342,20 +360,31 @@ impl Choice {
         &self,
         target: &Target,
         table_options: &str,
-        (connections, resume): (u32, bool),
+        way: &Way,
         report: impl Fn(Progress) + Send + Sync + Clone + 'static,
     ) -> Result<Progress, Failure> {
         if let Some(loading) = self.loading(table_options) {
-            return load::load(target, loading, connections, resume, report);
+            return load::load(target, loading, way, report);
         }
         let mut all = Progress::default();
         for tenant in &self.tenant {
             let target = Target { database: tenant.database(), ..target.clone() };
             let choice = &tenant.words.choice;
-            let one = choice.load(&target, table_options, (connections, resume), report.clone());
-            all = all.and(one?);
+            all = all.and(choice.load(&target, table_options, way, report.clone())?);
+            if !all.is_whole() {
+                break;
+            }
         }
         Ok(all)
+    }
+
+    /// What decides the rows of its load.
+    pub(super) fn load_description(&self, table_options: &str) -> String {
+        let of_tenant = |tenant: &Tenant| tenant.words.choice.load_description(table_options);
+        match self.loading(table_options) {
+            Some(loading) => loading.description(),
+            None => self.tenant.iter().map(of_tenant).collect::<Vec<_>>().join("; "),
+        }
     }
 
     /// Rows that break the rules of its data.
@@ -411,12 +440,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_names_the_fix() {
-        let cases: [(&[&str], &str); 7] = [
+        let cases: [(&[&str], &str); 8] = [
             (&["mixed"], "--tenant"),
             (&["mixed", "--tenant", "a b=storm"], "letters, digits"),
             (&["mixed", "--tenant", "a=nothing"], "tenant a"),
             (&["tpcc", "--partitions", "4"], "no common id"),
             (&["sysbench", "--script", "oltp"], "oltp_read_write"),
+            (&["sysbench", "--sysbench-version", "0.4", "--tables", "2"], "one table"),
             (&["insert", "--step", "l.i7"], "l.i1, l.i2"),
             (&["sysbench", "--change", "ALTER TABLE t"], "SECONDS=STATEMENT"),
         ];
@@ -430,7 +460,7 @@ mod tests {
     fn a_load_is_described_by_what_decides_its_rows() {
         let described = |words: &[&str]| {
             let choice = choice(words).expect("valid");
-            choice.loading("ROW_FORMAT=DYNAMIC").map(|loading| loading.description())
+            choice.load_description("ROW_FORMAT=DYNAMIC")
         };
         let read = described(&["sysbench", "--script", "oltp_read_only", "--idle", "5"]);
         assert_eq!(read, described(&["sysbench", "--script", "oltp_write_only"]));

@@ -231,7 +231,9 @@ impl Running {
                         state.failing_since.get_or_insert(now);
                         state.failing_for(now)
                     };
-                    let is_last = now + pause >= end && failing >= GONE_AT_THE_END;
+                    let is_away =
+                        failing >= GONE_AT_THE_END && !shared.control.is_interfered_with();
+                    let is_last = now + pause >= end && is_away;
                     if failing >= shared.plan.give_up || is_last {
                         let why = failure.explained(&shared.plan.target);
                         shared.control.give_up(format!("the server is gone: {why}"));

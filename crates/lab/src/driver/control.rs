@@ -5,7 +5,7 @@ use runtime::net::StreamHandle;
 use runtime::sync::Mutex;
 use runtime::{Instant, JoinHandle};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// How often the fiber that looks after the clients does so; how late it is, is how late the
@@ -76,7 +76,9 @@ impl Planned {
                 runtime::sleep((then - runtime::now()).min(TICK * 10));
             }
             if !control.is_finished() {
+                control.under_way.fetch_add(1, Ordering::Relaxed);
                 (self.action)(&control);
+                control.under_way.fetch_sub(1, Ordering::Relaxed);
             }
         })
     }
@@ -90,6 +92,8 @@ pub struct Control {
     handles: Mutex<Vec<Vec<StreamHandle>>>,
     paused_until: AtomicU64,
     marks: Mutex<Vec<Mark>>,
+    /// Events that have begun and not ended.
+    under_way: AtomicUsize,
     over: AtomicBool,
     why_over: Mutex<Option<String>>,
     finished: AtomicBool,
@@ -103,6 +107,7 @@ impl Control {
             handles: Mutex::new(Vec::new()),
             paused_until: AtomicU64::new(0),
             marks: Mutex::new(Vec::new()),
+            under_way: AtomicUsize::new(0),
             over: AtomicBool::new(false),
             why_over: Mutex::new(None),
             finished: AtomicBool::new(false),
@@ -158,6 +163,11 @@ impl Control {
 
     pub(super) fn paused_until(&self) -> Instant {
         Instant::from_nanos(self.paused_until.load(Ordering::Relaxed))
+    }
+
+    /// Whether something is being done to the server: if it is away, it may come back.
+    pub(super) fn is_interfered_with(&self) -> bool {
+        self.under_way.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn why_over(&self) -> Option<String> {

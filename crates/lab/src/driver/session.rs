@@ -14,12 +14,22 @@ pub enum Protocol {
     Prepared,
 }
 
+/// What is known of one of the workload's statements on this connection.
+enum Form {
+    Unknown,
+    Prepared(Prepared),
+    /// The server prepares no statements of its kind: it is sent as text.
+    Text,
+}
+
+/// The error of a server that does not prepare statements of a kind.
+const NOT_PREPARED: u16 = 1295;
+
 /// See the module.
 pub struct Session {
     connection: Connection,
     statements: Arc<[String]>,
-    prepared: Vec<Option<Prepared>>,
-    protocol: Protocol,
+    forms: Vec<Form>,
     sent: Statements,
 }
 
@@ -51,9 +61,13 @@ impl Session {
         let mut connection = Connection::open(target)?;
         // The driver looks after clients that wait for too long, with one timer for all.
         connection.wait_for_ever();
-        let prepared = vec![None; statements.len()];
+        let forms = statements.iter().map(|_| match protocol {
+            Protocol::Text => Form::Text,
+            Protocol::Prepared => Form::Unknown,
+        });
+        let forms = forms.collect();
         let sent = Statements::default();
-        Ok(Self { connection, statements: statements.clone(), prepared, protocol, sent })
+        Ok(Self { connection, statements: statements.clone(), forms, sent })
     }
 
     /// What was sent since the last call.
@@ -75,14 +89,18 @@ impl Session {
     ) -> Result<Done, Failure> {
         let sql = &self.statements[statement];
         count(&mut self.sent, sql);
-        if self.protocol == Protocol::Text {
-            return self.connection.execute_text(sql, values, each);
+        let form = &mut self.forms[statement];
+        if let Form::Unknown = form {
+            *form = match self.connection.prepare(sql) {
+                Ok(prepared) => Form::Prepared(prepared),
+                Err(Failure::Server { number: NOT_PREPARED, .. }) => Form::Text,
+                Err(failure) => return Err(failure),
+            };
         }
-        let handle = match self.prepared[statement] {
-            Some(handle) => handle,
-            None => *self.prepared[statement].insert(self.connection.prepare(sql)?),
-        };
-        self.connection.execute(handle, values, each)
+        match form {
+            Form::Prepared(prepared) => self.connection.execute(prepared, values, each),
+            Form::Text | Form::Unknown => self.connection.execute_text(sql, values, each),
+        }
     }
 
     /// Executes one whose rows are read and not looked at.

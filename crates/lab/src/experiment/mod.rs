@@ -237,9 +237,12 @@ fn run_all(
                 return;
             }
         };
-        watcher.ended(experiment, &run);
         let given_up = run.given_up.clone();
-        experiment.runs.push(run);
+        // Of a run that somebody ended in its warm-up nothing is known.
+        if !(stop.is_asked() && run.completed().is_empty()) {
+            watcher.ended(experiment, &run);
+            experiment.runs.push(run);
+        }
         if let Some(why) = given_up {
             experiment.ended = Some(at(&place, &why));
             return;

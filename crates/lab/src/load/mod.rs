@@ -10,6 +10,7 @@
 //! 4. What is done when all rows are there (indexes, foreign keys) cannot be in a transaction: on
 //!    resuming it is done again, and that something is there already is no failure then.
 //! 5. No empty INSERT is ever sent.
+//! 6. A load that is asked to stop, or of which one job failed, begins no other job.
 
 mod batch;
 mod form;
@@ -18,6 +19,7 @@ pub use batch::Batch;
 pub use form::{Keys, TableForm};
 
 use crate::client::{Connection, Failure, Target};
+use crate::driver::Stop;
 use runtime::sync::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -98,30 +100,52 @@ impl Progress {
 
     /// Nothing was to be done: a load of the same description was there, whole.
     pub fn was_there(&self) -> bool {
-        self.jobs_before == self.jobs
+        self.jobs > 0 && self.jobs_before == self.jobs
+    }
+
+    /// Nothing is left to be done; else it was asked to stop.
+    pub fn is_whole(&self) -> bool {
+        self.jobs_done == self.jobs && self.finished == self.finishing
+    }
+}
+
+/// How a load is done.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// Connections that load at the same time.
+    pub connections: u32,
+    /// Jobs that are marked are left out, if the marks are of the same load; a load that is whole
+    /// is left as it is.
+    pub resume: bool,
+    /// Ends it when it is asked.
+    pub stop: Arc<Stop>,
+}
+
+impl Way {
+    /// From empty tables, with so many connections.
+    pub fn new(connections: u32) -> Self {
+        Self { connections, resume: false, stop: Arc::default() }
     }
 }
 
 struct Shared {
     loading: Arc<dyn Loading>,
     target: Target,
+    stop: Arc<Stop>,
     left: Mutex<std::vec::IntoIter<u64>>,
     progress: Mutex<Progress>,
     report: Box<dyn Fn(Progress) + Send + Sync>,
 }
 
-/// Loads with so many connections, into a database that is made if it is not there. With `resume`
-/// jobs that are marked are left out, if the marks are of the same load; a load that is whole is
-/// left as it is. `report` is called after every job.
+/// Loads, into a database that is made if it is not there. `report` is called after every job.
 pub fn load(
     target: &Target,
     loading: Arc<dyn Loading>,
-    connections: u32,
-    resume: bool,
+    way: &Way,
     report: impl Fn(Progress) + Send + Sync + 'static,
 ) -> Result<Progress, Failure> {
     let mut first = connect(target)?;
-    let done = if resume { marks(&mut first, &loading.description())? } else { None };
+    let done = if way.resume { marks(&mut first, &loading.description())? } else { None };
     let Marks { done, is_whole } = match done {
         Some(marks) => marks,
         None => {
@@ -140,27 +164,32 @@ pub fn load(
     let shared = Arc::new(Shared {
         loading: loading.clone(),
         target: target.clone(),
+        stop: way.stop.clone(),
         left: Mutex::new(left.into_iter()),
         progress: Mutex::new(progress),
         report: Box::new(report),
     });
     let begin = runtime::now();
-    let loaders = (0..connections.max(1)).map(|_| {
+    let loaders = (0..way.connections.max(1)).map(|_| {
         let shared = shared.clone();
-        runtime::spawn("loader", move || shared.run())
+        runtime::spawn("loader", move || {
+            shared.run().inspect_err(|_| *shared.left.lock() = Vec::new().into_iter())
+        })
     });
     join(loaders.collect())?;
     shared.progress.lock().rows_time = runtime::now() - begin;
     if !is_whole {
-        finish(&shared, resume)?;
-        first.command(&format!("REPLACE INTO {MARKS} VALUES (-2, 'whole')"))?;
+        finish(&shared, way.resume)?;
+        if shared.progress.lock().is_whole() {
+            first.command(&format!("REPLACE INTO {MARKS} VALUES (-2, 'whole')"))?;
+        }
     }
     let progress = *shared.progress.lock();
     Ok(progress)
 }
 
 /// Logs in, and makes the database if it is not there.
-fn connect(target: &Target) -> Result<Connection, Failure> {
+pub fn connect(target: &Target) -> Result<Connection, Failure> {
     match Connection::open(target) {
         Err(Failure::Server { number: UNKNOWN_DATABASE, .. }) => {
             let without = Target { database: String::new(), ..target.clone() };
@@ -180,6 +209,9 @@ fn finish(shared: &Shared, resume: bool) -> Result<(), Failure> {
     shared.progress.lock().finishing = groups.len();
     for group in groups {
         let progress = *shared.progress.lock();
+        if shared.stop.is_asked() || progress.jobs_done < progress.jobs {
+            break;
+        }
         (shared.report)(progress);
         let statements = group.into_iter().map(|sql| {
             let target = shared.target.clone();
@@ -263,7 +295,8 @@ impl Shared {
         let mut connection = Connection::open(&self.target)?;
         connection.command(self.loading.connected())?;
         loop {
-            let Some(job) = self.left.lock().next() else { return Ok(()) };
+            let next = if self.stop.is_asked() { None } else { self.left.lock().next() };
+            let Some(job) = next else { return Ok(()) };
             connection.command("BEGIN")?;
             let mut batch = Batch::new(&mut connection);
             self.loading.job(job, &mut batch)?;

@@ -60,10 +60,9 @@ fn of(step: Step, subject: usize, a: &[&Run], b: &[&Run], seed: u64) -> Comparis
     }
 }
 
-/// One sentence for each subject and step: who is faster, by how much; no ratio where settings
-/// forbid it.
+/// Who is faster, by how much: a sentence for each subject and step, and one for all steps with
+/// which a subject is not to be told from the first; no ratio where settings forbid it.
 pub fn headlines(experiment: &Experiment) -> Vec<String> {
-    let name = |subject: usize| experiment.subjects[subject].name.as_str();
     let forbidding: Vec<String> =
         parity(experiment).into_iter().filter(ParityRow::forbids).map(|row| row.what).collect();
     if experiment.subjects.len() > 1 && !forbidding.is_empty() {
@@ -72,21 +71,71 @@ pub fn headlines(experiment: &Experiment) -> Vec<String> {
             forbidding.join(" and in ")
         )];
     }
-    let sentence = |comparison: Comparison| {
-        let (a, b) = (name(0), name(comparison.subject));
-        let Ratio { ratio, low, high, verdict } = comparison.throughput;
-        let interval = match high.is_finite() {
-            true => format!("{ratio:.2} times the throughput, {low:.2} to {high:.2}"),
-            false => format!("{ratio:.2} times the throughput in too few runs to be sure"),
-        };
-        let label = comparison.step.label();
-        match verdict {
-            Verdict::Higher => format!("{b} is faster than {a} with {label}: {interval}."),
-            Verdict::Lower => format!("{b} is slower than {a} with {label}: {interval}."),
-            Verdict::NotDistinguishable => {
-                format!("{b} and {a} are not distinguishable with {label}: {interval}.")
-            }
+    let names: Vec<&str> =
+        experiment.subjects.iter().map(|subject| subject.name.as_str()).collect();
+    let all = comparisons(experiment);
+    let mut told = Vec::new();
+    for (subject, name) in names.iter().enumerate().skip(1) {
+        let (alike, apart): (Vec<&Comparison>, Vec<&Comparison>) = all
+            .iter()
+            .filter(|comparison| comparison.subject == subject)
+            .partition(|comparison| comparison.throughput.verdict == Verdict::NotDistinguishable);
+        told.extend(apart.into_iter().map(|comparison| different(names[0], name, comparison)));
+        told.extend(indistinguishable(names[0], name, &alike));
+    }
+    told
+}
+
+/// How many times the throughput.
+fn times(ratio: &Ratio) -> String {
+    let Ratio { ratio, low, high, .. } = ratio;
+    match high.is_finite() {
+        true => format!("{ratio:.2} times the throughput, {low:.2} to {high:.2}"),
+        false => format!("{ratio:.2} times the throughput in too few runs to be sure"),
+    }
+}
+
+fn different(a: &str, b: &str, comparison: &Comparison) -> String {
+    let what = if comparison.throughput.verdict == Verdict::Higher { "faster" } else { "slower" };
+    let label = comparison.step.label();
+    format!("{b} is {what} than {a} with {label}: {}.", times(&comparison.throughput))
+}
+
+/// One sentence for all; `None` for none.
+fn indistinguishable(a: &str, b: &str, alike: &[&Comparison]) -> Option<String> {
+    let begin = format!("{b} and {a} are not distinguishable");
+    if let [only] = alike {
+        return Some(format!("{begin} with {}: {}.", only.step.label(), times(&only.throughput)));
+    }
+    let ratios = || alike.iter().map(|comparison| comparison.throughput.ratio);
+    let (low, high) = (ratios().reduce(f64::min)?, ratios().reduce(f64::max)?);
+    let clients = alike.iter().map(|comparison| comparison.step.clients.to_string());
+    let labels = match alike.iter().all(|comparison| comparison.step.rate.is_none()) {
+        true => format!("{} clients", clients.collect::<Vec<_>>().join(", ")),
+        false => {
+            let labels = alike.iter().map(|comparison| comparison.step.label());
+            labels.collect::<Vec<_>>().join("; ")
         }
     };
-    comparisons(experiment).into_iter().map(sentence).collect()
+    let unsure = match alike.iter().all(|comparison| comparison.throughput.high.is_finite()) {
+        true => "",
+        false => " in too few runs to be sure",
+    };
+    Some(format!("{begin} with {labels}: {low:.2} to {high:.2} times the throughput{unsure}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn steps_that_are_alike_share_a_sentence() {
+        let told = headlines(&sample::experiment(2, &[1, 8, 16], 1));
+        let begin = "second <b> and first are not distinguishable with 1, 8, 16 clients: ";
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with(begin) && told[0].ends_with("to be sure."), "{told:?}");
+        let told = headlines(&sample::experiment(2, &[8, 16], 3));
+        assert!(told.len() == 2 && told[1].contains("is faster than first with 16 clients"));
+    }
 }

@@ -6,6 +6,7 @@ use super::tables::{Mark, Table, tables};
 use super::{headlines, warnings};
 use crate::results::{Experiment, Subject, without_passwords};
 use std::fmt::Write;
+use types::DateTime;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -15,7 +16,7 @@ const LONG_CHARACTERS: usize = 44;
 /// The report.
 pub fn html(experiment: &Experiment) -> String {
     let names: Vec<&str> = experiment.subjects.iter().map(|s| s.name.as_str()).collect();
-    let title = format!("{}: {}", experiment.workload, names.join(", "));
+    let title = format!("{}: {}", experiment.workload, names.join("; "));
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width,initial-scale=1\"><title>{title}</title><style>{STYLE}\
@@ -181,26 +182,9 @@ pub(super) fn command_line(words: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// A moment as people write it (Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+/// A moment as people write it; empty outside the years 0 to 9999.
 pub(super) fn utc(micros: i64) -> String {
-    let seconds = micros.div_euclid(1_000_000);
-    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    DateTime::from_epoch_micros(micros).map(|moment| format!("{moment} UTC")).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -210,7 +194,7 @@ mod tests {
     #[test]
     fn moments_are_written_as_people_do() {
         assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
-        assert_eq!(utc(1_709_210_096_000_000), "2024-02-29 12:34:56 UTC");
+        assert_eq!(utc(1_709_210_096_999_999), "2024-02-29 12:34:56 UTC");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Headlines, warnings, tables.
 pub fn markdown(experiment: &Experiment) -> String {
     let names: Vec<&str> = experiment.subjects.iter().map(|s| s.name.as_str()).collect();
-    let mut out = format!("# {}: {}\n\n", experiment.workload, names.join(", "));
+    let mut out = format!("# {}: {}\n\n", experiment.workload, names.join("; "));
     for subject in &experiment.subjects {
         let _infallible =
             writeln!(out, "- {}: {}, {}", subject.name, subject.version, verified(subject));

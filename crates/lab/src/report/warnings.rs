@@ -95,18 +95,23 @@ fn of_runs(runs: &[&Run]) -> Vec<(bool, String)> {
         let text = format!("{unsteady} of {all} runs were not steady: they rose or fell.");
         found.push((false, text));
     }
+    found.extend(missed(runs).into_iter().map(|text| (false, text)));
+    found
+}
+
+/// What was wanted of runs and not found; runs of the same step in one sentence.
+fn missed(runs: &[&Run]) -> Vec<String> {
+    let mut missed: Vec<(String, Vec<&str>)> = Vec::new();
     for run in runs {
         for finding in run.findings.iter().filter(|finding| !finding.met) {
-            let text = format!(
-                "{}, round {}: {}: {} was wanted, {} found.",
-                run.step().label(),
-                run.round + 1,
-                finding.name,
-                finding.wanted,
-                finding.found
-            );
-            found.push((false, text));
+            let label = run.step().label();
+            let what = format!("{label}: {}: {} was wanted", finding.name, finding.wanted);
+            match missed.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, found)) => found.push(&finding.found),
+                None => missed.push((what, vec![&finding.found])),
+            }
         }
     }
-    found
+    let text = |(what, found): (String, Vec<&str>)| format!("{what}, {} found.", found.join(", "));
+    missed.into_iter().map(text).collect()
 }

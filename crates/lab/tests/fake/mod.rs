@@ -83,7 +83,9 @@ impl Fake {
                     out.begin().extend_from_slice(b"described");
                     out.end();
                 }
-                response::eof(&mut out, 0, 2);
+                if parameters > 0 {
+                    response::eof(&mut out, 0, 2);
+                }
             }
             Command::Quit => return None,
             _ => {

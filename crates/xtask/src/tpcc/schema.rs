@@ -26,7 +26,7 @@ pub(crate) fn load(port: u16, seed: u64) -> Outcome {
     let loading = Arc::new(tpcc::Load::new(options, "ENGINE=InnoDB", "2024-01-01 00:00:00"));
     let config = runtime::Config { workers: 1, ..runtime::Config::default() };
     let runtime = runtime::Runtime::start(config).map_err(|e| e.to_string())?;
-    let loaded = runtime.run(move || load::load(&target, loading, 4, false, |_| ()));
+    let loaded = runtime.run(move || load::load(&target, loading, &load::Way::new(4), |_| ()));
     loaded.map(drop).map_err(|e| e.to_string())
 }
 

@@ -108,13 +108,15 @@ fn by_operation(name: &str, shown: &Shown<'_>) -> Option<Figure> {
     let mut kinds: Vec<(usize, &str)> =
         shown.operations.iter().map(|operation| operation.name.as_str()).enumerate().collect();
     kinds.sort_by_key(|(number, _)| std::cmp::Reverse(shown.operations[*number].completed));
+    let rarer = kinds.split_off(kinds.len().min(KINDS)).len();
+    // Of every server in the same order, so in the same colours.
+    kinds.sort_unstable();
     let (unit, unit_name) = time_unit(shown.seconds.len() as f64);
     let series = |kind: usize| {
         let of = |second: &Second| second.by_operation.get(kind).copied().unwrap_or(0) as f64;
         bins(&shown.seconds.iter().map(of).collect::<Vec<_>>(), 0.0, POINTS)
     };
-    let drawn: Vec<_> =
-        kinds.iter().take(KINDS).map(|(kind, name)| (name, series(*kind))).collect();
+    let drawn: Vec<_> = kinds.iter().map(|(kind, name)| (name, series(*kind))).collect();
     let most = drawn.iter().flat_map(|(_, bins)| bins.iter().map(|bin| bin.mean));
     let frame = Frame {
         x: Axis::span(
@@ -134,7 +136,7 @@ fn by_operation(name: &str, shown: &Shown<'_>) -> Option<Figure> {
         legend.push((Swatch::Line(class), kind.to_string()));
     }
     drawing.events(&shown.events.iter().map(|event| event.seconds / unit).collect::<Vec<_>>());
-    let note = match kinds.len().saturating_sub(KINDS) {
+    let note = match rarer {
         0 => String::new(),
         more => format!("{more} rarer kinds are in the table of operations only."),
     };

@@ -3,6 +3,7 @@
 use crate::client::Value;
 use base::Random;
 use std::io::Write;
+use types::DateTime;
 
 /// Values of the columns are below these.
 pub(super) const REGISTERS: u64 = 1_000;
@@ -70,26 +71,9 @@ pub(super) fn price_max() -> f64 {
 
 /// When a row was bought, as SQL has it.
 pub(super) fn moment(id: u64) -> String {
-    let seconds = FIRST_SECOND + id / ROWS_PER_SECOND;
-    let (days, of_day) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days as i64);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
-}
-
-/// Year, month and day of a number of days since 1970-01-01 (Hinnant, "chrono-compatible low-level
-/// date algorithms").
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    let micros = (FIRST_SECOND + id / ROWS_PER_SECOND) * 1_000_000;
+    let moment = DateTime::from_epoch_micros(micros as i64);
+    moment.map(|moment| moment.to_string()).unwrap_or_default()
 }
 
 /// The secondary keys by name.

@@ -1,8 +1,8 @@
 //! A client of one of the scripts.
 
-use super::load::{put_c, put_pad};
-use super::statements::{RANDOM_VALUES, Statement, Statements};
-use super::{Options, Script};
+use super::load::{CONSTANT_C, put_c, put_pad};
+use super::statements::{BEGIN, COMMIT, RANDOM_VALUES, Statement, Statements};
+use super::{Options, Script, Version};
 use crate::client::{Failure, Value};
 use crate::distribution::access::Access;
 use crate::distribution::between;
@@ -13,6 +13,8 @@ use std::ops::Range;
 
 /// Values that one statement has at most.
 const VALUES_MAX: usize = 2 * RANDOM_VALUES;
+/// The other constant of 0.4, in rows that were deleted and inserted again.
+const CONSTANT_PAD: &str = "aaaaaaaaaaffffffffffrrrrrrrrrreeeeeeeeeeyyyyyyyyyy";
 /// Width of a range of `k`.
 const RANDOM_RANGE: u64 = 5;
 
@@ -38,6 +40,8 @@ pub(super) struct Client {
     access: Access,
     random: Random,
     is_transaction: bool,
+    /// Of the whole transaction, where it is drawn once.
+    table: u32,
     steps: Vec<Step>,
     arguments: Vec<Argument>,
     text: Vec<u8>,
@@ -49,19 +53,24 @@ impl Client {
         let writes_or_reads_more =
             matches!(options.script, Script::ReadOnly | Script::ReadWrite | Script::WriteOnly);
         Self {
-            statements: Statements { tables: options.tables },
+            statements: Statements { tables: options.tables, version: options.version },
             is_transaction: writes_or_reads_more && !options.skip_transaction,
             options,
             access,
             random: seeds.fork(),
+            table: 1,
             steps: Vec::new(),
             arguments: Vec::new(),
             text: Vec::new(),
         }
     }
 
-    fn table(&mut self) -> u32 {
+    fn draw_table(&mut self) -> u32 {
         between(&mut self.random, 1, u64::from(self.options.tables)) as u32
+    }
+
+    fn table(&mut self) -> u32 {
+        if self.options.version == Version::V10 { self.draw_table() } else { self.table }
     }
 
     fn id(&mut self) -> i64 {
@@ -81,7 +90,11 @@ impl Client {
     }
 
     fn range(&mut self, kind: Statement) {
-        let (table, id) = (self.table(), self.id());
+        let (table, mut id) = (self.table(), self.id());
+        if self.options.version == Version::V04 {
+            let first_of_last = self.options.table_size as i64 - self.options.range_size as i64 + 1;
+            id = id.min(first_of_last.max(1));
+        }
         let last = id + self.options.range_size as i64 - 1;
         self.step(kind, table, [Argument::Integer(id), Argument::Integer(last)]);
     }
@@ -98,6 +111,12 @@ impl Client {
         Argument::Text(begin..self.text.len())
     }
 
+    fn constant(&mut self, text: &str) -> Argument {
+        let begin = self.text.len();
+        self.text.extend_from_slice(text.as_bytes());
+        Argument::Text(begin..self.text.len())
+    }
+
     fn update_non_index(&mut self) {
         let (table, c, id) = (self.table(), self.c(), self.id());
         self.step(Statement::UpdateNonIndex, table, [c, Argument::Integer(id)]);
@@ -106,7 +125,10 @@ impl Client {
     fn delete_and_insert(&mut self) {
         let (table, id, k) = (self.table(), self.id(), self.id());
         self.step(Statement::Delete, table, [Argument::Integer(id)]);
-        let (c, pad) = (self.c(), self.pad());
+        let (k, c, pad) = match self.options.version {
+            Version::V04 => (0, self.constant(CONSTANT_C), self.constant(CONSTANT_PAD)),
+            Version::V05 | Version::V10 => (k, self.c(), self.pad()),
+        };
         let row = [Argument::Integer(id), Argument::Integer(k), c, pad];
         self.step(Statement::Insert, table, row);
     }
@@ -178,6 +200,9 @@ impl workload::Client for Client {
         self.steps.clear();
         self.arguments.clear();
         self.text.clear();
+        if self.options.version != Version::V10 {
+            self.table = self.draw_table();
+        }
         match self.options.script {
             Script::ReadOnly => self.reads(),
             Script::ReadWrite => {
@@ -192,6 +217,8 @@ impl workload::Client for Client {
             Script::Delete => self.with_id(Statement::Delete),
             Script::RandomPoints => self.random_points(),
             Script::RandomRanges => self.random_ranges(),
+            // Its clients are of another kind.
+            Script::BulkInsert => {}
         }
         0
     }
@@ -199,7 +226,7 @@ impl workload::Client for Client {
     fn perform(&mut self, sessions: &mut [Session]) -> Result<(), Failure> {
         let session = &mut sessions[0];
         if self.is_transaction {
-            session.command("BEGIN")?;
+            session.run(BEGIN, &[])?;
         }
         let mut arguments = self.arguments.as_slice();
         for step in &self.steps {
@@ -208,7 +235,7 @@ impl workload::Client for Client {
             arguments = rest;
         }
         if self.is_transaction {
-            session.command("COMMIT")?;
+            session.run(COMMIT, &[])?;
         }
         Ok(())
     }
@@ -257,12 +284,43 @@ mod tests {
     }
 
     #[test]
+    fn a_transaction_of_0_5_has_one_table_and_ranges_of_0_4_are_whole() {
+        let of = |version, tables| {
+            let options = Options {
+                tables,
+                table_size: 1000,
+                range_size: 900,
+                version,
+                ..Options::new(Script::ReadWrite)
+            };
+            Client::new(options, Access::new(Kind::Uniform, 1, 1000), 7)
+        };
+        let used = |version| {
+            let mut client = of(version, 8);
+            client.next();
+            let of_step = |step: &Step| (step.statement - 2) % 8;
+            client.steps.iter().map(of_step).collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!(used(Version::V05), 1);
+        assert!(used(Version::V10) > 1);
+        let mut client = of(Version::V04, 1);
+        client.next();
+        let Argument::Integer(last) = client.arguments[11] else { panic!("the end of a range") };
+        assert!((900..=1000).contains(&last), "{last}");
+        assert!(client.decided().ends_with(CONSTANT_PAD));
+        assert!(client.statements.texts()[2].ends_with("FROM sbtest WHERE id=?"));
+    }
+
+    #[test]
     fn what_is_deleted_is_inserted_again_in_its_table() {
         let mut client = client(Script::WriteOnly, 1);
         client.next();
-        let Statements { tables } = client.statements;
+        let texts = client.statements.texts();
         let [.., delete, insert] = client.steps.as_slice() else { panic!("two steps") };
-        assert_eq!(delete.statement % tables as usize, insert.statement % tables as usize);
+        let table = texts[delete.statement].trim_start_matches("DELETE FROM ");
+        let table = table.trim_end_matches(" WHERE id=?");
+        let wanted = format!("INSERT INTO {table} (");
+        assert!(texts[insert.statement].starts_with(&wanted), "{wanted}");
         let count = client.arguments.len();
         assert_eq!(client.arguments[count - 5], client.arguments[count - 4]);
     }

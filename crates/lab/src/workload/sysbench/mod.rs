@@ -3,20 +3,61 @@
 //!
 //! 1. Statements and their order are those of sysbench 1.0.20; a transaction of `oltp_read_write`
 //!    with the default counts is 20 of them.
-//! 2. The table is drawn for each group of statements (1.0), not once per transaction (0.5).
+//! 2. The table is drawn for each group of statements in 1.0, once for a transaction in 0.5; 0.4
+//!    has one ([`Version`]).
 //! 3. Ids come from one distribution, also the values of `k`.
 
+mod bulk;
 mod client;
 mod load;
 mod statements;
 mod verify;
 
-pub use load::{Data, Load};
+pub use load::Load;
 pub use verify::verify;
 
 use crate::distribution::access::{Access, Kind};
-use crate::workload::{self, Workload};
+use crate::driver::Operation;
+use crate::workload::{self, Finding, Workload};
+use bulk::Bulk;
 use statements::Statements;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+/// Whose tables, rows and transactions these are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// 1.0 and later.
+    V10,
+    /// 0.5: numbers are unsigned, the table of a transaction is drawn once.
+    V05,
+    /// 0.4: one table `sbtest`, whose key is made before its rows; these are constants, extremely
+    /// compressible, with one value of `k`; ranges are always whole.
+    V04,
+}
+
+impl Version {
+    /// By the two numbers that it begins with.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "1.0" | "1" => Self::V10,
+            "0.5" => Self::V05,
+            "0.4" => Self::V04,
+            _ => return None,
+        })
+    }
+
+    /// The name of a table by its number from 1.
+    fn table(self, number: u32) -> String {
+        if self == Self::V04 { "sbtest".into() } else { format!("sbtest{number}") }
+    }
+
+    /// The name of its key on `k`.
+    fn key(self, number: u32) -> String {
+        if self == Self::V04 { "k".into() } else { format!("k_{number}") }
+    }
+}
 
 /// Which script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,11 +82,13 @@ pub enum Script {
     RandomPoints,
     /// `select_random_ranges`.
     RandomRanges,
+    /// `bulk_insert`.
+    BulkInsert,
 }
 
 impl Script {
     /// All, with sysbench's names.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("oltp_read_only", Self::ReadOnly),
         ("oltp_read_write", Self::ReadWrite),
         ("oltp_write_only", Self::WriteOnly),
@@ -56,6 +99,7 @@ impl Script {
         ("oltp_delete", Self::Delete),
         ("select_random_points", Self::RandomPoints),
         ("select_random_ranges", Self::RandomRanges),
+        ("bulk_insert", Self::BulkInsert),
     ];
 
     /// By sysbench's name.
@@ -94,8 +138,8 @@ pub struct Options {
     pub skip_transaction: bool,
     /// Which ids.
     pub distribution: Kind,
-    /// What the rows hold.
-    pub data: Data,
+    /// Whose tables, rows and transactions.
+    pub version: Version,
     /// Decides what clients ask.
     pub seed: u64,
 }
@@ -115,7 +159,7 @@ impl Options {
             delete_inserts: 1,
             skip_transaction: false,
             distribution: Kind::Special,
-            data: Data::Random,
+            version: Version::V10,
             seed: 1,
         }
     }
@@ -125,13 +169,20 @@ impl Options {
 pub struct Sysbench {
     options: Options,
     access: Access,
+    /// Of `bulk_insert`: the last id of each table that somebody has taken.
+    taken: Vec<Arc<AtomicU64>>,
 }
 
 impl Sysbench {
     /// With these parameters.
     pub fn new(options: Options) -> Self {
         let access = Access::new(options.distribution, 1, options.table_size);
-        Self { options, access }
+        let taken = (0..options.tables).map(|_| Arc::default()).collect();
+        Self { options, access, taken }
+    }
+
+    fn is_bulk(&self) -> bool {
+        self.options.script == Script::BulkInsert
     }
 }
 
@@ -141,10 +192,28 @@ impl Workload for Sysbench {
     }
 
     fn statements(&self) -> Vec<String> {
-        Statements { tables: self.options.tables }.texts()
+        let Options { tables, version, .. } = self.options;
+        match self.is_bulk() {
+            true => bulk::statements(tables),
+            false => Statements { tables, version }.texts(),
+        }
     }
 
     fn client(&self, number: u32) -> Box<dyn workload::Client> {
+        if self.is_bulk() {
+            let table = number % self.options.tables;
+            return Box::new(Bulk::new(table, self.taken[table as usize].clone()));
+        }
         Box::new(client::Client::new(self.options.clone(), self.access.clone(), number))
+    }
+
+    fn findings(&self, operations: &[Operation], measured: Duration) -> Vec<Finding> {
+        match operations {
+            [inserts] if self.is_bulk() => {
+                let rows = (inserts.latency.len() * bulk::ROWS) as f64 / measured.as_secs_f64();
+                vec![Finding::figure("rows inserted", format!("{rows:.0} a second"))]
+            }
+            _ => Vec::new(),
+        }
     }
 }

@@ -74,10 +74,13 @@ impl Terminal {
         lines: &[Line],
     ) -> Result<(), Failure> {
         let (w, d) = (Value::from(self.home), Value::from(district));
-        session.run(Statement::CustomerAndTax as usize, &[w, d, customer.into()])?;
+        // The order within a transaction is the implementer's (clause 2.3). What everybody waits
+        // for comes before the first read that is no lock: the snapshot is then not older than the
+        // district's row, and orders of one district wait for each other in place of conflicting.
         let order = one(session, Statement::LockDistrict as usize, &[w, d], |row| row.integer(0))?;
         let o = Value::Integer(order.ok_or_else(|| missing("a district"))?);
         session.run(Statement::NextOrder as usize, &[w, d])?;
+        session.run(Statement::CustomerAndTax as usize, &[w, d, customer.into()])?;
         let all_local = lines.iter().all(|line| line.supply_warehouse == self.home);
         let count = Value::from(lines.len() as u64);
         let values = [o, d, w, customer.into(), count, u64::from(all_local).into()];
