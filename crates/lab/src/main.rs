@@ -8,7 +8,8 @@ fn main() -> ExitCode {
     let command = CommandLine::parse();
     // Every client has a descriptor or two; what the limit is then is `doctor`'s to say.
     let _limit = runtime::raise_descriptor_limit();
-    let config = runtime::Config { workers: 1, handle_signals: true, ..runtime::Config::default() };
+    let workers = command.workers();
+    let config = runtime::Config { workers, handle_signals: true, ..runtime::Config::default() };
     let outcome = match runtime::Runtime::start(config) {
         Ok(runtime) => runtime.run(move || run(command)),
         Err(error) => Err(format!("the threads do not start: {error}")),

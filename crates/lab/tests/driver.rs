@@ -201,7 +201,9 @@ fn a_server_that_an_event_takes_away_is_not_gone() {
     };
     let short = || Plan { measured: Duration::from_secs(8), ..plan(Load::Closed, 4) };
     let restarting = || {
-        let action = Arc::new(|control: &Control| runtime::sleep(control.end() - runtime::now()));
+        let action = Arc::new(|control: &Control| {
+            runtime::sleep(control.end() - runtime::now());
+        });
         Watch { events: vec![Planned { at: Duration::from_secs(3), action }], ..Watch::default() }
     };
     assert!(run(short(), dying).given_up.is_some(), "it is away without an event");

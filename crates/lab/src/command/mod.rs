@@ -54,6 +54,16 @@ enum Command {
     Baseline(baseline::Arguments),
 }
 
+impl CommandLine {
+    /// Workers of the runtime that the command wants.
+    pub fn workers(&self) -> usize {
+        match &self.command {
+            Command::Calibrate(arguments) => arguments.workers(),
+            _ => 1,
+        }
+    }
+}
+
 /// Executes a command. Call it in a fiber.
 pub fn run(line: CommandLine) -> Outcome {
     // These end in order.

@@ -1,4 +1,4 @@
-//! The load: clients as fibers of one worker.
+//! The load: clients as fibers of one worker, or of as many as the plan says.
 //!
 //! 1. A closed load has a fixed number of clients, each with one operation at a time. An open load
 //!    has a schedule of intended starts; a free client takes the next, and waits for it or is late
@@ -78,6 +78,8 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Clients at the same time.
     pub clients: u32,
+    /// Workers of the runtime that they are spread over; with 1 they are the caller's.
+    pub threads: u32,
     /// When operations begin.
     pub load: Load,
     /// Not counted.
@@ -101,6 +103,7 @@ impl Plan {
             target,
             protocol: Protocol::Prepared,
             clients: 1,
+            threads: 1,
             load: Load::Closed,
             warm_up: Duration::ZERO,
             measured: Duration::from_secs(60),
@@ -109,6 +112,11 @@ impl Plan {
             give_up: GIVE_UP,
             errors_max: u64::MAX,
         }
+    }
+
+    /// The worker of a client; called on that of the run.
+    fn worker(&self, number: u32) -> usize {
+        runtime::current_worker() + (number % self.threads.max(1)) as usize
     }
 
     /// Operations a second on average of the measured time; absent in a closed load.
@@ -208,8 +216,9 @@ pub fn watched(workload: &dyn Workload, plan: Plan, watch: Watch) -> Result<Meas
         .into_iter()
         .enumerate()
         .map(|(number, ready)| {
+            let worker = shared.plan.worker(number as u32);
             let running = Running::new(shared.clone(), number, ready);
-            runtime::spawn("client", move || running.run())
+            runtime::spawn_on(worker, "client", move || running.run())
         })
         .collect();
     let watching = {
@@ -266,7 +275,7 @@ fn connect(workload: &dyn Workload, plan: &Plan) -> Result<Vec<Ready>, Failure> 
             let mut client = workload.client(number);
             client.told(&plan.target);
             let place = Place::new(seat, plan);
-            runtime::spawn("connect", move || {
+            runtime::spawn_on(plan.worker(number), "connect", move || {
                 let sessions = place.open(&mut *client)?;
                 Ok::<_, Failure>(Ready { client, place, sessions })
             })

@@ -99,7 +99,7 @@ fn of_runs(runs: &[&Run]) -> Vec<(bool, String)> {
     found
 }
 
-/// What was wanted of runs and not found; runs of the same step in one sentence.
+/// What was wanted of runs and not found; different findings of the same step in one sentence.
 fn missed(runs: &[&Run]) -> Vec<String> {
     let mut missed: Vec<(String, Vec<&str>)> = Vec::new();
     for run in runs {
@@ -107,6 +107,7 @@ fn missed(runs: &[&Run]) -> Vec<String> {
             let label = run.step().label();
             let what = format!("{label}: {}: {} was wanted", finding.name, finding.wanted);
             match missed.iter_mut().find(|(known, _)| *known == what) {
+                Some((_, found)) if found.contains(&finding.found.as_str()) => {}
                 Some((_, found)) => found.push(&finding.found),
                 None => missed.push((what, vec![&finding.found])),
             }

@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(operations.last(), Some(&"points: oltp_point_select"));
         assert_eq!(seat(2).database.as_deref(), Some("lab_orders"));
         assert_eq!(seat(3).database.as_deref(), Some("lab_points"));
-        assert!(seat(3).statements[0].contains("sbtest1"));
+        assert!(seat(3).statements[2].contains("sbtest1"));
         assert_eq!(mixed.client(4).next(), operations.len() - 1);
         assert!(mixed.client(0).next() < operations.len() - 1);
         assert!(mixed.seat(5).is_none());
