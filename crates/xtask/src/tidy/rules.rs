@@ -7,7 +7,7 @@ use std::process::Command;
 /// Rooms in which `unsafe` may stand.
 const UNSAFE_ROOMS: [&str; 4] = ["runtime", "pagestore", "btree", "txn"];
 /// Tools that run outside the server's runtime.
-const TOOL_ROOMS: [&str; 6] = ["xtask", "sqltest", "sim", "bench", "history", "lab"];
+const TOOL_ROOMS: [&str; 7] = ["xtask", "sqltest", "sim", "bench", "history", "lab", "lossy"];
 /// Calls that crash on input or were left behind.
 const FORBIDDEN: [&str; 5] = [".unwrap()", "todo!(", "dbg!(", "unimplemented!(", "unreachable!()"];
 /// What only the runtime may name.
