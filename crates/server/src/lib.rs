@@ -8,6 +8,7 @@ pub mod log;
 pub mod option_file;
 pub mod options;
 pub mod serve;
+mod test_switches;
 
 use options::{CommandLine, Files, HELP, OptionError};
 

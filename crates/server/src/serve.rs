@@ -66,10 +66,14 @@ pub trait Surroundings {
     fn ready(&self, listeners: &[ServeHandle], created: bool);
 }
 
-/// The binary: nothing is tuned, the first login and the ready line are printed.
+/// The binary: only tests tune it, the first login and the ready line are printed.
 struct Process;
 
 impl Surroundings for Process {
+    fn tune(&self, options: &mut EngineOptions) {
+        crate::test_switches::tune(options);
+    }
+
     fn offers_tls(&self) -> bool {
         true
     }
@@ -84,6 +88,7 @@ impl Surroundings for Process {
 
 /// Runs the server until it is asked to stop.
 pub fn run(options: &ServeOptions) -> Result<(), ServeError> {
+    crate::test_switches::switch_mutant();
     run_in(options, &Process)
 }
 

@@ -1,19 +1,31 @@
-//! `cargo xtask flip`: one flipped byte in a live place of the data directory, a thousand times.
+//! `cargo xtask flip`: flipped bytes in live places of the data directory, ten thousand of them.
 //!
-//! `gannet check` must find each. A page's damage must stay with the query that reads the page:
-//! it fails with an error, the server lives and answers other queries. A log that has rotted
-//! where it was durable must refuse to start, naming the place; so must a dictionary, which every
-//! start reads whole.
+//! The data has tables of every codec, and a log that a kill has left live. Places are of two
+//! kinds:
+//! 1. Pages of tables: many are flipped in one copy of the data. `gannet check` must name each of
+//!    them. A server is started on the copy; every row is asked for by its key and by its index.
+//!    It answers with the row as it was written, or with the error that says corrupt; nothing
+//!    else, and at the end it lives. So no damage is served, and no page suffers for another.
+//! 2. Everything else (superblock, headers, directories, log, pages of the dictionary): one at a
+//!    time, since the first one found ends the check. A server may refuse to start, naming the
+//!    place, or runs and has all that was acknowledged.
+//!
+//! A blob's checksum is over what is on disk: damage is found before a decoder sees it.
 
-use crate::process;
+use crate::arguments::Arguments;
+use crate::flip_data::{self, Tables};
+use crate::random::Random;
 use crate::{Outcome, servers};
-use sqltest::client::{Answer, Connection, Options};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Rows changed just before the server is killed.
-const CHANGES: u32 = 200;
+/// Trees below this number are the store's and the dictionary's.
+const FIRST_TABLE_TREE: u32 = 16;
+/// Of ten places so many are in pages of tables.
+const BLOBS_OF_TEN: u64 = 7;
+const CODECS: [&str; 8] = ["none", "lz4", "zstd", "zlib", "lzo", "lzma", "bzip2", "snappy"];
 
 /// A live region of the data directory, as `gannet check --regions` prints it.
 #[derive(Clone, Debug)]
@@ -22,134 +34,247 @@ struct Region {
     file: PathBuf,
     offset: u64,
     length: u64,
+    /// Blobs of tables only.
+    is_table: bool,
 }
 
 /// What the flips showed.
 #[derive(Default)]
 struct Tally {
-    found_by_check: usize,
-    failed_queries: usize,
-    refused_starts: usize,
-    served: usize,
+    found: usize,
     by_kind: BTreeMap<String, usize>,
+    right_rows: usize,
+    refused_rows: usize,
+    refused_starts: usize,
+    starts: usize,
 }
 
-/// Runs `--places N` (1000), every `--serve-every N`th (4) also with a running server; with the
-/// release or (`--debug`) debug build.
+/// Runs `--places N` (1000), `--at-once N` (100) pages of tables in one copy, every
+/// `--serve-every N`th (20) other place also with a server; release or (`--debug`) debug build.
 pub fn run(arguments: &[String]) -> Outcome {
-    let number = |name: &str, default: u64| {
-        let position = arguments.iter().position(|a| a == name);
-        position.and_then(|p| arguments.get(p + 1)?.parse().ok()).unwrap_or(default)
+    let options = ["--places", "--seed", "--serve-every", "--at-once"];
+    let arguments = Arguments::new(arguments, &["--debug"], &options)?;
+    let places = arguments.number("--places", 1000)?;
+    let serve_every = arguments.number("--serve-every", 20)?.max(1);
+    let at_once = arguments.number("--at-once", 100)?.max(1);
+    let binary = servers::build_gannet(!arguments.has("--debug"))?;
+    let mut run = Run {
+        binary,
+        folder: servers::fresh_folder("flip")?,
+        random: Random::new(arguments.number("--seed", 1)?),
+        tables: Tables::new(&CODECS),
+        tally: Tally::default(),
     };
-    let (places, serve_every) = (number("--places", 1000), number("--serve-every", 4));
-    let binary = servers::build_gannet(!arguments.iter().any(|a| a == "--debug"))?;
-    let folder = servers::fresh_folder("flip")?;
-    let pristine = folder.join("pristine");
-    fill(&binary, &pristine)?;
-    let regions = regions(&binary, &pristine)?;
-    if !check(&binary, &pristine)?.status.success() {
+    let pristine = run.folder.join("pristine");
+    run.tables.fill(&run.binary, &pristine)?;
+    if !run.check(&pristine, &[])?.status.success() {
         return Err("gannet check is not clean before any flip".into());
     }
-    let damaged = folder.join("damaged");
+    let regions = run.regions(&pristine)?;
+    let of_tables: Vec<Region> = regions.iter().filter(|r| r.is_table).cloned().collect();
+    let others: Vec<Region> = regions.into_iter().filter(|r| !r.is_table).collect();
+    println!("flip: {} pages of tables, {} other places", of_tables.len(), others.len());
+    let damaged = run.folder.join("damaged");
     copy_folder(&pristine, &damaged)?;
-    let mut tally = Tally::default();
-    let mut seed = number("--seed", 1);
-    for place in 0..places {
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        // Kinds in turn, so that the few superblocks and headers are met as often as the blobs.
-        let kinds = kinds(&regions);
-        let kind = &kinds[place as usize % kinds.len()];
-        let of_kind: Vec<&Region> = regions.iter().filter(|r| r.kind == *kind).collect();
-        let region = of_kind[(seed >> 33) as usize % of_kind.len()];
-        let offset = region.offset + (seed >> 17) % region.length;
-        flip(&damaged.join(&region.file), offset)?;
+    let mut left = places * BLOBS_OF_TEN / 10;
+    while left > 0 {
+        let count = left.min(at_once);
+        run.flip_pages(&damaged, &of_tables, count as usize)?;
+        left -= count;
+        println!("flip: pages of tables, {left} left: {}", run.tally.summary());
+    }
+    for place in 0..places - places * BLOBS_OF_TEN / 10 {
+        run.flip_other(&damaged, &others, place, place % serve_every == 0)?;
+        if place % 500 == 499 {
+            println!("flip: {} other places: {}", place + 1, run.tally.summary());
+        }
+    }
+    println!("flip: {places} places, {}; by kind {:?}", run.tally.summary(), run.tally.by_kind);
+    Ok(())
+}
+
+impl Tally {
+    fn summary(&self) -> String {
+        format!(
+            "{} found by gannet check; rows asked for: {} right, {} refused as corrupt, none \
+             wrong; of {} starts {} refused",
+            self.found, self.right_rows, self.refused_rows, self.starts, self.refused_starts
+        )
+    }
+}
+
+struct Run {
+    binary: PathBuf,
+    folder: PathBuf,
+    random: Random,
+    tables: Tables,
+    tally: Tally,
+}
+
+impl Run {
+    fn check(&self, datadir: &Path, more: &[&str]) -> Result<Output, String> {
+        let mut command = Command::new(&self.binary);
+        command.args(["check", "--datadir"]).arg(datadir).args(more);
+        command.output().map_err(|e| format!("{}: {e}", self.binary.display()))
+    }
+
+    fn regions(&self, datadir: &Path) -> Result<Vec<Region>, String> {
+        let output = self.check(datadir, &["--regions"])?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut regions = Vec::new();
+        for line in text.lines() {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [kind, file, offset, length] = words[..] else { continue };
+            let (Ok(offset), Ok(length)) = (offset.parse(), length.parse()) else { continue };
+            if length > 0 {
+                regions.push(region(datadir, kind, file, offset, length)?);
+            }
+        }
+        if regions.is_empty() { Err(format!("no regions: {text}")) } else { Ok(regions) }
+    }
+
+    /// Flips a byte in each of `count` pages of tables, judges all, and puts them back.
+    fn flip_pages(&mut self, damaged: &Path, regions: &[Region], count: usize) -> Outcome {
+        let mut chosen: BTreeSet<usize> = BTreeSet::new();
+        while chosen.len() < count.min(regions.len() / 4) {
+            chosen.insert(self.random.below(regions.len() as u64) as usize);
+        }
+        let place = |region: &Region, random: &mut Random| {
+            (damaged.join(&region.file), region.offset + random.below(region.length))
+        };
+        let places: Vec<(PathBuf, u64)> =
+            chosen.iter().map(|&index| place(&regions[index], &mut self.random)).collect();
+        for (file, offset) in &places {
+            flip(file, *offset)?;
+        }
+        let output = self.check(damaged, &[])?;
+        if output.status.code().is_none_or(|code| code == 0) {
+            return Err(format!("gannet check ended with {} on {count} flips", output.status));
+        }
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let named: BTreeSet<(&str, u64)> = said.lines().filter_map(place_in).collect();
+        for (&index, (file, offset)) in chosen.iter().zip(&places) {
+            let region = &regions[index];
+            let name = region.file.to_string_lossy();
+            if !named.contains(&(&*name, region.offset)) {
+                return Err(format!("{} byte {offset}: not found: {said}", file.display()));
+            }
+            self.tally.found += 1;
+            *self.tally.by_kind.entry(region.kind.clone()).or_default() += 1;
+        }
+        let copy = self.copy(damaged)?;
+        self.tally.starts += 1;
+        let mut server = flip_data::start(&self.binary, &copy)
+            .map_err(|e| format!("damaged pages kept the server from starting: {e}"))?;
+        let (right, refused) = self.tables.read_every_row(server.port)?;
+        if refused == 0 {
+            return Err(format!("{count} damaged pages, and no row is refused"));
+        }
+        self.tally.right_rows += right;
+        self.tally.refused_rows += refused;
+        if let Some(status) = server.ended() {
+            return Err(format!("the server ended: {status}"));
+        }
+        server.kill();
+        places.iter().try_for_each(|(file, offset)| flip(file, *offset))
+    }
+
+    /// Flips one byte elsewhere, judges, and puts it back.
+    fn flip_other(
+        &mut self,
+        damaged: &Path,
+        regions: &[Region],
+        number: u64,
+        serve: bool,
+    ) -> Outcome {
+        // Kinds in turn, so that the few superblocks and headers are met as often as the others.
+        let kinds: BTreeSet<&String> = regions.iter().map(|region| &region.kind).collect();
+        let kind = kinds.iter().nth(number as usize % kinds.len()).ok_or("no regions")?;
+        let of_kind: Vec<&Region> = regions.iter().filter(|r| r.kind == **kind).collect();
+        let region = of_kind[self.random.below(of_kind.len() as u64) as usize];
+        let offset = region.offset + self.random.below(region.length);
+        let file = damaged.join(&region.file);
         let what = format!("{} {} byte {offset}", region.kind, region.file.display());
-        judge_check(&binary, &damaged, &what)?;
-        tally.found_by_check += 1;
-        if place % serve_every == 0 {
-            judge_server(&binary, &folder, &damaged, region, &what, &mut tally)?;
+        flip(&file, offset)?;
+        match self.check(damaged, &[])?.status.code() {
+            Some(0) => return Err(format!("gannet check did not find {what}")),
+            Some(_) => self.tally.found += 1,
+            None => return Err(format!("gannet check died of {what}")),
         }
-        flip(&damaged.join(&region.file), offset)?;
-        *tally.by_kind.entry(region.kind.clone()).or_default() += 1;
-    }
-    println!(
-        "flip: {places} places, {} found by gannet check; of the starts {} refused, {} served on, \
-         with {} queries failing with an error; by kind {:?}",
-        tally.found_by_check,
-        tally.refused_starts,
-        tally.served,
-        tally.failed_queries,
-        tally.by_kind
-    );
-    Ok(())
-}
-
-fn kinds(regions: &[Region]) -> Vec<String> {
-    let mut kinds: Vec<String> = regions.iter().map(|r| r.kind.clone()).collect();
-    kinds.sort();
-    kinds.dedup();
-    kinds
-}
-
-/// Fills a data directory with tables and ends the server by SIGKILL, so that the log is live.
-fn fill(binary: &Path, datadir: &Path) -> Outcome {
-    let port = process::free_port()?;
-    let mut server = servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", "32M"])?;
-    let mut connection = Connection::open(&Options::local(port)).map_err(|e| e.to_string())?;
-    let mut run = |sql: &str| connection.execute(sql).map(|_| ()).map_err(|e| e.to_string());
-    run("CREATE DATABASE flip")?;
-    for table in 0..4 {
-        run(&format!(
-            "CREATE TABLE flip.t{table} \
-             (id INT PRIMARY KEY, a INT, b VARCHAR(200), t TEXT, KEY (a))"
-        ))?;
-        for block in 0..10 {
-            let rows: Vec<String> = (block * 100..block * 100 + 100)
-                .map(|id| format!("({id}, {}, REPEAT('{id} ', 20), REPEAT('x{id}', 50))", id * 7))
-                .collect();
-            run(&format!("INSERT INTO flip.t{table} VALUES {}", rows.join(", ")))?;
+        if serve {
+            self.judge_server(damaged, region).map_err(|e| format!("{what}: {e}"))?;
         }
+        *self.tally.by_kind.entry(region.kind.clone()).or_default() += 1;
+        flip(&file, offset)
     }
-    if !server.stop() {
-        return Err("the server did not stop cleanly".into());
+
+    fn copy(&self, damaged: &Path) -> Result<PathBuf, String> {
+        let copy = self.folder.join("served");
+        if copy.exists() {
+            std::fs::remove_dir_all(&copy).map_err(|e| e.to_string())?;
+        }
+        copy_folder(damaged, &copy)?;
+        Ok(copy)
     }
-    let mut server = servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", "32M"])?;
-    let mut connection = Connection::open(&Options::local(port)).map_err(|e| e.to_string())?;
-    for id in 0..CHANGES {
-        let sql = format!("UPDATE flip.t0 SET a = {id} + 1 WHERE id = {id}");
-        connection.execute(&sql).map_err(|e| e.to_string())?;
-    }
-    server.kill();
-    Ok(())
-}
 
-fn check(binary: &Path, datadir: &Path) -> Result<Output, String> {
-    run_check(binary, datadir, &[])
-}
-
-fn run_check(binary: &Path, datadir: &Path, more: &[&str]) -> Result<Output, String> {
-    let mut command = Command::new(binary);
-    command.args(["check", "--datadir"]).arg(datadir).args(more);
-    command.output().map_err(|e| format!("{}: {e}", binary.display()))
-}
-
-fn regions(binary: &Path, datadir: &Path) -> Result<Vec<Region>, String> {
-    let output = run_check(binary, datadir, &["--regions"])?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut regions = Vec::new();
-    for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [kind, file, offset, length] = words[..] else { continue };
-        let (Ok(offset), Ok(length)) = (offset.parse(), length.parse()) else { continue };
-        if length > 0 {
-            regions.push(Region { kind: kind.into(), file: file.into(), offset, length });
+    /// Starts a server on a copy: it refuses, or has everything.
+    fn judge_server(&mut self, damaged: &Path, region: &Region) -> Outcome {
+        let copy = self.copy(damaged)?;
+        self.tally.starts += 1;
+        let mut server = match flip_data::start(&self.binary, &copy) {
+            Ok(server) => server,
+            // A dictionary that cannot be read must be named; the others are named by the check.
+            Err(_) if region.kind != "blob" || names_dictionary(&copy, region)? => {
+                self.tally.refused_starts += 1;
+                return Ok(());
+            }
+            Err(e) => return Err(format!("a damaged page kept the server from starting: {e}")),
+        };
+        let (right, refused) = self.tables.read_changed_rows(server.port)?;
+        if region.kind != "blob" && refused > 0 {
+            return Err(format!("{refused} rows are refused although no page is damaged"));
+        }
+        self.tally.right_rows += right;
+        self.tally.refused_rows += refused;
+        match server.ended() {
+            Some(status) => Err(format!("the server ended: {status}")),
+            None => Ok(()),
         }
     }
-    if regions.is_empty() { Err(format!("no regions: {text}")) } else { Ok(regions) }
+}
+
+fn region(
+    datadir: &Path,
+    kind: &str,
+    file: &str,
+    offset: u64,
+    length: u64,
+) -> Result<Region, String> {
+    let mut region =
+        Region { kind: kind.into(), file: file.into(), offset, length, is_table: false };
+    if kind == "blob" {
+        // docs/file-format.md: the codec at 14, the tree at 24.
+        let mut header = [0; 32];
+        let opened = std::fs::File::open(datadir.join(file)).map_err(|e| e.to_string())?;
+        opened.read_exact_at(&mut header, offset).map_err(|e| e.to_string())?;
+        let tree = u32::from_le_bytes([header[24], header[25], header[26], header[27]]);
+        region.is_table = tree >= FIRST_TABLE_TREE;
+        if region.is_table {
+            let codec = CODECS.get(usize::from(header[14])).ok_or("an unknown codec")?;
+            region.kind = format!("blob {codec}");
+        }
+    }
+    Ok(region)
+}
+
+/// File and offset of a line of `gannet check`: `data/FILE at offset N: what is wrong`.
+fn place_in(line: &str) -> Option<(&str, u64)> {
+    let (before, after) = line.split_once(" at offset ")?;
+    let file = before.rsplit(' ').next()?;
+    Some((file, after.split(':').next()?.parse().ok()?))
 }
 
 fn flip(file: &Path, offset: u64) -> Outcome {
-    use std::os::unix::fs::FileExt;
     let open = std::fs::File::options().read(true).write(true).open(file);
     let file = open.map_err(|e| format!("{}: {e}", file.display()))?;
     let mut byte = [0u8];
@@ -163,15 +288,6 @@ fn copy_folder(from: &Path, to: &Path) -> Outcome {
     if status.is_ok_and(|s| s.success()) { Ok(()) } else { Err("cp failed".into()) }
 }
 
-fn judge_check(binary: &Path, damaged: &Path, what: &str) -> Outcome {
-    let output = check(binary, damaged)?;
-    match output.status.code() {
-        Some(0) => Err(format!("gannet check did not find {what}")),
-        Some(_) => Ok(()),
-        None => Err(format!("gannet check died of {what}")),
-    }
-}
-
 /// Whether the start on `datadir` ended because the dictionary is damaged, in this very region.
 fn names_dictionary(datadir: &Path, region: &Region) -> Result<bool, String> {
     let log = std::fs::read(datadir.with_extension("log")).map_err(|e| e.to_string())?;
@@ -182,53 +298,14 @@ fn names_dictionary(datadir: &Path, region: &Region) -> Result<bool, String> {
     Ok(last.contains("'dictionary' is corrupt") && last.ends_with(&place))
 }
 
-/// Starts a server on a copy and reads everything.
-fn judge_server(
-    binary: &Path,
-    folder: &Path,
-    damaged: &Path,
-    region: &Region,
-    what: &str,
-    tally: &mut Tally,
-) -> Outcome {
-    let copy = folder.join("served");
-    if copy.exists() {
-        std::fs::remove_dir_all(&copy).map_err(|e| e.to_string())?;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_from_findings() {
+        let line = "gannet: data/pages-0 at offset 4096: page 7: blob checksum does not agree";
+        assert_eq!(place_in(line), Some(("data/pages-0", 4096)));
+        assert_eq!(place_in("3 pages checked"), None);
     }
-    copy_folder(damaged, &copy)?;
-    let port = process::free_port()?;
-    let options = ["--buffer-pool-size", "32M"];
-    let mut server = match servers::start_gannet(binary, &copy, port, &options) {
-        Ok(server) => server,
-        Err(_) if region.kind != "blob" || names_dictionary(&copy, region)? => {
-            tally.refused_starts += 1;
-            return Ok(());
-        }
-        Err(e) => return Err(format!("{what}: a damaged page kept the server from starting: {e}")),
-    };
-    let mut connection = Connection::open(&Options::local(port)).map_err(|e| e.to_string())?;
-    let mut failed = 0;
-    for table in 0..4 {
-        for hint in ["", "FORCE INDEX (a)"] {
-            let sql = format!("SELECT COUNT(b), SUM(a), MAX(t) FROM flip.t{table} {hint}");
-            match connection.query_one(&sql).map_err(|e| format!("{what}: {e}"))? {
-                Answer::Error(_) => failed += 1,
-                _ => tally.served += 1,
-            }
-        }
-    }
-    tally.failed_queries += failed;
-    // Whoever starts has every change that was acknowledged.
-    let sql = format!("SELECT COUNT(*) = {CHANGES} FROM flip.t0 WHERE a = id + 1");
-    if let Answer::Rows { rows, .. } =
-        connection.query_one(&sql).map_err(|e| format!("{what}: {e}"))?
-        && rows != [[Some(b"1".to_vec())]]
-    {
-        return Err(format!("{what}: acknowledged changes are gone without a word"));
-    }
-    connection.execute("SELECT 1").map_err(|e| format!("{what}: {e}"))?;
-    if server.ended().is_some() {
-        return Err(format!("{what}: the server ended"));
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
 mod arguments;
+mod bank;
 mod bench;
 mod bigger_command;
 mod connectors_command;
@@ -9,6 +10,7 @@ mod crash_command;
 mod differ;
 mod dump_command;
 mod flip_command;
+mod flip_data;
 mod fuzz_command;
 mod instructions;
 mod interleaving_command;
@@ -17,6 +19,7 @@ mod miri_command;
 mod model_command;
 mod packages;
 mod plans;
+mod power_cut_command;
 mod process;
 mod random;
 mod servers;
@@ -44,8 +47,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   differ [--seed N] [--minutes M] [--statements N] [--one SEED] [--text]
                             random statements to Gannet and to a MariaDB, answers compared, what
                             differs shrunk; --one shows a seed's, --text only prints statements
-  crash [--rounds N] [--seed S]
-                            kill -9 under bank transfers, then check every promise
+  crash [--rounds N] [--seed S] [--codec NAME] [--items N] [--debug]
+                            kill -9 under bank transfers, then check every promise and row
+  power-cut [--rounds N] [--seed S] [--codec NAME] [--mutants] [--debug]
+                            the same on a file system that loses what was not synced (FUSE)
   isolation [--level NAME] [--transactions N] [--crash] [--mariadb] [--release]
                             what concurrent clients see at each level, judged
   tpcc [--seconds N] [--crash] [--mariadb]
@@ -54,7 +59,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             plans against forced orders and indexes, by rows read
   spill [--release]         resident memory of operators with ten times their budget
   dump [--release]          MariaDB to Gannet and back by mariadb-dump, compared
-  flip [--places N]         one flipped byte at a time: found, contained
+  flip [--places N] [--at-once N] [--debug]
+                            flipped bytes in pages of every codec, log, superblock: all found,
+                            none served
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
   miri                      every pointer of the unsafe code that Miri can follow
@@ -80,6 +87,7 @@ fn main() -> ExitCode {
         Some("coverage") => coverage_command::run(&root()),
         Some("connectors") => connectors_command::run(rest),
         Some("crash") => crash_command::run(rest),
+        Some("power-cut") => power_cut_command::run(rest),
         Some("differ") => differ::run(rest),
         Some("isolation") => isolation::run(rest),
         Some("flip") => flip_command::run(rest),

@@ -44,13 +44,23 @@ pub fn start_gannet(
 
 /// The same by a command that ends with the binary, such as one that watches it.
 pub fn start_gannet_as(
-    mut command: Command,
+    command: Command,
     datadir: &Path,
     port: u16,
     options: &[&str],
 ) -> Result<Server, String> {
-    let log = datadir.with_extension("log");
-    let file = File::options().create(true).append(true).open(&log).map_err(|e| e.to_string())?;
+    start_gannet_logging(command, datadir, &datadir.with_extension("log"), port, options)
+}
+
+/// The same with what the server says in a file of the caller's choice.
+pub fn start_gannet_logging(
+    mut command: Command,
+    datadir: &Path,
+    log: &Path,
+    port: u16,
+    options: &[&str],
+) -> Result<Server, String> {
+    let file = File::options().create(true).append(true).open(log).map_err(|e| e.to_string())?;
     let errors = file.try_clone().map_err(|e| e.to_string())?;
     let said_before = file.metadata().map_err(|e| e.to_string())?.len() as usize;
     let child = command
@@ -66,7 +76,7 @@ pub fn start_gannet_as(
     let mut server = Server::new(child, port);
     let with_log = |e: String| format!("{e}; see {}", log.display());
     if port == 0 {
-        server.port = announced_port(&mut server, &log, said_before).map_err(with_log)?;
+        server.port = announced_port(&mut server, log, said_before).map_err(with_log)?;
     }
     wait_until_ready(&mut server).map_err(with_log)?;
     Ok(server)

@@ -1,0 +1,141 @@
+//! Tables of every codec for `flip`, of which every row is known.
+
+use crate::bank::codec_option;
+use crate::process::{self, Server};
+use crate::random::Random;
+use crate::{Outcome, servers};
+use sqltest::client::{Answer, Connection, Options};
+use std::fmt::Write;
+use std::path::Path;
+
+/// Rows of each table.
+const ROWS: u64 = 1500;
+/// Rows of the first table that are changed just before the server is killed.
+const CHANGES: u64 = 200;
+/// Rows inserted by one statement.
+const ROWS_A_STATEMENT: u64 = 100;
+/// Part of every error that tells of damage.
+const ERROR_TEXT: &str = "corrupt";
+
+/// The tables.
+pub struct Tables {
+    codecs: Vec<&'static str>,
+}
+
+/// Starts a server with a pool that does not hold all.
+pub fn start(binary: &Path, datadir: &Path) -> Result<Server, String> {
+    let port = process::free_port()?;
+    servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", "16M"])
+}
+
+fn connect(port: u16) -> Result<Connection, String> {
+    let options = Options { database: "flip".into(), ..Options::local(port) };
+    Connection::open(&options).map_err(|e| e.to_string())
+}
+
+/// The text of a row: words that compress and letters that do not.
+fn text(table: usize, id: u64) -> String {
+    let mut random = Random::new((table as u64) << 32 | id);
+    let length = 300 + random.below(600) as usize;
+    let mut text = String::new();
+    while text.len() < length {
+        match random.below(2) {
+            0 => text.push_str("what stands in a row of this table "),
+            _ => drop(write!(text, "{:016x} ", random.next())),
+        }
+    }
+    text
+}
+
+impl Tables {
+    /// One table for each codec.
+    pub fn new(codecs: &[&'static str]) -> Tables {
+        Tables { codecs: codecs.to_vec() }
+    }
+
+    /// The indexed column of a row.
+    fn number(&self, table: usize, id: u64) -> u64 {
+        if table == 0 && id < CHANGES { 1_000_000 + id } else { id * 7 }
+    }
+
+    /// Fills a data directory and ends the server by SIGKILL, so that the log is live.
+    pub fn fill(&self, binary: &Path, datadir: &Path) -> Outcome {
+        let mut server = start(binary, datadir)?;
+        let mut connection =
+            Connection::open(&Options::local(server.port)).map_err(|e| e.to_string())?;
+        let mut run = |sql: &str| connection.execute(sql).map(drop).map_err(|e| e.to_string());
+        run("CREATE DATABASE flip")?;
+        for (table, codec) in self.codecs.iter().enumerate() {
+            run(&format!(
+                "CREATE TABLE flip.t{table} (id INT PRIMARY KEY, a INT NOT NULL, t TEXT, KEY (a)) \
+                 {}",
+                codec_option(codec)
+            ))?;
+            for first in (0..ROWS).step_by(ROWS_A_STATEMENT as usize) {
+                let row = |id: u64| format!("({id}, {}, '{}')", id * 7, text(table, id));
+                let rows: Vec<String> =
+                    (first..(first + ROWS_A_STATEMENT).min(ROWS)).map(row).collect();
+                run(&format!("INSERT INTO flip.t{table} VALUES {}", rows.join(", ")))?;
+            }
+        }
+        if !server.stop() {
+            return Err("the server did not stop cleanly".into());
+        }
+        let mut server = start(binary, datadir)?;
+        let mut connection = connect(server.port)?;
+        for id in 0..CHANGES {
+            let sql = format!("UPDATE t0 SET a = {} WHERE id = {id}", self.number(0, id));
+            connection.execute(&sql).map_err(|e| e.to_string())?;
+        }
+        server.kill();
+        Ok(())
+    }
+
+    /// Asks for every row by its key and by its index: how often it was right, and refused.
+    pub fn read_every_row(&self, port: u16) -> Result<(usize, usize), String> {
+        let mut connection = connect(port)?;
+        let mut sum = (0, 0);
+        for table in 0..self.codecs.len() {
+            for id in 0..ROWS {
+                self.read_row(&mut connection, table, id, &mut sum)?;
+            }
+        }
+        connection.execute("SELECT 1").map_err(|e| e.to_string())?;
+        Ok(sum)
+    }
+
+    /// The same for the rows that were changed at last, which are acknowledged in the log.
+    pub fn read_changed_rows(&self, port: u16) -> Result<(usize, usize), String> {
+        let mut connection = connect(port)?;
+        let mut sum = (0, 0);
+        for id in 0..CHANGES {
+            self.read_row(&mut connection, 0, id, &mut sum)?;
+        }
+        for table in 0..self.codecs.len() {
+            self.read_row(&mut connection, table, ROWS - 1, &mut sum)?;
+        }
+        Ok(sum)
+    }
+
+    fn read_row(
+        &self,
+        connection: &mut Connection,
+        table: usize,
+        id: u64,
+        sum: &mut (usize, usize),
+    ) -> Outcome {
+        let number = self.number(table, id);
+        let by_key = format!("SELECT a, t FROM t{table} WHERE id = {id}");
+        let by_index = format!("SELECT id FROM t{table} FORCE INDEX (a) WHERE a = {number}");
+        let row = vec![Some(number.to_string().into_bytes()), Some(text(table, id).into_bytes())];
+        let expected = [(by_key, row), (by_index, vec![Some(id.to_string().into_bytes())])];
+        for (sql, row) in expected {
+            match connection.query_one(&sql).map_err(|e| format!("{sql}: {e}"))? {
+                Answer::Rows { rows, .. } if rows == [row] => sum.0 += 1,
+                Answer::Error(error) if error.message.contains(ERROR_TEXT) => sum.1 += 1,
+                other => return Err(format!("{sql}: {other:?}")),
+            }
+        }
+        Ok(())
+    }
+}
