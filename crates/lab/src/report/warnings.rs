@@ -113,6 +113,6 @@ fn missed(runs: &[&Run]) -> Vec<String> {
             }
         }
     }
-    let text = |(what, found): (String, Vec<&str>)| format!("{what}, {} found.", found.join(", "));
+    let text = |(what, found): (String, Vec<&str>)| format!("{what}, {} found.", found.join("; "));
     missed.into_iter().map(text).collect()
 }
