@@ -19,7 +19,6 @@ use crate::error::StoreError;
 use crate::flush::Flusher;
 use crate::frames::ClassCounts;
 use crate::governor::Load;
-use crate::header::class_bytes;
 use crate::header::{CLASS_MAX, CLASS_MIN};
 use crate::options::StoreOptions;
 use crate::pace::{self, Look, Pace};
@@ -135,7 +134,7 @@ fn flush_some(
     disk: &Disk,
     flusher: &mut Flusher,
 ) -> Result<Option<usize>, StoreError> {
-    let count = (disk.group_bytes / class_bytes(13)).max(1);
+    let count = flusher.batch_pages(disk);
     let cold = {
         let mut cold = shared.cold.lock();
         let end = cold.len().min(count);

@@ -1,11 +1,12 @@
-//! A blob: one page, compressed, with everything needed to know it again.
+//! A blob: one page, compressed, with everything needed to know it again; or what changed of a
+//! page (delta.rs), under the same header.
 //!
 //! ```text
 //! offset size field
 //!      0    4 CRC-32C of bytes 4 up to the end of the payload
 //!      4    4 payload length in bytes
 //!      8    6 pid
-//!     14    1 codec (codec::CodecId)
+//!     14    1 codec (codec::CodecId); bit 7 set: a delta
 //!     15    1 class (log2 of the page's size)
 //!     16    8 page_lsn
 //!     24    4 tree
@@ -18,6 +19,7 @@
 //! misdirected or stale read is noticed even if its checksum is right.
 
 use crate::bytes::{put, u16_at, u32_at, u48_at, u64_at};
+use crate::delta::{self, Base};
 use crate::header::{self, class_bytes, class_is_valid};
 use crate::location::BLOB_UNIT_BYTES;
 use base::checksum::crc32c;
@@ -26,8 +28,10 @@ use codec::{Codec, CodecId};
 
 /// Bytes before the payload.
 pub(crate) const BLOB_HEADER_BYTES: usize = 32;
-/// A codec must save this much, in tenths of the page, or the page is stored as it is.
+/// A codec must save this much, in tenths of the bytes, or they are stored as they are.
 const WORTHWHILE_TENTHS: usize = 9;
+/// Added to the codec of a delta.
+pub(crate) const DELTA_FLAG: u8 = 0x80;
 
 /// The fields of a blob's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,8 @@ pub(crate) struct BlobHeader {
     pub(crate) class: u8,
     pub(crate) page_lsn: Lsn,
     pub(crate) tree: TreeId,
+    /// A delta: the full copy that it belongs to.
+    pub(crate) base: Option<Base>,
 }
 
 /// Bytes that a blob of this payload takes, with header and padding.
@@ -54,19 +60,36 @@ pub(crate) fn blob_bytes_max(class: u8) -> usize {
 /// Writes the blob of a page to the start of `target`, which has room for the worst case.
 /// Returns its header; the blob's length is `blob_bytes(payload_bytes)`.
 pub(crate) fn encode(page: &[u8], codec: &dyn Codec, target: &mut [u8]) -> BlobHeader {
-    let worthwhile = page.len() / 10 * WORTHWHILE_TENTHS;
-    let room = &mut target[BLOB_HEADER_BYTES..BLOB_HEADER_BYTES + worthwhile];
+    let (codec, payload_bytes) = pack(page, codec, &mut target[BLOB_HEADER_BYTES..]);
+    seal(page, codec, payload_bytes, None, target)
+}
+
+/// Puts bytes into `target`, compressed if that is worth while. Returns by which codec and how
+/// many there are.
+pub(crate) fn pack(bytes: &[u8], codec: &dyn Codec, target: &mut [u8]) -> (CodecId, usize) {
+    let room = &mut target[..bytes.len() / 10 * WORTHWHILE_TENTHS];
     let packed = match codec.id() {
         CodecId::None => None,
-        _ => codec.compress(page, room),
+        _ => codec.compress(bytes, room),
     };
-    let (codec, payload_bytes) = match packed {
+    match packed {
         Some(size) => (codec.id(), size),
         None => {
-            put(target, BLOB_HEADER_BYTES, page);
-            (CodecId::None, page.len())
+            put(target, 0, bytes);
+            (CodecId::None, bytes.len())
         }
-    };
+    }
+}
+
+/// Writes the header in front of a payload, and zeroes behind it. `page` is the page as the blob
+/// gives it.
+pub(crate) fn seal(
+    page: &[u8],
+    codec: CodecId,
+    payload_bytes: usize,
+    base: Option<Base>,
+    target: &mut [u8],
+) -> BlobHeader {
     let end = BLOB_HEADER_BYTES + payload_bytes;
     target[end..blob_bytes(payload_bytes)].fill(0);
     let pid = PageId::checked(header::raw_pid(page));
@@ -79,16 +102,42 @@ pub(crate) fn encode(page: &[u8], codec: &dyn Codec, target: &mut [u8]) -> BlobH
         class: header::class(page),
         page_lsn: header::page_lsn(page),
         tree: header::tree(page),
+        base,
     };
     put(target, 4, &blob.payload_bytes.to_le_bytes());
     put(target, 8, &blob.pid.get().to_le_bytes()[..6]);
-    put(target, 14, &[codec as u8, blob.class]);
+    put(target, 14, &[blob.codec_byte(), blob.class]);
     put(target, 16, &blob.page_lsn.get().to_le_bytes());
     put(target, 24, &blob.tree.get().to_le_bytes());
     put(target, 28, &[0; 4]);
     blob.crc = crc32c(&target[4..end]);
     put(target, 0, &blob.crc.to_le_bytes());
     blob
+}
+
+impl BlobHeader {
+    /// Bytes that the blob takes, with header and padding.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        blob_bytes(self.payload_bytes as usize) as u64
+    }
+
+    /// What a delta calls this full copy.
+    pub(crate) fn as_base(&self) -> Base {
+        Base { lsn: self.page_lsn, crc: self.crc }
+    }
+
+    /// The codec as it stands on disk, which tells a delta from a full copy.
+    pub(crate) fn codec_byte(&self) -> u8 {
+        self.codec as u8 | if self.base.is_some() { DELTA_FLAG } else { 0 }
+    }
+
+    /// Whether a page's own header says what the blob's does.
+    pub(crate) fn agrees(&self, page: &[u8]) -> bool {
+        header::raw_pid(page) == self.pid.get()
+            && header::page_lsn(page) == self.page_lsn
+            && header::class(page) == self.class
+            && header::tree(page) == self.tree
+    }
 }
 
 /// Reads and verifies the header and checksum of a blob that fills `bytes`.
@@ -105,7 +154,11 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<BlobHeader, &'static str> {
     if crc32c(&bytes[4..end as usize]) != crc {
         return Err("blob checksum does not agree");
     }
-    let Some(codec) = CodecId::from_number(bytes[14]) else { return Err("unknown codec") };
+    let codec = CodecId::from_number(bytes[14] & !DELTA_FLAG).ok_or("unknown codec")?;
+    let is_delta = bytes[14] & DELTA_FLAG != 0;
+    if is_delta && (payload_bytes as usize) < delta::FIXED_BYTES {
+        return Err("a delta that is cut off");
+    }
     let class = bytes[15];
     if !class_is_valid(class) || payload_bytes as usize > class_bytes(class) {
         return Err("blob of an unknown size class");
@@ -121,20 +174,24 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<BlobHeader, &'static str> {
         class,
         page_lsn: Lsn::new(u64_at(bytes, 16)),
         tree: TreeId::new(u32_at(bytes, 24)),
+        base: is_delta.then(|| delta::base(bytes)),
     })
 }
 
-/// Fills `page` (exactly the class's size) from a verified blob and compares the page's own
-/// header with the blob's.
-pub(crate) fn decode(blob: &BlobHeader, bytes: &[u8], page: &mut [u8]) -> Result<(), &'static str> {
+/// The payload of a verified blob.
+pub(crate) fn payload<'a>(blob: &BlobHeader, bytes: &'a [u8]) -> Result<&'a [u8], &'static str> {
     let end = BLOB_HEADER_BYTES + blob.payload_bytes as usize;
-    let payload = bytes.get(BLOB_HEADER_BYTES..end).ok_or("blob shorter than its payload")?;
-    codec::decompress(blob.codec, payload, page).map_err(|error| error.0)?;
-    let agrees = header::raw_pid(page) == blob.pid.get()
-        && header::page_lsn(page) == blob.page_lsn
-        && header::class(page) == blob.class
-        && header::tree(page) == blob.tree;
-    if agrees { Ok(()) } else { Err("page header does not agree with the blob") }
+    bytes.get(BLOB_HEADER_BYTES..end).ok_or("blob shorter than its payload")
+}
+
+/// Fills `page` (exactly the class's size) from a verified blob, which must be a full copy, and
+/// compares the page's own header with the blob's.
+pub(crate) fn decode(blob: &BlobHeader, bytes: &[u8], page: &mut [u8]) -> Result<(), &'static str> {
+    if blob.base.is_some() {
+        return Err("a delta where a full copy should be");
+    }
+    codec::decompress(blob.codec, payload(blob, bytes)?, page).map_err(|error| error.0)?;
+    if blob.agrees(page) { Ok(()) } else { Err("page header does not agree with the blob") }
 }
 
 #[cfg(test)]
@@ -208,13 +265,18 @@ pub(crate) mod tests {
             random.fill(&mut bytes);
             let payload = (bytes.len() - 32 - random.index(64).min(bytes.len() - 33)) as u32;
             put(&mut bytes, 4, &payload.to_le_bytes());
-            put(&mut bytes, 14, &[random.below(3) as u8, 12 + random.below(4) as u8, 0, 0]);
+            let codec = random.below(3) as u8 | if random.one_in(2) { DELTA_FLAG } else { 0 };
+            put(&mut bytes, 14, &[codec, 12 + random.below(4) as u8, 0, 0]);
             put(&mut bytes, 28, &[0; 4]);
             let crc = crc32c(&bytes[4..32 + payload as usize]);
             put(&mut bytes, 0, &crc.to_le_bytes());
             let Ok(blob) = verify(&bytes) else { continue };
             let mut page = vec![0; class_bytes(blob.class)];
             assert!(decode(&blob, &bytes, &mut page).is_err(), "noise is no page");
+            header::set_class(&mut page, blob.class);
+            let base = blob.base.unwrap_or_default();
+            header::set_page_lsn(&mut page, base.lsn);
+            assert!(delta::apply(&blob, &bytes, base, &mut page).is_err(), "nor a delta");
         }
     }
 }

@@ -5,17 +5,19 @@
 //! be rebuilt) is reported here all the same. Unfinished groups behind what is known to be
 //! durable are no finding; a superblock that a power failure cut off is a note.
 
-use crate::blob;
+use crate::blob::{self, BlobHeader};
+use crate::delta;
 use crate::error::StoreError;
 use crate::files::DataFiles;
 use crate::header::{CLASS_MAX, class_bytes};
-use crate::location::{Location, Place};
+use crate::location::Place;
 use crate::mapping::{Survey, open_files, survey};
 use crate::options::{PageCheck, StoreOptions};
 use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
 use crate::segment::{BLOCK_BYTES, COPY_BYTES, COPY_OFFSETS, Found};
 use crate::superblock::{self, CopyState, SUPERBLOCK_FILE, Superblock};
 use base::{Lsn, PageId};
+use runtime::file::AlignedBuf;
 use std::fmt;
 use std::path::Path;
 
@@ -28,7 +30,7 @@ pub enum RegionKind {
     SegmentHeader,
     /// Header and directory of a group, or a segment's footer.
     GroupDirectory,
-    /// A page's newest copy.
+    /// A page's newest full copy, or its delta.
     Blob,
 }
 
@@ -249,10 +251,14 @@ impl Checker<'_> {
                 self.find(offset, format!("page {}: {detail}", entry.pid));
                 continue;
             }
-            let location = Location::new(offset, entry.length_bytes, entry.class, entry.crc);
-            if self.survey.array.entry(entry.pid).place() == Place::on_disk(location) {
-                let start = entry.offset_bytes as usize;
-                self.check_page(&bytes[start..start + entry.length_bytes as usize], offset);
+            let location = group.location_of(entry);
+            let start = entry.offset_bytes as usize;
+            let blob = &bytes[start..start + entry.length_bytes as usize];
+            let array = &self.survey.array;
+            if array.entry(entry.pid).place() == Place::on_disk(location) {
+                self.check_page(blob, offset);
+            } else if array.delta(entry.pid).location() == location {
+                self.check_delta(blob, offset)?;
             }
         }
         Ok(())
@@ -262,12 +268,41 @@ impl Checker<'_> {
     fn check_page(&mut self, bytes: &[u8], offset: u64) {
         let Ok(blob) = blob::verify(bytes) else { return };
         let page = &mut self.page[..class_bytes(blob.class)];
-        let outcome = blob::decode(&blob, bytes, page)
-            .and_then(|()| self.page_check.map_or(Ok(()), |check| check(page)));
+        let outcome =
+            blob::decode(&blob, bytes, page).and_then(|()| page_outcome(self.page_check, page));
+        self.note_blob(&blob, offset, outcome);
+    }
+
+    /// The delta of a page: with its full copy, it must give an intact page. If the full copy is
+    /// damaged, that is found where it lies.
+    fn check_delta(&mut self, bytes: &[u8], offset: u64) -> Result<(), StoreError> {
+        let Ok(blob) = blob::verify(bytes) else { return Ok(()) };
+        let place = self.survey.array.entry(blob.pid).place().location();
+        let mut buffer = AlignedBuf::zeroed(0);
+        let length = place.length_bytes() as usize;
+        let start = self.files.read_range(&mut buffer, place.offset_bytes(), length)?;
+        let full = &buffer[start..start + length];
+        let page = &mut self.page[..class_bytes(place.class())];
+        let base = blob::verify(full)
+            .and_then(|base| blob::decode(&base, full, page).map(|()| base.as_base()));
+        let outcome = base.map_or(Ok(()), |base| {
+            delta::apply(&blob, bytes, base, page)?;
+            page_outcome(self.page_check, page)
+        });
+        self.note_blob(&blob, offset, outcome);
+        Ok(())
+    }
+
+    fn note_blob(&mut self, blob: &BlobHeader, offset: u64, outcome: Result<(), &'static str>) {
         if let Err(detail) = outcome {
             self.find(offset, format!("page {}: {detail}", blob.pid));
         }
         let length = (blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize) as u64;
         self.region(RegionKind::Blob, offset, length);
     }
+}
+
+/// The owner's own rules for the body of a page.
+fn page_outcome(check: Option<PageCheck>, page: &[u8]) -> Result<(), &'static str> {
+    check.map_or(Ok(()), |check| check(page))
 }

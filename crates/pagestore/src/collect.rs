@@ -3,7 +3,8 @@
 //! 1. Copies are moved compressed, as they are: verified by checksum, never recompressed.
 //! 2. A moved copy replaces the old one only where the old one still is the page's newest
 //!    (compare and exchange on the location), so a page flushed meanwhile is not set back. Its
-//!    page LSN is unchanged: recovery takes it only if nothing newer exists.
+//!    page LSN is unchanged: recovery takes it only if nothing newer exists. A full copy and its
+//!    delta are moved each for itself; they know each other by page LSN, not by place.
 //! 3. The emptied segment is used again under the rules of segments.rs like any other.
 //! 4. A copy that is damaged stays where it is, and so does its segment: reading it reports the
 //!    damage for that page only.
@@ -144,7 +145,7 @@ impl Collector {
                 if !self.has_room(disk, entry) {
                     self.move_group(shared, disk)?;
                 }
-                self.take(bytes, entry, location_of(entry, scanned));
+                self.take(bytes, entry, scanned.location_of(entry));
                 runtime::yield_if_due();
             }
         }
@@ -233,15 +234,13 @@ fn read_directory(
     })
 }
 
-fn location_of(entry: &DirectoryEntry, group: &ScannedGroup) -> Location {
-    let offset = group.offset + u64::from(entry.offset_bytes);
-    Location::new(offset, entry.length_bytes, entry.class, entry.crc)
-}
-
 /// Whether the copy is the newest of its page, by a look without the latch: a hint.
 fn is_newest(shared: &Shared, entry: &DirectoryEntry, group: &ScannedGroup) -> bool {
-    let location = location_of(entry, group);
+    let location = group.location_of(entry);
     let Some(page) = shared.array.get(entry.pid) else { return false };
+    if entry.is_delta() {
+        return shared.array.delta(entry.pid).location() == location;
+    }
     let place = page.place();
     if place.is_resident() {
         let descriptor = shared.frames.descriptor(place.frame());
@@ -266,7 +265,10 @@ fn relocate(
         runtime::yield_now();
     }
     let place = page.place();
-    let is_newest = if place.is_resident() {
+    let is_newest = if entry.is_delta() {
+        probe!("pagestore_delta_moved");
+        shared.array.delta(entry.pid).exchange(origin, moved)
+    } else if place.is_resident() {
         let descriptor = shared.frames.descriptor(place.frame());
         let word = &descriptor.location;
         let exchanged = word.compare_exchange(

@@ -36,11 +36,15 @@ counters! {
     read_retries,
     /// Pages found corrupt after the repeated read.
     corrupt_pages,
-    /// Copies of pages written, moved copies not counted.
+    /// Pages written, in full or what changed of them; moved copies not counted.
     flushed_pages,
+    /// Pages of which only what changed was written.
+    delta_pages,
+    /// Bytes of that, with headers.
+    delta_bytes,
     /// Bytes written to segments: groups, headers and footers.
     written_bytes,
-    /// Bytes of page copies before compression.
+    /// Bytes of pages written in full, before compression.
     raw_bytes,
     /// Bytes of the same as they were written, with their headers.
     stored_bytes,
@@ -60,6 +64,8 @@ counters! {
     delays,
     /// Nanoseconds that they were asked to wait.
     delay_nanos,
+    /// Deltas read with their pages.
+    delta_reads,
     /// Copies read that had to be decompressed.
     decompressed_pages,
     /// Groups written.

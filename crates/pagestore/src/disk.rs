@@ -12,6 +12,7 @@ use crate::counters::{Counters, add};
 use crate::error::StoreError;
 use crate::files::{DataFiles, WriteError};
 use crate::group::{self, DirectoryEntry, GroupHeader};
+use crate::location::Location;
 use crate::options::{OnFatal, StoreOptions};
 use crate::segment::{BLOCK_BYTES, SegmentHeader, SegmentTrailer};
 use crate::segments::{SegmentState, SegmentTable, SegmentUse};
@@ -275,6 +276,17 @@ impl Disk {
         };
         // Only space is at stake; the next release tries again.
         let _ = self.files.truncate(count);
+    }
+
+    /// The bytes of a blob, read through `buffer`. Parks.
+    pub(crate) fn read_copy<'a>(
+        &self,
+        copy: Location,
+        buffer: &'a mut AlignedBuf,
+    ) -> Result<&'a [u8], StoreError> {
+        let length = copy.length_bytes() as usize;
+        let start = self.files.read_range(buffer, copy.offset_bytes(), length)?;
+        Ok(&buffer[start..start + length])
     }
 
     /// Offset of a segment in the segment space.

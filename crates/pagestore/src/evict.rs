@@ -45,12 +45,13 @@ enum Found {
 }
 
 /// Takes the page out of its frame unless somebody needs it there. The frame then belongs to the
-/// caller.
+/// caller; `forget` is called while nobody else can have it yet.
 pub(crate) fn evict_page(
     entry: &PageEntry,
     descriptor: &FrameDescriptor,
     pid: PageId,
     frame: u32,
+    forget: impl FnOnce(),
 ) -> bool {
     if !entry.latch.try_exclusive() {
         return false;
@@ -66,7 +67,9 @@ pub(crate) fn evict_page(
         return false;
     }
     let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+    base::invariant!(!location.is_none() || cfg!(loom), "page {pid} has no copy on disk");
     entry.set_place(Place::on_disk(location));
+    forget();
     descriptor.abandon();
     entry.latch.release_exclusive();
     true
@@ -247,7 +250,8 @@ impl Shared {
             let page = DirtyPage { frame, pid: PageId::new(pid), rec_lsn: Lsn::new(rec_lsn) };
             return Found::Dirty(page);
         }
-        if evict_page(entry, descriptor, PageId::new(pid), frame) {
+        let forget = || self.frames.drop_fingerprints(frame);
+        if evict_page(entry, descriptor, PageId::new(pid), frame, forget) {
             Found::Freed
         } else {
             Found::Kept

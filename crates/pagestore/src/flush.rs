@@ -2,27 +2,34 @@
 //!
 //! ```text
 //! page (S latch): flush_ticket = t, rec_lsn -> 0, copy to staging     stage
-//! compress into the group
+//! compress into the group, all of it or what changed (delta.rs)       pack
 //! wait until the log is durable up to the highest page LSN            flush_batch
 //! write the group                                                     SegmentWriter::append
-//! page (S latch): location = new, old copy dead, flush_ticket = 0     publish
+//! page (S latch): location = new, old copies dead, flush_ticket = 0   publish
 //! ```
 //!
 //! 1. Write-ahead rule: no copy is written before the log that explains it is durable.
 //! 2. At most one copy of a page is on its way (`flush_ticket`), so publications of one page are
-//!    in the order of its LSNs.
+//!    in the order of its LSNs. No two copies have the same ticket: a batch may meet a page twice
+//!    that was freed and made anew in the same frame in between.
 //! 3. The page stays resident and dirty until its copy is published; only then may it be evicted.
 //! 4. A page that was freed or replaced meanwhile no longer carries the ticket; its copy is dead
 //!    from birth.
+//! 5. What changed is found under the latch under which the page is copied. A delta is written
+//!    only against a base that is published, and holds every chunk that any delta since held.
+//! 6. A full copy is the base of later deltas from its publication on, if the page's fingerprints
+//!    are those of that copy: taken while it was on its way, or still to be taken.
+//! 7. A full copy supersedes the base and the delta, a delta only the former delta.
 
-use crate::blob;
+use crate::blob::{self, BlobHeader};
 use crate::counters::add;
+use crate::delta::{self, SinceBase};
 use crate::dirty::{Batch, DirtyPage};
 use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
 use crate::error::{Retry, StoreError};
 use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
 use crate::guard::SharedPage;
-use crate::header::{self, CLASS_MAX, class_bytes};
+use crate::header::{self, CLASS_MAX, CLASS_MIN, class_bytes};
 use crate::location::Location;
 use crate::packing;
 use crate::segments::Death;
@@ -31,6 +38,11 @@ use base::{Lsn, PageId};
 use runtime::file::AlignedBuf;
 use std::sync::atomic::Ordering;
 
+/// No group has as many copies.
+const COPIES_MAX: u64 = 1 << 16;
+/// A batch has at most this many times the pages that fill a group when stored raw.
+const BATCH_GROWTH_MAX: usize = 8;
+
 /// A copy on its way to disk.
 #[derive(Clone, Copy, Debug)]
 struct Staged {
@@ -38,6 +50,7 @@ struct Staged {
     frame: u32,
     /// What the page's `rec_lsn` was.
     rec_lsn: Lsn,
+    ticket: u64,
 }
 
 /// What became of a page of a batch.
@@ -54,6 +67,8 @@ pub(crate) struct Flusher {
     writer: SegmentWriter,
     group: AlignedBuf,
     page: Vec<u8>,
+    /// Changed chunks of `page`.
+    chunks: Vec<u8>,
     entries: Vec<DirectoryEntry>,
     staged: Vec<Staged>,
     /// End of what stands in `group`.
@@ -66,10 +81,19 @@ impl Flusher {
             writer: SegmentWriter::new(Stream::Pages),
             group: AlignedBuf::zeroed(0),
             page: vec![0; class_bytes(CLASS_MAX)],
+            chunks: Vec::new(),
             entries: Vec::new(),
             staged: Vec::new(),
             used: 0,
         }
+    }
+
+    /// How many pages a batch should have: what is expected to fill a group, by what the pages of
+    /// the last one took.
+    pub(crate) fn batch_pages(&self, disk: &Disk) -> usize {
+        let least = (disk.group_bytes / class_bytes(13)).max(1);
+        let fitting = disk.group_bytes * self.staged.len() / self.used.max(1);
+        fitting.clamp(least, least * BATCH_GROWTH_MAX)
     }
 
     /// Writes what it can of a batch and returns how many pages that were. Parks.
@@ -97,15 +121,45 @@ impl Flusher {
         let end = self.used.next_multiple_of(GROUP_ALIGN);
         self.group[self.used..end].fill(0);
         self.group.resize(end);
+        if cfg!(debug_assertions) {
+            self.try_deltas(shared, disk);
+        }
         let written = self.write(disk);
         let mut unstaged = Vec::new();
         match written {
-            Ok(written) => self.publish(shared, disk, batch.ticket, written),
-            Err(_) => unstaged = self.unstage(shared, batch.ticket),
+            Ok(written) => self.publish(shared, disk, written),
+            Err(_) => unstaged = self.unstage(shared),
         }
         shared.dirty.finish(batch, &later, &unstaged);
         shared.frame_waiters.wake_all();
         written.map(|_| self.staged.len())
+    }
+
+    /// Puts every delta of the group on its base, as a reader will: it must give what was copied.
+    /// A base that cannot be read is passed over. Parks.
+    fn try_deltas(&self, shared: &Shared, disk: &Disk) {
+        let mut page = vec![0; class_bytes(CLASS_MAX)];
+        let deltas = self.staged.iter().zip(&self.entries);
+        for (staged, entry) in deltas.filter(|(_, entry)| entry.is_delta()) {
+            let word = shared.frames.descriptor(staged.frame).location.load(Ordering::Relaxed);
+            let mut buffer = AlignedBuf::zeroed(0);
+            let base = Location::from_word(word);
+            if base.is_none() {
+                continue;
+            }
+            let page = &mut page[..class_bytes(entry.class)];
+            let read = disk.read_copy(base, &mut buffer).ok().and_then(|bytes| {
+                let blob = blob::verify(bytes).ok().filter(|blob| blob.pid == entry.pid)?;
+                blob::decode(&blob, bytes, page).ok().map(|()| blob.as_base())
+            });
+            if let Some(name) = read.filter(|name| Some(name.word()) == entry.base()) {
+                let start = entry.offset_bytes as usize;
+                let bytes = &self.group[start..start + entry.length_bytes as usize];
+                let given =
+                    blob::verify(bytes).and_then(|blob| delta::apply(&blob, bytes, name, page));
+                base::invariant!(given.is_ok(), "a delta of page {}: {given:?}", entry.pid);
+            }
+        }
     }
 
     fn write(&mut self, disk: &Disk) -> Result<WrittenGroup, StoreError> {
@@ -118,7 +172,10 @@ impl Flusher {
     }
 
     /// Copies a page and packs it into the group.
-    fn stage(&mut self, shared: &Shared, disk: &Disk, dirty: DirtyPage, ticket: u64) -> Outcome {
+    fn stage(&mut self, shared: &Shared, disk: &Disk, dirty: DirtyPage, batch: u64) -> Outcome {
+        if self.used + blob::blob_bytes_max(CLASS_MIN) > disk.group_bytes {
+            return Outcome::Later;
+        }
         let page = match SharedPage::unmarked(shared, dirty.pid) {
             Ok(page) => page,
             Err(Retry::Miss(_)) => return Outcome::Stale,
@@ -132,6 +189,11 @@ impl Flusher {
         if self.used + blob::blob_bytes_max(class) > disk.group_bytes {
             return Outcome::Later;
         }
+        let number = match base::mutant!("flush_ticket_of_batch") {
+            true => 0,
+            false => self.staged.len() as u64,
+        };
+        let ticket = batch * COPIES_MAX + number;
         let free = descriptor.flush_ticket.compare_exchange(
             0,
             ticket,
@@ -144,22 +206,35 @@ impl Flusher {
         let rec_lsn = Lsn::new(descriptor.rec_lsn.swap(0, Ordering::Relaxed));
         let bytes = page.len();
         self.page[..bytes].copy_from_slice(&page);
+        let since = next_delta(shared, dirty.frame, &self.page[..bytes]);
         drop(page);
-        let copy = &self.page[..bytes];
-        let blob = packing::encode(shared, copy, &mut self.group[self.used..]);
-        let page_type = header::page_type(copy);
-        let entry = DirectoryEntry::new(&blob, self.used, page_type, header::format_version(copy));
+        let blob = self.pack(shared, bytes, since);
+        let entry = DirectoryEntry::new(&blob, self.used, &self.page[..bytes]);
         self.used += entry.length_bytes as usize;
         self.entries.push(entry);
-        self.staged.push(Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn });
-        add(&shared.counters.raw_bytes, bytes as u64);
-        add(&shared.counters.stored_bytes, u64::from(entry.length_bytes));
-        add(&shared.counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));
+        self.staged.push(Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
         Outcome::Staged
     }
 
+    /// Compresses the copied page into the group: all of it, or what changed since its base.
+    fn pack(&mut self, shared: &Shared, bytes: usize, since: Option<SinceBase>) -> BlobHeader {
+        let copy = &self.page[..bytes];
+        let target = &mut self.group[self.used..];
+        let counters = &shared.counters;
+        if let Some(since) = since {
+            let blob = packing::encode_delta(shared, copy, &since, &mut self.chunks, target);
+            add(&counters.delta_bytes, blob.stored_bytes());
+            return blob;
+        }
+        let blob = packing::encode(shared, copy, target);
+        add(&counters.raw_bytes, bytes as u64);
+        add(&counters.stored_bytes, blob.stored_bytes());
+        add(&counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));
+        blob
+    }
+
     /// The group is complete: its copies are the newest of their pages.
-    fn publish(&self, shared: &Shared, disk: &Disk, ticket: u64, written: WrittenGroup) {
+    fn publish(&self, shared: &Shared, disk: &Disk, written: WrittenGroup) {
         for (staged, entry) in self.staged.iter().zip(&self.entries) {
             let location = Location::new(
                 written.offset + u64::from(entry.offset_bytes),
@@ -171,17 +246,11 @@ impl Flusher {
             while !latch.shared() {
                 runtime::yield_now();
             }
-            if carries(shared, staged, ticket) {
+            if carries(shared, staged) {
+                replace_copies(shared, disk, staged, entry, location, written.group_seq);
                 let descriptor = shared.frames.descriptor(staged.frame);
-                let former = descriptor.location.swap(location.word(), Ordering::Relaxed);
-                let mut table = disk.table.lock();
-                table.born(location);
-                if former != 0 {
-                    let death = Death::Superseded(written.group_seq);
-                    table.die(Location::from_word(former), death);
-                }
-                drop(table);
                 if descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
+                    shared.frames.drop_fingerprints(staged.frame);
                     let counts = shared.frames.counts(entry.class);
                     counts.dirty.fetch_sub(1, Ordering::Relaxed);
                 }
@@ -189,18 +258,20 @@ impl Flusher {
             }
             latch.release_shared();
         }
+        let deltas = self.entries.iter().filter(|entry| entry.is_delta());
+        add(&shared.counters.delta_pages, deltas.count() as u64);
         add(&shared.counters.flushed_pages, self.staged.len() as u64);
     }
 
     /// The group was not written: its pages are dirty as before. Returns them for the queue.
-    fn unstage(&self, shared: &Shared, ticket: u64) -> Vec<DirtyPage> {
+    fn unstage(&self, shared: &Shared) -> Vec<DirtyPage> {
         let mut pages = Vec::with_capacity(self.staged.len());
         for staged in &self.staged {
             let latch = &shared.array.entry(staged.pid).latch;
             while !latch.shared() {
                 runtime::yield_now();
             }
-            if carries(shared, staged, ticket) {
+            if carries(shared, staged) {
                 let descriptor = shared.frames.descriptor(staged.frame);
                 descriptor.rec_lsn.store(staged.rec_lsn.get(), Ordering::Relaxed);
                 descriptor.flush_ticket.store(0, Ordering::Release);
@@ -221,12 +292,80 @@ impl Flusher {
     }
 }
 
+/// Decides under the latch how a page is written, and notes that in its descriptor: as the delta
+/// returned, or in full.
+fn next_delta(shared: &Shared, frame: u32, page: &[u8]) -> Option<SinceBase> {
+    let descriptor = shared.frames.descriptor(frame);
+    let former = descriptor.since_base();
+    let changed = shared.frames.changed_chunks(frame, page);
+    if let Some(changed) = changed
+        && former.base.lsn > Lsn::ZERO
+    {
+        let base = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+        let since = SinceBase {
+            changed: match base::mutant!("delta_without_former") {
+                true => changed,
+                false => changed | former.changed,
+            },
+            count: former.count.saturating_add(1),
+            ..former
+        };
+        if delta::is_worthwhile(
+            header::class(page),
+            since.changed,
+            since.count,
+            base.length_bytes(),
+        ) {
+            descriptor.set_since_base(since);
+            return Some(since);
+        }
+    }
+    // Fingerprints of what is copied now are taken when it changes (invariant 6).
+    shared.frames.drop_fingerprints(frame);
+    descriptor.set_since_base(SinceBase::default());
+    None
+}
+
+/// Makes what was written the newest full copy of its page or the delta of it, and what it
+/// supersedes dead (invariant 7). The latch is held shared, with the flush ticket.
+fn replace_copies(
+    shared: &Shared,
+    disk: &Disk,
+    staged: &Staged,
+    entry: &DirectoryEntry,
+    location: Location,
+    group_seq: u64,
+) {
+    let descriptor = shared.frames.descriptor(staged.frame);
+    let delta = shared.array.delta(staged.pid);
+    let (former, former_delta) = if entry.is_delta() {
+        (Location::NONE, delta.replace(location))
+    } else {
+        let former = descriptor.location.swap(location.word(), Ordering::Relaxed);
+        let is_unchanged = descriptor.rec_lsn.load(Ordering::Relaxed) == 0;
+        if is_unchanged || descriptor.fingerprints().is_some() {
+            let base = entry.as_base();
+            descriptor.set_since_base(SinceBase { base, ..SinceBase::default() });
+        }
+        (Location::from_word(former), delta.replace(Location::NONE))
+    };
+    let mut table = disk.table.lock();
+    table.born(location);
+    if !former.is_none() {
+        table.die(former, Death::Superseded(group_seq));
+    }
+    if !former_delta.is_none() {
+        let group_seq = if base::mutant!("delta_reused_without_sync") { 0 } else { group_seq };
+        table.die(former_delta, Death::Superseded(group_seq));
+    }
+}
+
 /// Whether the page is still in the frame that the copy was taken from, without having been freed
 /// meanwhile (invariant 4). The latch is held shared.
-fn carries(shared: &Shared, staged: &Staged, ticket: u64) -> bool {
+fn carries(shared: &Shared, staged: &Staged) -> bool {
     let place = shared.array.entry(staged.pid).place();
     let descriptor = shared.frames.descriptor(staged.frame);
     place.is_resident()
         && place.frame() == staged.frame
-        && descriptor.flush_ticket.load(Ordering::Relaxed) == ticket
+        && descriptor.flush_ticket.load(Ordering::Relaxed) == staged.ticket
 }

@@ -9,10 +9,12 @@
 //!    place names the frame), or one caller that holds its number between the two.
 //! 3. A frame's class changes only while its whole chunk is free of pages (see `rebalance`).
 
+use crate::chunks::Fingerprints;
+use crate::delta::{Base, SinceBase};
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
-use base::planted;
 use base::primitives::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use base::{Lsn, planted};
 use runtime::mapping::Mapping;
 use runtime::sync::Mutex;
 use std::sync::atomic::AtomicU8;
@@ -41,6 +43,13 @@ pub(crate) struct FrameDescriptor {
     pub(crate) flush_ticket: AtomicU64,
     /// Holders of [`crate::Pin`]s; the frame is not evicted while there are any.
     pub(crate) pins: AtomicU32,
+    /// Where the page's fingerprints are, plus one; 0 = it has none (chunks.rs).
+    fingerprints: AtomicU32,
+    /// What a delta of the page would have to say; see [`SinceBase`].
+    base_lsn: AtomicU64,
+    base_crc: AtomicU32,
+    deltas: AtomicU32,
+    changed: AtomicU64,
 }
 
 impl FrameDescriptor {
@@ -51,7 +60,39 @@ impl FrameDescriptor {
             rec_lsn: AtomicU64::new(0),
             flush_ticket: AtomicU64::new(0),
             pins: AtomicU32::new(0),
+            fingerprints: AtomicU32::new(0),
+            base_lsn: AtomicU64::new(0),
+            base_crc: AtomicU32::new(0),
+            deltas: AtomicU32::new(0),
+            changed: AtomicU64::new(0),
         }
+    }
+
+    /// What is known of the page's copies on disk. Under the page's latch, like all that follows.
+    pub(crate) fn since_base(&self) -> SinceBase {
+        SinceBase {
+            base: Base {
+                lsn: Lsn::new(self.base_lsn.load(Ordering::Relaxed)),
+                crc: self.base_crc.load(Ordering::Relaxed),
+            },
+            changed: self.changed.load(Ordering::Relaxed),
+            count: self.deltas.load(Ordering::Relaxed) as u16,
+        }
+    }
+
+    /// Remembers what is known of the page's copies on disk: exclusively, or by the holder of the
+    /// flush ticket.
+    pub(crate) fn set_since_base(&self, since: SinceBase) {
+        self.base_lsn.store(since.base.lsn.get(), Ordering::Relaxed);
+        self.base_crc.store(since.base.crc, Ordering::Relaxed);
+        self.changed.store(since.changed, Ordering::Relaxed);
+        self.deltas.store(u32::from(since.count), Ordering::Relaxed);
+    }
+
+    /// Where the page's fingerprints are, if it has any.
+    #[inline]
+    pub(crate) fn fingerprints(&self) -> Option<u32> {
+        self.fingerprints.load(Ordering::Relaxed).checked_sub(1)
     }
 
     /// Whether the page has changes that are not on disk, staged or not.
@@ -60,8 +101,10 @@ impl FrameDescriptor {
     }
 
     /// Readies the descriptor for a page; the caller owns the frame (invariant 2). Pins stay:
-    /// their holders count down whatever became of the page.
+    /// their holders count down whatever became of the page. No delta can be written of it until
+    /// somebody tells what it is the change of.
     pub(crate) fn adopt(&self, pid: base::PageId, location: u64) {
+        self.set_since_base(SinceBase::default());
         self.location.store(location, Ordering::Relaxed);
         self.rec_lsn.store(0, Ordering::Relaxed);
         self.flush_ticket.store(0, Ordering::Relaxed);
@@ -130,11 +173,13 @@ pub(crate) struct Frames {
     pub(crate) draining: Mutex<Vec<u32>>,
     classes: [Mutex<ClassFrames>; CLASS_COUNT],
     counts: [ClassCounts; CLASS_COUNT],
+    prints: Fingerprints,
 }
 
 impl Frames {
     /// A pool of `pool_bytes`, rounded down to whole chunks (at least four).
-    pub(crate) fn new(pool_bytes: usize, huge_pages: bool) -> Result<Frames, StoreError> {
+    /// `key` is random (chunks.rs).
+    pub(crate) fn new(pool_bytes: usize, huge_pages: bool, key: u64) -> Result<Frames, StoreError> {
         let chunk_bytes =
             (pool_bytes / 32).next_power_of_two().clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
         let chunks = (pool_bytes / chunk_bytes).max(4);
@@ -152,6 +197,7 @@ impl Frames {
             draining: Mutex::new(Vec::new()),
             classes: std::array::from_fn(|_| Mutex::new(ClassFrames::default())),
             counts: std::array::from_fn(|_| ClassCounts::default()),
+            prints: Fingerprints::new(bytes, key)?,
         })
     }
 
@@ -245,8 +291,33 @@ impl Frames {
         true
     }
 
+    /// Takes fingerprints of the page in a frame, if there is room for them.
+    pub(crate) fn take_fingerprints(&self, frame: u32, page: &[u8]) {
+        if let Some(slot) = self.prints.take() {
+            self.prints.record(slot, page);
+            self.descriptor(frame).fingerprints.store(slot + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The chunks of the page in a frame that changed since its fingerprints were taken; `None` if
+    /// it has none.
+    pub(crate) fn changed_chunks(&self, frame: u32, page: &[u8]) -> Option<u64> {
+        let slot = self.descriptor(frame).fingerprints()?;
+        Some(self.prints.changed(slot, page))
+    }
+
+    /// The page in a frame needs its fingerprints no longer.
+    pub(crate) fn drop_fingerprints(&self, frame: u32) {
+        let descriptor = self.descriptor(frame);
+        if let Some(slot) = descriptor.fingerprints() {
+            descriptor.fingerprints.store(0, Ordering::Relaxed);
+            self.prints.give_back(slot);
+        }
+    }
+
     /// Gives a frame back to the free list of its class, unless its chunk is being emptied.
     pub(crate) fn give_back(&self, frame: u32, class: u8) {
+        self.drop_fingerprints(frame);
         let mut frames = self.class(class).lock();
         self.descriptor(frame).abandon();
         if !self.is_draining(frame) {
@@ -338,7 +409,7 @@ mod tests {
 
     #[test]
     fn chunks_go_to_the_class_that_asks() {
-        let frames = Frames::new(128 << 10, false).expect("small pool");
+        let frames = Frames::new(128 << 10, false, 1).expect("small pool");
         assert_eq!(frames.chunk_class.len(), 4);
         let small: Vec<u32> = (0..8).map(|_| frames.take_free(13).expect("free")).collect();
         let big = frames.take_free(15).expect("free");
@@ -352,7 +423,7 @@ mod tests {
 
     #[test]
     fn a_drained_chunk_changes_class() {
-        let frames = Frames::new(128 << 10, false).expect("small pool");
+        let frames = Frames::new(128 << 10, false, 1).expect("small pool");
         let taken: Vec<u32> = (0..16).map(|_| frames.take_free(13).expect("free")).collect();
         for (number, &frame) in taken.iter().enumerate() {
             frames.descriptor(frame).adopt(PageId::new(number as u64), 0);

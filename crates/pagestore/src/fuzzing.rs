@@ -3,6 +3,7 @@
 
 use crate::blob;
 use crate::bytes::put;
+use crate::delta;
 use crate::group;
 use crate::header::{self, class_bytes, class_is_valid};
 use crate::segment;
@@ -46,6 +47,15 @@ fn blob(bytes: &mut Vec<u8>) {
         let mut page = vec![0; class_bytes(header.class)];
         if blob::decode(&header, bytes, &mut page).is_ok() {
             assert_eq!(header::raw_pid(&page), header.pid.get());
+        }
+        // A delta on a base that would do: only the checksum of the page is in its way.
+        header::set_pid(&mut page, header.pid);
+        header::set_class(&mut page, header.class);
+        header::set_tree(&mut page, header.tree);
+        let base = header.base.unwrap_or_default();
+        header::set_page_lsn(&mut page, base.lsn);
+        if delta::apply(&header, bytes, base, &mut page).is_ok() {
+            assert_eq!(header::page_lsn(&page), header.page_lsn);
         }
     }
 }
@@ -123,7 +133,14 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
         let blob = blob::encode(&page, &*codec, &mut bytes);
         bytes.truncate(blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize);
         seeds.push((0, bytes));
-        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(3), 1, 1));
+        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
+        let base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
+        let since = delta::SinceBase { base, changed: 0b1011 << 30, count: 2 };
+        let mut bytes = vec![0; delta::delta_bytes_max(12, since.changed)];
+        let blob = delta::encode(&page, &since, &*codec, &mut Vec::new(), &mut bytes);
+        bytes.truncate(blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize);
+        seeds.push((0, bytes));
+        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
     }
     let mut head = vec![0; group::head_bytes(entries.len())];
     let header = group::GroupHeader {

@@ -23,7 +23,7 @@
 //!
 //! ```text
 //!      0    6 pid
-//!      6    1 codec
+//!      6    1 codec; bit 7 set: a delta
 //!      7    1 class
 //!      8    8 page_lsn
 //!     16    4 the blob's CRC-32C
@@ -34,10 +34,17 @@
 //!     29    1 format version of the page's body
 //!     30    2 reserved (0)
 //! ```
+//!
+//! A delta has there, instead:
+//!
+//! ```text
+//!     24    8 the full copy that it belongs to: page_lsn of that, the upper half XOR its CRC-32C
+//! ```
 
-use crate::blob::BlobHeader;
+use crate::blob::{BlobHeader, DELTA_FLAG};
 use crate::bytes::{put, u16_at, u32_at, u48_at, u64_at};
-use crate::header::class_is_valid;
+use crate::delta::Base;
+use crate::header::{self, class_is_valid};
 use crate::location::{BLOB_UNIT_BYTES, BLOB_UNITS_MAX};
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
@@ -78,31 +85,56 @@ pub(crate) struct DirectoryEntry {
     pub(crate) offset_bytes: u32,
     /// Length in bytes, a multiple of 64.
     pub(crate) length_bytes: u32,
-    pub(crate) tree: TreeId,
-    pub(crate) page_type: u8,
-    pub(crate) page_format: u8,
+    pub(crate) content: Content,
+}
+
+/// What a blob holds, as the directory tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// All of a page.
+    Full { tree: TreeId, page_type: u8, page_format: u8 },
+    /// What changed of it since the full copy that this word names ([`crate::delta::Base`]).
+    Delta { base: u64 },
 }
 
 impl DirectoryEntry {
-    /// The entry of a blob at `offset_bytes` within its group.
-    pub(crate) fn new(
-        blob: &BlobHeader,
-        offset_bytes: usize,
-        page_type: u8,
-        page_format: u8,
-    ) -> Self {
+    /// The entry of a blob of this page at `offset_bytes` within its group.
+    pub(crate) fn new(blob: &BlobHeader, offset_bytes: usize, page: &[u8]) -> Self {
         DirectoryEntry {
             pid: blob.pid,
-            codec: blob.codec as u8,
+            codec: blob.codec_byte(),
             class: blob.class,
             page_lsn: blob.page_lsn,
             crc: blob.crc,
             offset_bytes: offset_bytes as u32,
             length_bytes: crate::blob::blob_bytes(blob.payload_bytes as usize) as u32,
-            tree: blob.tree,
-            page_type,
-            page_format,
+            content: match blob.base {
+                Some(base) => Content::Delta { base: base.word() },
+                None => Content::Full {
+                    tree: blob.tree,
+                    page_type: header::page_type(page),
+                    page_format: header::format_version(page),
+                },
+            },
         }
+    }
+
+    /// The word that names the full copy to which this delta belongs; `None` for a full copy.
+    pub(crate) fn base(&self) -> Option<u64> {
+        match self.content {
+            Content::Full { .. } => None,
+            Content::Delta { base } => Some(base),
+        }
+    }
+
+    /// Whether only what changed of the page is there.
+    pub(crate) fn is_delta(&self) -> bool {
+        self.base().is_some()
+    }
+
+    /// What a delta calls this full copy.
+    pub(crate) fn as_base(&self) -> Base {
+        Base { lsn: self.page_lsn, crc: self.crc }
     }
 
     /// Whether the blob that stands there is the one meant.
@@ -111,6 +143,7 @@ impl DirectoryEntry {
             && self.page_lsn == blob.page_lsn
             && self.crc == blob.crc
             && self.class == blob.class
+            && self.base() == blob.base.map(Base::word)
     }
 
     fn encode(&self, out: &mut [u8]) {
@@ -122,8 +155,13 @@ impl DirectoryEntry {
         let units = |bytes: u32| (u64::from(bytes) / BLOB_UNIT_BYTES) as u16;
         put(out, 20, &units(self.offset_bytes).to_le_bytes());
         put(out, 22, &units(self.length_bytes).to_le_bytes());
-        put(out, 24, &self.tree.get().to_le_bytes());
-        put(out, 28, &[self.page_type, self.page_format]);
+        match self.content {
+            Content::Full { tree, page_type, page_format } => {
+                put(out, 24, &tree.get().to_le_bytes());
+                put(out, 28, &[page_type, page_format]);
+            }
+            Content::Delta { base } => put(out, 24, &base.to_le_bytes()),
+        }
     }
 
     fn decode(bytes: &[u8], total_bytes: u32, blobs_start: u64) -> Result<Self, &'static str> {
@@ -136,9 +174,14 @@ impl DirectoryEntry {
             crc: u32_at(bytes, 16),
             offset_bytes: bytes_of(u16_at(bytes, 20)),
             length_bytes: bytes_of(u16_at(bytes, 22)),
-            tree: TreeId::new(u32_at(bytes, 24)),
-            page_type: bytes[28],
-            page_format: bytes[29],
+            content: match bytes[6] & DELTA_FLAG {
+                0 => Content::Full {
+                    tree: TreeId::new(u32_at(bytes, 24)),
+                    page_type: bytes[28],
+                    page_format: bytes[29],
+                },
+                _ => Content::Delta { base: u64_at(bytes, 24) },
+            },
         };
         let end = u64::from(entry.offset_bytes) + u64::from(entry.length_bytes);
         let units = u32::from(u16_at(bytes, 22));
@@ -243,15 +286,16 @@ mod tests {
         let entries: Vec<_> = (0..20u32)
             .map(|number| DirectoryEntry {
                 pid: PageId::new(u64::from(number) * 1_000_003),
-                codec: 1,
+                codec: 1 | if number % 2 == 0 { 0 } else { DELTA_FLAG },
                 class: 13,
                 page_lsn: Lsn::new(u64::from(number) + 5000),
                 crc: number.wrapping_mul(0x9E37_79B9),
                 offset_bytes: blobs_offset(20) as u32 + number * 128,
                 length_bytes: 128,
-                tree: TreeId::new(number),
-                page_type: 2,
-                page_format: 1,
+                content: match number % 2 {
+                    0 => Content::Full { tree: TreeId::new(number), page_type: 2, page_format: 1 },
+                    _ => Content::Delta { base: 4000 + u64::from(number) },
+                },
             })
             .collect();
         let header = GroupHeader {

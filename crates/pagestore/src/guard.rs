@@ -238,6 +238,7 @@ impl DerefMut for ExclusivePage<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
         if self.state == Change::None {
             self.state = Change::Unlogged;
+            self.shared.before_change(self.place);
         }
         // SAFETY: invariant 3: the latch is held exclusively, so this is the only reference;
         // optimistic readers only do atomic loads (see optimistic.rs on soundness).

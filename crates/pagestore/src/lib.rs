@@ -1,8 +1,8 @@
 //! Gannet: the `pagestore` room. Pages by number, in memory and on flash.
 //!
-//! Pages are never overwritten on disk: flushers compress dirty pages and append them in groups
-//! to segments; the translation array says where each page is. See `docs/file-format.md` for the
-//! bytes and the head of each file for its rules.
+//! Pages are never overwritten on disk: flushers compress dirty pages, or what changed of them,
+//! and append that in groups to segments; the translation array says where each page is. See
+//! `docs/file-format.md` for the bytes and the head of each file for its rules.
 //!
 //! `pagestore` knows no keys and no transactions: a page is a header of 32 bytes ([`header`]) and
 //! a body that belongs to somebody else.
@@ -13,9 +13,11 @@ mod blob;
 mod bytes;
 mod check;
 mod checkpoint;
+mod chunks;
 mod codecs;
 mod collect;
 mod counters;
+mod delta;
 mod dirty;
 mod disk;
 mod error;

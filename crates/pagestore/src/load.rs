@@ -1,14 +1,15 @@
 //! Reading pages that are not in memory.
 //!
 //! 1. Nothing is latched while a read is under way; one fiber reads a page, others wait for it.
-//! 2. A page is published only if its location is still the one that was read: what changed
-//!    meanwhile (moved, freed, its segment used again) shows as another place, and the reader
-//!    starts over.
+//! 2. A page is published only if its copy and its delta are still where they were read: what
+//!    changed meanwhile (moved, freed, a segment used again) shows as another place, and the
+//!    reader starts over.
 //! 3. Bytes that fail verification are read once more; then the page is corrupt, which is an
 //!    error of that page only.
 
-use crate::blob;
+use crate::blob::{self, BlobHeader};
 use crate::counters::add;
+use crate::delta::{self, SinceBase};
 use crate::error::StoreError;
 use crate::guard::Pin;
 use crate::header::class_bytes;
@@ -124,22 +125,28 @@ impl PageStore {
             std::slice::from_raw_parts_mut(shared.frames.address(frame), class_bytes(class))
         };
         let entry = shared.array.entry(pid);
-        let is_there = || entry.place() == Place::on_disk(location);
-        let mut outcome = shared.read_blob(pid, location, page);
+        let delta = shared.array.delta(pid).location();
+        let is_there = || {
+            entry.place() == Place::on_disk(location) && shared.array.delta(pid).location() == delta
+        };
+        let mut outcome = self.read_copies(pid, location, delta, page);
         if outcome.is_err() && is_there() {
             add(&shared.counters.read_retries, 1);
-            outcome = shared.read_blob(pid, location, page);
+            outcome = self.read_copies(pid, location, delta, page);
         }
         if !is_there() {
             probe!("pagestore_page_moved_while_read");
             shared.frames.give_back(frame, class);
             return Ok(None);
         }
-        if let Err(error) = outcome {
-            shared.frames.give_back(frame, class);
-            add(&shared.counters.corrupt_pages, 1);
-            return Err(error);
-        }
+        let since = match outcome {
+            Ok(since) => since,
+            Err(error) => {
+                shared.frames.give_back(frame, class);
+                add(&shared.counters.corrupt_pages, 1);
+                return Err(error);
+            }
+        };
         while !entry.latch.exclusive() {
             yield_now();
         }
@@ -148,12 +155,56 @@ impl PageStore {
             shared.frames.give_back(frame, class);
             return Ok(None);
         }
-        shared.frames.descriptor(frame).adopt(pid, location.word());
+        let descriptor = shared.frames.descriptor(frame);
+        descriptor.adopt(pid, location.word());
+        descriptor.set_since_base(since);
         let pin = Pin::new(shared.clone(), pid, frame);
         entry.set_place(Place::resident(frame, class));
         entry.latch.release_exclusive();
         add(&shared.counters.misses, 1);
         Ok(Some(pin))
+    }
+
+    /// Reads a page's full copy and, at the same time, its delta if there is one; puts them
+    /// together and verifies the page. Parks.
+    fn read_copies(
+        &self,
+        pid: PageId,
+        location: Location,
+        delta: Location,
+        page: &mut [u8],
+    ) -> Result<SinceBase, StoreError> {
+        let shared = self.shared();
+        let reading = (!delta.is_none()).then(|| {
+            let store = self.clone();
+            runtime::spawn("delta-read", move || {
+                let mut bytes = vec![0; delta.length_bytes() as usize];
+                let read = store.shared().with_blob(pid, delta, |_, blob| {
+                    bytes.copy_from_slice(blob);
+                    Ok(())
+                });
+                read.map(|()| bytes)
+            })
+        });
+        let full = shared.with_blob(pid, location, |blob, bytes| {
+            if blob.codec != codec::CodecId::None {
+                add(&shared.counters.decompressed_pages, 1);
+            }
+            blob::decode(blob, bytes, page)?;
+            Ok(SinceBase { base: blob.as_base(), ..SinceBase::default() })
+        });
+        let changes = reading.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
+        let mut since = full?;
+        if let Some(changes) = changes {
+            let bytes = changes?;
+            let applied =
+                blob::verify(&bytes).and_then(|blob| delta::apply(&blob, &bytes, since.base, page));
+            since = applied.map_err(|detail| shared.corrupt(pid, delta, detail))?;
+            add(&shared.counters.delta_reads, 1);
+            probe!("pagestore_delta_read");
+        }
+        let checked = shared.page_check.map_or(Ok(()), |check| check(page));
+        checked.map(|()| since).map_err(|detail| shared.corrupt(pid, location, detail))
     }
 }
 
@@ -168,26 +219,30 @@ impl Shared {
         }
     }
 
-    /// Reads, verifies and decompresses one copy. Parks.
-    fn read_blob(
+    /// Reads and verifies one blob of the page and hands it on. Parks.
+    fn with_blob<T>(
         &self,
         pid: PageId,
         location: Location,
-        page: &mut [u8],
-    ) -> Result<(), StoreError> {
+        then: impl FnOnce(&BlobHeader, &[u8]) -> Result<T, &'static str>,
+    ) -> Result<T, StoreError> {
         let Some(disk) = &self.disk else { return Err(StoreError::NoSuchPage(pid)) };
-        let length = location.length_bytes() as usize;
         let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
-        let start = disk.files.read_range(&mut buffer, location.offset_bytes(), length);
-        let outcome = start.and_then(|start| {
-            add(&self.counters.read_bytes, buffer.len() as u64);
-            let bytes = &buffer[start..start + length];
-            self.unpack(pid, location, bytes, page).map_err(|detail| {
-                let (file, offset) = disk.files.describe(location.offset_bytes());
-                let detail = format!("{detail} ({file} at offset {offset})");
-                StoreError::Corrupt { pid, detail }
-            })
+        let read = disk.read_copy(location, &mut buffer);
+        let outcome = read.and_then(|bytes| {
+            let verified = blob::verify(bytes).and_then(|blob| {
+                let is_meant = blob.pid == pid
+                    && blob.class == location.class()
+                    && location.matches_crc(blob.crc);
+                if is_meant {
+                    then(&blob, bytes)
+                } else {
+                    Err("another page's or an older copy stands here")
+                }
+            });
+            verified.map_err(|detail| self.corrupt(pid, location, detail))
         });
+        add(&self.counters.read_bytes, buffer.len() as u64);
         let mut buffers = self.loads.buffers.lock();
         if buffers.len() < BUFFERS_KEPT {
             buffers.push(buffer);
@@ -195,21 +250,10 @@ impl Shared {
         outcome
     }
 
-    fn unpack(
-        &self,
-        pid: PageId,
-        location: Location,
-        bytes: &[u8],
-        page: &mut [u8],
-    ) -> Result<(), &'static str> {
-        let blob = blob::verify(bytes)?;
-        if blob.pid != pid || blob.class != location.class() || !location.matches_crc(blob.crc) {
-            return Err("another page's or an older copy stands here");
-        }
-        blob::decode(&blob, bytes, page)?;
-        if blob.codec != codec::CodecId::None {
-            add(&self.counters.decompressed_pages, 1);
-        }
-        self.page_check.map_or(Ok(()), |check| check(page))
+    /// The error for what is wrong with a page, at the place of one of its copies.
+    fn corrupt(&self, pid: PageId, location: Location, detail: &str) -> StoreError {
+        let place = self.disk.as_ref().map(|disk| disk.files.describe(location.offset_bytes()));
+        let (file, offset) = place.unwrap_or_default();
+        StoreError::Corrupt { pid, detail: format!("{detail} ({file} at offset {offset})") }
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! 1. What counts is the highest page LSN of each page; among equal ones (a copy moved by the
 //!    collector) the segment with the higher sequence, because the other may be used again.
+//!    Of the deltas that belong to that full copy, by the same rule the newest. Others are dead: a
+//!    delta may have survived a crash that its base did not, or its page was written in full since.
 //! 2. The sync record that knows most (superblock, segment headers) says what must be there:
 //!    closed segments not listed must have their footer, listed segments their durable groups.
 //!    Anything of that missing is damage, reported with file and offset: skipping it would bring
@@ -18,6 +20,7 @@ use crate::array::TranslationArray;
 use crate::disk::encode_footer;
 use crate::error::StoreError;
 use crate::files::{DataFiles, WriteError};
+use crate::group::DirectoryEntry;
 use crate::location::{Location, Place};
 use crate::options::StoreOptions;
 use crate::scan::{NoGroup, ScannedGroup, Scanner};
@@ -26,6 +29,7 @@ use crate::segments::{SegmentState, SegmentTable, SegmentUse};
 use crate::space::MAP_PAGES;
 use crate::superblock::Superblock;
 use base::{Lsn, PageId, probe};
+use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 
 /// What mapping recovery found; handed to [`crate::PageStore::open`].
@@ -268,32 +272,31 @@ impl Survey {
         }
     }
 
+    /// Rule 1, in three rounds: the best full copies, what deltas call them, the deltas. Meanwhile
+    /// the latch word of a page holds the rank of its best full copy, then that name; nobody else
+    /// knows the array.
     fn build_mapping(&mut self, files: &DataFiles) -> Result<(), StoreError> {
-        for (number, accepted) in self.segments.iter().enumerate() {
-            let Some(accepted) = accepted else { continue };
-            for group in &accepted.groups {
-                self.max_page_lsn = self.max_page_lsn.max(group.header.max_page_lsn);
-                for entry in &group.entries {
-                    let location = Location::new(
-                        group.offset + u64::from(entry.offset_bytes),
-                        entry.length_bytes,
-                        entry.class,
-                        entry.crc,
-                    );
-                    let rank = if base::mutant!("mapping_by_group_order") {
-                        group.header.group_seq
-                    } else {
-                        entry.page_lsn.get()
-                    };
-                    if self.array.get(entry.pid).is_none() {
-                        let detail = format!("page {} is beyond the page limit", entry.pid);
-                        return Err(damaged(files, group.offset, &detail));
+        let mut deltas = HashMap::new();
+        for round in [Round::Copies, Round::Names, Round::Deltas] {
+            for accepted in self.segments.iter().flatten() {
+                for group in &accepted.groups {
+                    self.max_page_lsn = self.max_page_lsn.max(group.header.max_page_lsn);
+                    let entries = group.entries.iter();
+                    for entry in entries.filter(|it| it.is_delta() == (round == Round::Deltas)) {
+                        if self.array.get(entry.pid).is_none() {
+                            let detail = format!("page {} is beyond the page limit", entry.pid);
+                            return Err(damaged(files, group.offset, &detail));
+                        }
+                        let copy = ListedCopy::new(entry, group);
+                        match round {
+                            Round::Copies => self.offer(&copy, files),
+                            Round::Names => self.name(&copy),
+                            Round::Deltas => self.offer_delta(&copy, &mut deltas),
+                        }
                     }
-                    self.offer(entry.pid, location, rank, accepted.header.seq, files);
+                    runtime::yield_if_due();
                 }
-                runtime::yield_if_due();
             }
-            debug_assert_eq!(accepted.header.number as usize, number);
         }
         for number in 0..self.array.high_water() {
             let entry = self.array.entry(PageId::new(number));
@@ -303,20 +306,75 @@ impl Survey {
         Ok(())
     }
 
-    /// Rule 1. The latch word holds the rank of the best copy so far; nobody else knows the array.
-    fn offer(&self, pid: PageId, location: Location, rank: u64, seq: u64, files: &DataFiles) {
-        let entry = self.array.entry(pid);
+    fn offer(&self, copy: &ListedCopy, files: &DataFiles) {
+        let entry = self.array.entry(copy.pid);
         let best = entry.latch.raw().load(Ordering::Relaxed);
         let place = entry.place();
-        let is_better = place == Place::NONE || rank > best || {
+        let is_better = place == Place::NONE || copy.rank > best || {
             let number = place.location().offset_bytes() / files.segment_bytes();
             let known = self.segments[number as usize].as_ref();
-            rank == best && known.is_none_or(|known| seq >= known.header.seq)
+            copy.rank == best && known.is_none_or(|known| copy.seq >= known.header.seq)
         };
         if is_better {
-            entry.latch.raw().store(rank, Ordering::Relaxed);
-            entry.set_place(Place::on_disk(location));
-            self.array.raise_high_water(pid);
+            entry.latch.raw().store(copy.rank, Ordering::Relaxed);
+            entry.set_place(Place::on_disk(copy.location));
+            self.array.raise_high_water(copy.pid);
+        }
+    }
+
+    fn name(&self, copy: &ListedCopy) {
+        let entry = self.array.entry(copy.pid);
+        if entry.place() == Place::on_disk(copy.location) {
+            entry.latch.raw().store(copy.base, Ordering::Relaxed);
+        }
+    }
+
+    /// `best` has rank and segment sequence of the best delta of each page so far.
+    fn offer_delta(&self, copy: &ListedCopy, best: &mut HashMap<PageId, (u64, u64)>) {
+        let entry = self.array.entry(copy.pid);
+        let base = entry.latch.raw().load(Ordering::Relaxed);
+        let belongs = copy.base == base || base::mutant!("delta_of_another_base");
+        if entry.place() == Place::NONE || !belongs {
+            probe!("pagestore_delta_without_base");
+            return;
+        }
+        let known = best.entry(copy.pid).or_default();
+        if (copy.rank, copy.seq) >= *known {
+            *known = (copy.rank, copy.seq);
+            self.array.delta(copy.pid).replace(copy.location);
+        }
+    }
+}
+
+/// What is done with the directories.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Round {
+    Copies,
+    Names,
+    Deltas,
+}
+
+/// A full copy or a delta that a directory lists.
+struct ListedCopy {
+    pid: PageId,
+    location: Location,
+    /// The word that names it, or of a delta, its base.
+    base: u64,
+    /// The page LSN.
+    rank: u64,
+    /// Sequence of its segment.
+    seq: u64,
+}
+
+impl ListedCopy {
+    fn new(entry: &DirectoryEntry, group: &ScannedGroup) -> ListedCopy {
+        let by_group = base::mutant!("mapping_by_group_order") && !entry.is_delta();
+        ListedCopy {
+            pid: entry.pid,
+            location: group.location_of(entry),
+            base: entry.base().unwrap_or(entry.as_base().word()),
+            rank: if by_group { group.header.group_seq } else { entry.page_lsn.get() },
+            seq: group.header.segment_seq,
         }
     }
 }
@@ -398,9 +456,11 @@ fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
     let mut table =
         SegmentTable::recovered(states.collect(), segment_bytes, &survey.record, last_group);
     for number in 0..survey.array.high_water() {
-        let place = survey.array.entry(PageId::new(number)).place();
-        if place != Place::NONE {
-            table.born(place.location());
+        let pid = PageId::new(number);
+        let copies =
+            [survey.array.entry(pid).place().location(), survey.array.delta(pid).location()];
+        for copy in copies.into_iter().filter(|copy| !copy.is_none()) {
+            table.born(copy);
         }
     }
     table

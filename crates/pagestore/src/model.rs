@@ -130,7 +130,7 @@ impl Frame {
 
     /// Evicts the page if it can be.
     fn evict(&self) {
-        if evict_page(&self.entry, &self.descriptor, PageId::new(PAGE), FRAME) {
+        if evict_page(&self.entry, &self.descriptor, PageId::new(PAGE), FRAME, || {}) {
             *lock(&self.free) = true;
         }
     }

@@ -34,6 +34,8 @@ pub struct StoreOptions {
     pub flushers: usize,
     /// Codec of trees without one of their own, and its level (0: the codec's default).
     pub codec: (CodecId, i32),
+    /// Whether of a page that changed little only that is written.
+    pub writes_deltas: bool,
     /// Share of the segment space that live pages should fill: below it, collection begins.
     pub target_utilisation: f64,
     /// The log may grow to this many bytes before writers are slowed down.
@@ -61,6 +63,7 @@ impl StoreOptions {
             group_bytes: 1 << 20,
             flushers: 2,
             codec: (CodecId::Lz4, 0),
+            writes_deltas: true,
             target_utilisation: 0.70,
             log_cap_bytes: 1 << 30,
             dirty_share_max: 0.9,

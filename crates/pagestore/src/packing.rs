@@ -5,6 +5,7 @@
 
 use crate::blob::{self, BlobHeader};
 use crate::counters::add;
+use crate::delta::{self, SinceBase};
 use crate::governor::Choice;
 use crate::header;
 use crate::store::Shared;
@@ -41,6 +42,23 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     add(&counters.compress_nanos, begun.elapsed().as_nanos() as u64);
     shared.governor.note(tree, blob.codec != CodecId::None);
     blob
+}
+
+/// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are few,
+/// so the governor is not asked; in place of slow codecs LZ4 is used.
+pub(crate) fn encode_delta(
+    shared: &Shared,
+    page: &[u8],
+    since: &SinceBase,
+    scratch: &mut Vec<u8>,
+    target: &mut [u8],
+) -> BlobHeader {
+    let codec = shared.codecs.of(header::tree(page));
+    let codec = match is_slow(codec.id()) {
+        true => Arc::from(codec::codec(CodecId::Lz4, 0)),
+        false => codec,
+    };
+    delta::encode(page, since, &*codec, scratch, target)
 }
 
 /// Whether a page takes so long that it would hold up a worker.

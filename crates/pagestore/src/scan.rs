@@ -6,6 +6,7 @@ use crate::bytes::u32_at;
 use crate::error::StoreError;
 use crate::files::DataFiles;
 use crate::group::{self, DirectoryEntry, GroupHeader};
+use crate::location::Location;
 use crate::segment::{
     BLOCK_BYTES, Found, SegmentHeader, SegmentTrailer, read_header, read_trailer,
 };
@@ -21,6 +22,14 @@ pub(crate) struct ScannedGroup {
     pub(crate) entries: Vec<DirectoryEntry>,
     /// Header and directory as they stand on disk: what a footer repeats.
     pub(crate) head: Vec<u8>,
+}
+
+impl ScannedGroup {
+    /// Where one of its blobs is.
+    pub(crate) fn location_of(&self, entry: &DirectoryEntry) -> Location {
+        let offset = self.offset + u64::from(entry.offset_bytes);
+        Location::new(offset, entry.length_bytes, entry.class, entry.crc)
+    }
 }
 
 /// Why no group was read at a place.

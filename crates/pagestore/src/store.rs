@@ -47,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) loads: Loads,
     pub(crate) codecs: Codecs,
     pub(crate) governor: Governor,
+    /// Whether changed pages may be written as deltas.
+    pub(crate) writes_deltas: bool,
     pub(crate) page_check: Option<PageCheck>,
     pub(crate) counters: Arc<Counters>,
     /// Where the store's own records go; absent in a volatile store without a log.
@@ -185,8 +187,8 @@ impl PageStore {
         let place = entry.place();
         if place.is_resident() {
             self.shared.drop_resident(pid, place, freed);
-        } else if !place.location().is_none() {
-            self.shared.drop_copy(place.location(), freed);
+        } else {
+            self.shared.drop_copies(pid, place.location(), freed);
         }
         entry.set_place(Place::NONE);
         entry.latch.release_exclusive();
@@ -288,9 +290,12 @@ impl Shared {
         wal: Option<Arc<Wal>>,
         disk: Option<Disk>,
     ) -> Result<Shared, StoreError> {
+        let writes_deltas = options.writes_deltas && disk.is_some();
+        let key = if writes_deltas { runtime::random_u64() } else { 0 };
         Ok(Shared {
             array,
-            frames: Frames::new(options.pool_bytes, options.huge_pages)?,
+            writes_deltas,
+            frames: Frames::new(options.pool_bytes, options.huge_pages, key)?,
             dirty: DirtyQueue::new(),
             cold: Mutex::new(Vec::new()),
             space: SpaceState::default(),
@@ -350,9 +355,7 @@ impl Shared {
         }
         let location = Location::from_word(descriptor.location.load(Ordering::Relaxed));
         self.frames.give_back(place.frame(), place.class());
-        if !location.is_none() {
-            self.drop_copy(location, freed);
-        }
+        self.drop_copies(pid, location, freed);
     }
 
     /// Empties a frame without touching what is on disk. Returns where that is. The latch is held
@@ -367,10 +370,38 @@ impl Shared {
         Place::on_disk(location)
     }
 
-    /// A copy on disk is dead because its page was freed by the record ending at `freed`.
-    pub(crate) fn drop_copy(&self, location: Location, freed: Lsn) {
-        if let Some(disk) = &self.disk {
-            disk.table.lock().die(location, Death::Freed(freed));
+    /// The page's copy on disk and its delta are dead because the page was freed by the record
+    /// ending at `freed`. The latch is held exclusively.
+    fn drop_copies(&self, pid: PageId, location: Location, freed: Lsn) {
+        let Some(disk) = &self.disk else { return };
+        let delta = self.array.delta(pid).replace(Location::NONE);
+        let mut table = disk.table.lock();
+        for copy in [location, delta].into_iter().filter(|copy| !copy.is_none()) {
+            table.die(copy, Death::Freed(freed));
+        }
+    }
+
+    /// Called before the first byte of a page changes under an exclusive latch: if the page is as
+    /// its copy on disk or on its way there has it, its fingerprints are taken (chunks.rs).
+    #[inline]
+    pub(crate) fn before_change(&self, place: Place) {
+        let descriptor = self.frames.descriptor(place.frame());
+        if descriptor.rec_lsn.load(Ordering::Relaxed) == 0 && descriptor.fingerprints().is_none() {
+            self.take_fingerprints(place);
+        }
+    }
+
+    fn take_fingerprints(&self, place: Place) {
+        let frame = place.frame();
+        let descriptor = self.frames.descriptor(frame);
+        let has_copy = descriptor.since_base().base.lsn > Lsn::ZERO;
+        let on_its_way = descriptor.flush_ticket.load(Ordering::Relaxed) != 0;
+        if self.writes_deltas && (has_copy || on_its_way) {
+            let (start, length) = (self.frames.address(frame), place.bytes());
+            // SAFETY: the latch is held exclusively and the caller has formed no reference to the
+            // bytes yet; the frame is that long and stays mapped.
+            let page = unsafe { std::slice::from_raw_parts(start, length) };
+            self.frames.take_fingerprints(frame, page);
         }
     }
 

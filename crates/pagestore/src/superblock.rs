@@ -120,8 +120,11 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// Incompatible feature: pages may be written as deltas. Set whenever this version writes a
+    /// superblock, because from then on there may be some.
+    pub const DELTAS: u64 = 1;
     /// Incompatible feature bits that this version knows.
-    pub const KNOWN_INCOMPATIBLE: u64 = 0;
+    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS;
 
     /// The superblock of a new database, not yet written. Epoch 1.
     pub fn new(uuid: [u8; 16], segment_bytes: u64, segments_per_file: u32) -> Superblock {
@@ -131,7 +134,7 @@ impl Superblock {
             epoch: 1,
             is_clean: false,
             compatible: 0,
-            incompatible: 0,
+            incompatible: Self::DELTAS,
             segment_bytes,
             segments_per_file,
             sector_bytes: 4096,
@@ -171,6 +174,7 @@ impl Superblock {
     pub fn store(&mut self, dir: &Path) -> Result<(), StoreError> {
         let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
         self.sequence += 1;
+        self.incompatible |= Self::DELTAS;
         let mut slot = AlignedBuf::zeroed(SLOT_BYTES);
         self.encode(&mut slot[..COPY_BYTES])?;
         let (first, second) = slot.split_at_mut(COPY_BYTES);

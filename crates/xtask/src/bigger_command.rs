@@ -1,12 +1,15 @@
 //! `cargo xtask bigger`: data many times larger than the buffer pool.
 //!
-//! Loads sysbench tables (2 GB by default) into a server with a 128 MB pool, runs
-//! oltp_read_write, kills it, starts it again, stops it and starts it once more. Asserted:
+//! Loads sysbench tables (2 GB by default) into a server with a pool of 128 MB (`--pool N`), runs
+//! oltp_read_write, kills it, starts it again, stops it and starts it once more. What a transaction
+//! writes is printed in parts, by the server's own counters beside the kernel's. Asserted:
 //! 1. the peak of resident memory in every phase (load, run, checksums, recovery) is at most
 //!    pool + 20 % + 64 MB + 0.3 % of the data;
 //! 2. counts and checksums of every table are the same after kill -9 and after a clean stop;
 //! 3. no second of the run passes without a transaction;
 //! 4. `gannet check` finds nothing.
+//!
+//! 5. the server's counters of what it wrote agree with the kernel's within 5 %.
 //!
 //! With `--mariadb` the same load goes to MariaDB with the same memory and durability first, and
 //! what each took is printed side by side.
@@ -18,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const POOL_MB: u64 = 128;
 const TABLES: u64 = 8;
 /// Bytes of a sysbench row: two integers, 120 + 60 characters, and an index entry.
 const ROW_BYTES: u64 = 230;
@@ -26,9 +28,19 @@ const ROW_BYTES: u64 = 230;
 /// What to load and for how long to run.
 struct Size {
     megabytes: u64,
+    pool_megabytes: u64,
     seconds: u64,
     rows: u64,
 }
+
+/// Counters of what Gannet writes. The first two are all of it, the others parts of the second.
+const PARTS: [(&str, &str); 5] = [
+    ("log", "Gannet_log_written_bytes"),
+    ("store", "Gannet_store_written_bytes"),
+    ("pages in full", "Gannet_store_full_bytes"),
+    ("what changed of pages", "Gannet_store_delta_bytes"),
+    ("collection", "Gannet_store_moved_bytes"),
+];
 
 /// One server under the load, with the memory it took.
 struct Subject {
@@ -37,6 +49,7 @@ struct Subject {
     datadir: PathBuf,
     limit_kb: u64,
     is_over_limit: bool,
+    counts_agree: bool,
 }
 
 /// Runs with `--megabytes N` (2000) of data for `--seconds S` (30) of load.
@@ -46,7 +59,8 @@ pub fn run(arguments: &[String]) -> Outcome {
         position.and_then(|p| arguments.get(p + 1)?.parse().ok()).unwrap_or(default)
     };
     let (megabytes, seconds) = (number("--megabytes", 2000), number("--seconds", 30));
-    let size = Size { megabytes, seconds, rows: megabytes * 1_000_000 / ROW_BYTES / TABLES };
+    let rows = megabytes * 1_000_000 / ROW_BYTES / TABLES;
+    let size = Size { megabytes, pool_megabytes: number("--pool", 128), seconds, rows };
     let folder = servers::fresh_folder("bigger")?;
     if arguments.iter().any(|a| a == "--mariadb") {
         run_mariadb(&folder, &size)?;
@@ -58,22 +72,23 @@ fn run_gannet(folder: &Path, size: &Size) -> Outcome {
     let binary = servers::build_gannet(true)?;
     let datadir = folder.join("data");
     let port = process::free_port()?;
-    let limit_kb = POOL_MB * 1200 + 64 * 1000 + size.megabytes * 3;
+    let limit_kb = size.pool_megabytes * 1200 + 64 * 1000 + size.megabytes * 3;
     println!("gannet: resident memory may reach {} MB", limit_kb / 1000);
-    let server = start(&binary, &datadir, port)?;
+    let server = start(&binary, &datadir, port, size)?;
     let mut subject = Subject {
         name: "gannet",
         server,
         datadir: datadir.clone(),
         limit_kb,
         is_over_limit: false,
+        counts_agree: true,
     };
     subject.reset_peak();
     let before = subject.load_and_run(size)?;
     subject.server.kill();
     for how in ["kill -9", "a clean stop"] {
         let begin = Instant::now();
-        subject.server = start(&binary, &datadir, port)?;
+        subject.server = start(&binary, &datadir, port, size)?;
         println!("gannet: ready again after {how} in {} ms", begin.elapsed().as_millis());
         subject.report_peak("recovery");
         if checksums(port)? != before {
@@ -89,19 +104,28 @@ fn run_gannet(folder: &Path, size: &Size) -> Outcome {
     println!("gannet: {} tables have the same counts and checksums", before.len());
     subject.report_disk("at the end");
     check_offline(&binary, &datadir)?;
-    if subject.is_over_limit { Err("resident memory is over the limit".into()) } else { Ok(()) }
+    if subject.is_over_limit {
+        return Err("resident memory is over the limit".into());
+    }
+    if subject.counts_agree { Ok(()) } else { Err("bytes written are not all counted".into()) }
 }
 
 /// The same with MariaDB: figures to stand beside, nothing is asserted.
 fn run_mariadb(folder: &Path, size: &Size) -> Outcome {
     let own = folder.join("mariadb");
     std::fs::create_dir_all(&own).map_err(|e| e.to_string())?;
-    let pool = format!("--innodb-buffer-pool-size={POOL_MB}M");
+    let pool = format!("--innodb-buffer-pool-size={}M", size.pool_megabytes);
     let options = [pool.as_str(), "--innodb-log-file-size=512M"];
     let server = servers::start_mariadb(&own, process::free_port()?, &options)?;
     let datadir = own.join("data");
-    let limit_kb = u64::MAX;
-    let mut subject = Subject { name: "mariadb", server, datadir, limit_kb, is_over_limit: false };
+    let mut subject = Subject {
+        name: "mariadb",
+        server,
+        datadir,
+        limit_kb: u64::MAX,
+        is_over_limit: false,
+        counts_agree: true,
+    };
     subject.load_and_run(size)?;
     let begin = Instant::now();
     if !subject.server.stop() {
@@ -131,6 +155,7 @@ impl Subject {
         );
         self.report_peak("load");
         self.report_disk("loaded");
+        let counts = self.counts()?;
         let (cpu, written) = (self.cpu_ms(), self.written_kb());
         let report = sysbench(port, size, "oltp_read_write", "run")?;
         self.report_peak("run");
@@ -150,6 +175,9 @@ impl Subject {
             (self.cpu_ms() - cpu) as f64 * 1000.0 / transactions,
             (self.written_kb() - written) as f64 / transactions
         );
+        if !counts.is_empty() {
+            self.report_parts(&counts, written, transactions)?;
+        }
         if self.limit_kb != u64::MAX && least == 0.0 {
             return Err("a second of the run passed without a transaction".into());
         }
@@ -159,6 +187,37 @@ impl Subject {
         println!("{}: checksums in {} ms", self.name, begin.elapsed().as_millis());
         self.report_peak("checksums");
         Ok(found)
+    }
+
+    /// The counters of [`PARTS`]; none of MariaDB.
+    fn counts(&self) -> Result<Vec<f64>, String> {
+        let mut connection =
+            Connection::open(&Options::local(self.server.port)).map_err(|e| e.to_string())?;
+        let sql = "SHOW GLOBAL STATUS LIKE 'Gannet\\_%'";
+        let rows = connection.execute(sql).map_err(|e| e.to_string())?;
+        let text = |field: Option<&Field>| match field {
+            Some(Some(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+            _ => String::new(),
+        };
+        let named = |name: &str| rows.iter().find(|row| text(row.first()) == name);
+        let value = |name: &str| text(named(name)?.get(1)).parse().ok();
+        Ok(PARTS.iter().filter_map(|(_, name)| value(name)).collect())
+    }
+
+    /// Prints what a transaction has written since then, in parts, and compares their sum with
+    /// what the kernel says.
+    fn report_parts(&mut self, before: &[f64], written: u64, transactions: f64) -> Outcome {
+        let counts = self.counts()?;
+        let kernel = (self.written_kb() - written) as f64;
+        let parts: Vec<f64> =
+            counts.iter().zip(before).map(|(now, before)| (now - before) / 1000.0).collect();
+        for ((part, _), kb) in PARTS.iter().zip(&parts) {
+            println!("{}: a transaction writes {:.2} kB: {part}", self.name, kb / transactions);
+        }
+        let counted = parts[0] + parts[1];
+        println!("{}: counted {counted:.0} kB, by the kernel {kernel:.0} kB", self.name);
+        self.counts_agree = (counted - kernel).abs() <= kernel * 0.05;
+        Ok(())
     }
 
     /// Prints the peak of resident memory since the last call.
@@ -226,8 +285,8 @@ fn check_offline(binary: &Path, datadir: &Path) -> Outcome {
     Ok(())
 }
 
-fn start(binary: &Path, datadir: &Path, port: u16) -> Result<Server, String> {
-    let pool = format!("{POOL_MB}M");
+fn start(binary: &Path, datadir: &Path, port: u16, size: &Size) -> Result<Server, String> {
+    let pool = format!("{}M", size.pool_megabytes);
     servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", &pool])
 }
 

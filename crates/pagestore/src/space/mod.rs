@@ -144,7 +144,7 @@ pub struct TreeUsage {
     pub pages: u64,
     /// Bytes of these pages in memory, where none is compressed.
     pub raw_bytes: u64,
-    /// Bytes of their copies on disk. Pages that were never written have none.
+    /// Bytes of their copies and deltas on disk. Pages that were never written have none.
     pub stored_bytes: u64,
 }
 
@@ -163,9 +163,9 @@ impl TreeUsage {
         };
         self.pages += 1;
         self.raw_bytes += raw_bytes as u64;
-        if !location.is_none() {
-            self.stored_bytes += u64::from(location.length_bytes());
-        }
+        let copies = [location, shared.array.delta(pid).location()].into_iter();
+        let bytes = copies.filter(|copy| !copy.is_none()).map(|copy| copy.length_bytes());
+        self.stored_bytes += bytes.map(u64::from).sum::<u64>();
     }
 }
 

@@ -207,6 +207,9 @@ fn pages_survive_every_crash() {
         "pagestore_chunk_changed_class",
         "pagestore_page_moved_while_read",
         "pagestore_page_changed_while_moved",
+        "pagestore_delta_read",
+        "pagestore_delta_moved",
+        "pagestore_delta_without_base",
     ];
     let counts = base::probe::counts();
     for mark in marks {

@@ -44,6 +44,7 @@ pub fn options(random: &mut Random) -> StoreOptions {
         group_bytes: *random.pick(&[64 << 10, 128 << 10]),
         flushers: 1 + random.index(3),
         codec: *random.pick(&codecs),
+        writes_deltas: random.chance(0.9),
         log_cap_bytes: *random.pick(&[32 << 10, 256 << 10, 4 << 20]),
         spare_segments: random.index(4),
         target_utilisation: *random.pick(&[0.5, 0.7, 0.85]),
@@ -91,8 +92,16 @@ impl Miniature {
         for dir in ["/", "/db"] {
             runtime::fs::sync_dir(dir).expect("no faults in names");
         }
-        let dir = Path::new(DATA);
-        match Superblock::load(dir)? {
+        let loaded = match Superblock::load_durably(Path::new(DATA)) {
+            // A creation that was cut short: nothing was promised yet.
+            Err(StoreError::Damaged { .. }) if !lock(model).is_created => {
+                let path = Path::new(DATA).join(pagestore::SUPERBLOCK_FILE);
+                runtime::fs::remove_file(path).expect("no faults in names");
+                None
+            }
+            other => other?,
+        };
+        match loaded {
             None => Ok(Self::create(model, options, sizes)?),
             Some(superblock) => Self::recover(model, options, superblock),
         }
@@ -111,6 +120,7 @@ impl Miniature {
         let mut superblock = Superblock::new(UUID, sizes.segment_bytes, sizes.segments_per_file);
         superblock.redo_lsn = wal::FIRST_LSN;
         superblock.store(Path::new(DATA))?;
+        lock(model).is_created = true;
         let store = PageStore::create(options, wal.clone(), superblock)?;
         Ok(Miniature { store, wal, model: model.clone() })
     }

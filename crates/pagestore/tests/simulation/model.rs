@@ -23,6 +23,8 @@ pub struct Model {
     pub live: BTreeMap<u64, (u32, u8)>,
     pub operations: u64,
     pub lives: u64,
+    /// Whether the creation of the store has got past its first superblock.
+    pub is_created: bool,
     trees: u32,
     /// Whether a start passes over corrupt pages, and which ones it met.
     pub tolerates_corrupt: bool,
@@ -75,6 +77,8 @@ impl Model {
         self.counters = pagestore::StoreCounters {
             misses: before.misses + counters.misses,
             flushed_pages: before.flushed_pages + counters.flushed_pages,
+            delta_pages: before.delta_pages + counters.delta_pages,
+            delta_reads: before.delta_reads + counters.delta_reads,
             groups: before.groups + counters.groups,
             evictions: before.evictions + counters.evictions,
             rebalanced_chunks: before.rebalanced_chunks + counters.rebalanced_chunks,

@@ -1,0 +1,262 @@
+//! A delta: what changed of a page since its newest full copy, the *base*.
+//!
+//! A blob with bit 7 of its codec set. Its payload:
+//!
+//! ```text
+//! offset size field                                    (offsets within the blob)
+//!     32    8 page_lsn of the base
+//!     40    8 set of the chunks that follow: bit n is the nth 64th of the page
+//!     48    4 CRC-32C of the whole page as base and delta give it
+//!     52    4 CRC-32C of the base's blob
+//!     56    2 deltas written since the base, this one included
+//!     58    2 reserved (0)
+//!     60      the bytes of these chunks, one behind the other, after the codec
+//! ```
+//!
+//! 1. A delta is cumulative: it holds every chunk that differs from the base, so a page on disk is
+//!    a base and at most one delta, the one with the highest page LSN.
+//! 2. It belongs to the full copy of its page with exactly that page LSN and checksum, wherever
+//!    that lies; the collector moves both independently. Without it a delta means nothing: one that
+//!    outlived a base lost in a crash is not put on what recovery wrote in its stead.
+//! 3. The checksum is over the page, not over the delta: whatever was applied to a wrong base, or
+//!    lacks a change, is found when it is read, never served.
+
+use crate::blob::{BLOB_HEADER_BYTES, BlobHeader, blob_bytes, pack, payload, seal};
+use crate::bytes::{put, u16_at, u32_at, u64_at};
+use crate::chunks::{CHUNKS, chunk_bytes, chunks_of};
+use crate::header;
+use base::Lsn;
+use base::checksum::crc32c;
+use codec::{Codec, CodecId};
+
+/// Bytes of the payload before the chunks.
+pub(crate) const FIXED_BYTES: usize = 28;
+/// A delta that takes more than this share of its base is not worth a second read.
+const BASE_SHARE: u64 = 3;
+
+/// A full copy of a page, as its delta names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Base {
+    pub(crate) lsn: Lsn,
+    /// Checksum of its blob.
+    pub(crate) crc: u32,
+}
+
+impl Base {
+    /// Both in a word, for directories. Two copies of a page with the same word are the same.
+    pub(crate) fn word(self) -> u64 {
+        self.lsn.get() ^ u64::from(self.crc) << 32
+    }
+}
+
+/// What a delta says of its page beside its bytes, and what a page in memory knows of its copies
+/// on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SinceBase {
+    /// The base; its LSN is zero if the page has none that a delta may refer to.
+    pub(crate) base: Base,
+    /// Chunks that may differ from the base.
+    pub(crate) changed: u64,
+    /// Deltas written since the base.
+    pub(crate) count: u16,
+}
+
+/// The base in a verified delta.
+pub(crate) fn base(bytes: &[u8]) -> Base {
+    Base { lsn: Lsn::new(u64_at(bytes, 32)), crc: u32_at(bytes, 52) }
+}
+
+/// Most bytes that a delta with these chunks takes as a blob.
+pub(crate) fn delta_bytes_max(class: u8, changed: u64) -> usize {
+    blob_bytes(FIXED_BYTES + changed.count_ones() as usize * chunk_bytes(class))
+}
+
+/// Whether a page should be written as a delta with these chunks, the `count`th since a base of
+/// `stored_bytes`. With chunks changing at a steady pace, fewest bytes are written if the deltas
+/// of one base together take as much as it does: the cost of the deltas rises with the square of
+/// their number, that of the base is shared by them.
+pub(crate) fn is_worthwhile(class: u8, changed: u64, count: u16, stored_bytes: u32) -> bool {
+    let (bytes, base) = (delta_bytes_max(class, changed) as u64, u64::from(stored_bytes));
+    let so_far = bytes * (u64::from(count) + 1) / 2;
+    bytes * BASE_SHARE <= base && so_far <= base
+}
+
+/// Writes the delta of a page to the start of `target`, which has room for it uncompressed.
+/// `scratch` is for the chunks.
+pub(crate) fn encode(
+    page: &[u8],
+    since: &SinceBase,
+    codec: &dyn Codec,
+    scratch: &mut Vec<u8>,
+    target: &mut [u8],
+) -> BlobHeader {
+    let size = page.len() / CHUNKS;
+    scratch.clear();
+    for number in chunks_of(since.changed) {
+        scratch.extend_from_slice(&page[number * size..(number + 1) * size]);
+    }
+    let start = BLOB_HEADER_BYTES + FIXED_BYTES;
+    let (codec, packed) = pack(scratch, codec, &mut target[start..]);
+    put(target, 32, &since.base.lsn.get().to_le_bytes());
+    put(target, 40, &since.changed.to_le_bytes());
+    put(target, 48, &crc32c(page).to_le_bytes());
+    put(target, 52, &since.base.crc.to_le_bytes());
+    put(target, 56, &since.count.to_le_bytes());
+    put(target, 58, &[0; 2]);
+    seal(page, codec, FIXED_BYTES + packed, Some(since.base), target)
+}
+
+/// Makes the page of the full copy `base`, which stands in `page`, and a verified delta.
+pub(crate) fn apply(
+    blob: &BlobHeader,
+    bytes: &[u8],
+    base: Base,
+    page: &mut [u8],
+) -> Result<SinceBase, &'static str> {
+    let named = blob.base.ok_or("a full copy where a delta should be")?;
+    let payload = payload(blob, bytes)?;
+    let packed = payload.get(FIXED_BYTES..).ok_or("a delta that is cut off")?;
+    if named != base && !::base::mutant!("delta_of_another_base") {
+        return Err("a delta of another copy of the page");
+    }
+    if header::class(page) != blob.class || u16_at(payload, 26) != 0 {
+        return Err("a delta of another page, or of another version");
+    }
+    let changed = u64_at(payload, 8);
+    let size = page.len() / CHUNKS;
+    let length = changed.count_ones() as usize * size;
+    let mut unpacked = Vec::new();
+    let chunks = match blob.codec {
+        CodecId::None => packed,
+        codec => {
+            unpacked.resize(length, 0);
+            codec::decompress(codec, packed, &mut unpacked).map_err(|error| error.0)?;
+            &unpacked
+        }
+    };
+    if chunks.len() != length {
+        return Err("a delta of another length");
+    }
+    for (number, chunk) in chunks_of(changed).zip(chunks.chunks_exact(size)) {
+        page[number * size..(number + 1) * size].copy_from_slice(chunk);
+    }
+    header::set_page_lsn(page, blob.page_lsn);
+    if crc32c(page) != u32_at(payload, 16) && !::base::mutant!("delta_of_another_base") {
+        return Err("base and delta do not give the page that was written");
+    }
+    if !blob.agrees(page) {
+        return Err("page header does not agree with the delta");
+    }
+    Ok(SinceBase { base, changed, count: u16_at(payload, 24) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blob::tests::sample_page;
+    use crate::blob::{decode, verify};
+    use crate::chunks::Fingerprints;
+    use base::Random;
+
+    /// A delta of `page` as it is written, cut to its length.
+    fn encoded(page: &[u8], since: &SinceBase, id: CodecId) -> (BlobHeader, Vec<u8>) {
+        let class = header::class(page);
+        let mut bytes = vec![0xEE; delta_bytes_max(class, since.changed)];
+        let codec = codec::codec(id, 0);
+        let blob = encode(page, since, &*codec, &mut Vec::new(), &mut bytes);
+        bytes.truncate(blob_bytes(blob.payload_bytes as usize));
+        (blob, bytes)
+    }
+
+    #[test]
+    fn any_changes_come_back() {
+        let mut random = Random::new(11);
+        for round in 0..400 {
+            let class = 12 + random.below(4) as u8;
+            let base = sample_page(77, class, 9000, round);
+            let prints = Fingerprints::new(1 << 20, random.next_u64()).expect("memory");
+            let slot = prints.take().expect("room");
+            prints.record(slot, &base);
+            let mut page = base.clone();
+            for _ in 0..random.index(12) {
+                let length = 1 + random.index(300);
+                let start =
+                    header::HEADER_BYTES + random.index(page.len() - header::HEADER_BYTES - length);
+                random.fill(&mut page[start..start + length]);
+            }
+            header::set_page_lsn(&mut page, Lsn::new(9500));
+            let changed = prints.changed(slot, &page);
+            let name = Base { lsn: Lsn::new(9000), crc: random.next_u32() };
+            let since = SinceBase { base: name, changed, count: round as u16 };
+            let id = *random.pick(&codec::ALL);
+            let (blob, bytes) = encoded(&page, &since, id);
+            assert_eq!(verify(&bytes), Ok(blob));
+            assert!(bytes.len() <= delta_bytes_max(class, changed));
+            let mut back = base.clone();
+            assert_eq!(apply(&blob, &bytes, name, &mut back), Ok(since));
+            assert!(back == page);
+            let mut target = vec![0; page.len()];
+            assert!(decode(&blob, &bytes, &mut target).is_err(), "no full copy");
+        }
+    }
+
+    #[test]
+    fn a_wrong_base_or_a_missing_change_is_found() {
+        let base = sample_page(3, 13, 5000, 4);
+        let mut page = base.clone();
+        page[5000..5300].fill(9);
+        header::set_page_lsn(&mut page, Lsn::new(6000));
+        let name = Base { lsn: Lsn::new(5000), crc: 77 };
+        let since = SinceBase { base: name, changed: 0b1111 << 39, count: 1 };
+        let (blob, bytes) = encoded(&page, &since, CodecId::Lz4);
+        assert_eq!(apply(&blob, &bytes, name, &mut base.clone()), Ok(since));
+        for other in [Base { lsn: Lsn::new(4999), ..name }, Base { crc: 78, ..name }] {
+            assert!(apply(&blob, &bytes, other, &mut base.clone()).is_err(), "another copy");
+        }
+        let mut same_name = base.clone();
+        same_name[100] ^= 1;
+        assert!(apply(&blob, &bytes, name, &mut same_name).is_err(), "other content");
+        let less = SinceBase { changed: 0b0011 << 39, ..since };
+        let (blob, bytes) = encoded(&page, &less, CodecId::Lz4);
+        assert!(apply(&blob, &bytes, name, &mut base.clone()).is_err(), "a chunk was left out");
+    }
+
+    #[test]
+    fn every_flipped_bit_is_noticed() {
+        let mut page = sample_page(3, 12, 5000, 8);
+        header::set_page_lsn(&mut page, Lsn::new(6000));
+        let name = Base { lsn: Lsn::new(5000), crc: 77 };
+        let since = SinceBase { base: name, changed: 0b11 << 20, count: 2 };
+        let (blob, mut bytes) = encoded(&page, &since, CodecId::None);
+        for place in 0..BLOB_HEADER_BYTES + blob.payload_bytes as usize {
+            for bit in 0..8 {
+                bytes[place] ^= 1 << bit;
+                assert!(verify(&bytes).is_err(), "byte {place} bit {bit}");
+                bytes[place] ^= 1 << bit;
+            }
+        }
+    }
+
+    #[test]
+    fn the_deltas_of_a_base_take_about_as_much_as_it_does() {
+        // Two more chunks of 128 bytes each time, a base stored raw: full copies every so often.
+        let (mut total, mut full, mut count, mut changed) = (0, 0, 0u16, 0u64);
+        let base = 8192 + 64;
+        for _ in 0..1000 {
+            changed = changed << 2 | 0b11;
+            if is_worthwhile(13, changed, count + 1, base) {
+                count += 1;
+                total += delta_bytes_max(13, changed);
+            } else {
+                (count, changed) = (0, 0);
+                full += 1;
+                total += base as usize;
+            }
+        }
+        assert!((110..180).contains(&full), "{full} full copies");
+        assert!(total * 3 < 1000 * base as usize, "{total} bytes");
+        assert!(!is_worthwhile(13, u64::MAX, 1, base), "nearly all of it changed");
+        assert!(!is_worthwhile(13, 0b11, 1, 640), "a base that compresses well");
+        assert!(is_worthwhile(13, 0, 1, 640), "nothing changed but the LSN");
+    }
+}
