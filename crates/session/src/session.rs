@@ -190,7 +190,7 @@ impl Session {
             must_change_password: false,
             login_micros: runtime::wall_clock_micros(),
             variables,
-            eval: EvalContext::new(),
+            eval: context(),
             transaction: TransactionState::default(),
             locks,
             locked_tables: None,
@@ -354,7 +354,7 @@ impl Session {
         let database = self.eval.facts.database.take();
         self.prepared.close_all(&self.server);
         self.variables = self.server.globals.session();
-        self.eval = EvalContext::new();
+        self.eval = context();
         self.diagnostics = Diagnostics::default();
         self.fixed_time = None;
         self.insert_id = 0;
@@ -418,4 +418,12 @@ impl Session {
         self.eval.parameters.shrink_to(KEPT_PARAMETERS);
         self.lookup.trim();
     }
+}
+
+/// A context whose random numbers are no other session's.
+fn context() -> EvalContext {
+    let mut context = EvalContext::new();
+    let (seed1, seed2) = (runtime::random_u64(), runtime::random_u64());
+    context.random.get_mut().session = expr::RandomGenerator::new(seed1, seed2);
+    context
 }
