@@ -154,6 +154,7 @@ pub(crate) fn plan_block(
         push_down::push_down(context, &plan, &mut parts)?;
         push_down::into_branches(context, &plan, &mut parts)?;
     }
+    outer_join::settle(&mut plan, &mut parts);
     if parts.applies.is_empty()
         && plan.window.is_none()
         && let Some(plan) = extreme::plan(context, &plan, &parts.sources, &parts.conjuncts)?

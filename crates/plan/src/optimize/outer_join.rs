@@ -1,8 +1,36 @@
 //! A left join whose NULL rows WHERE refuses is an inner join.
 
-use super::column_position;
+use super::{BlockParts, column_position};
 use crate::bind::table::Source;
+use crate::physical::{SelectPlan, TableSource};
 use expr::{CompareOperator, Expr, ExprKind, Test};
+
+/// Marks such joins inner, and describes the columns of their tables as the tables do.
+pub(super) fn settle(plan: &mut SelectPlan, parts: &mut BlockParts) {
+    let is_left: Vec<bool> = parts.sources.iter().map(|it| it.left_join.is_some()).collect();
+    if !is_left.contains(&true) {
+        return;
+    }
+    simplify(&mut parts.sources, &mut parts.conjuncts);
+    if plan.aggregate.is_some() || plan.window.is_some() {
+        return;
+    }
+    let is_inner = parts
+        .sources
+        .iter()
+        .zip(is_left)
+        .filter(|(source, was_left)| *was_left && source.left_join.is_none());
+    for (source, _) in is_inner {
+        let TableSource::Base(table) = &source.table else { continue };
+        let columns = &table.0.definition().columns;
+        for (shown, value) in plan.columns.iter_mut().zip(&plan.projection) {
+            let own = column_position(value).and_then(|it| it.checked_sub(source.first));
+            if let Some(column) = own.and_then(|own| columns.get(own)) {
+                shown.result.nullable = column.nullable;
+            }
+        }
+    }
+}
 
 /// Marks such joins inner; their conditions are added to `conjuncts`.
 pub(super) fn simplify(sources: &mut [Source], conjuncts: &mut Vec<Expr>) {
@@ -32,7 +60,9 @@ fn refuses_nulls(condition: &Expr, first: usize, end: usize) -> bool {
         | ExprKind::Is { operand, test: Test::True, negated: false } => is_null(operand),
         ExprKind::Or(list) => list.iter().all(|branch| refuses_nulls(branch, first, end)),
         ExprKind::And(list) => list.iter().any(|branch| refuses_nulls(branch, first, end)),
-        ExprKind::Column { .. } => is_null(condition),
+        ExprKind::Column { .. } | ExprKind::Arithmetic { .. } | ExprKind::Cast { .. } => {
+            is_null(condition)
+        }
         _ => false,
     }
 }
