@@ -188,13 +188,16 @@ fn bits_of(text: &[u8], base: u64, signed: bool) -> Option<u64> {
         Some(b'+') => (false, &text[1..]),
         _ => (false, text),
     };
-    let mut number = 0u64;
+    let (mut number, mut is_too_large) = (0u64, false);
     for &byte in digits {
         let Some(digit) = char::from(byte).to_digit(base as u32) else { break };
-        number = number.saturating_mul(base).saturating_add(u64::from(digit));
+        let next = number.checked_mul(base).and_then(|it| it.checked_add(u64::from(digit)));
+        is_too_large |= next.is_none();
+        number = next.unwrap_or(u64::MAX);
     }
     let most = i64::MAX as u64;
     Some(match (signed, negative) {
+        (false, true) if is_too_large => number,
         (true, true) => number.min(most + 1).wrapping_neg(),
         (true, false) => number.min(most),
         (false, true) => number.wrapping_neg(),

@@ -177,7 +177,8 @@ fn resolve_field(
 }
 
 fn is_text_or_null(argument: &Expr) -> bool {
-    argument.result.is_string() || argument.result.column_type.kind == TypeKind::Null
+    let kind = argument.result.column_type.kind;
+    kind.is_string() || kind.is_temporal() || kind == TypeKind::Null
 }
 
 fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -199,8 +200,8 @@ fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         let context = frame.context;
         let equal = if texts {
             let collation = collation_of_pair(&frame, 0, i).info();
-            let (a, b) = (wanted.bytes().unwrap_or(b""), value.bytes().unwrap_or(b""));
-            collation.equal(a, b)
+            let a = coerce::to_text(context, wanted, frame.result(0));
+            collation.equal(a, coerce::to_text(context, value, frame.result(i)))
         } else if domain == Domain::Double {
             coerce::to_double(context, wanted, frame.result(0))?
                 == coerce::to_double(context, value, frame.result(i))?
@@ -250,11 +251,12 @@ fn resolve_find_in_set(
 fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(wanted) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let Some(list) = frame.text(1)? else { return Ok(ValueRef::Null) };
-    if list.is_empty() || wanted.contains(&b',') {
+    if list.is_empty() || wanted.len() > list.len() || wanted.contains(&b',') {
         return Ok(ValueRef::Int(0));
     }
     let collation = collation_of_pair(&frame, 0, 1).info();
-    let found = list.split(|&byte| byte == b',').position(|item| collation.equal(item, wanted));
+    let found =
+        list.split(|&byte| byte == b',').position(|item| collation.equal_unpadded(item, wanted));
     Ok(ValueRef::Int(found.map_or(0, |i| i as i64 + 1)))
 }
 

@@ -123,19 +123,5 @@ fn starts_with(collation: &Collation, text: &[u8], needle: &[u8]) -> bool {
         return text.starts_with(needle);
     }
     // The server compares as many bytes as the needle has: 'é' is not found in 'e'.
-    let Some(text) = text.get(..needle.len()) else { return false };
-    let charset = collation.charset;
-    let (mut t, mut n) = (0, 0);
-    while n < needle.len() {
-        if t >= text.len() {
-            return false;
-        }
-        let (x, y) = (charset.character_bytes(&text[t..]), charset.character_bytes(&needle[n..]));
-        if !same(collation, &text[t..t + x], &needle[n..n + y]) {
-            return false;
-        }
-        t += x;
-        n += y;
-    }
-    true
+    text.get(..needle.len()).is_some_and(|text| collation.equal_unpadded(text, needle))
 }

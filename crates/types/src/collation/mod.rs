@@ -161,6 +161,14 @@ impl Collation {
         a == b || self.compare(a, b) == Ordering::Equal
     }
 
+    /// Whether two texts are equal when blanks at their ends count.
+    pub fn equal_unpadded(&self, a: &[u8], b: &[u8]) -> bool {
+        if matches!(self.rule, Rule::Bytes | Rule::CodePoints) {
+            return a == b;
+        }
+        a == b || self.weights(a).eq(self.weights(b))
+    }
+
     /// UTF-8 byte order is code point order.
     fn compare_bytes(&self, a: &[u8], b: &[u8]) -> Ordering {
         let common = a.len().min(b.len());
