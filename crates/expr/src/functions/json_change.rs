@@ -1,8 +1,8 @@
 //! JSON functions that change documents.
 
 use super::json_make::{
-    Resolved, as_json, characters, document, leading, loose, parsed, plain_path, refuse,
-    resolve_make, value_node, warn,
+    Resolved, as_json, changed, characters, document_of, json_text_of, leading, loose, parsed,
+    plain_path, refuse, resolve_make, value_node, warn,
 };
 use super::typing::text_like;
 use super::{Frame, Function, MANY};
@@ -37,7 +37,10 @@ fn resolve_changed(
     if own.coercibility == Coercibility::Numeric {
         (result.column_type.collation, result.coercibility) = (own.collation, own.coercibility);
     }
-    for argument in arguments.iter_mut().skip(1).filter(|argument| argument.result.is_string()) {
+    // Bytes are characters of the same numbers.
+    let is_text =
+        |it: &&mut Expr| it.result.is_string() && !it.result.collation().info().is_binary();
+    for argument in arguments.iter_mut().skip(1).filter(is_text) {
         convert_if_safe(builder, argument, result.collation());
     }
     Ok(as_json(result))
@@ -129,17 +132,44 @@ fn put<'a>(
     Ok(())
 }
 
+/// The document and the first path, which is looked at before the document.
+fn with_path<'a>(frame: &Frame<'a>) -> Result<Option<(Node<'a>, Path)>, SqlError> {
+    let Some(text) = json_text_of(frame, 0)? else { return Ok(None) };
+    let Some(path) = plain_path(frame, 1)? else { return Ok(None) };
+    Ok(document_of(frame, 0, text)?.map(|node| (node, path)))
+}
+
+/// The path of an argument; the first one is known.
+fn next_path(
+    frame: &Frame<'_>,
+    first: &mut Option<Path>,
+    argument: usize,
+) -> Result<Option<Path>, SqlError> {
+    match first.take() {
+        Some(path) => Ok(Some(path)),
+        None => plain_path(frame, argument),
+    }
+}
+
 fn change(frame: Frame<'_>, ways: Ways) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some((mut node, first)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let (mut first, mut is_whole) = (Some(first), true);
     for argument in (1..frame.count()).step_by(2) {
-        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some(path) = next_path(&frame, &mut first, argument)? else {
+            return Ok(ValueRef::Null);
+        };
         let key = match path.steps.last() {
             Some(Step::Key(Some(key))) => frame.context.keep(key),
             _ => &[],
         };
-        put(&mut node, &path, || value_node(&frame, argument + 1), key, ways)?;
+        let value = || {
+            let value = value_node(&frame, argument + 1)?;
+            is_whole &= value.whole;
+            Ok(value)
+        };
+        put(&mut node, &path, value, key, ways)?;
     }
-    loose(&frame, &node)
+    changed(&frame, &node, is_whole)
 }
 
 fn json_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -155,9 +185,12 @@ fn json_replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_remove(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some((mut node, first)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let mut first = Some(first);
     for argument in 1..frame.count() {
-        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some(path) = next_path(&frame, &mut first, argument)? else {
+            return Ok(ValueRef::Null);
+        };
         let Some((last, parents)) = path.steps.split_last() else {
             warn(&frame, &codes::JSON_PATH_EMPTY, argument)?;
             return Ok(ValueRef::Null);
@@ -179,27 +212,35 @@ fn json_remove(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_array_append(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some((mut node, first)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let (mut first, mut is_whole) = (Some(first), true);
     for argument in (1..frame.count()).step_by(2) {
-        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some(path) = next_path(&frame, &mut first, argument)? else {
+            return Ok(ValueRef::Null);
+        };
         let Some(target) = find(&mut node, &path.steps) else { return Ok(ValueRef::Null) };
         let value = value_node(&frame, argument + 1)?;
+        is_whole &= value.whole;
         match &mut target.kind {
             Kind::Array(list) => list.push(value),
             _ => target.kind = Kind::Array(vec![target.clone(), value]),
         }
     }
-    loose(&frame, &node)
+    changed(&frame, &node, is_whole)
 }
 
 fn json_array_insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some((mut node, first)) = with_path(&frame)? else { return Ok(ValueRef::Null) };
+    let (mut first, mut is_whole) = (Some(first), true);
     for argument in (1..frame.count()).step_by(2) {
-        let Some(path) = plain_path(&frame, argument)? else { return Ok(ValueRef::Null) };
+        let Some(path) = next_path(&frame, &mut first, argument)? else {
+            return Ok(ValueRef::Null);
+        };
         let Some((Step::Index(index), parents)) = path.steps.split_last() else {
             return Ok(ValueRef::Null);
         };
         let value = value_node(&frame, argument + 1)?;
+        is_whole &= value.whole;
         if let Some(Node { kind: Kind::Array(list), .. }) = find(&mut node, parents) {
             // From its end, the place behind an element is meant.
             let index = if *index < 0 { list.len() as i64 + index + 1 } else { *index };
@@ -207,7 +248,7 @@ fn json_array_insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
             list.insert(at, value);
         }
     }
-    loose(&frame, &node)
+    changed(&frame, &node, is_whole)
 }
 
 /// One value of two: members of both objects, elements of both arrays.

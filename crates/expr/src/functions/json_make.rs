@@ -195,18 +195,39 @@ pub(super) fn told(frame: &Frame<'_>, argument: usize, fault: Fault, in_path: bo
     }
 }
 
+/// The text of an argument that is JSON: not as another function was to print it.
+pub(super) fn json_text_of<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+) -> Result<Option<&'a [u8]>, SqlError> {
+    let mut expr = &frame.arguments[argument];
+    while let ExprKind::Call { arguments, .. } = &expr.kind
+        && expr.nature() == Nature::PrintedJson
+    {
+        expr = &arguments[0];
+    }
+    let value = expr.eval(frame.context, frame.row)?;
+    Ok((!value.is_null()).then(|| coerce::to_text(frame.context, value, &expr.result)))
+}
+
 /// An argument as JSON; none for NULL, and with a warning for what is no JSON.
 pub(super) fn document<'a>(
     frame: &Frame<'a>,
     argument: usize,
 ) -> Result<Option<Node<'a>>, SqlError> {
-    let Some(text) = frame.text(argument)? else { return Ok(None) };
+    let Some(text) = json_text_of(frame, argument)? else { return Ok(None) };
+    document_of(frame, argument, text)
+}
+
+/// The text of an argument as JSON; none with a warning for what is no JSON.
+pub(super) fn document_of<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+    text: &'a [u8],
+) -> Result<Option<Node<'a>>, SqlError> {
     match json::parse(text) {
         Ok(node) => Ok(Some(node)),
-        Err(fault) => {
-            frame.context.raise(told(frame, argument, fault, false))?;
-            Ok(None)
-        }
+        Err(fault) => refuse(frame, argument, fault),
     }
 }
 
@@ -215,7 +236,7 @@ pub(super) fn parsed<'a>(
     frame: &Frame<'a>,
     argument: usize,
 ) -> Result<Option<Parsed<'a>>, SqlError> {
-    Ok(frame.text(argument)?.map(Parsed::of))
+    Ok(json_text_of(frame, argument)?.map(Parsed::of))
 }
 
 /// Warns of a fault in an argument; there is nothing then.
@@ -263,14 +284,31 @@ pub(super) fn plain_path(frame: &Frame<'_>, argument: usize) -> Result<Option<Pa
     Ok(found)
 }
 
-/// An argument as a value within JSON.
+/// An argument as a value within JSON. What is no JSON stays as it is, and is not whole.
 pub(super) fn value_node<'a>(frame: &Frame<'a>, argument: usize) -> Result<Node<'a>, SqlError> {
     let mut text = Vec::new();
     let charset = frame.collation().charset;
     push_value(frame.context, frame.row, &frame.arguments[argument], charset, &mut text)?;
     let text = frame.context.keep(&text);
-    // Numbers such as 1e400 and text that only claims to be JSON stay as they are.
-    Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number, whole: true }))
+    Ok(json::parse(text).unwrap_or(Node { raw: text, kind: Kind::Number, whole: false }))
+}
+
+/// Keeps a changed document as text; it is read once more, and refused if a value that was put
+/// into it is no JSON, such as a number with leading zeros.
+pub(super) fn changed<'a>(
+    frame: &Frame<'a>,
+    node: &Node<'_>,
+    is_whole: bool,
+) -> Result<ValueRef<'a>, SqlError> {
+    if is_whole {
+        return loose(frame, node);
+    }
+    let mut out = Vec::new();
+    json::push_loose(node, &mut out);
+    match json::parse(&out) {
+        Ok(_) => frame.keep_limited(&out),
+        Err(fault) => Ok(refuse(frame, 0, fault)?.unwrap_or(ValueRef::Null)),
+    }
 }
 
 /// Keeps a document as text.

@@ -1,8 +1,8 @@
 //! JSON functions that look at documents.
 
 use super::json_make::{
-    Resolved, as_json, document, leading, loose, parsed, path, plain_path, refuse, told,
-    warn_one_or_all,
+    Resolved, as_json, document, document_of, json_text_of, loose, parsed, path, plain_path,
+    refuse, told, warn_one_or_all,
 };
 use super::typing::{int, json_text, plain, system_text, text_like};
 use super::{Frame, Function, MANY, Nature, any_nullable};
@@ -115,7 +115,7 @@ fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {
 }
 
 fn json_valid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    match frame.text(0)? {
+    match json_text_of(&frame, 0)? {
         None => Ok(ValueRef::Null),
         Some(text) => match json::parse(text) {
             Ok(_) => flag(true),
@@ -131,7 +131,9 @@ fn json_valid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 /// Whether there is anything at a path; what stands behind it is not looked at.
 fn json_exists(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let Some(path) = path(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let text = frame.text(1)?;
+    // A path that cannot be read is nowhere, and no warning is given.
+    let Some(Ok(path)) = text.map(Path::parse) else { return Ok(ValueRef::Null) };
     let path = path.without_deep();
     let found = parsed.node.as_ref().is_some_and(|node| path.first(node).is_some());
     if found || path.steps.is_empty() {
@@ -163,12 +165,12 @@ fn json_depth(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 /// The document of the first argument, or the part of it that a path in argument `at` names.
 fn part<'a>(frame: &Frame<'a>, at: usize) -> Result<Option<Node<'a>>, SqlError> {
-    let Some(node) = document(frame, 0)? else { return Ok(None) };
     if frame.count() <= at {
-        return Ok(Some(node));
+        return document(frame, 0);
     }
+    let Some(text) = json_text_of(frame, 0)? else { return Ok(None) };
     let Some(path) = plain_path(frame, at)? else { return Ok(None) };
-    Ok(path.first(&node).cloned())
+    Ok(document_of(frame, 0, text)?.and_then(|node| path.first(&node).cloned()))
 }
 
 fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -187,7 +189,7 @@ fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
     let mut found: Vec<&Node<'_>> = Vec::new();
     let mut is_list = frame.count() > 2;
     let mut paths = Vec::with_capacity(frame.count() - 1);
@@ -196,6 +198,7 @@ fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         is_list |= path.is_wild();
         paths.push(path);
     }
+    let Some(node) = document_of(&frame, 0, text)? else { return Ok(ValueRef::Null) };
     for path in &paths {
         found.extend(path.select(&node));
     }
@@ -242,7 +245,7 @@ fn json_query(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_unquote(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
+    let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
     let parsed = Parsed::of(text);
     let Some(node) = parsed.node else {
         let is_string = text.trim_ascii_start().first() == Some(&b'"');
@@ -296,21 +299,27 @@ fn json_keys(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 fn json_contains(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
-    if frame.text(1)?.is_none() {
-        return Ok(ValueRef::Null);
-    }
+    let Some(wanted) = self::parsed(&frame, 1)? else { return Ok(ValueRef::Null) };
     let mut part = parsed.node;
     if frame.count() > 2 {
         let Some(path) = plain_path(&frame, 2)? else { return Ok(ValueRef::Null) };
         part = part.and_then(|node| path.first(&node).cloned());
     }
+    if let (Some(part), Some(wanted)) = (&part, &wanted.node)
+        && !matches!(part.kind, Kind::Array(_))
+        && std::mem::discriminant(&part.kind) != std::mem::discriminant(&wanted.kind)
+    {
+        // Nothing else is looked at then.
+        return flag(false);
+    }
     if let Some(fault) = parsed.fault.filter(|_| part.as_ref().is_none_or(|part| !part.whole)) {
         return Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null));
     }
-    let Some(part) = part else { return flag(false) };
-    match leading(&frame, 1)? {
-        None => Ok(ValueRef::Null),
-        Some(wanted) => flag(part.contains(&wanted)),
+    match (part, wanted.node, wanted.fault) {
+        (None, ..) => flag(false),
+        (Some(part), Some(wanted), None) => flag(part.contains(&wanted)),
+        (_, _, Some(fault)) => Ok(refuse(&frame, 1, fault)?.unwrap_or(ValueRef::Null)),
+        (_, None, None) => Ok(ValueRef::Null),
     }
 }
 
@@ -329,13 +338,15 @@ fn is_one(frame: &Frame<'_>) -> Result<Option<bool>, SqlError> {
 }
 
 fn json_contains_path(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(node) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
     let Some(one) = is_one(&frame)? else { return Ok(ValueRef::Null) };
-    let mut found = 0;
+    let mut paths = Vec::with_capacity(frame.count() - 2);
     for argument in 2..frame.count() {
         let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        found += usize::from(path.first(&node).is_some());
+        paths.push(path);
     }
+    let Some(node) = document_of(&frame, 0, text)? else { return Ok(ValueRef::Null) };
+    let found = paths.iter().filter(|path| path.first(&node).is_some()).count();
     flag(if one { found > 0 } else { found == frame.count() - 2 })
 }
 
@@ -346,6 +357,11 @@ fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     };
     let object = |it: &Parsed<'_>| matches!(&it.node, Some(Node { kind: Kind::Object(_), .. }));
     let whole = a.fault.is_none() && b.fault.is_none();
+    if let (Some(left), Some(right)) = (&a.node, &b.node)
+        && (object(&a) && right.is_scalar() || object(&b) && left.is_scalar())
+    {
+        return flag(false);
+    }
     if let (Some(left), Some(right)) = (&a.node, &b.node)
         && (whole || !object(&a) || !object(&b))
         && left.overlaps(right)
@@ -361,11 +377,11 @@ fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_equals(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    if frame.text(0)?.is_none() || frame.text(1)?.is_none() {
+    let (Some(a), Some(b)) = (json_text_of(&frame, 0)?, json_text_of(&frame, 1)?) else {
         return Ok(ValueRef::Null);
-    }
-    let Some(a) = document(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let Some(b) = document(&frame, 1)? else { return Ok(ValueRef::Null) };
+    };
+    let Some(a) = document_of(&frame, 0, a)? else { return Ok(ValueRef::Null) };
+    let Some(b) = document_of(&frame, 1, b)? else { return Ok(ValueRef::Null) };
     flag(a.equals(&b))
 }
 
