@@ -78,6 +78,11 @@ pub(crate) fn eval<'a>(
         if let (ValueRef::Bytes(_), Domain::Double) = (b, Domain::of(&expr.result)) {
             coerce::to_double(context, b, &right.result)?;
         }
+        let is_exact =
+            operator == ArithmeticOperator::IntegerDivide && is_lazy(expr, operator, left, right);
+        if is_exact && matches!(a, ValueRef::Bytes(_) | ValueRef::Double(_)) {
+            coerce::to_decimal(context, a, &left.result)?;
+        }
         return Ok(ValueRef::Null);
     }
     if operator == ArithmeticOperator::IntegerDivide {

@@ -80,6 +80,23 @@ fn class_of(expr: &Expr, other: &Expr) -> Class {
     own
 }
 
+/// Whether a value is known when the statement begins: user variables and subqueries that read
+/// nothing of the row are, other than in [`Expr::is_constant`].
+fn is_fixed(expr: &Expr) -> bool {
+    let mut fixed = match &expr.kind {
+        ExprKind::Column { .. } | ExprKind::Assign(..) => false,
+        ExprKind::Call { function, .. } => !function.is_volatile(),
+        ExprKind::External(external) => {
+            let mut reads = false;
+            external.columns(&mut |_| reads = true);
+            !reads
+        }
+        _ => true,
+    };
+    expr.for_each_child(&mut |child| fixed &= is_fixed(child));
+    fixed
+}
+
 impl CompareRule {
     /// The rule for two expressions, before collations are decided.
     pub(crate) fn of_pair(left: &Expr, right: &Expr) -> Self {
@@ -87,7 +104,7 @@ impl CompareRule {
             value.result.column_type.kind == TypeKind::Decimal
                 && constant.result.is_string()
                 && constant.is_constant()
-                && !value.is_constant()
+                && !is_fixed(value)
         };
         if decimal_beside(left, right) || decimal_beside(right, left) {
             return CompareRule::Decimal;
@@ -322,6 +339,14 @@ pub(crate) fn full_year(value: ValueRef<'_>) -> Option<i64> {
         70..100 => Some(number + 1900),
         1901..=2155 => Some(number),
         _ => None,
+    }
+}
+
+/// The year that a column of years keeps of a date, if it is one.
+pub(crate) fn year_of(date: types::Date) -> Option<i64> {
+    match i64::from(date.year()) {
+        0 => Some(0),
+        year => full_year(ValueRef::Int(year)),
     }
 }
 

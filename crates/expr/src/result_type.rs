@@ -321,7 +321,7 @@ impl ResultType {
     pub fn type_name(&self) -> &'static str {
         match self.column_type.kind {
             _ if self.is_truth => "boolean",
-            TypeKind::VarChar if self.is_json => "varchar/json",
+            TypeKind::VarChar | TypeKind::VarBinary if self.is_json => "varchar/json",
             TypeKind::MediumText | TypeKind::MediumBlob if self.is_json => "mediumblob/json",
             TypeKind::LongText | TypeKind::LongBlob if self.is_json => "longblob/json",
             TypeKind::Null => "null",

@@ -50,7 +50,10 @@ pub(crate) fn seconds(
             let bound = if v.is_negative() { i64::MIN } else { i64::MAX };
             match number.map(i64::try_from) {
                 Some(Ok(number)) => ValueRef::Int(number),
-                Some(Err(_)) if number.is_some_and(|n| u64::try_from(n).is_ok()) => {
+                Some(Err(_))
+                    if result.column_type.unsigned
+                        && number.is_some_and(|n| u64::try_from(n).is_ok()) =>
+                {
                     ValueRef::Decimal(v)
                 }
                 _ => {
@@ -76,7 +79,15 @@ pub(crate) fn seconds(
     };
     let truncated = whole > limit || is_far;
     if truncated {
-        let shown = shown(context, number);
+        let shown = match (value, number) {
+            (ValueRef::Double(_), _) => shown(context, value),
+            // A date has all digits of its seconds, or none.
+            (_, ValueRef::Decimal(exact)) if crate::temporal::is_temporal(value) => {
+                let scale = if micros > 0 { 6 } else { 0 };
+                shown(context, ValueRef::Decimal(exact.with_scale(scale)))
+            }
+            _ => shown(context, number),
+        };
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&word, &shown])?;
     }
     Ok(Some(Seconds { negative, whole: whole.min(limit), micros, truncated }))

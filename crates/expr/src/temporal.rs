@@ -173,6 +173,9 @@ pub(crate) fn moment(
         _ if is_read_as_text(value, source) => {
             ValueRef::Bytes(coerce::to_text(context, value, &source.result))
         }
+        ValueRef::UInt(year) if source.result.column_type.kind == TypeKind::Year => {
+            ValueRef::UInt(year * 10_000)
+        }
         other => other,
     };
     let kind = match found {

@@ -54,7 +54,13 @@ impl Builder<'_> {
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
         let operand = Box::new(scalar(operand)?);
         let result = ResultType::boolean(false);
-        let is_never_null = operand.is_constant() && !operand.result.nullable;
+        // Tests are never NULL, whatever they test.
+        let is_test = matches!(
+            operand.kind,
+            ExprKind::Is { .. }
+                | ExprKind::Compare { operator: CompareOperator::NullSafeEqual, .. }
+        );
+        let is_never_null = !operand.result.nullable && (is_test || operand.is_constant());
         if test == Test::Null
             && (is_never_null || matches!(operand.kind, ExprKind::CompareRows { .. }))
         {
@@ -95,12 +101,42 @@ impl Builder<'_> {
     ) -> Result<CompareRule, SqlError> {
         self.unquote_json(left, right)?;
         self.unquote_json(right, left)?;
+        self.year_of_constant(left, right)?;
+        self.year_of_constant(right, left)?;
         let rule = CompareRule::of_pair(left, right);
         let mut pair = [take(left), take(right)];
         let decided = self.decide(operation, rule, &mut pair);
         let [first, second] = pair;
         (*left, *right) = (first, second);
         decided
+    }
+
+    /// A constant date beside a column of years is the year that the column would keep of it; a
+    /// time is none.
+    fn year_of_constant(&self, column: &Expr, constant: &mut Expr) -> Result<(), SqlError> {
+        let is_column = matches!(column.kind, ExprKind::Column { .. });
+        let kind = constant.result.column_type.kind;
+        if !is_column
+            || column.result.column_type.kind != TypeKind::Year
+            || !kind.is_temporal()
+            || !constant.is_constant()
+        {
+            return Ok(());
+        }
+        let year = match constant.literal() {
+            Some(Value::Time(_)) => Some(0),
+            Some(Value::Date(date)) => crate::compare::year_of(*date),
+            Some(Value::DateTime(moment)) => crate::compare::year_of(moment.date()),
+            _ if kind != TypeKind::Time => {
+                *constant = self.call("year", vec![take(constant)])?;
+                return Ok(());
+            }
+            _ => None,
+        };
+        if let Some(year) = year {
+            *constant = self.computed(Value::Int(year), ResultType::bigint(false, false));
+        }
+        Ok(())
     }
 
     /// A string that JSON_EXTRACT gives is compared without its quotes.
@@ -126,7 +162,13 @@ impl Builder<'_> {
                 aggregate_collations(self, operation, operands, CollationUse::Compare)?;
             return Ok(CompareRule::Text(collation));
         }
-        let years = operands.iter().any(|e| e.result.column_type.kind == TypeKind::Year);
+        let is_year = |e: &Expr| e.result.column_type.kind == TypeKind::Year;
+        let years = !rule.is_temporal()
+            && match operation {
+                "case" => false,
+                "between" | "in" => operands.first().is_some_and(is_year),
+                _ => operands.iter().any(is_year),
+            };
         for operand in operands.iter_mut() {
             let taken = take(operand);
             let taken = if years { full_year(taken) } else { taken };

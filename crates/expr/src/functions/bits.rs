@@ -39,45 +39,56 @@ fn resolve_bits(
     Ok(result)
 }
 
+fn side(frame: &Frame<'_>, index: usize) -> Result<Option<u64>, SqlError> {
+    match frame.value(index)? {
+        ValueRef::Null => Ok(None),
+        value => coerce::to_bits(frame.context, value, frame.result(index)).map(Some),
+    }
+}
+
+/// Both sides, the second only if the first is not NULL.
+fn lazy_pair(frame: &Frame<'_>) -> Result<Option<(u64, u64)>, SqlError> {
+    let Some(a) = side(frame, 0)? else { return Ok(None) };
+    Ok(side(frame, 1)?.map(|b| (a, b)))
+}
+
+/// Both sides: each is converted, with its warnings, whichever of them is NULL.
 fn pair(frame: &Frame<'_>) -> Result<Option<(u64, u64)>, SqlError> {
-    let a = frame.value(0)?;
-    if a.is_null() {
-        return Ok(None);
-    }
-    let a = coerce::to_bits(frame.context, a, frame.result(0))?;
-    let b = frame.value(1)?;
-    if b.is_null() {
-        return Ok(None);
-    }
-    Ok(Some((a, coerce::to_bits(frame.context, b, frame.result(1))?)))
+    let (a, b) = (side(frame, 0)?, side(frame, 1)?);
+    Ok(a.zip(b))
 }
 
 fn with_pair<'a>(
-    frame: &Frame<'a>,
+    pair: Option<(u64, u64)>,
     operation: fn(u64, u64) -> u64,
 ) -> Result<ValueRef<'a>, SqlError> {
-    let bits = pair(frame)?.map(|(a, b)| operation(a, b));
-    Ok(bits.map_or(ValueRef::Null, ValueRef::UInt))
+    Ok(pair.map_or(ValueRef::Null, |(a, b)| ValueRef::UInt(operation(a, b))))
 }
 
 fn bit_and(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    with_pair(&frame, |a, b| a & b)
+    with_pair(lazy_pair(&frame)?, |a, b| a & b)
 }
 
 fn bit_or(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    with_pair(&frame, |a, b| a | b)
+    with_pair(lazy_pair(&frame)?, |a, b| a | b)
 }
 
 fn bit_xor(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    with_pair(&frame, |a, b| a ^ b)
+    with_pair(pair(&frame)?, |a, b| a ^ b)
+}
+
+/// What is shifted, and by how much: a whole number.
+fn shifted(frame: &Frame<'_>) -> Result<Option<(u64, u64)>, SqlError> {
+    let (bits, count) = (side(frame, 0)?, frame.integer(1)?);
+    Ok(bits.zip(count.map(|count| count as u64)))
 }
 
 fn shift_left(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    with_pair(&frame, |a, b| if b < 64 { a << b } else { 0 })
+    with_pair(shifted(&frame)?, |a, b| if b < 64 { a << b } else { 0 })
 }
 
 fn shift_right(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    with_pair(&frame, |a, b| if b < 64 { a >> b } else { 0 })
+    with_pair(shifted(&frame)?, |a, b| if b < 64 { a >> b } else { 0 })
 }
 
 fn bit_not(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -219,7 +219,7 @@ fn converted_bytes<'a>(
         if valid == bytes.len() {
             return Ok(bytes);
         }
-        let bad = coerce::printable(&bytes[valid..]);
+        let bad = crate::temporal::shown(context, ValueRef::Bytes(&bytes[valid..]));
         context.warn(&codes::INVALID_CHARACTER_STRING, &[&charset.name(), &bad])?;
         return Ok(context.keep(&well_formed(charset, bytes)));
     }

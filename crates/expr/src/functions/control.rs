@@ -105,11 +105,11 @@ fn bits_and_others(typed: &[ResultType], nullable: bool) -> ResultType {
     ResultType::string(length, CollationId::BINARY, Coercibility::Implicit, false, nullable)
 }
 
-/// Whether values that are FLOAT beside integers other than INT stay FLOAT.
+/// Whether values that are FLOAT beside short integers stay FLOAT.
 fn is_float(typed: &[ResultType]) -> bool {
     let fits = |kind| {
         use TypeKind as T;
-        matches!(kind, T::Float | T::TinyInt | T::SmallInt | T::MediumInt | T::BigInt | T::Year)
+        matches!(kind, T::Float | T::TinyInt | T::SmallInt | T::MediumInt | T::Year)
     };
     typed.iter().any(|r| r.column_type.kind == TypeKind::Float)
         && typed.iter().all(|r| fits(r.column_type.kind))
@@ -263,9 +263,17 @@ fn resolve_if(
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = any_nullable(arguments);
-    let values = &mut arguments[1..];
+    Ok(one_of_two(builder, function, &mut arguments[1..])?.with_nullable(nullable))
+}
+
+/// The type of one of two alternatives; NULL has none.
+pub(super) fn one_of_two(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    values: &mut [Expr],
+) -> Result<ResultType, SqlError> {
     let is_null = |value: &Expr| value.result.column_type.kind == TypeKind::Null;
-    let result = match (is_null(&values[0]), is_null(&values[1])) {
+    Ok(match (is_null(&values[0]), is_null(&values[1])) {
         (true, true) => {
             let mut empty = ResultType::of(ColumnType::binary(TypeKind::Binary, 0), true);
             empty.coercibility = Coercibility::Ignorable;
@@ -274,8 +282,7 @@ fn resolve_if(
         (true, false) => only_alternative(&values[1]),
         (false, true) => only_alternative(&values[0]),
         _ => common_result(builder, function.name(), values)?,
-    };
-    Ok(result.with_nullable(nullable))
+    })
 }
 
 /// The type of IF with NULL as the other alternative.

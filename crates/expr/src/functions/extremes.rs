@@ -8,8 +8,8 @@ use crate::compared;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use crate::temporal;
-use types::temporal::{DateRules, parse_time};
-use types::{ColumnType, SqlError, TypeKind, Value, ValueRef};
+use types::temporal::{DateRules, parse_datetime, parse_time};
+use types::{ColumnType, SqlError, TypeKind, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("greatest", 2, MANY, resolve_extreme, eval_greatest)
@@ -20,15 +20,17 @@ pub(crate) static FUNCTIONS: &[Function] = &[
         .compared_by(compared_least),
 ];
 
-/// Digits of seconds that an operand beside dates and times brings.
-fn temporal_scale(operand: &Expr) -> u8 {
-    match operand.literal() {
-        Some(Value::Bytes(text)) => {
-            let digits = parse_time(text, DateRules::default()).map(|parsed| parsed.digits);
-            digits.unwrap_or(6).min(6)
-        }
-        _ => super::temporal_typing::known_time_scale(operand),
-    }
+/// Digits of seconds that an operand beside dates (or times) brings.
+fn temporal_scale(operand: &Expr, is_time: bool) -> u8 {
+    let Some(text) = super::temporal_typing::written(operand) else {
+        return super::temporal_typing::number_scale(operand);
+    };
+    let rules = DateRules::default();
+    let digits = match is_time {
+        true => parse_time(&text, rules).map(|parsed| parsed.digits),
+        false => parse_datetime(&text, rules).map(|parsed| parsed.digits),
+    };
+    digits.unwrap_or(6).min(6)
 }
 
 fn resolve_extreme(
@@ -53,7 +55,9 @@ fn resolve_extreme(
         }
         result.column_type.unsigned = false;
         if result.column_type.kind != TypeKind::Date {
-            let scale = arguments.iter().map(temporal_scale).max().unwrap_or(0);
+            let is_time = result.column_type.kind == TypeKind::Time;
+            let scales = arguments.iter().map(|argument| temporal_scale(argument, is_time));
+            let scale = scales.max().unwrap_or(0);
             result.column_type = ColumnType::temporal(result.column_type.kind, scale);
         }
         return Ok(result);
@@ -68,9 +72,13 @@ fn resolve_extreme(
         return Ok(ResultType::double_of_scale(decimals, nullable));
     }
     let has_null = has(|r| r.column_type.kind == TypeKind::Null);
+    let has_others = has(|r| r.column_type.kind != TypeKind::Float);
     let mut result = common_result(builder, function.name(), arguments)?;
     if result.column_type.kind == TypeKind::Timestamp && has_null {
         result.column_type.kind = TypeKind::DateTime;
+    }
+    if result.column_type.kind == TypeKind::Float && has_others {
+        result.column_type.kind = TypeKind::Double;
     }
     if result.column_type.kind == TypeKind::Double && result.column_type.scale >= 31 {
         result.column_type.length = 23;

@@ -238,9 +238,13 @@ fn load_file(_: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(ValueRef::Null)
 }
 
-fn resolve_nvl2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_nvl2(
+    builder: &Builder<'_>,
+    function: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
     let nullable = super::any_nullable(arguments);
-    let result = control::common_result(builder, "nvl2", &mut arguments[1..])?;
+    let result = control::one_of_two(builder, function, &mut arguments[1..])?;
     Ok(result.with_nullable(nullable))
 }
 

@@ -336,8 +336,9 @@ fn months_of_period(period: i64) -> i64 {
 const PERIOD_MAX: i64 = 999_912;
 
 fn period_add(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(period) = frame.integer(0)? else { return Ok(ValueRef::Null) };
-    let Some(months) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let (Some(period), Some(months)) = (frame.integer(0)?, frame.integer(1)?) else {
+        return Ok(ValueRef::Null);
+    };
     if period == 0 {
         return Ok(ValueRef::Int(0));
     }
@@ -355,7 +356,8 @@ fn period_add(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn period_diff(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(a) = frame.integer(0)? else { return Ok(ValueRef::Null) };
-    let Some(b) = frame.integer(1)? else { return Ok(ValueRef::Null) };
+    let (Some(a), Some(b)) = (frame.integer(0)?, frame.integer(1)?) else {
+        return Ok(ValueRef::Null);
+    };
     Ok(ValueRef::Int(months_of_period(a) - months_of_period(b)))
 }

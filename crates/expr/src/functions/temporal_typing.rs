@@ -38,8 +38,6 @@ pub(crate) fn written(argument: &Expr) -> Option<Vec<u8>> {
     }
     match argument.known_value(&crate::Settings::default()) {
         Some(Value::Bytes(text)) => Some(text),
-        // NULL has no digits, as a zero.
-        Some(Value::Null) => Some(b"0".to_vec()),
         _ => None,
     }
 }

@@ -104,6 +104,12 @@ fn unit_of(expr: &Expr) -> IntervalUnit {
     }
 }
 
+/// Whether a unit is counted in months.
+fn is_of_months(unit: IntervalUnit) -> bool {
+    use IntervalUnit as U;
+    matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month)
+}
+
 fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     use IntervalUnit as U;
     let unit = unit_of(frame.expr);
@@ -283,9 +289,22 @@ fn amount_of(
     }
     if unit == IntervalUnit::Second && number_scale(amount) > 0 {
         let decimal = coerce::to_decimal(context, value, &amount.result)?;
+        if decimal.integer_digits() > 18 {
+            context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"seconds", &decimal])?;
+            return Ok(None);
+        }
         let micros = decimal.truncated(6).with_scale(6).mantissa().unwrap_or(0);
         let micros = micros.clamp(-(1 << 80), 1 << 80);
         return Ok(Some(Interval { months: 0, micros }));
+    }
+    if let ValueRef::Decimal(_) = value {
+        let whole = coerce::to_val_int(context, value, amount)?;
+        let whole = if amount.result.column_type.unsigned {
+            i64::try_from(whole).unwrap_or(i64::MAX)
+        } else {
+            whole as i64
+        };
+        return Ok(Some(Interval::of(unit, whole, 0)));
     }
     let whole = coerce::to_integer(context, value, &amount.result)?;
     let whole = whole.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
@@ -355,7 +374,10 @@ pub(crate) fn add<'a>(
         return Ok(ValueRef::Null);
     };
     let interval = if subtract { interval.negated() } else { interval };
-    let Some(sum) = add_interval(start, interval) else {
+    // Days are counted from the year 1, even where none is added.
+    let sum = add_interval(start, interval)
+        .filter(|sum| sum.date().year() > 0 || is_of_months(unit) || start.date().year() > 0);
+    let Some(sum) = sum else {
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"datetime"])?;
         return Ok(ValueRef::Null);
     };

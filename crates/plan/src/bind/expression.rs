@@ -171,6 +171,13 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     fn bind_unary(&mut self, operator: ast::UnaryOperator, operand: &'q E) -> Result<Expr> {
+        if let (ast::UnaryOperator::Not, E::Binary(compared, left, right)) = (operator, operand)
+            && let Some(negated) = compare_operator(*compared).and_then(CompareOperator::negated)
+        {
+            // A comparison is turned round, and its messages name what it is then.
+            let (left, right) = (self.bind(left)?, self.bind(right)?);
+            return self.builder().compare(negated, left, right);
+        }
         let operand = self.bind_scalar(operand)?;
         match operator {
             ast::UnaryOperator::Minus => self.builder().negate(operand),

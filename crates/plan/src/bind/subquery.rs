@@ -118,7 +118,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut nullable = false;
         for (operand, column) in operands.iter_mut().zip(columns) {
             nullable |= operand.result.nullable || column.result.nullable || reads;
-            rules.push(self.rule(operand, column.result)?);
+            rules.push(self.rule(operand, CompareOperator::Equal, column.result)?);
         }
         let kind = ApplyKind::In { operand: operands, rules };
         let value = self.add_apply(kind, inner, ResultType::boolean(nullable));
@@ -127,11 +127,16 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     /// How a value is compared with a column of a subquery.
-    fn rule(&self, operand: &mut Expr, column: ResultType) -> Result<CompareRule> {
+    fn rule(
+        &self,
+        operand: &mut Expr,
+        operator: CompareOperator,
+        column: ResultType,
+    ) -> Result<CompareRule> {
         let builder = self.builder();
         let other = builder.column(0, column, "");
         let taken = std::mem::replace(operand, builder.null());
-        let compared = builder.compare(CompareOperator::Equal, taken, other)?;
+        let compared = builder.compare(operator, taken, other)?;
         match compared.kind {
             ExprKind::Compare { rule, left, .. } => {
                 *operand = *left;
@@ -167,7 +172,7 @@ impl<'q> Binder<'_, '_, 'q> {
         if columns.len() != 1 {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
-        let rule = self.rule(&mut operand, columns[0].result)?;
+        let rule = self.rule(&mut operand, operator, columns[0].result)?;
         let kind = ApplyKind::Quantified { operand, operator, rule, all };
         Ok(self.add_apply(kind, inner, ResultType::boolean(true)))
     }

@@ -270,9 +270,12 @@ pub(super) fn year<'a>(
         ValueRef::Timestamp(v) => settings.time_zone.to_local(v).date().year(),
         _ => 0,
     };
-    if !(year == 0 || (1901..=2155).contains(&year)) {
-        return Stored::new(Value::UInt(0), Some(StoreIssue::OutOfRange));
-    }
+    let year = match year {
+        0 | 1901..=2155 => year,
+        1..70 => year + 2000,
+        70..100 => year + 1900,
+        _ => return Stored::new(Value::UInt(0), Some(StoreIssue::OutOfRange)),
+    };
     let mut shown_type = *source;
     if source.scale > 0 {
         shown_type.scale = 6;
