@@ -132,6 +132,26 @@ fn problems(statement: &Statement, told: &Told) -> BTreeSet<Problem> {
     told.warnings.iter().map(text).collect()
 }
 
+/// The rows of a reply to a query.
+pub fn rows_of(reply: &Reply) -> Option<&[Row]> {
+    match &reply.as_ref().ok()?.first()?.answer {
+        Answer::Rows { rows, .. } => Some(rows),
+        _ => None,
+    }
+}
+
+/// The errors, number and text, of Gannet and of MariaDB; none where one of them gives none.
+pub fn refusals(statement: &Statement, ours: &Reply, theirs: &[Told]) -> Option<[Problem; 2]> {
+    let (is_query, has_condition) = kind_of(statement);
+    let refusal = |told: Option<&Told>| match &told?.answer {
+        Answer::Error(error) => {
+            Some((error.code.to_string(), message(&error.message, is_query, has_condition)))
+        }
+        _ => None,
+    };
+    Some([refusal(ours.as_ref().ok()?.first())?, refusal(theirs.first())?])
+}
+
 /// What both servers complain of.
 pub fn common(statement: &Statement, ours: &Reply, theirs: &[Told]) -> BTreeSet<Problem> {
     let of = |told: &[Told]| -> BTreeSet<Problem> {
@@ -214,7 +234,8 @@ fn columns(ours: &Answer, theirs: &Answer, how: Rules) -> Option<Difference> {
     })
 }
 
-type Row = Vec<Field>;
+/// A row of an answer.
+pub type Row = Vec<Field>;
 
 fn rows(ours: &[Row], theirs: &[Row], columns: &[Column], ordered: bool) -> Option<Difference> {
     if ours == theirs {
@@ -227,6 +248,9 @@ fn rows(ours: &[Row], theirs: &[Row], columns: &[Column], ordered: bool) -> Opti
         rows.iter().map(|row| without_signs_of_zero(row, columns)).collect()
     };
     let (ours, theirs) = (&unsigned(ours), &unsigned(theirs));
+    if ours == theirs {
+        return None;
+    }
     let sorted = |rows: &[Row]| {
         let mut rows = rows.to_vec();
         rows.sort();
@@ -314,6 +338,13 @@ fn message(text: &str, is_query: bool, has_condition: bool) -> String {
         _ => None,
     };
     let text = plain(&text[..cut.unwrap_or(text.len())]);
+    // MariaDB names some CASTs by their text.
+    if let Some((before, rest)) = text.split_once(" for column 'CAST(")
+        && let Some((_, row)) = rest.rsplit_once(")' at row ")
+    {
+        let row = if row == "0" { "1" } else { row };
+        return format!("{before} for column '(null)' at row {row}");
+    }
     // Gannet names the alias of the table that is read.
     match text.split_once(" for column `differ`.`") {
         Some((before, rest)) => {
@@ -409,6 +440,45 @@ mod tests {
         let refused = Told { answer: Answer::Error(error), warnings: Vec::new() };
         is(refused.clone(), "error only there 1690");
         assert_eq!(compare(refused, one()).as_deref(), Some("error only here 1690"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_told_before_other_warnings() {
+        let here = told(&[Some("1")], &[["Warning", "1292", "x"]]);
+        let there = told(&[Some("2")], &[["Warning", "1292", "y"]]);
+        assert_eq!(compare(here.clone(), there).as_deref(), Some("value int"));
+        let null = told(&[None], &[["Warning", "1292", "y"]]);
+        assert_eq!(compare(here, null).as_deref(), Some("null"));
+    }
+
+    #[test]
+    fn the_name_of_a_cast_does_not_matter_but_its_number_does() {
+        let warning = |name: &str, row: &str| {
+            let text = format!("Out of range value for column '{name}' at row {row}");
+            told(&[], &[["Warning", "1264", text.as_str()]])
+        };
+        let name = "CAST(1e30 AS DECIMAL(5,2))";
+        assert_eq!(compare(warning("(null)", "1"), warning(name, "1")), None);
+        assert_eq!(compare(warning("(null)", "1"), warning(name, "0")), None);
+        let other = compare(warning("(null)", "1"), warning("plain", "1"));
+        assert_eq!(other.as_deref(), Some("warning text 1264"));
+        let none = compare(warning("(null)", "1"), told(&[], &[]));
+        assert_eq!(none.as_deref(), Some("warning extra 1264"));
+    }
+
+    #[test]
+    fn two_refusals_are_told_with_their_texts() {
+        let root = Node::leaf(Role::Fixed, "SELECT a FROM t1");
+        let statement = Statement { kind: Kind::Query, root, prepared: false };
+        let refused = |text: &str| {
+            let error = ServerError { code: 1267, state: "HY000".into(), message: text.into() };
+            Told { answer: Answer::Error(error), warnings: Vec::new() }
+        };
+        let found = refusals(&statement, &Ok(vec![refused("x")]), &[refused("y")]).unwrap();
+        assert_eq!(found.map(|(_, text)| text), ["x", "y"]);
+        let rows = told(&[Some("1")], &[]);
+        assert_eq!(refusals(&statement, &Ok(vec![rows.clone()]), &[refused("y")]), None);
+        assert_eq!(refusals(&statement, &Ok(vec![refused("x")]), &[rows]), None);
     }
 
     #[test]

@@ -12,9 +12,21 @@ pub struct Rule {
     statement: &'static str,
     /// Beginning of the line of COMPAT.md that tells of it.
     pub compat: &'static str,
-    /// Whether what is complained of must be what both servers say of the statement's parts when
-    /// they are selected alone (see `parts.rs`).
-    pub proven: bool,
+    /// What must be shown besides.
+    pub proof: Proof,
+}
+
+/// What a statement must show for a rule, by its parts selected alone (see `parts.rs`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// Nothing.
+    None,
+    /// What only one server complains of is what both say of parts.
+    Parts,
+    /// Both refuse; either's error is what both say of a part.
+    Errors,
+    /// Gannet answers the rows for which both say that the condition is true when it is selected.
+    Selected,
 }
 
 /// The rules of `tests/differ`.
@@ -36,9 +48,11 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
     let value = |name: &str| {
         optional(name).ok_or_else(|| format!("explained.txt: no '{name}' in {lines:?}"))
     };
-    let proven = match optional("proof") {
-        None => false,
-        Some("parts") => true,
+    let proof = match optional("proof") {
+        None => Proof::None,
+        Some("parts") => Proof::Parts,
+        Some("errors") => Proof::Errors,
+        Some("selected") => Proof::Selected,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {
@@ -46,7 +60,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         difference: value("difference")?,
         statement: value("statement")?,
         compat: value("compat")?,
-        proven,
+        proof,
     })
 }
 
@@ -86,6 +100,24 @@ mod tests {
     }
 
     #[test]
+    fn wrong_values_in_the_shapes_of_warnings_are_not_explained() {
+        let rules = load().unwrap();
+        let shapes = [
+            "SELECT (a1.x IN (1, 'a')) FROM t1 AS a1",
+            "SELECT 1 FROM t1 AS a1 WHERE (a1.x BETWEEN 'a' AND NULL)",
+            "SELECT 1 FROM (t1 AS a1 JOIN t2 AS a2 ON (a1.x * a2.y)) WHERE a1.z",
+            "UPDATE t4 AS a1 SET a1.x = 1 WHERE 'a'",
+            "SELECT (a1.x <=> 'a') FROM t1 AS a1 WHERE (a1.y LIKE 'b')",
+        ];
+        for (shape, difference) in shapes.iter().flat_map(|shape| {
+            ["value bigint", "value varchar", "null", "count", "order"].map(|it| (shape, it))
+        }) {
+            let found = find(&rules, difference, shape).next();
+            assert_eq!(found, None, "{difference} of {shape}");
+        }
+    }
+
+    #[test]
     fn patterns_fit_whole_texts() {
         assert!(matches("error text 1139", "error text 1139"));
         assert!(matches("SELECT *REGEXP*", "SELECT ('a' REGEXP '[')"));
@@ -104,7 +136,7 @@ mod tests {
         assert_eq!(first("SELECT G(1)"), None);
         assert!(parse("rule: a\ndifference: null\n").is_err());
         let with_proof = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\nproof: parts\n";
-        assert!(parse(with_proof).unwrap()[0].proven);
+        assert_eq!(parse(with_proof).unwrap()[0].proof, Proof::Parts);
         let unknown = "rule: a\ndifference: null\nstatement: *F(*\ncompat: | x\nproof: luck\n";
         assert!(parse(unknown).is_err());
     }

@@ -16,11 +16,13 @@ mod tree;
 use crate::arguments::Arguments;
 use crate::{Outcome, servers};
 use compare::{Difference, Problem, Reply, Told};
-use explained::Rule;
+use explained::{Proof, Rule};
 use expressions::Generator;
 use grammar::Grammar;
 use pair::{MODES, Pair};
+use parts::Part;
 use report::Report;
+use sqltest::client::Field;
 use statements::{Kind, Statement};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -129,16 +131,63 @@ impl Differ {
     ) -> Result<Option<Rule>, String> {
         let (name, sql) = (difference.to_string(), small.root.sql());
         let fitting: Vec<Rule> = explained::find(&self.rules, &name, &sql).cloned().collect();
-        let mut proven = None;
+        let mut proven: Vec<(Proof, bool)> = vec![(Proof::None, true)];
         for rule in fitting {
-            if rule.proven && proven.is_none() {
-                proven = Some(self.is_of_parts(small, mode, (ours, theirs))?);
-            }
-            if !rule.proven || proven == Some(true) {
+            let is_proven = match proven.iter().find(|(proof, _)| *proof == rule.proof) {
+                Some((_, known)) => *known,
+                None => {
+                    let shown = match rule.proof {
+                        Proof::Errors => self.is_of_two_parts(small, mode, (ours, theirs))?,
+                        Proof::Selected => self.is_selected(small, mode, ours)?,
+                        _ => self.is_of_parts(small, mode, (ours, theirs))?,
+                    };
+                    proven.push((rule.proof, shown));
+                    shown
+                }
+            };
+            if is_proven {
                 return Ok(Some(rule));
             }
         }
         Ok(None)
+    }
+
+    /// Whether Gannet answers as many rows as both servers find the condition of a plain query true
+    /// for when it is selected.
+    fn is_selected(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = parts::condition_selected(small) else { return Ok(false) };
+        let (ours, theirs) = self.pair.ask(&query, mode)?;
+        let rows = compare::rows_of(answered);
+        let is_true = |row: &Vec<Field>| row.first() == Some(&Some(b"1".to_vec()));
+        let wanted =
+            compare::rows_of(&ours).map(|rows| rows.iter().filter(|it| is_true(it)).count());
+        let is_same = compare::has_same_values(&query, &ours, &theirs);
+        Ok(is_same && wanted.is_some() && rows.map(<[_]>::len) == wanted)
+    }
+
+    /// Whether both refuse, each with what both say of a part: they only begin at another one.
+    fn is_of_two_parts(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
+        let mut known = Vec::new();
+        for part in parts::parts(small) {
+            let (ours, theirs) = self.pair.ask(&part.query, mode)?;
+            if let Some([here, there]) = compare::refusals(&part.query, &ours, &theirs)
+                && here == there
+            {
+                known.push(here);
+            }
+        }
+        Ok(wanted.iter().all(|refusal| known.contains(refusal)))
     }
 
     /// Whether what only one of the servers complains of is what both say of the statement's
@@ -151,14 +200,15 @@ impl Differ {
         (ours, theirs): (&Reply, &[Told]),
     ) -> Result<bool, String> {
         let mut known: BTreeSet<Problem> = BTreeSet::new();
-        for part in parts::parts(small) {
-            let (ours, theirs) = self.pair.ask(&part, mode)?;
-            let complaints = compare::complaints(&part, &ours, &theirs);
+        for Part { query, is_own } in parts::parts(small) {
+            let (ours, theirs) = self.pair.ask(&query, mode)?;
+            let complaints = compare::complaints(&query, &ours, &theirs);
             let is_known = complaints.iter().all(|it| compare::is_known(&known, it));
-            if !compare::has_same_values(&part, &ours, &theirs) || !is_known {
+            if compare::has_same_values(&query, &ours, &theirs) && is_known {
+                known.extend(compare::common(&query, &ours, &theirs));
+            } else if is_own {
                 return Ok(false);
             }
-            known.extend(compare::common(&part, &ours, &theirs));
         }
         if small.kind == Kind::Change {
             let (ours, theirs) = self.pair.ask(small, LENIENT)?;

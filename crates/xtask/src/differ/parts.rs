@@ -6,41 +6,57 @@
 //!    they select, so that it is evaluated for all rows of all tables that it names.
 //! 2. Parts of parts are parts and come before them: AND, IF and the like do not keep one from
 //!    being evaluated.
-//! 3. Every part is also one where it is a condition, and a date also where it is
+//! 3. Every part is also one where it is a condition or a number, and a date also where it is
 //!    compared: there it is read otherwise.
+//! 4. What is compared with several others is compared with each of them.
 
 use super::statements::{Kind, Statement, TARGET};
 use super::tree::{Node, Role};
 
 /// More parts than a shrunk statement has.
-const PARTS_MAX: usize = 120;
+const PARTS_MAX: usize = 240;
+
+/// A part of a statement.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The query that selects it.
+    pub query: Statement,
+    /// It is what the statement says, not read as something else: both servers must agree on it.
+    pub is_own: bool,
+}
 
 /// The parts of a statement, small ones first; none if there are too many.
-pub fn parts(statement: &Statement) -> Vec<Statement> {
-    let mut found: Vec<Node> = Vec::new();
-    let mut add = |part: Node| {
-        if !found.contains(&part) {
-            found.push(part);
+pub fn parts(statement: &Statement) -> Vec<Part> {
+    let mut found: Vec<(Node, bool)> = Vec::new();
+    let mut add_as = |part: Node, is_own: bool| {
+        if !found.iter().any(|(known, _)| *known == part) {
+            found.push((part, is_own));
         }
     };
     for path in statement.root.paths() {
         let Some(node) = statement.root.at(&path) else { continue };
         match node.role {
             Role::Expression if node.children.is_empty() => {
-                add(selected(&statement.root, &["SELECT (", " IS TRUE)"], "", node.clone()));
-                add(selected(&statement.root, &["SELECT 1", ""], " WHERE ", node.clone()));
+                let root = &statement.root;
+                add_as(selected(root, &["SELECT (", " IS TRUE)"], "", node.clone()), true);
+                add_as(selected(root, &["SELECT 1", ""], " WHERE ", node.clone()), true);
+                add_as(selected(root, &AS_NUMBER, "", node.clone()), false);
             }
             Role::Aggregate => {
-                add(selected(&statement.root, &["SELECT ", ""], "", flattened(node)));
+                add_as(selected(&statement.root, &["SELECT ", ""], "", flattened(node)), true);
             }
             Role::Expression if !has_aggregate(node) => {
-                let value = flattened(node);
+                let (root, value) = (&statement.root, flattened(node));
                 if value.sql().contains("DATE") || value.sql().contains("TIME") {
                     let compared = ["SELECT (", " = CURRENT_DATE)"];
-                    add(selected(&statement.root, &compared, "", value.clone()));
+                    add_as(selected(root, &compared, "", value.clone()), true);
                 }
-                add(selected(&statement.root, &["SELECT (", " IS TRUE)"], "", value.clone()));
-                add(selected(&statement.root, &["SELECT ", ""], "", value));
+                add_as(selected(root, &["SELECT (", " IS TRUE)"], "", value.clone()), true);
+                add_as(selected(root, &AS_NUMBER, "", value.clone()), false);
+                for pair in compared_pairs(&value) {
+                    add_as(selected(root, &["SELECT ", ""], "", pair), false);
+                }
+                add_as(selected(root, &["SELECT ", ""], "", value), true);
             }
             _ => {}
         }
@@ -48,9 +64,35 @@ pub fn parts(statement: &Statement) -> Vec<Statement> {
     if found.len() > PARTS_MAX {
         return Vec::new();
     }
-    found.sort_by_key(|part| part.sql().len());
+    found.sort_by_key(|(part, _)| part.sql().len());
     let query = |root| Statement { kind: Kind::Query, root, prepared: statement.prepared };
-    found.into_iter().map(query).collect()
+    found.into_iter().map(|(root, is_own)| Part { query: query(root), is_own }).collect()
+}
+
+/// The query that tells of each row whether the condition of a plain query is true.
+pub fn condition_selected(statement: &Statement) -> Option<Statement> {
+    let [_, from, condition] = &statement.root.children[..] else { return None };
+    let is_plain = statement.root.texts[0] == "SELECT " && from.role == Role::Source;
+    if !is_plain || condition.role != Role::Clause || condition.texts[0] != " WHERE " {
+        return None;
+    }
+    let children = vec![condition.children[0].clone(), from.clone()];
+    let root = Node::new(Role::Fixed, &["SELECT (", " IS TRUE) FROM ", ""], children);
+    Some(Statement { kind: Kind::Query, root, prepared: statement.prepared })
+}
+
+/// A part as a number, which text is read as.
+const AS_NUMBER: [&str; 2] = ["SELECT CAST(CONCAT(", ") AS DECIMAL(65,30))"];
+
+/// The comparisons that BETWEEN, IN, CASE and rows are made of, each alone.
+fn compared_pairs(node: &Node) -> impl Iterator<Item = Node> {
+    let words = [" BETWEEN ", " IN (", "CASE ", ") = ("];
+    let compares = node.texts.iter().any(|text| words.iter().any(|word| text.contains(word)));
+    let sides = if compares { node.children.as_slice() } else { &[] };
+    let pairs = sides.iter().enumerate().flat_map(|(position, left)| {
+        sides[position + 1..].iter().map(move |right| vec![left.clone(), right.clone()])
+    });
+    pairs.map(|pair| Node::new(Role::Expression, &["(", " = ", ")"], pair))
 }
 
 /// A query of a value, or with it as its condition, over the tables that it names.
@@ -129,7 +171,7 @@ mod tests {
 
     fn texts(root: Node) -> Vec<String> {
         let statement = Statement { kind: Kind::Query, root, prepared: false };
-        parts(&statement).iter().map(|part| part.root.sql()).collect()
+        parts(&statement).iter().map(|part| part.query.root.sql()).collect()
     }
 
     #[test]
@@ -140,6 +182,10 @@ mod tests {
         let children = vec![source("t1 AS a1"), source("t2 AS a2"), both];
         let from = Node::new(Role::Source, &["(", " JOIN ", " ON ", ")"], children);
         let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![leaf("1"), from]);
+        let texts = texts(root);
+        let as_numbers = texts.iter().filter(|text| text.contains("AS DECIMAL")).count();
+        assert_eq!(as_numbers, 5);
+        let plain: Vec<_> = texts.iter().filter(|text| !text.contains("AS DECIMAL")).collect();
         let expected = [
             "SELECT 1 WHERE 1",
             "SELECT (1 IS TRUE)",
@@ -152,7 +198,33 @@ mod tests {
             "SELECT ((a1.x = 1) AND a2.y) FROM t1 AS a1, t2 AS a2",
             "SELECT (((a1.x = 1) AND a2.y) IS TRUE) FROM t1 AS a1, t2 AS a2",
         ];
-        assert_eq!(texts(root), expected);
+        assert_eq!(plain, expected.iter().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_compared_with_several_is_compared_with_each() {
+        let children = vec![leaf("a1.x"), leaf("'a'"), leaf("2")];
+        let between = Node::new(Role::Expression, &["(", " BETWEEN ", " AND ", ")"], children);
+        let source = Node::leaf(Role::Source, "t1 AS a1");
+        let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![between, source]);
+        let found = texts(root);
+        for pair in ["(a1.x = 'a') FROM t1 AS a1", "(a1.x = 2) FROM t1 AS a1", "('a' = 2)"] {
+            assert!(found.contains(&format!("SELECT {pair}")), "{pair} of {found:?}");
+        }
+    }
+
+    #[test]
+    fn the_condition_of_a_plain_query_is_selected() {
+        let source = Node::leaf(Role::Source, "t1 AS a1");
+        let clause = Node::clause(" WHERE ", Some(leaf("a1.x")), "");
+        let children = vec![Node::list(vec![leaf("NULL")]), source, clause];
+        let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+        let query = Statement { kind: Kind::Query, root, prepared: false };
+        let text = condition_selected(&query).map(|it| it.root.sql());
+        assert_eq!(text.as_deref(), Some("SELECT (a1.x IS TRUE) FROM t1 AS a1"));
+        let mut distinct = query.clone();
+        distinct.root.texts[0] = "SELECT DISTINCT ".into();
+        assert!(condition_selected(&distinct).is_none());
     }
 
     #[test]
@@ -174,7 +246,7 @@ mod tests {
         for seed in 0..600 {
             let statement = Generator::new(&grammar, seed, 3).statement();
             for part in parts(&statement) {
-                let text = part.root.sql();
+                let text = part.query.root.sql();
                 for alias in aliases(&text) {
                     assert!(text.contains(&format!(" AS {alias}")), "{text}");
                 }
