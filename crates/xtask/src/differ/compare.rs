@@ -457,6 +457,11 @@ mod tests {
             let text = format!("Out of range value for column '{name}' at row {row}");
             told(&[], &[["Warning", "1264", text.as_str()]])
         };
+        let root = Node::leaf(Role::Fixed, "UPDATE t4 AS a1 SET a1.f = 1");
+        let statement = Statement { kind: Kind::Change, root, prepared: false };
+        let compare = |ours: Told, theirs: Told| {
+            difference(&statement, RULES, &Ok(vec![ours]), &[theirs]).map(|it| it.to_string())
+        };
         let name = "CAST(1e30 AS DECIMAL(5,2))";
         assert_eq!(compare(warning("(null)", "1"), warning(name, "1")), None);
         assert_eq!(compare(warning("(null)", "1"), warning(name, "0")), None);
