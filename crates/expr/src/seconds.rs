@@ -79,16 +79,20 @@ pub(crate) fn seconds(
     };
     let truncated = whole > limit || is_far;
     if truncated {
-        let shown = match (value, number) {
-            (ValueRef::Double(_), _) => shown(context, value),
-            // A date has all digits of its seconds, or none.
-            (_, ValueRef::Decimal(exact)) if crate::temporal::is_temporal(value) => {
-                let scale = if micros > 0 { 6 } else { 0 };
-                shown(context, ValueRef::Decimal(exact.with_scale(scale)))
-            }
-            _ => shown(context, number),
-        };
+        let shown = shown(context, told(value, number, micros));
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&word, &shown])?;
     }
     Ok(Some(Seconds { negative, whole: whole.min(limit), micros, truncated }))
+}
+
+/// A number of seconds as a warning tells it: a DOUBLE as it is, a date with all digits of its
+/// seconds, or none.
+fn told<'a>(value: ValueRef<'a>, number: ValueRef<'a>, micros: u32) -> ValueRef<'a> {
+    match (value, number) {
+        (ValueRef::Double(_), _) => value,
+        (_, ValueRef::Decimal(exact)) if crate::temporal::is_temporal(value) => {
+            ValueRef::Decimal(exact.with_scale(if micros > 0 { 6 } else { 0 }))
+        }
+        _ => number,
+    }
 }

@@ -131,9 +131,8 @@ fn json_valid(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 /// Whether there is anything at a path; what stands behind it is not looked at.
 fn json_exists(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(parsed) = parsed(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let text = frame.text(1)?;
     // A path that cannot be read is nowhere, and no warning is given.
-    let Some(Ok(path)) = text.map(Path::parse) else { return Ok(ValueRef::Null) };
+    let Some(Ok(path)) = frame.text(1)?.map(Path::parse) else { return Ok(ValueRef::Null) };
     let path = path.without_deep();
     let found = parsed.node.as_ref().is_some_and(|node| path.first(node).is_some());
     if found || path.steps.is_empty() {
@@ -188,16 +187,16 @@ fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }))
 }
 
+/// All arguments from one on as paths; none if one of them is none.
+fn paths(frame: &Frame<'_>, from: usize) -> Result<Option<Vec<Path>>, SqlError> {
+    (from..frame.count()).map(|argument| path(frame, argument)).collect()
+}
+
 fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
     let mut found: Vec<&Node<'_>> = Vec::new();
-    let mut is_list = frame.count() > 2;
-    let mut paths = Vec::with_capacity(frame.count() - 1);
-    for argument in 1..frame.count() {
-        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        is_list |= path.is_wild();
-        paths.push(path);
-    }
+    let Some(paths) = paths(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let is_list = paths.len() > 1 || paths.iter().any(Path::is_wild);
     let Some(node) = document_of(&frame, 0, text)? else { return Ok(ValueRef::Null) };
     for path in &paths {
         found.extend(path.select(&node));
@@ -340,11 +339,7 @@ fn is_one(frame: &Frame<'_>) -> Result<Option<bool>, SqlError> {
 fn json_contains_path(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
     let Some(one) = is_one(&frame)? else { return Ok(ValueRef::Null) };
-    let mut paths = Vec::with_capacity(frame.count() - 2);
-    for argument in 2..frame.count() {
-        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        paths.push(path);
-    }
+    let Some(paths) = paths(&frame, 2)? else { return Ok(ValueRef::Null) };
     let Some(node) = document_of(&frame, 0, text)? else { return Ok(ValueRef::Null) };
     let found = paths.iter().filter(|path| path.first(&node).is_some()).count();
     flag(if one { found > 0 } else { found == frame.count() - 2 })
@@ -435,11 +430,7 @@ fn json_search(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         let own = std::str::from_utf8(text).ok().and_then(|text| text.chars().next());
         escape = own.map(u32::from).or(escape);
     }
-    let mut paths = Vec::new();
-    for argument in 4..frame.count() {
-        let Some(path) = path(&frame, argument)? else { return Ok(ValueRef::Null) };
-        paths.push(path);
-    }
+    let Some(paths) = paths(&frame, 4)? else { return Ok(ValueRef::Null) };
     // A value counts if it lies within the text that one of the paths names.
     let node = parsed.node.as_ref();
     let selected = |path: &Path| node.map(|node| path.select(node)).unwrap_or_default();

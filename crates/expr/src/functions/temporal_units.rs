@@ -14,7 +14,7 @@ use types::temporal::{
     DateRules, DurationForm, Interval, IntervalUnit, TimeOrDateTime, WeekMode, add_interval,
     parse_datetime, week_number,
 };
-use types::{ColumnType, SqlError, Time, TypeKind, Value, ValueRef, codes};
+use types::{ColumnType, DateTime, SqlError, Time, TypeKind, Value, ValueRef, codes};
 
 static EXTRACT: Function = Function::new("extract", 1, 1, resolve_extract, extract);
 static DIFFERENCE: Function = Function::new("timestampdiff", 2, 2, resolve_difference, difference);
@@ -325,6 +325,12 @@ fn add_to_time<'a>(
     Ok(ValueRef::Time(Time(sum as i64)))
 }
 
+/// A date and an interval. Days are counted from the year 1, even where none is added.
+fn sum_of(start: DateTime, interval: Interval, unit: IntervalUnit) -> Option<DateTime> {
+    add_interval(start, interval)
+        .filter(|sum| sum.date().year() > 0 || is_of_months(unit) || start.date().year() > 0)
+}
+
 /// Evaluates `base ± INTERVAL amount unit`.
 pub(crate) fn add<'a>(
     expr: &'a Expr,
@@ -374,10 +380,7 @@ pub(crate) fn add<'a>(
         return Ok(ValueRef::Null);
     };
     let interval = if subtract { interval.negated() } else { interval };
-    // Days are counted from the year 1, even where none is added.
-    let sum = add_interval(start, interval)
-        .filter(|sum| sum.date().year() > 0 || is_of_months(unit) || start.date().year() > 0);
-    let Some(sum) = sum else {
+    let Some(sum) = sum_of(start, interval, unit) else {
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"datetime"])?;
         return Ok(ValueRef::Null);
     };
