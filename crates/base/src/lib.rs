@@ -15,6 +15,7 @@ pub mod mutant;
 pub mod primitives;
 pub mod probe;
 mod random;
+pub mod under_way;
 
 pub use ids::{IndexId, Lsn, PageId, TableId, TreeId, TrxId};
 #[doc(hidden)]

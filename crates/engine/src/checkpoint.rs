@@ -36,6 +36,7 @@ pub(crate) struct CheckpointState {
 /// Writes a checkpoint; `clean` marks the end of an orderly shutdown.
 pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
     let mut state = core.checkpointing.lock();
+    let _under_way = base::under_way::begin("engine.checkpoint");
     let store_error = |error| from_store(&error, || "data".to_owned());
     let counters = match state.counters {
         // Nothing was logged since.

@@ -290,6 +290,7 @@ fn recover(
         return Err(OpenError::Damaged("the superblock does not name the dictionary".to_owned()));
     };
     let mut summary = RecoverySummary { was_clean: superblock.is_clean, ..Default::default() };
+    let under_way = base::under_way::begin("engine.redo");
     let former = superblock.clone();
     superblock.epoch += 1;
     superblock.is_clean = false;
@@ -316,6 +317,8 @@ fn recover(
     summary.records = analysis.records;
     summary.redone = redo.run(&log, former.redo_lsn)?;
     store.finish_recovery()?;
+    drop(under_way);
+    let _under_way = base::under_way::begin("engine.undo");
     let redoing = lap();
 
     let (root, class) = (anchor.root, anchor.class);

@@ -17,6 +17,7 @@ use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
 use crate::segment::{BLOCK_BYTES, COPY_BYTES, COPY_OFFSETS, Found};
 use crate::superblock::{self, CopyState, SUPERBLOCK_FILE, Superblock};
 use base::{Lsn, PageId};
+use codec::CodecId;
 use runtime::file::AlignedBuf;
 use std::fmt;
 use std::path::Path;
@@ -267,6 +268,7 @@ impl Checker<'_> {
     /// The newest copy of a page: it must decompress to an intact page.
     fn check_page(&mut self, bytes: &[u8], offset: u64) {
         let Ok(blob) = blob::verify(bytes) else { return };
+        probe_codec(blob.codec);
         let page = &mut self.page[..class_bytes(blob.class)];
         let outcome =
             blob::decode(&blob, bytes, page).and_then(|()| page_outcome(self.page_check, page));
@@ -305,4 +307,18 @@ impl Checker<'_> {
 /// The owner's own rules for the body of a page.
 fn page_outcome(check: Option<PageCheck>, page: &[u8]) -> Result<(), &'static str> {
     check.map_or(Ok(()), |check| check(page))
+}
+
+/// Which codecs the checks of simulations have met.
+fn probe_codec(codec: CodecId) {
+    match codec {
+        CodecId::None => base::probe!("pagestore.checked.none"),
+        CodecId::Lz4 => base::probe!("pagestore.checked.lz4"),
+        CodecId::Zstd => base::probe!("pagestore.checked.zstd"),
+        CodecId::Zlib => base::probe!("pagestore.checked.zlib"),
+        CodecId::Lzo => base::probe!("pagestore.checked.lzo"),
+        CodecId::Lzma => base::probe!("pagestore.checked.lzma"),
+        CodecId::Bzip2 => base::probe!("pagestore.checked.bzip2"),
+        CodecId::Snappy => base::probe!("pagestore.checked.snappy"),
+    }
 }

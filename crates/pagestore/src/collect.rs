@@ -119,6 +119,7 @@ impl Collector {
 
     /// Moves every live copy out of a segment.
     fn collect(&mut self, shared: &Shared, disk: &Disk, victim: u32) -> Result<(), StoreError> {
+        let _under_way = base::under_way::begin("pagestore.collection");
         let mut scanner = Scanner::new(&disk.files);
         let groups = match read_directory(disk, &mut scanner, victim) {
             Ok(groups) => groups,

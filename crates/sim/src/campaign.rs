@@ -75,7 +75,7 @@ pub struct Summary {
 
 /// Events that must all have happened in a campaign: printed name, and the metrics or probes
 /// that count it.
-const EVENTS: [(&str, &[&str]); 8] = [
+const EVENTS: [(&str, &[&str]); 21] = [
     ("collections", &["pagestore_collected"]),
     ("segment reuses", &["pagestore_segment_reused"]),
     ("evictions", &["pagestore_evicted"]),
@@ -84,6 +84,19 @@ const EVENTS: [(&str, &[&str]); 8] = [
     ("torn groups", &["pagestore_torn_group"]),
     ("log wraps", &["wal_files_recycled"]),
     ("log file switches", &["wal_file_switches"]),
+    ("changes of codecs", &["sim.codec_changed"]),
+    ("crashes in collections", &["sim.crash_in_collection"]),
+    ("crashes in checkpoints", &["sim.crash_in_checkpoint"]),
+    ("crashes before the end of redo", &["sim.crash_in_redo"]),
+    ("crashes before the end of undo", &["sim.crash_in_undo"]),
+    ("pages checked: none", &["pagestore.checked.none"]),
+    ("pages checked: lz4", &["pagestore.checked.lz4"]),
+    ("pages checked: zstd", &["pagestore.checked.zstd"]),
+    ("pages checked: zlib", &["pagestore.checked.zlib"]),
+    ("pages checked: lzo", &["pagestore.checked.lzo"]),
+    ("pages checked: lzma", &["pagestore.checked.lzma"]),
+    ("pages checked: bzip2", &["pagestore.checked.bzip2"]),
+    ("pages checked: snappy", &["pagestore.checked.snappy"]),
 ];
 
 /// Fewer seeds than this need not have met everything.

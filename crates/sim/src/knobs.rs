@@ -18,6 +18,28 @@ const READER_SEED: u64 = 9;
 const KEYLESS_SEED: u64 = 1;
 const KEYLESS_SLOTS: [usize; 2] = [1, SLOTS - 1];
 
+/// What seeds in turn want cut off, by the names that `base::under_way` knows.
+const WITHIN: [Option<&str>; 5] =
+    [None, None, Some(UNDO), Some("pagestore.collection"), Some("engine.checkpoint")];
+/// The last part of a recovery.
+pub const UNDO: &str = "engine.undo";
+
+/// Codecs of tables, some with levels; the last two leave it to the store and to the server.
+pub const CODECS: [&str; 12] = [
+    "none",
+    "lz4",
+    "zstd",
+    "zlib",
+    "lzo",
+    "lzma:1",
+    "bzip2",
+    "snappy",
+    "zstd:9",
+    "zlib:1",
+    "compressed",
+    "",
+];
+
 /// What a seed chooses for the workload.
 #[derive(Clone, Debug)]
 pub struct Knobs {
@@ -37,6 +59,8 @@ pub struct Knobs {
     /// whose undo is forgotten as soon as it may be, among single looks that are told of at
     /// once; the power fails just when somebody was told.
     pub is_for_readers: bool,
+    /// Once it is time, the power waits for this to be under way before it fails.
+    pub crash_within: Option<&'static str>,
     /// Pauses between two changes of definitions; 0: no changes.
     pub definition_pauses: u32,
     /// What the disk does wrong, once [`crate::world::World::has_faults`] is set.
@@ -65,14 +89,14 @@ impl Knobs {
                 knobs.pause_max = Duration::from_millis(1);
                 knobs.definition_pauses = 0;
             }
-            _ => {}
+            _ => knobs.crash_within = WITHIN[(seed % WITHIN.len() as u64) as usize],
         }
         knobs
     }
 
     fn general(random: &mut Random) -> Knobs {
         let policies = [FlushPolicy::WriteOnly, FlushPolicy::EverySecond];
-        let codec = |random: &mut Random| *random.pick(&["none", "lz4", "zstd"]);
+        let codec = |random: &mut Random| *random.pick(&CODECS);
         let shape = |random: &mut Random, by_group, unique, body: &[usize]| TableShape {
             keyless: false,
             by_group,
@@ -97,6 +121,7 @@ impl Knobs {
             pause_max: Duration::from_micros(*random.pick(&[200, 5_000, 300_000])),
             is_for_log: false,
             is_for_readers: false,
+            crash_within: None,
             fault: None,
             definition_pauses: *random.pick(&[0, 3, 10]),
         }

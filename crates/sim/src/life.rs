@@ -1,10 +1,10 @@
 //! One seed: several lives of one computer, each ended by a crash but the last.
 
 use crate::client;
-use crate::knobs::Knobs;
+use crate::knobs::{Knobs, UNDO};
 use crate::model::Resolution;
 use crate::tail::{self, Place};
-use crate::world::{Counts, History, World};
+use crate::world::{Counts, History, World, wait_until_under_way};
 use base::Random;
 use engine_api::Engine;
 use runtime::WaitClass;
@@ -47,6 +47,10 @@ pub trait Running: Send {
 
 /// After every so manieth life the end of the log rots for a while.
 const TAIL_EVERY: u64 = 3;
+/// In seeds that want undo cut off, one life in so many is.
+const UNDO_EVERY: u64 = 3;
+/// A recovery comes to its undo within this time, or there is nothing to undo.
+const UNDO_MAX: Duration = Duration::from_millis(500);
 /// Tells the numbers for that from those of the lives.
 const TAIL_STREAM: u64 = 0x7A11 << 32;
 
@@ -150,6 +154,8 @@ impl Seed {
             let mut simulation = self.simulation(disk.take(), ending);
             let is_ready = Arc::new(AtomicBool::new(false));
             self.trace(|| format!("life {}: to end {ending:?}", self.life));
+            // What fibers of former simulations had begun is gone with them.
+            base::under_way::forget_all();
             let ended = self.one_life(&mut simulation, ending, &is_ready);
             self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
             match ended {
@@ -161,6 +167,7 @@ impl Seed {
                 }
                 Err(SimEnd::Crashed) => {
                     self.report.crashes += 1;
+                    note_interrupted();
                     if !is_ready.load(Ordering::Relaxed) {
                         self.report.crashes_during_recovery += 1;
                     }
@@ -244,9 +251,19 @@ impl Seed {
         let resolved = Arc::new(Mutex::new(Resolution::default()));
         let note = resolved.clone();
         let has_crashed = self.report.crashes > 0;
+        let wants_undo = self.knobs.crash_within == Some(UNDO) && self.life % UNDO_EVERY == 1;
+        let is_for_undo = wants_undo && has_crashed && self.history.operations_left() > 0;
         let ended = simulation.run(move || {
             if has_crashed && random.one_in(4) {
                 check_offline(&*subject, "after a crash");
+            }
+            if is_for_undo {
+                drop(runtime::spawn("power-failure", || {
+                    wait_until_under_way(UNDO, UNDO_MAX);
+                    if base::under_way::names().contains(&UNDO) {
+                        runtime::sim::crash_now();
+                    }
+                }));
             }
             let running = subject
                 .open(number, &knobs, &mut random)
@@ -295,6 +312,19 @@ impl Seed {
         });
         self.report.trace = self.report.trace.rotate_left(7) ^ simulation.trace_hash();
         ended.map_err(|end| end.to_string())
+    }
+}
+
+/// Counts what a crash has cut off.
+fn note_interrupted() {
+    for name in base::under_way::names() {
+        match name {
+            "pagestore.collection" => base::probe!("sim.crash_in_collection"),
+            "engine.checkpoint" => base::probe!("sim.crash_in_checkpoint"),
+            "engine.redo" => base::probe!("sim.crash_in_redo"),
+            "engine.undo" => base::probe!("sim.crash_in_undo"),
+            _ => {}
+        }
     }
 }
 

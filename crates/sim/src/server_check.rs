@@ -11,13 +11,16 @@ const TABLES: [&str; 4] = [
     "CREATE TABLE IF NOT EXISTS account (id INT PRIMARY KEY, balance BIGINT NOT NULL, \
      twice BIGINT AS (balance * 2) VIRTUAL, KEY balance (balance), KEY twice (twice))",
     "CREATE TABLE IF NOT EXISTS transfer (id BIGINT PRIMARY KEY, source INT NOT NULL, \
-     target INT NOT NULL, amount INT NOT NULL, KEY source (source), KEY target (target, amount))",
+     target INT NOT NULL, amount INT NOT NULL, KEY source (source), KEY target (target, amount)) \
+     PAGE_COMPRESSED=1 PAGE_COMPRESSION_ALGORITHM='snappy'",
     "CREATE TABLE IF NOT EXISTS item (id INT PRIMARY KEY, k INT NOT NULL, \
      name VARCHAR(40) NOT NULL, body VARCHAR(1000), sum INT AS (k + id) VIRTUAL, \
-     size INT AS (LENGTH(name)) STORED, KEY k (k), UNIQUE KEY name (name), KEY sum (sum, size))",
+     size INT AS (LENGTH(name)) STORED, KEY k (k), UNIQUE KEY name (name), KEY sum (sum, size)) \
+     PAGE_COMPRESSED=1 PAGE_COMPRESSION_ALGORITHM='zlib' PAGE_COMPRESSION_LEVEL=1",
     // No primary key: rows are known by a number that no statement shows.
     "CREATE TABLE IF NOT EXISTS note (id INT NOT NULL, k INT NOT NULL, name VARCHAR(40) NOT NULL, \
-     body VARCHAR(1000), KEY id (id), KEY k (k))",
+     body VARCHAR(1000), KEY id (id), KEY k (k)) \
+     PAGE_COMPRESSED=1 PAGE_COMPRESSION_ALGORITHM='lzo'",
 ];
 
 /// A connection for set-up and checks: every statement must succeed.

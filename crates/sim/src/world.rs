@@ -2,7 +2,7 @@
 //! a crash ([`History`]).
 
 use crate::faults::FaultKind;
-use crate::knobs::Knobs;
+use crate::knobs::{CODECS, Knobs, UNDO};
 use crate::model::{Model, Promise, Resolution};
 use crate::reading::{check_table, read_all};
 use crate::session::check;
@@ -24,6 +24,12 @@ use std::time::Duration;
 pub const SLOTS: usize = 4;
 /// Number of the dictionary among the model's tables.
 const DICTIONARY: usize = 0;
+/// Power waits so long at most for what it is to cut off; a life waits longer for its end.
+const WITHIN_MAX: Duration = Duration::from_millis(900);
+/// Between two looks at what is under way.
+const LOOK_PAUSE: Duration = Duration::from_micros(20);
+/// What `set_compressed` is told; each a codec.
+const ALGORITHMS: [&str; 7] = ["zlib", "lz4", "lzo", "lzma", "bzip2", "snappy", "zstd"];
 /// A change of a definition takes all of a slot's permits.
 const ALL_PERMITS: u64 = 1 << 20;
 
@@ -98,6 +104,14 @@ pub struct World {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A violation panics with the model locked; the simulation ends there anyway.
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Returns at a moment when work of this name is under way, or after `limit`.
+pub fn wait_until_under_way(name: &str, limit: Duration) {
+    let end = runtime::now() + limit;
+    while !base::under_way::names().contains(&name) && runtime::now() < end {
+        runtime::sleep(LOOK_PAUSE);
+    }
 }
 
 fn slot_key(slot: usize) -> Vec<u8> {
@@ -237,8 +251,12 @@ impl World {
         {
             self.crash_when_told.store(self.knobs.is_for_readers, Ordering::Relaxed);
             let delay = if self.knobs.is_for_readers { TELLING_MAX } else { delay };
+            let within = self.knobs.crash_within.filter(|within| *within != UNDO);
             drop(runtime::spawn("power-failure", move || {
                 runtime::sleep(delay);
+                if let Some(within) = within {
+                    wait_until_under_way(within, WITHIN_MAX);
+                }
                 runtime::sim::crash_now();
             }));
         }
@@ -423,6 +441,26 @@ impl World {
         }
     }
 
+    /// Another codec for the pages that are written from now on; or what "compressed" means.
+    fn change_codec(&self, slot: usize, table: &OpenTable, random: &mut Random, commit: bool) {
+        if random.one_in(4) {
+            let (algorithm, level) = (*random.pick(&ALGORITHMS), random.below(10) as i32);
+            return self.engine.set_compressed(algorithm, level);
+        }
+        let number = self.model().begin(Promise::Power);
+        let mut trx = self.engine.begin(options());
+        let mut changed = TableDefinition::clone(table.table.definition());
+        changed.version += 1;
+        changed.options.codec = (*random.pick(&CODECS)).to_owned();
+        sure("change_options", self.engine.change_options(&mut *trx, &changed));
+        let definition = Definition { table: Arc::new(changed), model_table: table.model_table };
+        self.note_definition(&mut *trx, number, slot, Some(&definition));
+        if self.finish(trx, number, commit) {
+            base::probe!("sim.codec_changed");
+            lock(&self.tables)[slot] = Some(self.open_definition(slot, &definition));
+        }
+    }
+
     /// One change of a definition, with everybody else kept out of the slot.
     pub fn change_definition(&self, random: &mut Random) {
         let slot = if random.one_in(2) { SLOTS - 1 } else { random.index(SLOTS) };
@@ -434,6 +472,7 @@ impl World {
             Some(table) if slot == SLOTS - 1 && random.one_in(2) => {
                 self.drop_table(slot, &table, commit);
             }
+            Some(table) if random.one_in(2) => self.change_codec(slot, &table, random, commit),
             Some(table) => self.change_index(slot, &table, commit),
         }
         drop(permits);

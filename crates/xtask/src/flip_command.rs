@@ -23,6 +23,8 @@ use std::process::{Command, Output};
 
 /// Trees below this number are the store's and the dictionary's.
 const FIRST_TABLE_TREE: u32 = 16;
+/// Marks the codec of a blob that holds only what changed of a page.
+const DELTA_FLAG: u8 = 0x80;
 /// Of ten places so many are in pages of tables.
 const BLOBS_OF_TEN: u64 = 7;
 const CODECS: [&str; 8] = ["none", "lz4", "zstd", "zlib", "lzo", "lzma", "bzip2", "snappy"];
@@ -253,15 +255,16 @@ fn region(
     let mut region =
         Region { kind: kind.into(), file: file.into(), offset, length, is_table: false };
     if kind == "blob" {
-        // docs/file-format.md: the codec at 14, the tree at 24.
+        // docs/file-format.md: codec and mark of a delta at 14, the tree at 24.
         let mut header = [0; 32];
         let opened = std::fs::File::open(datadir.join(file)).map_err(|e| e.to_string())?;
         opened.read_exact_at(&mut header, offset).map_err(|e| e.to_string())?;
         let tree = u32::from_le_bytes([header[24], header[25], header[26], header[27]]);
         region.is_table = tree >= FIRST_TABLE_TREE;
         if region.is_table {
-            let codec = CODECS.get(usize::from(header[14])).ok_or("an unknown codec")?;
-            region.kind = format!("blob {codec}");
+            let what = if header[14] & DELTA_FLAG == 0 { "blob" } else { "delta" };
+            let codec = CODECS.get(usize::from(header[14] & !DELTA_FLAG));
+            region.kind = format!("{what} {}", codec.ok_or("an unknown codec")?);
         }
     }
     Ok(region)
