@@ -24,13 +24,14 @@ macro_rules! recipe {
 }
 
 /// All of them.
-pub const RECIPES: [Recipe; 11] = [
+pub const RECIPES: [Recipe; 12] = [
     recipe!("quick"),
     recipe!("linkbench-24h"),
     recipe!("linkbench-space"),
     recipe!("tpcc-3h"),
     recipe!("tpcc-sweep"),
     recipe!("sysbench-stalls"),
+    recipe!("stalls"),
     recipe!("clients-4096"),
     recipe!("ddl-progress"),
     recipe!("insert-benchmark"),

@@ -45,6 +45,7 @@ fn design() -> Design {
         events: Arc::new(|_| Vec::new()),
         besides: Vec::new(),
         sla: None,
+        stalls: false,
         load: None,
         spec: None,
         notes: Vec::new(),

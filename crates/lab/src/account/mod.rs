@@ -12,11 +12,13 @@
 
 mod counters;
 mod machine;
+mod probe;
 mod process;
 mod space;
 
 pub use counters::Counters;
 pub use machine::{Device, Machine, device_of};
+pub use probe::Probe;
 pub use process::{Figures, server_of};
 pub use space::{FileKind, FileSpace, Space, SpaceAt, TableSpace, data_of, space, space_of};
 

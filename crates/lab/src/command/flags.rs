@@ -91,6 +91,11 @@ pub(super) struct RunFlags {
     /// What is to be reached, such as "p95=20" (milliseconds); p50, p95, p99, p99.9 and max.
     #[arg(long)]
     pub(super) sla: Option<String>,
+    /// Judge stalls and memory: no second below half of the median, no time without a commit
+    /// above 250 ms beyond what the device itself took, no memory beyond the pool, 10 %, 64 MiB
+    /// and 0.3 % of the data. The exit code is 1 if that is not kept.
+    #[arg(long)]
+    pub(super) stalls: bool,
     /// What a client does about a deadlock or conflict.
     #[arg(long, value_enum, default_value = "retry")]
     pub(super) on_conflict: ConflictWord,

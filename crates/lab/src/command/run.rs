@@ -16,7 +16,7 @@ use crate::experiment::{self, Cell, Design, Loader, Sla, Subject, Watcher};
 use crate::load::{self, Way};
 use crate::progress::{Dashboard, Json, Lines, Prometheus, Several, Silent};
 use crate::report;
-use crate::results::{Broken, Experiment, Loaded, Note};
+use crate::results::{Broken, Experiment, Loaded, Note, Run};
 use crate::schedule::{Arrivals, Profile};
 use std::io::IsTerminal;
 use std::path::Path;
@@ -128,10 +128,11 @@ fn part(
     dashboard.iter().for_each(|dashboard| dashboard.leave());
     tell(run, output, &experiment);
     let broken = experiment.subjects.iter().any(|s| s.violations.iter().any(|v| !v.is_empty()));
-    match (broken, experiment.ended, unverified) {
+    match (broken, experiment.ended.clone(), unverified) {
         (true, ..) => Err("FAILED: the data break rules of the workload".into()),
         (false, Some(why), _) => Err(format!("ended early, what was measured is kept: {why}")),
         (false, None, Some(why)) => Err(format!("not verified: {why}")),
+        (false, None, None) if run.stalls => kept(&experiment),
         (false, None, None) => Ok(()),
     }
 }
@@ -169,6 +170,17 @@ fn loader(described: &Described, stop: &Arc<Stop>, watcher: &Arc<dyn Watcher>) -
             Err(failure) => Err(failure.explained(&subject.target)),
         })
     })
+}
+
+/// Whether every run was found as it was wanted.
+fn kept(experiment: &Experiment) -> Outcome {
+    let broken = |run: &Run| {
+        let names = run.findings.iter().filter(|f| !f.met).map(|f| f.name.clone());
+        let place = format!("{}, {}", experiment.subjects[run.subject].name, run.step().label());
+        names.map(|name| format!("{place}: {name}")).collect::<Vec<_>>()
+    };
+    let broken: Vec<String> = experiment.runs.iter().flat_map(broken).collect();
+    if broken.is_empty() { Ok(()) } else { Err(format!("NOT KEPT: {}", broken.join("; "))) }
 }
 
 /// What is shown in the end.
@@ -336,6 +348,7 @@ fn design(
         }),
         besides,
         sla,
+        stalls: run.stalls,
         load: None,
         spec: Some(table.to_string()),
         notes: notes.iter().map(|text| Note { text: text.clone(), is_grave: false }).collect(),

@@ -17,11 +17,13 @@
 mod client;
 mod control;
 mod figures;
+mod fine;
 mod recorder;
 pub mod session;
 
 pub use control::{Control, Mark, Planned, Stop, Tell, Watch};
 pub use figures::{Interval, QUANTILES, Second, bucket_begin_micros, bucket_of};
+pub use fine::{Fine, Gap};
 pub use recorder::{End, Ended, Latencies, Operation, Record, Recorder};
 
 use crate::client::{Failure, Target};

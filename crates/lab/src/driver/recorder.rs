@@ -10,6 +10,7 @@
 //!    chance (Vitter's algorithm R, 1985).
 
 use super::figures::{Interval, QUANTILES, Sample, Second, buckets};
+use super::fine::Fine;
 use crate::results::{Point, Statements};
 use hdrhistogram::Histogram;
 use runtime::Instant;
@@ -84,6 +85,7 @@ pub struct Recorder {
     cells: Vec<Second>,
     warm_up_cells: usize,
     points: Vec<Point>,
+    fine: Fine,
     sample: Sample,
     /// Latencies of the second that is not over.
     current: Latencies,
@@ -107,6 +109,8 @@ pub struct Record {
     pub seconds: Vec<Second>,
     /// Some of the operations of the measured time.
     pub points: Vec<Point>,
+    /// In tenths of a second.
+    pub fine: Fine,
     /// How often each error came, by number and SQLSTATE; number 0 is a lost connection.
     pub errors: BTreeMap<(u16, String), u64>,
     /// The first text of each error.
@@ -143,6 +147,7 @@ impl Recorder {
             cells: Vec::new(),
             warm_up_cells: warm_up.as_secs_f64().ceil() as usize,
             points: Vec::new(),
+            fine: Fine::default(),
             sample: Sample::new(measured),
             current: latencies(),
             current_cell: 0,
@@ -182,6 +187,7 @@ impl Recorder {
                     add(&mut totals.latency, latency);
                     add(&mut totals.service, ended.end - ended.sent);
                     self.sample.add(ended.end - self.measured_begin, latency);
+                    self.fine.add(ended.end - self.measured_begin);
                 }
                 if let Some(interval) = &mut self.interval {
                     interval.complete(latency);
@@ -276,6 +282,7 @@ impl Recorder {
             self.advance(last);
         }
         self.end_second();
+        self.fine.finish(ran.min(self.measured));
         self.cells.truncate(cells);
         let measured = self.cells.split_off(self.warm_up_cells.min(self.cells.len()));
         Record {
@@ -283,6 +290,7 @@ impl Recorder {
             warm_up: self.cells,
             seconds: measured,
             points: self.points,
+            fine: self.fine,
             errors: self.errors,
             messages: self.messages,
             statements: self.statements,

@@ -9,6 +9,7 @@
 
 pub mod chaos;
 mod order;
+mod pace;
 mod settle;
 mod sla;
 mod subject;
@@ -18,7 +19,7 @@ pub use settle::{Settled, settle};
 pub use sla::Sla;
 pub use subject::{Process, Subject};
 
-use crate::account::{self, Account, data_of, space_of};
+use crate::account::{self, Account, Probe, data_of, space_of};
 use crate::client::{Connection, Failure};
 use crate::driver::{self, Interval, Load, Plan, Planned, Stop, Watch};
 use crate::machine;
@@ -72,6 +73,8 @@ pub struct Design {
     pub besides: Vec<Arc<dyn Beside>>,
     /// What is agreed on.
     pub sla: Option<Sla>,
+    /// Runs are judged by their stalls and their memory, beside the device.
+    pub stalls: bool,
     /// Fills the tables of a subject; absent where they are there.
     pub load: Option<Loader>,
     /// The effective description, in TOML.
@@ -229,7 +232,8 @@ fn run_all(
             return;
         }
         let place = place(design, experiment, (subject, cell, round));
-        let run = match one(workload, design, &place, cell, (stop, watcher)) {
+        let described = &experiment.subjects[subject];
+        let run = match one(workload, design, (&place, described), cell, (stop, watcher)) {
             Ok(run) => run,
             Err(failure) => {
                 let target = &design.subjects[subject].target;
@@ -287,7 +291,7 @@ fn at(place: &Place, why: &str) -> String {
 fn one(
     workload: &dyn Workload,
     design: &Design,
-    place: &Place,
+    (place, described): (&Place, &results::Subject),
     cell: &Cell,
     (stop, watcher): (&Arc<Stop>, &Arc<dyn Watcher>),
 ) -> Result<Run, Failure> {
@@ -323,9 +327,12 @@ fn one(
         None => data_of(&mut Connection::open(&subject.target)?, &subject.target)?,
     };
     let target = Some(subject.target.clone());
+    let probed = data.as_deref().filter(|_| design.stalls);
+    let probe = probed.map(Probe::begin).transpose()?;
     let looked_at = account::Subject { server: subject.id(), data, target };
     let account = Account::begin(looked_at, SAMPLE_EVERY);
     let measured = driver::watched(workload, plan, watch);
+    let device = probe.map(|probe| probe.end(measured_time));
     let begin = measured.as_ref().map_or_else(|_| runtime::now(), |measured| measured.begin);
     let accounts = account.end(begin);
     let measured = measured?;
@@ -336,6 +343,11 @@ fn one(
         run.phases.insert(0, Phase { kind: PhaseKind::Settle, begin: from, end: to });
     }
     run.beginning = beginning;
+    run.device = device;
+    if design.stalls {
+        let pool = described.variables.get("innodb_buffer_pool_size");
+        run.findings.extend(pace::findings(&run, pool.and_then(|pool| pool.parse().ok())));
+    }
     run.findings.extend(sla::findings(&run, &cell.load, measured_time, design.sla));
     let space: Vec<(f64, u64)> =
         run.samples.iter().filter_map(|s| Some((s.seconds, s.allocated_bytes?))).collect();

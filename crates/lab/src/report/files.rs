@@ -4,7 +4,8 @@ use crate::results::{Experiment, RUN_JSON, Run};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Writes `run.json`, `report.html`, `summary.md`, `series.csv` and the histograms below `hdr`. The
+/// Writes `run.json`, `report.html`, `summary.md`, `series.csv`,
+/// `tenths.csv` and the histograms below `hdr`. The
 /// error names the file.
 pub fn write(folder: &Path, experiment: &Experiment) -> Result<(), String> {
     let put = |name: &str, text: String| {
@@ -17,6 +18,7 @@ pub fn write(folder: &Path, experiment: &Experiment) -> Result<(), String> {
     // First that which everything else can be made from.
     put(RUN_JSON, experiment.json())?;
     put("series.csv", series(experiment))?;
+    put("tenths.csv", tenths(experiment))?;
     for (number, run) in experiment.runs.iter().enumerate() {
         for operation in &run.operations {
             let name = format!("hdr/{:03}-{}.hgrm", number + 1, file_name(&operation.name));
@@ -60,6 +62,18 @@ fn series(experiment: &Experiment) -> String {
             });
             put_usage(&mut out, run, at as f64 + 1.0);
             out.push('\n');
+        }
+    }
+    out
+}
+
+/// A line for each tenth of a second of each run.
+fn tenths(experiment: &Experiment) -> String {
+    let mut out = "run,second,completed\n".to_string();
+    for (number, run) in experiment.runs.iter().enumerate() {
+        for (tenth, completed) in run.tenths.iter().enumerate() {
+            let at = tenth as f64 / 10.0;
+            let _infallible = writeln!(out, "{},{at:.1},{completed}", number + 1);
         }
     }
     out

@@ -11,7 +11,9 @@ mod run;
 
 pub use combine::combined;
 pub use cost::{Cost, Limit};
-pub use run::{Event, Finding, Operation, Phase, PhaseKind, Point, Run, Second, Statements, Step};
+pub use run::{
+    DeviceProbe, Event, Finding, Operation, Phase, PhaseKind, Point, Run, Second, Statements, Step,
+};
 
 use crate::account::SpaceAt;
 use crate::workload::Violation;

@@ -2,7 +2,7 @@
 
 use super::{Cost, Limit};
 use crate::account::{Accounts, Counters, Sample, between};
-use crate::driver::{self, Measured, QUANTILES};
+use crate::driver::{self, Gap, Measured, QUANTILES};
 use crate::statistics::stall::Stalls;
 use crate::statistics::steady::{Trend, trend};
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,15 @@ pub struct Run {
     /// Some of the operations, each one as it was.
     #[serde(default)]
     pub points: Vec<Point>,
+    /// Operations completed in each tenth of a second of the measured time.
+    #[serde(default)]
+    pub tenths: Vec<u32>,
+    /// The longest time in which none completed.
+    #[serde(default)]
+    pub gap: Option<Gap>,
+    /// What the device took by itself, if it was asked.
+    #[serde(default)]
+    pub device: Option<DeviceProbe>,
     /// What happened besides.
     #[serde(default)]
     pub events: Vec<Event>,
@@ -143,6 +152,15 @@ impl From<&driver::Mark> for Event {
     fn from(mark: &driver::Mark) -> Self {
         Self { seconds: mark.seconds, text: mark.text.clone() }
     }
+}
+
+/// Small synced writes beside a server, on its device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceProbe {
+    /// How many there were in the measured time.
+    pub writes: u64,
+    /// What they took: the median, 99 of 100, the longest.
+    pub micros: [u64; 3],
 }
 
 /// What a workload wants of a run: an acceptance, a rate to be kept.
@@ -270,6 +288,9 @@ impl Run {
             warm_up,
             seconds: record.seconds.iter().map(second).collect(),
             points: record.points.clone(),
+            tenths: record.fine.tenths.clone(),
+            gap: Some(record.fine.gap),
+            device: None,
             findings: measured.findings.clone(),
             messages: record.messages.clone(),
             statements: record.statements,
