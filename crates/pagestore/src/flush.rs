@@ -189,11 +189,7 @@ impl Flusher {
         if self.used + blob::blob_bytes_max(class) > disk.group_bytes {
             return Outcome::Later;
         }
-        let number = match base::mutant!("flush_ticket_of_batch") {
-            true => 0,
-            false => self.staged.len() as u64,
-        };
-        let ticket = batch * COPIES_MAX + number;
+        let ticket = batch * COPIES_MAX + self.staged.len() as u64;
         let free = descriptor.flush_ticket.compare_exchange(
             0,
             ticket,
@@ -355,7 +351,6 @@ fn replace_copies(
         table.die(former, Death::Superseded(group_seq));
     }
     if !former_delta.is_none() {
-        let group_seq = if base::mutant!("delta_reused_without_sync") { 0 } else { group_seq };
         table.die(former_delta, Death::Superseded(group_seq));
     }
 }
