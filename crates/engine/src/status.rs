@@ -19,15 +19,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
         ("Gannet_log_synced_writes", metric("wal_synced_writes")),
         ("Gannet_log_written_bytes", metric("wal_file_bytes")),
-        ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
-        ("Gannet_store_delta_bytes", store.delta_bytes),
-        ("Gannet_store_delta_pages", store.delta_pages),
-        ("Gannet_store_delta_reads", store.delta_reads),
-        ("Gannet_store_full_bytes", store.stored_bytes),
-        ("Gannet_store_full_pages", store.flushed_pages.saturating_sub(store.delta_pages)),
-        ("Gannet_store_live_bytes", core.store.space_in_use().0),
-        ("Gannet_store_moved_bytes", store.moved_bytes),
-        ("Gannet_store_written_bytes", store.written_bytes),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
         ("Innodb_buffer_pool_pages_total", pool_pages),
@@ -77,6 +68,7 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_undo_spilled_bytes", core.txn.undo().spilled_bytes()),
     ];
     all.extend(flushing(&store, &pace));
+    all.extend(stored(core, &store));
     all.sort_unstable();
     all
 }
@@ -101,5 +93,20 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
         ("Innodb_buffer_pool_pages_free", pace.free_pages),
         ("Innodb_checkpoint_age", pace.checkpoint_age_bytes),
         ("Innodb_checkpoint_max_age", pace.log_cap_bytes),
+    ]
+}
+
+/// What the page store has written and holds.
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 9] {
+    [
+        ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
+        ("Gannet_store_delta_bytes", store.delta_bytes),
+        ("Gannet_store_delta_pages", store.delta_pages),
+        ("Gannet_store_delta_reads", store.delta_reads),
+        ("Gannet_store_full_bytes", store.stored_bytes),
+        ("Gannet_store_full_pages", store.flushed_pages.saturating_sub(store.delta_pages)),
+        ("Gannet_store_live_bytes", core.store.space_in_use().0),
+        ("Gannet_store_moved_bytes", store.moved_bytes),
+        ("Gannet_store_written_bytes", store.written_bytes),
     ]
 }

@@ -44,8 +44,8 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     blob
 }
 
-/// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are few,
-/// so the governor is not asked; in place of slow codecs LZ4 is used.
+/// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are
+/// few, so the governor is not asked; in place of slow codecs LZ4 is used.
 pub(crate) fn encode_delta(
     shared: &Shared,
     page: &[u8],

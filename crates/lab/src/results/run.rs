@@ -283,14 +283,12 @@ impl Run {
             round,
             clients: step.clients,
             rate: step.rate,
-            beginning: None,
             phases,
             warm_up,
             seconds: record.seconds.iter().map(second).collect(),
             points: record.points.clone(),
             tenths: record.fine.tenths.clone(),
             gap: Some(record.fine.gap),
-            device: None,
             findings: measured.findings.clone(),
             messages: record.messages.clone(),
             statements: record.statements,
@@ -317,10 +315,10 @@ impl Run {
             lateness_micros: (!record.lateness.is_empty()).then(|| at(&record.lateness)),
             server_cost,
             client_cost: Cost::of(&samples, |sample| sample.client, end, total),
-            limit: None,
             given_up: measured.given_up.clone(),
             samples,
             counters,
+            ..Self::default()
         };
         run.limit = Limit::of(&run);
         run
