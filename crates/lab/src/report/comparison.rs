@@ -28,7 +28,9 @@ pub fn comparisons(experiment: &Experiment) -> Vec<Comparison> {
         let first = experiment.cell(0, step);
         for subject in 1..experiment.subjects.len() {
             let second = experiment.cell(subject, step);
-            if !first.is_empty() && !second.is_empty() {
+            // Without operations there is no ratio; a warning tells of them.
+            let is_known = |runs: &[&Run]| !runs.is_empty() && !runs.iter().any(|r| r.is_idle());
+            if is_known(&first) && is_known(&second) {
                 found.push(of(step, subject, &first, &second, experiment.seed));
             }
         }

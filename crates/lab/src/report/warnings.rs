@@ -62,6 +62,16 @@ fn of_runs(runs: &[&Run]) -> Vec<(bool, String)> {
     }
     let count = |is: &dyn Fn(&Run) -> bool| runs.iter().filter(|run| is(run)).count();
     let all = runs.len();
+    let mut idle: Vec<String> =
+        runs.iter().filter(|run| run.is_idle()).map(|run| run.step().label()).collect();
+    idle.dedup();
+    if !idle.is_empty() {
+        let text = format!(
+            "no operation was completed in the measured time with {}: no ratio; measure for longer.",
+            idle.join("; ")
+        );
+        found.push((true, text));
+    }
     let limited = count(&Run::is_client_limited);
     if limited > 0 {
         let text = format!(

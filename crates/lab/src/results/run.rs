@@ -334,6 +334,11 @@ impl Run {
         self.seconds.iter().map(|second| second.completed).collect()
     }
 
+    /// Nothing was completed in the measured time.
+    pub fn is_idle(&self) -> bool {
+        self.seconds.iter().all(|second| second.completed == 0)
+    }
+
     /// Operations a second.
     pub fn throughput(&self) -> f64 {
         self.completed().iter().sum::<u64>() as f64 / self.seconds.len().max(1) as f64

@@ -58,7 +58,9 @@ fn figure(experiment: &Experiment, drawn: &Drawn, x: &str, place: &dyn Fn(&Step)
         let mut points: Vec<(f64, [f64; 3])> = steps
             .iter()
             .map(|step| {
-                let runs = experiment.cell(number, *step);
+                let mut runs = experiment.cell(number, *step);
+                // Without operations there is no latency.
+                runs.retain(|run| !(drawn.is_log && run.is_idle()));
                 let values: Vec<f64> = runs.into_iter().map(drawn.of).collect();
                 let least = values.iter().copied().fold(f64::INFINITY, f64::min);
                 let most = values.iter().copied().fold(0.0, f64::max);

@@ -38,7 +38,8 @@ fn known(runs: &[&Run], of: fn(&Run) -> Option<f64>) -> f64 {
 }
 
 pub(super) fn absolute(experiment: &Experiment) -> Table {
-    let cells = each_cell(experiment);
+    let mut cells = each_cell(experiment);
+    cells.retain(|(_, _, runs)| !are_idle(runs));
     let is_known =
         |column: &&Column| cells.iter().any(|(_, _, runs)| known(runs, column.of).is_finite());
     let columns: Vec<&Column> = COLUMNS.iter().filter(is_known).collect();
@@ -66,7 +67,7 @@ pub(super) fn relative(experiment: &Experiment) -> Table {
         let first = experiment.cell(0, step);
         for (number, subject) in experiment.subjects.iter().enumerate().skip(1) {
             let runs = experiment.cell(number, step);
-            if first.is_empty() || runs.is_empty() {
+            if first.is_empty() || runs.is_empty() || are_idle(&first) || are_idle(&runs) {
                 continue;
             }
             let mut row: Vec<Cell> = vec![subject.name.as_str().into()];
@@ -91,6 +92,11 @@ pub(super) fn relative(experiment: &Experiment) -> Table {
         rows,
     )
     .noted("Blue: above 1.05. Yellow: below 0.95. But for operations/s, less is better.")
+}
+
+/// Whether nothing is known of what an operation costs: there was none.
+fn are_idle(runs: &[&Run]) -> bool {
+    runs.iter().all(|run| run.is_idle())
 }
 
 /// Bytes of a mean row: those of the load's statements, or what the server says of its tables.
