@@ -11,7 +11,7 @@ use crate::space::map_page;
 use crate::superblock::{CONTENT_BYTES, Superblock};
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
-use codec::{Codec, CodecId};
+use codec::Codec;
 
 /// How many kinds of bytes [`decode`] knows.
 pub const KINDS: u8 = 6;
@@ -127,7 +127,7 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     header::set_tree(&mut page, TreeId::new(20));
     let mut seeds = Vec::new();
     let mut entries = Vec::new();
-    for id in [CodecId::None, CodecId::Lz4, CodecId::Zstd] {
+    for id in codec::ALL {
         let codec: Box<dyn Codec> = codec::codec(id, 0);
         let mut bytes = vec![0; blob::blob_bytes_max(12)];
         let blob = blob::encode(&page, &*codec, &mut bytes);

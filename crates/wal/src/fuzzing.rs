@@ -12,15 +12,33 @@ use base::{Lsn, PageId, TrxId};
 
 const UUID: [u8; 16] = [3; 16];
 /// How many kinds of bytes [`decode`] knows.
-pub const KINDS: u8 = 3;
+pub const KINDS: u8 = 4;
 
-/// Decodes bytes of one kind: a record, a batch with its records, a file's header.
+/// Decodes bytes of one kind: a record, a batch with its records, a file's header, sectors whose
+/// seals are as they come.
 pub fn decode(kind: u8, bytes: &[u8]) {
     match kind % KINDS {
         0 => record(bytes),
         1 => batch(&mut bytes.to_vec()),
-        _ => file_header(&mut bytes.to_vec()),
+        2 => file_header(&mut bytes.to_vec()),
+        _ => sectors(&mut bytes.to_vec()),
     }
+}
+
+/// What a torn write or rot leaves: a sector with a right seal is not damaged, and a batch that is
+/// accepted has only such.
+fn sectors(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().max(SECTOR_BYTES).next_multiple_of(SECTOR_BYTES), 0);
+    for sector in bytes.chunks_exact(SECTOR_BYTES) {
+        assert!(!(sector::is_sealed(sector) && sector::is_damaged(sector)));
+    }
+    if let Some(header) = BatchHeader::decode(bytes, &UUID)
+        && header.body_is_intact(bytes)
+    {
+        let mut sectors = bytes[..header.sector_bytes()].chunks_exact(SECTOR_BYTES);
+        assert!(sectors.all(sector::is_sealed));
+    }
+    let _ = FileHeader::decode(bytes, &UUID);
 }
 
 fn record(bytes: &[u8]) {
@@ -112,6 +130,7 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     let mut block = vec![0; 4096];
     file.encode(&UUID, &mut block);
     let mut seeds: Vec<_> = records.into_iter().map(|bytes| (0, bytes)).collect();
+    seeds.push((3, batch.clone()));
     seeds.push((1, batch));
     seeds.push((2, block[..64].to_vec()));
     seeds
