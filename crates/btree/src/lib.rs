@@ -39,6 +39,7 @@ pub mod overflow;
 mod page_read;
 pub mod redo;
 mod scratch;
+mod sparse;
 pub mod split;
 mod statistics;
 mod structure;

@@ -31,7 +31,7 @@ const MAX_TRIES: u32 = 16;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
+pub(crate) enum Outcome {
     /// Nothing to merge.
     Nothing,
     /// Two nodes have become one; whether the parent is worth a look now.
@@ -52,8 +52,12 @@ impl Tree {
     /// Merges the leaf of `key` with a neighbour if both fit one page, then looks at the levels
     /// above. Parks; holds no latch while parked.
     pub(crate) fn merge_after_shrink(&self, key: &[u8]) -> Result<(), TreeError> {
+        self.merge_levels(key, 0)
+    }
+
+    /// The same for the node at `level` on the way to `key`, and those above.
+    pub(crate) fn merge_levels(&self, key: &[u8], mut level: usize) -> Result<(), TreeError> {
         let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
-        let mut level = 0;
         loop {
             let permit = self.wal.admit(self.page_bytes() + RECORD_BYTES)?;
             let outcome =
@@ -101,7 +105,7 @@ impl Tree {
             };
             let (left, right) = (self.store.optimistic(left)?, self.store.optimistic(right)?);
             parent.validate()?;
-            let likely = used(&left) + used(&right) <= SLOTS + limit(page.page_bytes());
+            let likely = is_likely(&left, &right);
             left.validate()?;
             right.validate()?;
             if likely
@@ -115,7 +119,7 @@ impl Tree {
     }
 
     /// Merges two neighbours if they fit; `None` if they do not.
-    fn merge_pair(
+    pub(crate) fn merge_pair(
         &self,
         (parent, left_index): (OptimisticPage<'_>, usize),
         [left, right]: [OptimisticPage<'_>; 2],
@@ -189,8 +193,13 @@ fn limit(page_bytes: usize) -> usize {
     page_bytes * FULL_SHARE / 100
 }
 
+/// Whether two neighbours probably fit one page; what was read must be validated.
+pub(crate) fn is_likely(left: &OptimisticPage<'_>, right: &OptimisticPage<'_>) -> bool {
+    used(left) + used(right) <= SLOTS + limit(left.page_bytes())
+}
+
 /// Bytes in use of a page read optimistically.
-fn used(page: &OptimisticPage<'_>) -> usize {
+pub(crate) fn used(page: &OptimisticPage<'_>) -> usize {
     use crate::layout::USED;
     SLOTS + SLOT_BYTES * node::count(page) + usize::from(PageRead::u16_at(page, USED))
 }

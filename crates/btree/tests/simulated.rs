@@ -9,6 +9,9 @@ use common::*;
 use pagestore::PageStore;
 use runtime::sim::{SimConfig, Simulation};
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use wal::{FIRST_LSN, RecordBuilder, RecordKind};
 
 const FIBERS: u64 = 8;
@@ -99,7 +102,20 @@ fn simulate(seed: u64, class: u8, steps: u64) {
         run_fibers(&tree, seed, steps, &mut model);
         check_all(&tree, &model, &mut random);
         let (older, middle) = (images(&tree, &store), wal.end());
+        let (walked, is_over) = (tree.clone(), Arc::new(AtomicBool::new(false)));
+        let over = is_over.clone();
+        let walker = runtime::spawn("walk", move || {
+            while !over.load(Ordering::Relaxed) {
+                let mut key = Vec::new();
+                while walked.merge_sparse(&mut key, 3).expect("walk") {
+                    runtime::yield_now();
+                }
+                runtime::sleep(Duration::from_micros(50));
+            }
+        });
         run_fibers(&tree, seed + 1_000_000, steps, &mut model);
+        is_over.store(true, Ordering::Relaxed);
+        walker.join().expect("walker");
         check_all(&tree, &model, &mut random);
         let now = images(&tree, &store);
         let mut from_nothing = Images::new();
@@ -133,6 +149,38 @@ fn fibers_agree_with_a_model_and_redo_gives_the_same_pages() {
         assert!(base::probe::count(&format!("btree.{name}")) > 0 || !several, "no {name}");
     }
     println!("{:?}", base::probe::counts());
+}
+
+#[test]
+fn what_deletes_leave_sparse_is_closed_up() {
+    let done = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(9) }).run(|| {
+        let wal = log("wal");
+        let store = PageStore::volatile(256 << 20, 1 << 20).expect("store");
+        let tree = Tree::create(store.clone(), wal, TreeId::new(7), 13).expect("tree");
+        let mut random = Random::new(9);
+        let mut record = RecordBuilder::new(RecordKind::Change, TrxId::ZERO);
+        let mut model = Model::new();
+        for number in 0..20_000u32 {
+            let (key, entry) = (number.to_be_bytes().to_vec(), (0, 1, vec![7; 180]));
+            put(&tree, &mut record, &key, &entry);
+            model.insert(key, entry);
+        }
+        let full = tree.store_pages();
+        let keys: Vec<Vec<u8>> = model.keys().cloned().collect();
+        for key in keys {
+            if !random.one_in(4) {
+                assert!(remove(&tree, &mut record, &key));
+                model.remove(&key);
+            }
+        }
+        let (before, mut key) = (tree.sample_fill().expect("sample"), Vec::new());
+        while tree.merge_sparse(&mut key, 100).expect("walk") {}
+        let (after, pages) = (tree.sample_fill().expect("sample"), tree.store_pages());
+        assert!(before < 0.4 && after > 0.55, "filled {before} before, {after} after");
+        assert!(pages * 100 < full * 40, "{pages} pages of {full} for a quarter of the entries");
+        check_all(&tree, &model, &mut random);
+    });
+    done.expect("the simulation ends well");
 }
 
 #[test]

@@ -36,5 +36,6 @@ pub use schema::{
 pub use traits::{
     Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
     LockWait, PreparedTransaction, ReadGate, Savepoint, ScanDirection, ScanOptions,
-    StatementSource, Statistics, StorageUse, Table, TableFinding, Transaction, TransactionOptions,
+    StatementSource, Statistics, StorageUse, Table, TableFinding, TableSizes, Transaction,
+    TransactionOptions,
 };

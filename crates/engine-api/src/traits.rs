@@ -195,6 +195,20 @@ pub struct StorageUse {
     pub raw_bytes: u64,
     /// Bytes of their copies on the device; pages that were never written have none.
     pub stored_bytes: u64,
+    /// Dead bytes beside these copies that collection has not given back yet.
+    pub garbage_bytes: u64,
+}
+
+/// Sizes of a table for listings. Exact, and cheap to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableSizes {
+    /// Bytes of the pages of the clustered tree, uncompressed.
+    pub data_bytes: u64,
+    /// Bytes of the pages of the other trees, uncompressed.
+    pub index_bytes: u64,
+    /// Of the dead and unused bytes of the store's files the share that falls to the table by the
+    /// number of its pages.
+    pub free_bytes: u64,
 }
 
 /// A finding of CHECK TABLE.
@@ -410,6 +424,15 @@ pub trait Table: Send + Sync {
     /// What each index takes up, in the definition's order. Looks at each page's entry in memory.
     fn storage(&self) -> Vec<StorageUse> {
         Vec::new()
+    }
+    /// Sizes for listings.
+    fn sizes(&self) -> TableSizes {
+        let Statistics { data_bytes, index_bytes, .. } = self.statistics();
+        TableSizes { data_bytes, index_bytes, free_bytes: 0 }
+    }
+    /// OPTIMIZE TABLE: closes up what deletes have left sparse. Others go on using the table.
+    fn compact(&self) -> Result<()> {
+        Ok(())
     }
     /// Estimates about the values of a column, if there are any.
     fn column_statistics(&self, _column: usize) -> Option<Arc<ColumnStatistics>> {

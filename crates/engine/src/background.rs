@@ -1,8 +1,8 @@
-//! Fibers that work beside the transactions: purge, checkpoint, the estimates of tables and, after
-//! some starts, a sweep.
+//! Fibers that work beside the transactions: purge, the merges that follow it, checkpoint, the
+//! pages of dropped trees, the estimates of tables and, after some starts, a sweep.
 
 use crate::core::Core;
-use crate::{checkpoint, purge, statistics};
+use crate::{checkpoint, drops, purge, statistics, thinning};
 use runtime::sync::Mutex;
 use runtime::{JoinHandle, WaitClass};
 use std::sync::Arc;
@@ -17,10 +17,13 @@ impl Background {
     /// Starts them.
     pub(crate) fn start(core: &Arc<Core>) -> Self {
         let (purging, checkpointing, sampling) = (core.clone(), core.clone(), core.clone());
+        let (dropping, merging) = (core.clone(), core.clone());
         let mut fibers = vec![
             runtime::spawn("purge", move || purge_loop(&purging)),
             runtime::spawn("checkpoint", move || checkpoint_loop(&checkpointing)),
             runtime::spawn("statistics", move || statistics_loop(&sampling)),
+            runtime::spawn("drop", move || drops::run(&dropping)),
+            runtime::spawn("merge", move || thinning::run(&merging)),
         ];
         if core.sweep_pending.load(Ordering::Relaxed) {
             let sweeping = core.clone();

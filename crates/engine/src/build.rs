@@ -21,6 +21,7 @@ pub(crate) fn build_index(
     table: &mut TableDefinition,
     position: usize,
 ) -> Result<std::result::Result<(), DuplicateKey>> {
+    trx.core.refuse_when_short_of_space()?;
     let mut duplicate = None;
     let built = ddl::guarded(trx, |trx| {
         let tree = ddl::add_index(trx, table, position)?;

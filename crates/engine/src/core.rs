@@ -3,10 +3,11 @@
 use crate::buffers::Buffers;
 use crate::checkpoint::CheckpointState;
 use crate::counters::Counters;
-use crate::error::from_store;
+use crate::drops::Drops;
 use crate::options::EngineOptions;
 use crate::purge::Revisits;
 use crate::sort::SortMemory;
+use crate::thinning::Thinning;
 use base::{PageId, TreeId};
 use btree::{Batch, DELETED, Tree};
 use engine_api::{EngineError, Result};
@@ -44,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) txn: Arc<TransactionSystem>,
     pub(crate) counters: Counters,
     pub(crate) revisits: Revisits,
+    pub(crate) drops: Drops,
+    pub(crate) thinning: Thinning,
     /// Deleted entries of former runs may be anywhere: the sweep has not come to its end.
     pub(crate) sweep_pending: AtomicBool,
     /// Told to the background fibers.
@@ -85,6 +88,8 @@ impl Core {
             txn,
             counters,
             revisits: Revisits::default(),
+            drops: Drops::default(),
+            thinning: Thinning::default(),
             sweep_pending: AtomicBool::new(false),
             purge_wanted: Event::new(),
             checkpoint_wanted: Event::new(),
@@ -153,11 +158,10 @@ impl Core {
         name.unwrap_or_else(|| format!("tree {id}"))
     }
 
-    /// Gives a tree's pages back. Nobody reads or changes it any more.
-    pub(crate) fn drop_tree(&self, id: TreeId) -> Result<()> {
-        let known = self.trees.write().remove(&id);
-        let name = known.map_or_else(|| format!("tree {id}"), |open| open.name);
-        self.store.space().drop_tree(id).map_err(|error| from_store(&error, || name))
+    /// Forgets a tree that nothing durable names any more; its pages are given back later.
+    pub(crate) fn drop_tree(&self, id: TreeId) {
+        self.trees.write().remove(&id);
+        self.drops.push(id);
     }
 
     /// A reader met a deleted entry: if no queued commit leads to it, purge is told.
@@ -209,10 +213,29 @@ impl Core {
         self.purge_wanted.set();
         self.checkpoint_wanted.set();
         self.statistics_wanted.set();
+        self.drops.wake();
+        self.thinning.wake();
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// What makes the database larger is refused in time, so that what was acknowledged can be
+    /// written, and deletes have room to work.
+    #[inline]
+    pub(crate) fn refuse_when_short_of_space(&self) -> Result<()> {
+        if self.store.is_short_of_space() || self.wal.is_short_of_space() {
+            return self.refuse_growth();
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn refuse_growth(&self) -> Result<()> {
+        // The log asks for space again only when it is asked.
+        self.wal.retry_space();
+        Err(EngineError::DiskFull)
     }
 
     pub(crate) fn refuse_when_stopping(&self) -> Result<()> {

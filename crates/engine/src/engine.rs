@@ -6,7 +6,7 @@ use crate::error::{from_log, from_store};
 use crate::options::EngineOptions;
 use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
-use crate::{build, checkpoint, ddl, dictionary, purge, report, statistics, status};
+use crate::{build, checkpoint, ddl, dictionary, drops, purge, report, statistics, status};
 use engine_api::{
     Capabilities, DeadlockReport, DuplicateKey, LockingReport, PreparedTransaction,
     Result as ApiResult, StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
@@ -14,7 +14,7 @@ use engine_api::{
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Deleted rows are removed for so long at a shutdown.
+/// Deleted rows are removed, and dropped trees given back, for so long each at a shutdown.
 const PURGE_AT_CLOSE: Duration = Duration::from_secs(5);
 
 /// The storage engine. Opened by [`Engine::open`], ended by [`Engine::close`].
@@ -40,6 +40,7 @@ impl Engine {
         self.core.begin_stop();
         self.background.join();
         purge::finish(&self.core, PURGE_AT_CLOSE)?;
+        drops::finish(&self.core, PURGE_AT_CLOSE);
         let store_error = |error| from_store(&error, || "data".to_owned());
         self.core.store.flush_until(self.core.wal.end()).map_err(store_error)?;
         checkpoint::checkpoint(&self.core, true)?;

@@ -46,7 +46,9 @@ pub struct EngineOptions {
     pub flushers: Option<usize>,
     /// Log of which recovery keeps the changes of unfinished transactions in memory at a time.
     pub recovery_window_bytes: u64,
-    /// Segment of the page store, bytes.
+    /// Segment of the page store, bytes; counts at creation. 0: by the size of the file system, so
+    /// that the segments kept in reserve and those half full are a small part of it, and that
+    /// there are never very many.
     pub segment_bytes: u64,
     /// Segments in one data file; counts at creation.
     pub segments_per_file: u32,
@@ -89,7 +91,7 @@ impl EngineOptions {
             dirty_share_max: 0.9,
             flushers: None,
             recovery_window_bytes: 32 << 20,
-            segment_bytes: 64 << 20,
+            segment_bytes: 0,
             segments_per_file: 64,
             group_bytes: 1 << 20,
             max_pages: 1 << 30,

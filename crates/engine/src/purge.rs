@@ -12,7 +12,7 @@ use base::{TreeId, TrxId};
 use btree::{Batch, Change, DELETED, Direction, LogPart};
 use engine_api::Result;
 use runtime::sync::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use txn::{PurgeBatch, WordState};
@@ -112,29 +112,56 @@ pub(crate) fn sweep(core: &Core) {
 /// One round over everything that may be removed now; returns the number of entries removed.
 pub(crate) fn round(core: &Core) -> Result<u64> {
     let _alone = core.purging.lock();
+    let mut removed = Removed::default();
+    let outcome = remove_all(core, &mut removed);
+    core.thinning.note(&removed.by_tree);
+    PURGED.add(removed.sum);
+    outcome.map(|()| removed.sum)
+}
+
+/// Entries that a round has removed.
+#[derive(Default)]
+struct Removed {
+    sum: u64,
+    by_tree: BTreeMap<TreeId, u64>,
+}
+
+impl Removed {
+    fn add(&mut self, tree: TreeId) {
+        self.sum += 1;
+        *self.by_tree.entry(tree).or_default() += 1;
+    }
+}
+
+fn remove_all(core: &Core, removed: &mut Removed) -> Result<()> {
     let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
-    let mut removed = 0;
     let limit = core.txn.forget_limit();
     while let Some(batch) = core.txn.next_purge(limit) {
-        let result = purge_batch(core, &batch, &mut record);
+        let result = purge_batch(core, &batch, &mut record, removed);
         core.txn.purged(batch);
-        removed += result?;
+        result?;
         runtime::yield_if_due();
     }
     for _ in 0..core.revisits.len() {
         let Some(visit) = core.revisits.pop() else { break };
-        if core.txn.undo().word_state(visit.word, 0) == WordState::Frozen {
-            removed += u64::from(remove(core, visit.tree, &visit.key, visit.word, &mut record)?);
+        if core.txn.undo().word_state(visit.word, 0) == WordState::Frozen
+            && remove(core, visit.tree, &visit.key, visit.word, &mut record)?
+        {
+            removed.add(visit.tree);
         }
         runtime::yield_if_due();
     }
     core.txn.retire_undo();
-    PURGED.add(removed);
-    Ok(removed)
+    Ok(())
 }
 
-fn purge_batch(core: &Core, batch: &PurgeBatch, record: &mut RecordBuilder) -> Result<u64> {
-    let (mut word, mut removed) = (batch.last_undo, 0);
+fn purge_batch(
+    core: &Core,
+    batch: &PurgeBatch,
+    record: &mut RecordBuilder,
+    removed: &mut Removed,
+) -> Result<()> {
+    let mut word = batch.last_undo;
     let (mut key, mut steps) = (Vec::new(), 0u32);
     while word != 0 {
         steps += 1;
@@ -151,13 +178,15 @@ fn purge_batch(core: &Core, batch: &PurgeBatch, record: &mut RecordBuilder) -> R
             (marks.then(|| undo.tree()), undo.previous_of_transaction())
         });
         let Some((tree, previous)) = step else { break };
-        if let Some(tree) = tree {
-            removed += u64::from(remove(core, tree, &key, word, record)?);
+        if let Some(tree) = tree
+            && remove(core, tree, &key, word, record)?
+        {
+            removed.add(tree);
         }
         word = previous;
         runtime::yield_if_due();
     }
-    Ok(removed)
+    Ok(())
 }
 
 /// Removes an entry if it is still deleted by the change with this word.

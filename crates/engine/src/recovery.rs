@@ -202,6 +202,12 @@ fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) 
     }
 }
 
+/// A store as large as its file system has about so many segments.
+const SEGMENTS_WANTED: u64 = 16_384;
+/// Bounds of the size of segments.
+const SEGMENT_BYTES_MIN: u64 = 4 << 20;
+const SEGMENT_BYTES_MAX: u64 = 64 << 20;
+
 /// Opens the database in `options.datadir`, creating it in an empty directory.
 pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> {
     let begun = runtime::now();
@@ -227,6 +233,18 @@ pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> 
     };
     summary.micros = begun.elapsed().as_micros() as u64;
     Ok((engine, summary))
+}
+
+/// Segment size of a new store.
+fn segment_bytes(options: &EngineOptions, directory: &Path) -> u64 {
+    if options.segment_bytes != 0 {
+        return options.segment_bytes;
+    }
+    let size = runtime::fs::file_system_size(directory).map_or(u64::MAX, |size| size.total_bytes);
+    (size / SEGMENTS_WANTED)
+        .max(1)
+        .checked_next_power_of_two()
+        .map_or(SEGMENT_BYTES_MAX, |bytes| bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX))
 }
 
 fn remove_files(directory: &Path) -> Result<()> {
@@ -259,7 +277,8 @@ fn create(
     let mut uuid = [0; 16];
     uuid[..8].copy_from_slice(&runtime::random_u64().to_le_bytes());
     uuid[8..].copy_from_slice(&runtime::random_u64().to_le_bytes());
-    let mut superblock = Superblock::new(uuid, options.segment_bytes, options.segments_per_file);
+    let segment_bytes = segment_bytes(&options, &places.data);
+    let mut superblock = Superblock::new(uuid, segment_bytes, options.segments_per_file);
     superblock.redo_lsn = wal::FIRST_LSN;
     superblock.durable_lsn = wal::FIRST_LSN;
     let wal = Wal::create(&places.log, log_options(&options, uuid), superblock.epoch)?;
@@ -339,7 +358,7 @@ fn recover(
     summary.undone = losers::undo(&core, &log, &mut analysis)?;
     summary.phase_micros = [mapping, reading, redoing, lap()];
     know_trees(&core, false)?;
-    summary.orphan_trees = drop_orphans(&core)?;
+    summary.orphan_trees = drop_orphans(&core);
     // The queue of purge is lost with the process (amendment 16).
     core.sweep_pending.store(!former.is_clean || anchor.wants_sweep, Ordering::Relaxed);
     checkpoint::checkpoint(&core, false)?;
@@ -386,13 +405,13 @@ fn know_trees(core: &Arc<Core>, all: bool) -> Result<()> {
     Ok(())
 }
 
-/// Drops trees that own pages but that nobody names: creations and drops cut off by a crash.
-fn drop_orphans(core: &Arc<Core>) -> Result<u64> {
+/// Queues trees that own pages but that nobody names: creations and drops cut off by a crash.
+fn drop_orphans(core: &Arc<Core>) -> u64 {
     let known = core.tree_ids();
     let is_orphan = |tree: &TreeId| tree.get() >= FIRST_TREE && !known.contains(tree);
     let orphans: Vec<TreeId> = core.store.space().trees().into_iter().filter(is_orphan).collect();
     for &tree in &orphans {
-        core.drop_tree(tree)?;
+        core.drop_tree(tree);
     }
-    Ok(orphans.len() as u64)
+    orphans.len() as u64
 }

@@ -5,6 +5,7 @@
 
 use crate::core::Core;
 use crate::counters::TableCounters;
+use crate::error::from_tree;
 use crate::keys::TableKeys;
 use crate::locking::LockingCursor;
 use crate::range::Interval;
@@ -17,7 +18,7 @@ use btree::{LeafHint, Tree};
 use engine_api::{
     ColumnStatistics, Cursor, DuplicateKey, EngineError, IndexDefinition, KeyRange, LockMode,
     LockWait, Result, RowBuffer, ScanOptions, Statistics, StorageUse, Table, TableDefinition,
-    TableFinding, Transaction,
+    TableFinding, TableSizes, Transaction,
 };
 use std::ops::Deref;
 use std::sync::Arc;
@@ -290,9 +291,34 @@ impl Table for EngineTable {
                 pages: usage.pages,
                 raw_bytes: usage.raw_bytes,
                 stored_bytes: usage.stored_bytes,
+                garbage_bytes: usage.garbage_bytes as u64,
             }
         };
         self.definition.indexes.iter().map(of).collect()
+    }
+
+    fn compact(&self) -> Result<()> {
+        for (position, tree) in self.trees.iter().enumerate() {
+            crate::thinning::close_up(&self.core, tree)
+                .map_err(|error| from_tree(error, || self.object(position)))?;
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> TableSizes {
+        let space = self.core.store.space();
+        let mut sizes = TableSizes::default();
+        let mut own_pages = 0;
+        for (position, index) in self.definition.indexes.iter().enumerate() {
+            let pages = space.pages_of(index.tree);
+            let sum = if position == 0 { &mut sizes.data_bytes } else { &mut sizes.index_bytes };
+            *sum += pages << index.page_class;
+            own_pages += pages;
+        }
+        let (live, allocated) = self.core.store.space_in_use();
+        let share = own_pages as f64 / space.pages().max(1) as f64;
+        sizes.free_bytes = (allocated.saturating_sub(live) as f64 * share) as u64;
+        sizes
     }
 
     fn definition(&self) -> &Arc<TableDefinition> {
@@ -305,11 +331,13 @@ impl Table for EngineTable {
             row.key.extend_from_slice(&self.counters.next_row_id().to_be_bytes());
         }
         let row = &*row;
+        self.core.refuse_when_short_of_space()?;
         ROWS_INSERTED.add(1);
         self.whole(own(trx), &row.key, |trx| self.insert_row(trx, row))
     }
 
     fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        self.core.refuse_when_short_of_space()?;
         ROWS_UPDATED.add(1);
         self.whole(own(trx), &old.key, |trx| self.update_row(trx, old, new))
     }

@@ -250,7 +250,7 @@ impl EngineTransaction {
         }
         while self.steps.last().is_some_and(|step| step.at() >= count) {
             if let Some(TreeStep::Created { tree, .. }) = self.steps.pop() {
-                self.core.drop_tree(tree)?;
+                self.core.drop_tree(tree);
             }
         }
         self.is_half_undone = false;
@@ -324,29 +324,26 @@ impl EngineTransaction {
         waited.map_err(|error| EngineError::Failed(error.to_string()))
     }
 
-    /// While pages are written more slowly than they are changed, who changes them waits a little,
+    /// While pages are written more slowly than they are changed, or more garbage is made than is
+    /// collected, who changes them waits a little,
     /// by what he has logged: at the commit, after it let go of everything, and in transactions
     /// that log much between two changes.
     fn slow_down(&mut self) {
         let logged = std::mem::take(&mut self.unpaid_log_bytes) + COMMIT_BYTES;
-        let delay = self.core.store.throttle_delay(logged);
+        let delay = self.core.store.throttle_delay(logged).max(self.core.store.collection_delay());
         if !delay.is_zero() {
             base::probe!("engine.commit_slowed_down");
             runtime::sleep(delay);
         }
     }
 
-    /// The commit is durable: dropped trees give their space back. What fails here, or is cut
-    /// off by a crash, is found again as an orphan by the next start.
+    /// The commit is durable: dropped trees are forgotten and give their space back in the
+    /// background. What a crash cuts off is found again as an orphan by the next start.
     fn finish_steps(&mut self) {
         for step in std::mem::take(&mut self.steps) {
             match step {
                 TreeStep::Created { .. } => {}
-                TreeStep::Dropped { tree, .. } => {
-                    if self.core.drop_tree(tree).is_err() {
-                        base::probe!("engine.drop_tree_left_to_restart");
-                    }
-                }
+                TreeStep::Dropped { tree, .. } => self.core.drop_tree(tree),
                 TreeStep::Forgotten { table, .. } => self.core.counters.forget(table),
                 TreeStep::Compressed { tree, compression, .. } => {
                     self.core.store.set_compression(tree, compression);

@@ -9,10 +9,14 @@
 //! 4. A copy that is damaged stays where it is, and so does its segment: reading it reports the
 //!    damage for that page only.
 //!
-//! Victims are chosen greedily (fewest live bytes) while live bytes fill less than the target
-//! share of the closed segments.
+//! 5. The collector never waits for space; on a full disk it moves copies into its reserve.
+//!
+//! Victims are chosen while live bytes fill less than the target share of the closed segments:
+//! under load by cost and benefit, which keeps what lives long from being moved again and again;
+//! when space is wanted back, those with the fewest live bytes. Target and pace are debt.rs's.
 
 use crate::counters::add;
+use crate::debt::{self, Load, Pace};
 use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
 use crate::error::StoreError;
 use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
@@ -29,18 +33,22 @@ use std::time::Duration;
 
 /// Between two looks while there is something to do.
 const PERIOD: Duration = Duration::from_millis(100);
+/// Between two looks whether more may be moved.
+const PACE_PERIOD: Duration = Duration::from_millis(10);
 /// Between two looks otherwise.
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 /// Fewer closed segments than this are not worth collecting.
 const SEGMENTS_MIN: usize = 3;
-/// A segment fuller than this is no victim.
+/// A segment fuller than this is no victim, unless the disk is full.
 const VICTIM_LIVE_MAX: f64 = 0.9;
+const VICTIM_LIVE_MAX_FULL: f64 = 0.985;
 /// A sync for the sake of reuse comes at most this often, unless space is short.
 const SYNC_PERIODS: u32 = 10;
 
 /// The fiber that collects, with its writer and buffers.
 pub(crate) struct Collector {
-    target_utilisation: f64,
+    pace: Pace,
+    busy_utilisation: f64,
     spare_segments: usize,
     writer: SegmentWriter,
     group: AlignedBuf,
@@ -54,7 +62,8 @@ pub(crate) struct Collector {
 impl Collector {
     pub(crate) fn new(target_utilisation: f64, spare_segments: usize) -> Collector {
         Collector {
-            target_utilisation,
+            pace: Pace::new(target_utilisation),
+            busy_utilisation: target_utilisation,
             spare_segments,
             writer: SegmentWriter::new(Stream::Moved),
             group: AlignedBuf::zeroed(0),
@@ -70,7 +79,11 @@ impl Collector {
         let Some(disk) = &shared.disk else { return };
         let mut has_collected = false;
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
-            let soon = has_collected || disk.table.lock().has_dead_segments(self.spare_segments);
+            let is_full = disk.is_full.load(Ordering::Relaxed);
+            let spare = self.spare(disk);
+            let is_short = disk.is_short.load(Ordering::Relaxed);
+            let soon =
+                has_collected || is_full || is_short || disk.table.lock().has_dead_segments(spare);
             let deadline = runtime::now() + if soon { PERIOD } else { IDLE_PERIOD };
             shared.background.collector_work.take(WaitClass::Idle, Some(deadline));
             if shared.background.is_recovered.load(Ordering::Relaxed) {
@@ -84,16 +97,46 @@ impl Collector {
     /// One look: collect, sync if that frees something, give space back. Returns whether anything
     /// was collected.
     fn look(&mut self, shared: &Shared, disk: &Disk) -> Result<bool, StoreError> {
+        shared.look_at_space(disk);
+        let load = Load::of(&disk.table.lock());
+        let percent = debt::debt_percent(&load, self.busy_utilisation);
+        disk.debt_percent.store(percent, Ordering::Relaxed);
+        self.pace.look(shared, disk, load.victim_share());
+        // Before anything is cut off: after a start nobody knows what is allocated already.
+        disk.keep_reserve()?;
+        self.give_back(disk)?;
         let mut has_collected = false;
-        while let Some(victim) = self.choose_victim(disk) {
+        while self.pace.allows(disk)
+            && let Some(victim) = self.choose_victim(disk)
+        {
             let outcome = self.collect(shared, disk, victim);
             disk.table.lock().segments[victim as usize].is_collected = false;
+            if let Err(StoreError::DiskFull) = outcome {
+                // The copies that could not be moved are where they were.
+                break;
+            }
             outcome?;
             has_collected = true;
             if shared.background.is_stopping() {
                 return Ok(true);
             }
+            self.give_back(disk)?;
         }
+        Ok(has_collected)
+    }
+
+    /// Free segments that stay allocated: what writers will soon take, or the reserve only.
+    fn spare(&self, disk: &Disk) -> usize {
+        let reserve = disk.table.lock().reserve_wanted();
+        let is_short = disk.is_short.load(Ordering::Relaxed);
+        match self.pace.is_idle() && !is_short {
+            true => reserve,
+            false => reserve.max(self.spare_segments),
+        }
+    }
+
+    /// Makes dead segments reusable by a sync, if it is time, and gives back what is spare.
+    fn give_back(&mut self, disk: &Disk) -> Result<(), StoreError> {
         self.periods_since_sync += 1;
         let is_full = disk.is_full.load(Ordering::Relaxed);
         if (self.periods_since_sync >= SYNC_PERIODS || is_full) && disk.table.lock().wants_sync() {
@@ -101,20 +144,38 @@ impl Collector {
             disk.wal.flush_kick(disk.wal.end());
             disk.sync_data()?;
         }
-        disk.release(self.spare_segments)?;
-        Ok(has_collected)
+        disk.release(self.spare(disk)).map(drop)
     }
 
     fn choose_victim(&self, disk: &Disk) -> Option<u32> {
+        let target = self.pace.target(disk);
+        let fullest = match disk.is_full.load(Ordering::Relaxed) {
+            true => VICTIM_LIVE_MAX_FULL,
+            false => VICTIM_LIVE_MAX.max(target),
+        };
         let mut table = disk.table.lock();
         let (live, all, count) = table.utilisation();
-        if count < SEGMENTS_MIN || live as f64 >= all as f64 * self.target_utilisation {
+        if count < SEGMENTS_MIN || live as f64 >= all as f64 * target {
             return None;
         }
-        let most = (table.usable_bytes() as f64 * VICTIM_LIVE_MAX) as u64;
-        let victim = table.victim(most)?;
+        let most = (table.usable_bytes() as f64 * fullest) as u64;
+        let victim = table.victim(most, self.pace.is_under_load(disk))?;
         table.segments[victim as usize].is_collected = true;
         Some(victim)
+    }
+
+    /// Waits until a group may be moved.
+    fn keep_pace(&mut self, shared: &Shared, disk: &Disk, victim: u32) {
+        let (live, usable) = {
+            let table = disk.table.lock();
+            (table.segments[victim as usize].live_bytes, table.usable_bytes())
+        };
+        let share = live as f64 / usable as f64;
+        self.pace.look(shared, disk, share);
+        while !self.pace.allows(disk) && !shared.background.is_stopping() {
+            runtime::sleep(PACE_PERIOD);
+            self.pace.look(shared, disk, share);
+        }
     }
 
     /// Moves every live copy out of a segment.
@@ -145,6 +206,7 @@ impl Collector {
                 }
                 if !self.has_room(disk, entry) {
                     self.move_group(shared, disk)?;
+                    self.keep_pace(shared, disk, victim);
                 }
                 self.take(bytes, entry, scanned.location_of(entry));
                 runtime::yield_if_due();
@@ -190,6 +252,7 @@ impl Collector {
             }
             add(&shared.counters.moved_pages, self.entries.len() as u64);
             add(&shared.counters.moved_bytes, end as u64);
+            self.pace.moved(end);
         }
         self.clear(disk);
         Ok(())

@@ -1,38 +1,33 @@
-//! The disk side of a store: files, segment table, superblock, and writers that append groups.
+//! The disk side of a store: files, segment table, superblock, giving space back.
 //!
-//! 1. A writer owns its segment: one group at a time, in order, so a segment's complete groups
-//!    are always a prefix of it.
-//! 2. Nothing is written at a place that holds a live copy; see segments.rs for when space is
+//! 1. Nothing is written at a place that holds a live copy; see segments.rs for when space is
 //!    used again.
-//! 3. A failed write or sync poisons the store ([`crate::StoreError::Poisoned`]) and calls
-//!    `on_fatal`; it is never tried again. A full disk is no failure: the group is withdrawn and
-//!    written later.
+//! 2. A failed write or sync poisons the store ([`crate::StoreError::Poisoned`]) and calls
+//!    `on_fatal`; it is never tried again. A full disk is no failure: what could not be written
+//!    is withdrawn and written later (writer.rs).
 
 use crate::counters::{Counters, add};
 use crate::error::StoreError;
 use crate::files::{DataFiles, WriteError};
-use crate::group::{self, DirectoryEntry, GroupHeader};
+use crate::group;
 use crate::location::Location;
 use crate::options::{OnFatal, StoreOptions};
-use crate::segment::{BLOCK_BYTES, SegmentHeader, SegmentTrailer};
+use crate::segment::{BLOCK_BYTES, SegmentHeader};
 use crate::segments::{SegmentState, SegmentTable, SegmentUse};
 use crate::superblock::Superblock;
 use crate::window::WriteWindow;
-use base::checksum::crc32c;
-use base::{Lsn, probe};
+pub(crate) use crate::writer::{SegmentWriter, WrittenGroup, encode_footer};
+use base::probe;
 use runtime::file::AlignedBuf;
 use runtime::sync::{FiberMutex, Mutex};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wal::Wal;
 
 /// How long a writer waits before it tries again on a full disk.
 const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
-/// Reusable segments that only moved pages may take, so that collection works on a full disk.
-const COLLECTION_RESERVE: usize = 2;
-
 /// A group holds at least one page of the largest class, stored raw.
 const GROUP_BYTES_MIN: usize = 48 << 10;
 
@@ -57,14 +52,19 @@ pub(crate) struct Disk {
     pub(crate) wal: Arc<Wal>,
     /// How much may be on its way to the device.
     pub(crate) window: WriteWindow,
+    /// The last write or allocation found no space.
     pub(crate) is_full: AtomicBool,
+    /// There is so little space that nothing should grow (debt.rs).
+    pub(crate) is_short: AtomicBool,
+    /// Garbage in percent of its goal (debt.rs).
+    pub(crate) debt_percent: AtomicU32,
     pub(crate) is_stopping: AtomicBool,
     pub(crate) counters: Arc<Counters>,
     superblock: FiberMutex<Superblock>,
     syncing: FiberMutex<()>,
     /// Held while a segment is chosen and while files are cut off, so that no segment is opened
     /// in space that is about to vanish.
-    choosing: FiberMutex<()>,
+    pub(crate) choosing: FiberMutex<()>,
     poison: OnceLock<String>,
     on_fatal: OnFatal,
 }
@@ -94,6 +94,8 @@ impl Disk {
             wal,
             window: WriteWindow::new(),
             is_full: AtomicBool::new(false),
+            is_short: AtomicBool::new(false),
+            debt_percent: AtomicU32::new(0),
             is_stopping: AtomicBool::new(false),
             counters,
             superblock: FiberMutex::new(superblock),
@@ -157,7 +159,12 @@ impl Disk {
     }
 
     /// Writes blocks; waits and tries again on a full disk until the store stops. Parks.
-    fn write_or_wait(&self, bytes: &[u8], offset: u64, sync: bool) -> Result<(), StoreError> {
+    pub(crate) fn write_or_wait(
+        &self,
+        bytes: &[u8],
+        offset: u64,
+        sync: bool,
+    ) -> Result<(), StoreError> {
         while !self.write_once(bytes, offset, sync)? {
             self.wait_for_space()?;
         }
@@ -165,7 +172,12 @@ impl Disk {
     }
 
     /// Writes blocks; `false` if the disk is full. Parks.
-    fn write_once(&self, bytes: &[u8], offset: u64, sync: bool) -> Result<bool, StoreError> {
+    pub(crate) fn write_once(
+        &self,
+        bytes: &[u8],
+        offset: u64,
+        sync: bool,
+    ) -> Result<bool, StoreError> {
         self.check_poison()?;
         match self.write_paced(bytes, offset, sync) {
             Ok(()) => {
@@ -198,7 +210,7 @@ impl Disk {
         Ok(())
     }
 
-    fn wait_for_space(&self) -> Result<(), StoreError> {
+    pub(crate) fn wait_for_space(&self) -> Result<(), StoreError> {
         probe!("pagestore_disk_full");
         add(&self.counters.disk_full_waits, 1);
         if self.is_stopping.load(Ordering::Relaxed) {
@@ -206,6 +218,77 @@ impl Disk {
         }
         runtime::sleep(FULL_DISK_WAIT);
         self.check_poison()
+    }
+
+    /// Allocates space of a segment; `false` if the disk is full. Parks.
+    pub(crate) fn allocate(&self, offset: u64, length: u64) -> Result<bool, StoreError> {
+        self.check_poison()?;
+        match self.files.allocate(offset, length) {
+            Ok(()) => Ok(true),
+            Err(WriteError::Full) => {
+                self.is_full.store(true, Ordering::Relaxed);
+                Ok(false)
+            }
+            Err(WriteError::Failed(reason)) => Err(self.fatal(&reason)),
+        }
+    }
+
+    /// Reusable segments that writers of this stream leave to the collector: on a full disk all
+    /// but one may be used, so that what deletes have changed can be written.
+    pub(crate) fn reserve_left_by(&self, stream: Stream) -> usize {
+        let wanted = self.table.lock().reserve_wanted();
+        match stream {
+            Stream::Moved => 0,
+            _ if self.is_full.load(Ordering::Relaxed) => wanted.min(1),
+            _ => wanted,
+        }
+    }
+
+    /// Whether a writer of this stream would find a segment whose space is allocated.
+    pub(crate) fn has_allocated_segment(&self, stream: Stream) -> bool {
+        let reserve = self.reserve_left_by(stream);
+        self.table.lock().reusable(false, self.wal.durable()).len() > reserve
+    }
+
+    /// Makes the collector's reserve complete, as far as the disk has space. Parks.
+    pub(crate) fn keep_reserve(&self) -> Result<(), StoreError> {
+        let candidates = {
+            let _alone = self.choosing.lock();
+            self.table.lock().begin_reserve(self.wal.durable())
+        };
+        let mut outcome = Ok(());
+        for number in candidates {
+            let is_wanted = || self.table.lock().reserve_missing(self.wal.durable()) > 0;
+            let mut is_whole = false;
+            if outcome.is_ok() && is_wanted() {
+                match self.make_whole(number) {
+                    Ok(made) => is_whole = made,
+                    Err(error) => outcome = Err(error),
+                }
+            }
+            self.table.lock().end_reserve(number, is_whole);
+        }
+        outcome
+    }
+
+    /// Allocates all of a segment that is out of reach, and marks it free, so that the next start
+    /// knows what the space is for; `false` if the disk is full.
+    fn make_whole(&self, number: u32) -> Result<bool, StoreError> {
+        if !self.allocate(self.start_of(number), self.files.segment_bytes())? {
+            return Ok(false);
+        }
+        let (seq, is_marked, record) = {
+            let mut table = self.table.lock();
+            let segment = table.segments[number as usize];
+            // A dead one keeps its header until it is used again.
+            (segment.seq, segment.usage == SegmentUse::Closed, table.sync_record())
+        };
+        if is_marked {
+            return Ok(true);
+        }
+        let mut block = AlignedBuf::zeroed(BLOCK_BYTES);
+        self.header(number, seq, Stream::Pages, true, record).encode(&mut block);
+        self.write_once(&block, self.start_of(number), false)
     }
 
     /// Gives dead segments back to the file system, beyond `spare` kept for reuse. Parks.
@@ -225,10 +308,9 @@ impl Disk {
         let outcome = self.release_all(&numbers);
         let mut table = self.table.lock();
         for &number in &numbers {
-            let segment = &mut table.segments[number as usize];
-            segment.is_collected = false;
+            table.segments[number as usize].is_collected = false;
             if outcome.is_ok() {
-                segment.usage = SegmentUse::Unused { released: true };
+                table.released(number);
             }
         }
         drop(table);
@@ -251,7 +333,9 @@ impl Disk {
             self.write_or_wait(&block, self.start_of(number), false)?;
         }
         self.sync_data()?;
-        self.write_superblock(|_| {})?;
+        if !base::mutant!("holes_before_superblock") {
+            self.write_superblock(|_| {})?;
+        }
         for &number in numbers {
             if let Err(error) = self.files.punch(number)
                 && error.kind() != std::io::ErrorKind::Unsupported
@@ -294,7 +378,7 @@ impl Disk {
         u64::from(number) * self.files.segment_bytes()
     }
 
-    fn header(
+    pub(crate) fn header(
         &self,
         number: u32,
         seq: u64,
@@ -312,178 +396,5 @@ impl Disk {
             segment_bytes: self.files.segment_bytes(),
             sync,
         }
-    }
-}
-
-/// Writes the footer and trailer of a segment. Returns the bytes to be written and their offset
-/// within the segment.
-pub(crate) fn encode_footer(
-    uuid: [u8; 16],
-    number: u32,
-    seq: u64,
-    segment_bytes: u64,
-    group_count: u32,
-    footer: &[u8],
-) -> (AlignedBuf, u64) {
-    let padded = footer.len().next_multiple_of(BLOCK_BYTES);
-    let mut bytes = AlignedBuf::zeroed(padded + BLOCK_BYTES);
-    let offset = segment_bytes - bytes.len() as u64;
-    bytes[..footer.len()].copy_from_slice(footer);
-    let trailer = SegmentTrailer {
-        uuid,
-        number,
-        seq,
-        group_count,
-        footer_offset: offset as u32,
-        footer_bytes: footer.len() as u32,
-        footer_crc: crc32c(footer),
-    };
-    trailer.encode(&mut bytes[padded..]);
-    (bytes, offset)
-}
-
-/// The segment that a writer fills.
-#[derive(Debug)]
-struct Current {
-    number: u32,
-    seq: u64,
-    /// Where the next group goes, within the segment.
-    position: u64,
-    groups: u32,
-    /// Header and directory of every group so far.
-    footer: Vec<u8>,
-}
-
-/// Appends groups of one stream to segments of its own.
-#[derive(Debug)]
-pub(crate) struct SegmentWriter {
-    stream: Stream,
-    current: Option<Current>,
-}
-
-/// Where a group was written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WrittenGroup {
-    pub(crate) group_seq: u64,
-    /// Offset of the group in the segment space.
-    pub(crate) offset: u64,
-}
-
-impl SegmentWriter {
-    pub(crate) fn new(stream: Stream) -> SegmentWriter {
-        SegmentWriter { stream, current: None }
-    }
-
-    /// Writes a group whose blobs stand in `group` where `entries` say; fills in header and
-    /// directory. `group.len()` is the group's length, a multiple of 4 KiB. On success the copies
-    /// are complete (not yet synced). Parks.
-    pub(crate) fn append(
-        &mut self,
-        disk: &Disk,
-        group: &mut AlignedBuf,
-        entries: &[DirectoryEntry],
-    ) -> Result<WrittenGroup, StoreError> {
-        let max_page_lsn = entries.iter().map(|entry| entry.page_lsn).max().unwrap_or(Lsn::ZERO);
-        base::invariant!(
-            base::mutant!("write_page_before_log") || max_page_lsn <= disk.wal.durable(),
-            "a page is written before its log"
-        );
-        loop {
-            self.make_room(disk, group.len(), entries.len())?;
-            let Some(current) = &mut self.current else { continue };
-            let group_seq = disk.table.lock().begin_group();
-            let header = GroupHeader {
-                segment_seq: current.seq,
-                group_seq,
-                index: current.groups,
-                entry_count: entries.len() as u32,
-                total_bytes: group.len() as u32,
-                max_page_lsn,
-                epoch: disk.epoch,
-            };
-            group::encode_head(&header, entries, group);
-            let offset = disk.start_of(current.number) + current.position;
-            match disk.write_once(group, offset, false) {
-                Ok(true) => {
-                    let head = group::head_bytes(entries.len());
-                    current.footer.extend_from_slice(&group[..head]);
-                    current.position += group.len() as u64;
-                    current.groups += 1;
-                    disk.table.lock().end_group(current.number, group_seq);
-                    add(&disk.counters.groups, 1);
-                    return Ok(WrittenGroup { group_seq, offset });
-                }
-                Ok(false) => {
-                    disk.table.lock().withdraw_group(group_seq);
-                    disk.wait_for_space()?;
-                }
-                Err(error) => {
-                    disk.table.lock().withdraw_group(group_seq);
-                    return Err(error);
-                }
-            }
-        }
-    }
-
-    /// Makes sure that the current segment has room for the group and for a footer that lists it.
-    fn make_room(
-        &mut self,
-        disk: &Disk,
-        group_bytes: usize,
-        entries: usize,
-    ) -> Result<(), StoreError> {
-        if let Some(current) = &self.current {
-            let footer = current.footer.len() + group::head_bytes(entries);
-            let end = current.position
-                + group_bytes as u64
-                + footer.next_multiple_of(BLOCK_BYTES) as u64
-                + BLOCK_BYTES as u64;
-            if end <= disk.files.segment_bytes() {
-                return Ok(());
-            }
-            self.close(disk)?;
-        }
-        self.open(disk)
-    }
-
-    /// Opens another segment; its header is durable when this returns. Parks.
-    fn open(&mut self, disk: &Disk) -> Result<(), StoreError> {
-        while disk.table.lock().is_list_full() {
-            disk.sync_data()?;
-        }
-        let reserve = if self.stream == Stream::Moved { 0 } else { COLLECTION_RESERVE };
-        let (number, seq, had_life, record) = {
-            let _alone = disk.choosing.lock();
-            let mut table = disk.table.lock();
-            let (number, had_life) = table.choose(reserve, disk.wal.durable());
-            (number, table.segments[number as usize].seq, had_life, table.sync_record())
-        };
-        let mut block = AlignedBuf::zeroed(BLOCK_BYTES);
-        disk.header(number, seq, self.stream, false, record).encode(&mut block);
-        // On a full disk the same segment is tried again: the record lists it as open.
-        disk.write_or_wait(&block, disk.start_of(number), true)?;
-        if had_life {
-            probe!("pagestore_segment_reused");
-            add(&disk.counters.segment_reuses, 1);
-        }
-        let position = BLOCK_BYTES as u64;
-        self.current = Some(Current { number, seq, position, groups: 0, footer: Vec::new() });
-        Ok(())
-    }
-
-    /// Closes the current segment with its footer. Parks.
-    pub(crate) fn close(&mut self, disk: &Disk) -> Result<(), StoreError> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        let (bytes, offset) = encode_footer(
-            disk.uuid,
-            current.number,
-            current.seq,
-            disk.files.segment_bytes(),
-            current.groups,
-            &current.footer,
-        );
-        disk.write_or_wait(&bytes, disk.start_of(current.number) + offset, false)?;
-        disk.table.lock().close(current.number);
-        Ok(())
     }
 }

@@ -32,6 +32,8 @@ const DEMAND_DECAY: usize = 64;
 const STEPS_PER_FRAME: usize = 16;
 /// A frame that cannot be had for this long is an error.
 const FRAME_WAIT_MAX: Duration = Duration::from_secs(30);
+/// As above, on a full disk.
+const FULL_DISK_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Between two looks while waiting for a frame.
 const FRAME_WAIT_STEP: Duration = Duration::from_millis(10);
 /// A class gets chunks of another one that has this many times as many.
@@ -289,7 +291,9 @@ impl Shared {
             if free() >= count {
                 break Ok(());
             }
-            if disk.is_full.load(Ordering::Relaxed) {
+            // Flushers may still get on with what is allocated.
+            let is_full = disk.is_full.load(Ordering::Relaxed);
+            if is_full && runtime::now() - start > FULL_DISK_WAIT_MAX {
                 break Err(StoreError::DiskFull);
             }
             if runtime::now() - start > FRAME_WAIT_MAX {

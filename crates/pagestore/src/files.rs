@@ -39,6 +39,13 @@ pub(crate) fn file_name(number: usize) -> String {
     format!("{FILE_PREFIX}{number:06}")
 }
 
+fn write_error(number: usize, within: u64, error: &io::Error) -> WriteError {
+    match error.raw_os_error() {
+        Some(ENOSPC | EDQUOT) => WriteError::Full,
+        _ => WriteError::Failed(format!("{} at {within}: {error}", file_name(number))),
+    }
+}
+
 fn file_number(name: &str) -> Option<usize> {
     name.strip_prefix(FILE_PREFIX)?.parse().ok()
 }
@@ -150,10 +157,14 @@ impl DataFiles {
         let outcome = self.file_or_create(number).and_then(|file| {
             if sync { file.write_and_sync(bytes, within) } else { file.write_at(bytes, within) }
         });
-        outcome.map_err(|error| match error.raw_os_error() {
-            Some(ENOSPC | EDQUOT) => WriteError::Full,
-            _ => WriteError::Failed(format!("{} at {within}: {error}", file_name(number))),
-        })
+        outcome.map_err(|error| write_error(number, within, &error))
+    }
+
+    /// Allocates space without changing what is there. Parks.
+    pub(crate) fn allocate(&self, offset: u64, length: u64) -> Result<(), WriteError> {
+        let (number, within) = self.split(offset);
+        let outcome = self.file_or_create(number).and_then(|file| file.allocate(within, length));
+        outcome.map_err(|error| write_error(number, within, &error))
     }
 
     /// Syncs every file. Parks.

@@ -17,6 +17,7 @@ mod chunks;
 mod codecs;
 mod collect;
 mod counters;
+mod debt;
 mod delta;
 mod dirty;
 mod disk;
@@ -49,6 +50,7 @@ pub mod space;
 mod store;
 mod superblock;
 mod window;
+mod writer;
 
 pub use background::{FLUSHERS_MAX, PaceFigures};
 pub use check::{CheckReport, Finding, Region, RegionKind, check};

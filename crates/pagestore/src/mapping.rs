@@ -29,7 +29,7 @@ use crate::segments::{SegmentState, SegmentTable, SegmentUse};
 use crate::space::MAP_PAGES;
 use crate::superblock::Superblock;
 use base::{Lsn, PageId, probe};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 /// What mapping recovery found; handed to [`crate::PageStore::open`].
@@ -73,6 +73,8 @@ struct Accepted {
 /// What a look at the segments of a store gives; nothing is written.
 pub(crate) struct Survey {
     segments: Vec<Option<Accepted>>,
+    /// Segments with a header that says that they are free: their space is allocated.
+    free: BTreeSet<usize>,
     pub(crate) array: TranslationArray,
     pub(crate) torn_groups: u64,
     record: SyncRecord,
@@ -137,6 +139,7 @@ pub(crate) fn survey(
     check_listed(files, &headers, &record)?;
     let mut survey = Survey {
         segments: Vec::with_capacity(headers.len()),
+        free: BTreeSet::new(),
         array: TranslationArray::new(max_pages.next_multiple_of(MAP_PAGES))?,
         torn_groups: 0,
         record,
@@ -148,7 +151,11 @@ pub(crate) fn survey(
             Some(header) if !header.is_free => {
                 Some(survey.read_segment(files, &mut scanner, number as u32, header)?)
             }
-            _ => None,
+            Some(_) => {
+                survey.free.insert(number);
+                None
+            }
+            None => None,
         };
         survey.segments.push(accepted);
     }
@@ -442,13 +449,16 @@ fn write_footers(
 }
 
 fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
-    let states = survey.segments.iter().map(|accepted| match accepted {
+    let states = survey.segments.iter().enumerate().map(|(number, accepted)| match accepted {
         Some(accepted) => SegmentState::recovered(
             SegmentUse::Closed,
             accepted.header.seq,
             accepted.groups.len() as u32,
         ),
-        None => SegmentState::unused(),
+        None => {
+            let released = !survey.free.contains(&number);
+            SegmentState::recovered(SegmentUse::Unused { released }, 0, 0)
+        }
     });
     let groups = survey.segments.iter().flatten().flat_map(|accepted| &accepted.groups);
     let last_group = groups.map(|group| group.header.group_seq).max().unwrap_or(0);

@@ -19,11 +19,19 @@
 //! 4. The header of a reused segment is durable before its first group is written, and carries
 //!    the sync record that justifies the reuse: recovery never trusts less than what reuse relied
 //!    on. Before a header vanishes in a hole, the superblock carries a newer record than it did.
+//!
+//! The reserve: of the segments that may be used again some are whole (all their space is
+//! allocated, so that writing there never meets a full disk) and left to the collector, the last
+//! one always. So a full store can be collected.
 
 use crate::location::Location;
 use crate::segment::{BLOCK_BYTES, OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
 use base::Lsn;
 use std::collections::BTreeSet;
+
+/// Segments of the reserve: one for the collector alone, one for what deletes have changed and
+/// for recoveries on a full disk.
+const RESERVE: usize = 2;
 
 /// What a segment is used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +59,8 @@ pub(crate) struct SegmentState {
     pub(crate) is_damaged: bool,
     /// Being emptied by the collector or given back: not to be chosen.
     pub(crate) is_collected: bool,
+    /// All of its space is known to be allocated.
+    pub(crate) is_whole: bool,
     /// Complete groups known to be durable.
     synced_groups: u32,
     /// Whether the footer is known to be durable; until then the sync record lists the segment.
@@ -68,6 +78,7 @@ impl SegmentState {
             dead_by_lsn: Lsn::ZERO,
             is_damaged: false,
             is_collected: false,
+            is_whole: false,
             synced_groups: 0,
             footer_synced: false,
         }
@@ -199,32 +210,95 @@ impl SegmentTable {
     }
 
     /// Chooses a segment for a writer and gives it a new sequence. `reserve` reusable segments
-    /// are left for others. Returns its number and whether it had a former life.
-    pub(crate) fn choose(&mut self, reserve: usize, durable: Lsn) -> (u32, bool) {
-        let reusable = |table: &Self, released: bool| {
-            let all = 0..table.segments.len();
-            let found = all.filter(move |&number| {
-                let unused = SegmentUse::Unused { released: true };
-                (table.segments[number].usage == unused) == released
-                    && table.is_reusable(number, durable)
-            });
-            found.collect::<Vec<_>>()
-        };
-        let allocated = reusable(self, false);
+    /// are left for others. Returns its number and what it was before.
+    pub(crate) fn choose(&mut self, reserve: usize, durable: Lsn) -> (u32, SegmentState) {
+        let allocated = self.reusable(false, durable);
+        // Whole ones are left to the collector as long as there are others.
+        let is_partial = |&&number: &&usize| !self.segments[number].is_whole;
         let chosen = if allocated.len() > reserve {
-            allocated.first().copied()
+            let partial = allocated.iter().find(is_partial).filter(|_| reserve > 0);
+            partial.or(allocated.first()).copied()
         } else {
-            reusable(self, true).first().copied()
+            self.reusable(true, durable).first().copied()
         };
         let number = chosen.unwrap_or_else(|| {
             self.segments.push(SegmentState::unused());
             self.segments.len() - 1
         });
-        let had_life = self.segments[number].seq != 0;
+        let former = self.segments[number];
         let seq = self.next_segment_seq;
         self.next_segment_seq += 1;
-        self.segments[number] = SegmentState::recovered(SegmentUse::Open, seq, 0);
-        (number as u32, had_life)
+        self.segments[number] = SegmentState {
+            is_whole: former.is_whole,
+            ..SegmentState::recovered(SegmentUse::Open, seq, 0)
+        };
+        (number as u32, former)
+    }
+
+    /// The chosen segment could not be opened: it is what it was before. Its sequence is not used
+    /// again.
+    pub(crate) fn unchoose(&mut self, number: u32, former: SegmentState) {
+        self.segments[number as usize] = former;
+    }
+
+    /// Segments that may be used again: those whose space was given back, or the others.
+    pub(crate) fn reusable(&self, released: bool, durable: Lsn) -> Vec<usize> {
+        let is_released =
+            |number: usize| self.segments[number].usage == SegmentUse::Unused { released: true };
+        let all = 0..self.segments.len();
+        all.filter(|&number| is_released(number) == released && self.is_reusable(number, durable))
+            .collect()
+    }
+
+    /// Segments that are to be free and whole: none in a store so small that they would be a good
+    /// part of it.
+    pub(crate) fn reserve_wanted(&self) -> usize {
+        if self.allocated() < 4 { 0 } else { RESERVE }
+    }
+
+    /// Whole segments missing in the reserve.
+    pub(crate) fn reserve_missing(&self, durable: Lsn) -> usize {
+        let allocated = self.reusable(false, durable);
+        let whole = allocated.iter().filter(|&&number| self.segments[number].is_whole).count();
+        self.reserve_wanted().saturating_sub(whole)
+    }
+
+    /// Segments that could be made whole for the reserve, taken out of reach meanwhile: free ones,
+    /// those that take space already first, or a new one. Empty if the reserve is complete.
+    pub(crate) fn begin_reserve(&mut self, durable: Lsn) -> Vec<u32> {
+        if self.reserve_missing(durable) == 0 {
+            return Vec::new();
+        }
+        let mut candidates = self.reusable(false, durable);
+        candidates.retain(|&number| !self.segments[number].is_whole);
+        candidates.extend(self.reusable(true, durable));
+        if candidates.is_empty() {
+            self.segments.push(SegmentState::unused());
+            candidates.push(self.segments.len() - 1);
+        }
+        for &number in &candidates {
+            self.segments[number].is_collected = true;
+        }
+        candidates.into_iter().map(|number| number as u32).collect()
+    }
+
+    /// The attempt to make a segment whole has ended.
+    pub(crate) fn end_reserve(&mut self, number: u32, is_whole: bool) {
+        let segment = &mut self.segments[number as usize];
+        segment.is_collected = false;
+        if is_whole {
+            segment.is_whole = true;
+            if segment.usage == (SegmentUse::Unused { released: true }) {
+                segment.usage = SegmentUse::Unused { released: false };
+            }
+        }
+    }
+
+    /// The space of an unused segment was given back.
+    pub(crate) fn released(&mut self, number: u32) {
+        let segment = &mut self.segments[number as usize];
+        segment.usage = SegmentUse::Unused { released: true };
+        segment.is_whole = false;
     }
 
     /// A group is about to be written; returns its sequence.
@@ -344,8 +418,16 @@ impl SegmentTable {
         })
     }
 
-    /// The closed segment with the fewest live bytes, if any has some but less than `most`.
-    pub(crate) fn victim(&self, most: u64) -> Option<u32> {
+    /// The closed segment to be collected, if any has live bytes, but less than `most`: the one
+    /// with the fewest, or `by_age` the one with the most gain for its cost, gain being the more
+    /// worth the longer the rest of the segment has lived (docs/design/2026-11-22-space.md).
+    pub(crate) fn victim(&self, most: u64, by_age: bool) -> Option<u32> {
+        let usable = self.usable_bytes() as f64;
+        let worth = |segment: &SegmentState| {
+            let share = (segment.live_bytes as f64 / usable).min(1.0);
+            let age = (self.next_segment_seq - segment.seq) as f64;
+            if by_age { (1.0 - share) * age / (1.0 + share) } else { 1.0 - share }
+        };
         let candidates = self.segments.iter().enumerate().filter(|(_, segment)| {
             segment.usage == SegmentUse::Closed
                 && segment.live_bytes > 0
@@ -353,7 +435,8 @@ impl SegmentTable {
                 && !segment.is_damaged
                 && !segment.is_collected
         });
-        candidates.min_by_key(|(_, segment)| segment.live_bytes).map(|(number, _)| number as u32)
+        let best = candidates.max_by(|(_, one), (_, other)| worth(one).total_cmp(&worth(other)));
+        best.map(|(number, _)| number as u32)
     }
 
     /// Whether a sync or giving back could gain anything.
@@ -364,6 +447,17 @@ impl SegmentTable {
             SegmentUse::Closed => segment.live_bytes == 0 && !segment.is_damaged,
         });
         self.wants_sync() || dead.count() > spare
+    }
+
+    /// Bytes of garbage for each live byte, by segment.
+    pub(crate) fn garbage_shares(&self) -> Vec<f64> {
+        let usable = self.usable_bytes();
+        let share = |segment: &SegmentState| {
+            let is_closed = segment.usage == SegmentUse::Closed && segment.live_bytes > 0;
+            let garbage = usable.saturating_sub(segment.live_bytes);
+            if is_closed { garbage as f64 / segment.live_bytes as f64 } else { 0.0 }
+        };
+        self.segments.iter().map(share).collect()
     }
 
     /// Sum of live bytes over all segments.
@@ -379,91 +473,4 @@ impl SegmentTable {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SIZE: u64 = 65536;
-
-    fn location(segment: u64, offset: u64) -> Location {
-        Location::new(segment * SIZE + offset, 128, 13, 0)
-    }
-
-    #[test]
-    fn reuse_waits_for_a_covering_sync() {
-        let mut table = SegmentTable::new(SIZE);
-        let (first, had_life) = table.choose(0, Lsn::ZERO);
-        assert_eq!((first, had_life), (0, false));
-        let group = table.begin_group();
-        table.end_group(first, group);
-        table.born(location(0, 4096));
-        table.close(first);
-        let (second, _) = table.choose(0, Lsn::ZERO);
-        assert_eq!(second, 1, "the first still has live bytes");
-        let early = table.sync_point();
-        let newer = table.begin_group();
-        let unfinished = table.sync_point();
-        table.end_group(second, newer);
-        table.born(location(1, 4096));
-        table.die(location(0, 4096), Death::Superseded(newer));
-        assert!(!table.is_reusable(0, Lsn::MAX) && table.wants_sync());
-        table.synced(&early);
-        table.synced(&unfinished);
-        assert!(!table.is_reusable(0, Lsn::MAX), "those syncs began too early");
-        let point = table.sync_point();
-        table.synced(&point);
-        assert!(table.is_reusable(0, Lsn::MAX) && !table.wants_sync());
-        assert_eq!(table.releasable(0, Lsn::MAX), [0]);
-        assert_eq!(table.choose(0, Lsn::MAX), (0, true));
-    }
-
-    #[test]
-    fn a_lower_group_still_being_written_holds_back_the_sync() {
-        let mut table = SegmentTable::new(SIZE);
-        let (number, _) = table.choose(0, Lsn::ZERO);
-        let slow = table.begin_group();
-        let quick = table.begin_group();
-        table.end_group(number, quick);
-        assert_eq!(table.sync_point().group_seq, slow - 1);
-        table.withdraw_group(slow);
-        assert_eq!(table.sync_point().group_seq, quick);
-    }
-
-    #[test]
-    fn freed_pages_wait_for_the_log() {
-        let mut table = SegmentTable::new(SIZE);
-        let (number, _) = table.choose(0, Lsn::ZERO);
-        table.born(location(0, 4096));
-        table.close(number);
-        table.die(location(0, 4096), Death::Freed(Lsn::new(9000)));
-        let point = table.sync_point();
-        table.synced(&point);
-        assert!(!table.is_reusable(0, Lsn::new(8999)));
-        assert!(table.is_reusable(0, Lsn::new(9000)));
-    }
-
-    #[test]
-    fn a_reserve_is_left_for_moved_pages() {
-        let mut table = SegmentTable::new(SIZE);
-        let (number, _) = table.choose(0, Lsn::ZERO);
-        table.close(number);
-        let point = table.sync_point();
-        table.synced(&point);
-        assert_eq!(table.choose(1, Lsn::MAX).0, 1, "one reusable segment is in reserve");
-        assert_eq!(table.choose(0, Lsn::MAX).0, 0);
-    }
-
-    #[test]
-    fn the_emptiest_segment_is_collected_first() {
-        let mut table = SegmentTable::new(SIZE);
-        for segment in 0..3u64 {
-            let (number, _) = table.choose(0, Lsn::ZERO);
-            for blob in 0..=(segment + 1) % 3 {
-                table.born(location(segment, 4096 + blob * 128));
-            }
-            table.close(number);
-        }
-        assert_eq!(table.victim(SIZE), Some(2));
-        assert_eq!(table.victim(100), None);
-        assert_eq!(table.utilisation(), (6 * 128, 3 * table.usable_bytes(), 3));
-    }
-}
+mod tests;

@@ -323,6 +323,12 @@ impl Shared {
         })
     }
 
+    /// As [`Shared::admit`], for what must go on while the disk is full.
+    pub(crate) fn admit_internal(&self, bytes: usize) -> Result<Option<Permit<'_>>, StoreError> {
+        let admitted = self.wal.as_ref().map(|wal| wal.admit_internal(bytes)).transpose();
+        admitted.map_err(|error| StoreError::Poisoned(error.to_string()))
+    }
+
     /// Appends a record of the store's own; a volatile store has no log and uses LSN 1.
     pub(crate) fn append(&self, permit: Option<&Permit<'_>>, record: &RecordBuilder) -> LsnRange {
         match (&self.wal, permit) {

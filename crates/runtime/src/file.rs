@@ -199,6 +199,20 @@ impl File {
         }
     }
 
+    /// Allocates the space of a range, so that writing there will not fail for want of space; what
+    /// is there stays, what is new reads as zeroes, and the file reaches over it afterwards. Where
+    /// the file system cannot, nothing happens.
+    pub fn allocate(&self, offset: u64, length: u64) -> io::Result<()> {
+        match &*self.twin {
+            FileTwin::Real(file) => file.allocate(offset, length),
+            FileTwin::Sim(file) => file.allocate_zeroed(offset, length),
+            FileTwin::Shadow(file) => {
+                file.allocate_zeroed(offset, length);
+                Ok(())
+            }
+        }
+    }
+
     /// Cuts off or extends (with a hole) the file.
     pub fn set_len(&self, length: u64) -> io::Result<()> {
         match &*self.twin {

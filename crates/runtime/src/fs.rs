@@ -4,6 +4,7 @@ use crate::overlay;
 use crate::sim::{Operation, on_names};
 use crate::worker::{self, Twin};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 fn either<T: Send + 'static>(
@@ -76,6 +77,41 @@ pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     }
     let real = |path: &Path| std::fs::File::open(path)?.sync_all();
     either(path.as_ref(), Operation::Sync, real, |names, path| names.sync_directory(path))
+}
+
+/// Bytes of the file system of this directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileSystemSize {
+    /// All.
+    pub total_bytes: u64,
+    /// What files may still take, for who may not use what is set aside for the administrator.
+    pub available_bytes: u64,
+}
+
+/// Asks the file system of a directory how large it is.
+pub fn file_system_size(path: impl AsRef<Path>) -> io::Result<FileSystemSize> {
+    let real = |path: &Path| {
+        let name = std::ffi::CString::new(path.as_os_str().as_bytes())?;
+        let mut told = std::mem::MaybeUninit::<libc::statvfs>::zeroed();
+        // SAFETY: a path that ends with a zero byte, and room for the answer.
+        let status = unsafe { libc::statvfs(name.as_ptr(), told.as_mut_ptr()) };
+        if status < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: every bit pattern is a value, and the call has filled it.
+        let told = unsafe { told.assume_init() };
+        Ok(FileSystemSize {
+            total_bytes: told.f_blocks.saturating_mul(told.f_frsize),
+            available_bytes: told.f_bavail.saturating_mul(told.f_frsize),
+        })
+    };
+    match &worker::current().twin {
+        Twin::Real(_) => {
+            let path = path.as_ref().to_path_buf();
+            crate::blocking(move || real(&path))
+        }
+        Twin::Sim(sim) => Ok(sim.disk.size()),
+    }
 }
 
 /// Whether a file or directory has this name.

@@ -5,7 +5,10 @@
 //! | a sync or write fails | the engine stops; the next start has every acknowledged commit |
 //! | a read fails | an error for who reads; later the row is there |
 //! | no space | an error for the statement; work goes on when there is space |
+//! | a crash and a start without space | the start has every acknowledged commit, reads go on |
 //! | rot, stale reads, misdirected and lost writes | an error for who reads, never a wrong row |
+//!
+//! Where the log is at its end, too, a start without space may be refused until there is some.
 //!
 //! What a lying disk has lost of the log is found by the next start if anything tells of it, so
 //! those seeds end with one more start that may refuse.
@@ -18,7 +21,7 @@ use crate::session::Session;
 use crate::subjects;
 use crate::world::{Counts, History, World, options};
 use base::Random;
-use engine::Engine;
+use engine::{Engine, OpenError};
 use engine_api::EngineError;
 use runtime::sim::{CrashKind, Disk, Faults, Operation, SimConfig, SimEnd, Simulation};
 use std::fmt;
@@ -37,6 +40,8 @@ pub enum FaultKind {
     ReadError,
     /// No space for a while.
     NoSpace,
+    /// No space, a crash meanwhile, and still none for the next start.
+    NoSpaceAtStart,
     /// Bits of what is read have rotted.
     BitRot,
     /// Reads give what stood there before.
@@ -47,11 +52,12 @@ pub enum FaultKind {
     LostWrite,
 }
 
-const KINDS: [FaultKind; 8] = [
+const KINDS: [FaultKind; 9] = [
     FaultKind::SyncError,
     FaultKind::WriteError,
     FaultKind::ReadError,
     FaultKind::NoSpace,
+    FaultKind::NoSpaceAtStart,
     FaultKind::BitRot,
     FaultKind::StaleRead,
     FaultKind::MisdirectedWrite,
@@ -69,7 +75,9 @@ impl FaultKind {
     pub fn allows(self, error: &EngineError) -> bool {
         match self {
             Self::SyncError | Self::WriteError => matches!(error, EngineError::Failed(_)),
-            Self::NoSpace => matches!(error, EngineError::DiskFull | EngineError::OutOfMemory(_)),
+            Self::NoSpace | Self::NoSpaceAtStart => {
+                matches!(error, EngineError::DiskFull | EngineError::OutOfMemory(_))
+            }
             _ => matches!(error, EngineError::Corrupt { .. } | EngineError::Failed(_)),
         }
     }
@@ -81,7 +89,7 @@ impl FaultKind {
 
     /// Whether the disk says that all is well.
     fn is_lie(self) -> bool {
-        !self.stops() && !matches!(self, Self::ReadError | Self::NoSpace)
+        !self.stops() && !matches!(self, Self::ReadError | Self::NoSpace | Self::NoSpaceAtStart)
     }
 
     fn chances(self, chance: f64) -> Faults {
@@ -92,13 +100,13 @@ impl FaultKind {
             Self::StaleRead => faults.stale_read = chance,
             Self::MisdirectedWrite => faults.misdirected_write = chance,
             Self::LostWrite => faults.lost_write = chance,
-            Self::SyncError | Self::WriteError | Self::NoSpace => {}
+            Self::SyncError | Self::WriteError | Self::NoSpace | Self::NoSpaceAtStart => {}
         }
         faults
     }
 
     /// Makes the disk do it.
-    fn strike(self, disk: &Disk, random: &mut Random) {
+    fn strike(self, disk: &Disk, notes: &Notes, random: &mut Random) {
         let part = *random.pick(&["/db/wal", "/db/data"]);
         let skip = random.below(8);
         match self {
@@ -108,6 +116,12 @@ impl FaultKind {
                 disk.set_quota(Some(disk.used_bytes() + random.below(128 << 10)));
                 runtime::sleep(Duration::from_millis(1 + random.below(800)));
                 disk.set_quota(None);
+            }
+            Self::NoSpaceAtStart => {
+                disk.set_quota(Some(disk.used_bytes() + random.below(128 << 10)));
+                runtime::sleep(Duration::from_micros(random.below(600_000)));
+                notes.is_full.store(true, Ordering::Relaxed);
+                runtime::sim::crash_now();
             }
             _ => disk.set_faults(self.chances(*random.pick(&[0.02, 0.2, 0.5]))),
         }
@@ -170,6 +184,9 @@ struct Notes {
     stops: AtomicU64,
     refused: AtomicU64,
     right: AtomicU64,
+    /// The disk was full when the last life ended, and is.
+    is_full: AtomicBool,
+    full_starts: AtomicU64,
 }
 
 struct Seed {
@@ -209,7 +226,11 @@ fn run_seed(number: u64, operations: u64) -> Result<Report, String> {
     let errors = count(&seed.counts.errors);
     Ok(Report {
         seeds: 1,
-        injected: if kind == FaultKind::NoSpace { errors } else { injected },
+        injected: match kind {
+            FaultKind::NoSpace => errors,
+            FaultKind::NoSpaceAtStart => count(&seed.notes.full_starts),
+            _ => injected,
+        },
         errors,
         stops: count(&seed.notes.stops),
         refused: count(&seed.notes.refused),
@@ -272,16 +293,23 @@ impl Seed {
             let closed_history = history.clone();
             let (world, _) = World::attach(engine.clone(), knobs, history, counts, is_power, None);
             notes.is_ready.store(true, Ordering::Relaxed);
+            if notes.is_full.swap(false, Ordering::Relaxed) {
+                // Every row was read and found right; now there is space again.
+                notes.full_starts.fetch_add(1, Ordering::Relaxed);
+                runtime::sim::disk().expect("this is a simulation").set_quota(None);
+                runtime::sleep(Duration::from_secs(2));
+                work_goes_on(&world, &mut random);
+            }
             let has_work = world.operations_left() > 0;
             if wants_fault && has_work {
-                spawn_fault(&world, kind, random.fork());
+                spawn_fault(&world, kind, &notes, random.fork());
             }
             work(&world, &mut random);
             let disk = runtime::sim::disk().expect("this is a simulation");
             if kind.stops() {
                 // Whatever writes and syncs by the clock may still meet the fault.
                 runtime::sleep(Duration::from_secs(3));
-            } else if kind == FaultKind::NoSpace {
+            } else if matches!(kind, FaultKind::NoSpace | FaultKind::NoSpaceAtStart) {
                 runtime::sleep(Duration::from_secs(2));
                 work_goes_on(&world, &mut random);
             } else if has_work {
@@ -329,8 +357,22 @@ fn start(
         noted.stops.fetch_add(1, Ordering::Relaxed);
         runtime::sim::crash_now();
     });
+    if kind == FaultKind::NoSpaceAtStart {
+        // Files of the log that hold more than its ring, as those of a server.
+        engine_options.log_ring_bytes = 512 << 10;
+        engine_options.first_log_file_bytes = 4 << 20;
+        engine_options.max_log_file_bytes = 4 << 20;
+    }
     match Engine::open(engine_options) {
         Ok((engine, _)) => Some(engine),
+        // The log has no room left for undoing what was unfinished.
+        Err(OpenError::Engine(EngineError::DiskFull))
+            if notes.is_full.swap(false, Ordering::Relaxed) =>
+        {
+            notes.refused.fetch_add(1, Ordering::Relaxed);
+            runtime::sim::disk().expect("this is a simulation").set_quota(None);
+            None
+        }
         Err(_) if kind.stops() || kind.is_lie() => None,
         // What was armed for reads is over when the life is.
         Err(error) => panic!("violation: the engine does not open: {error}"),
@@ -338,20 +380,20 @@ fn start(
 }
 
 /// Strikes after some of the operations.
-fn spawn_fault(world: &Arc<World>, kind: FaultKind, mut random: Random) {
+fn spawn_fault(world: &Arc<World>, kind: FaultKind, notes: &Arc<Notes>, mut random: Random) {
     let left = world.operations_left();
     if left <= 0 {
         return;
     }
     let at = left - 1 - random.below((left as u64 / 2).max(1)) as i64;
-    let world = world.clone();
+    let (world, notes) = (world.clone(), notes.clone());
     drop(runtime::spawn("fault", move || {
         while world.operations_left() > at {
             runtime::sleep(Duration::from_micros(100));
         }
         let disk = runtime::sim::disk().expect("this is a simulation");
         world.has_faults.store(true, Ordering::Relaxed);
-        kind.strike(&disk, &mut random);
+        kind.strike(&disk, &notes, &mut random);
     }));
 }
 

@@ -116,6 +116,8 @@ struct Seed {
     life: u64,
     /// The power has failed since the last recovery that came to its end.
     power_failed: bool,
+    /// The present life has begun to close the engine.
+    is_closing: Arc<AtomicBool>,
 }
 
 /// Runs a seed with about so many operations.
@@ -137,6 +139,7 @@ pub fn run_seed(
         report: SeedReport { operations, ..SeedReport::default() },
         life: 0,
         power_failed: false,
+        is_closing: Arc::default(),
     };
     let result = seed.run();
     result.map_err(|message| Failure { seed: number, life: seed.life, message })?;
@@ -183,7 +186,10 @@ impl Seed {
                         format!("life {life}: {kind:?} crash, ready {was_resolved}, step {steps}")
                     });
                     let crashed = simulation.crash(kind);
-                    disk = Some(match was_resolved && self.life % TAIL_EVERY == 0 {
+                    // What a clean shutdown has settled needs no log.
+                    let was_closing = self.is_closing.load(Ordering::Relaxed);
+                    let has_tail = was_resolved && !was_closing;
+                    disk = Some(match has_tail && self.life % TAIL_EVERY == 0 {
                         true => self.rot_the_tail(crashed)?,
                         false => crashed,
                     });
@@ -244,7 +250,8 @@ impl Seed {
         let subject = self.subject.clone();
         let (history, counts) = (self.history.clone(), self.counts.clone());
         let (number, knobs, is_ready) = (self.number, self.knobs.clone(), is_ready.clone());
-        let is_power = self.power_failed;
+        let (is_power, is_closing) = (self.power_failed, self.is_closing.clone());
+        is_closing.store(false, Ordering::Relaxed);
         let mut random = self.random.fork();
         let delay = Duration::from_micros(random.below(3_000));
         let crash = ending.at_operation.map(|left| (left, delay));
@@ -279,6 +286,7 @@ impl Seed {
             }
             world.check_all();
             drop(world);
+            is_closing.store(true, Ordering::Relaxed);
             let closed = running.close();
             closed.unwrap_or_else(|error| panic!("violation: the engine does not close: {error}"));
             closed_history.closed();

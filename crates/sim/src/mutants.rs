@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 17] = [
+pub const MUTANTS: [(&str, &str); 18] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
@@ -23,6 +23,7 @@ pub const MUTANTS: [(&str, &str); 17] = [
     ("undo_skips_loser", "recovery leaves a transaction that never committed as it is"),
     ("trust_leaf_hint", "a remembered leaf is changed although the key is not in its range"),
     ("release_before_commit_record", "locks are released before the commit record is in the log"),
+    ("holes_before_superblock", "segments vanish in holes while the last sync record is in them"),
 ];
 
 /// Seeds tried for a mutant before it counts as not found.

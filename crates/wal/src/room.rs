@@ -85,6 +85,19 @@ impl Wal {
         Ok(permit)
     }
 
+    /// Whether there was no space for the next file of the log when it was last tried: what is left
+    /// of the present one should be kept for what makes room.
+    pub fn is_short_of_space(&self) -> bool {
+        self.files.out_of_space()
+    }
+
+    /// Asks for that space again, now and then. Parks.
+    pub fn retry_space(&self) {
+        if self.files.out_of_space() {
+            self.files.retry_next();
+        }
+    }
+
     pub(crate) fn is_file_nearly_full(&self) -> bool {
         self.remaining_file_bytes.load(Ordering::Relaxed) < self.ring.capacity_bytes()
     }

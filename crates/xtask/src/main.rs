@@ -11,6 +11,7 @@ mod differ;
 mod dump_command;
 mod flip_command;
 mod flip_data;
+mod full_disk_command;
 mod fuzz_command;
 mod instructions;
 mod interleaving_command;
@@ -23,6 +24,7 @@ mod power_cut_command;
 mod process;
 mod random;
 mod servers;
+mod space;
 mod spill_command;
 mod sqltest_command;
 mod test_command;
@@ -57,6 +59,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             TPC-C's five transactions, its twelve conditions, also after kill -9
   plans [--mariadb] [--all] [TEXT]
                             plans against forced orders and indexes, by rows read
+  space [--megabytes N] [--mariadb] [--release] [--model]
+                            files after deletes, DROP, TRUNCATE, OPTIMIZE; a model of collection
+  full-disk [--megabytes N] [--release]
+                            a small file system filled up under load (needs root: mount)
   spill [--release]         resident memory of operators with ten times their budget
   dump [--release]          MariaDB to Gannet and back by mariadb-dump, compared
   flip [--places N] [--at-once N] [--debug]
@@ -98,6 +104,8 @@ fn main() -> ExitCode {
         Some("miri") => miri_command::run(),
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
+        Some("space") => space::run(rest),
+        Some("full-disk") => full_disk_command::run(rest),
         Some("spill") => spill_command::run(rest),
         Some("plans") => plans::run(&root(), rest),
         Some("dump") => dump_command::run(&root(), rest),

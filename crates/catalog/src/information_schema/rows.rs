@@ -3,7 +3,9 @@
 use super::{Row, SCHEMA_NAME, Scope, optional_text};
 use crate::describe;
 use crate::{Result, Schema, TableEntry};
-use engine_api::{ColumnDefinition, IndexDefinition, Statistics, TableDefinition, TableOptions};
+use engine_api::{
+    ColumnDefinition, IndexDefinition, Statistics, TableDefinition, TableOptions, TableSizes,
+};
 use std::sync::Arc;
 use types::collation;
 use types::{ColumnType, DateTime, TypeKind, Value};
@@ -124,12 +126,16 @@ pub(super) fn schemata(scope: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Estimates of a table; a damaged table shows none rather than failing the query.
-fn table_statistics(table: &TableEntry) -> (Option<Statistics>, Option<u64>) {
+/// Estimates and sizes of a table.
+type Figures = (Statistics, TableSizes);
+
+/// Those of one table; a damaged table shows none rather than failing the
+/// query.
+fn table_statistics(table: &TableEntry) -> (Option<Figures>, Option<u64>) {
     let Ok(handle) = table.handle() else { return (None, None) };
     let has_counter = table.definition().auto_increment_column().is_some();
     let next = has_counter.then(|| handle.next_auto_increment());
-    (Some(handle.statistics()), next)
+    (Some((handle.statistics(), handle.sizes())), next)
 }
 
 pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
@@ -147,7 +153,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
         }
         let (statistics, next) = table_statistics(table);
         let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
-        let of = |field: fn(&Statistics) -> u64| number(statistics.as_ref().map(field));
+        let of = |field: fn(&Figures) -> u64| number(statistics.as_ref().map(field));
         let created = DateTime::from_epoch_micros(definition.created_micros);
         rows.push(vec![
             text("def"),
@@ -157,12 +163,12 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             text("InnoDB"),
             Value::UInt(10),
             text(row_format(&definition.options)),
-            of(|s| s.rows),
-            of(|s| s.data_bytes / s.rows.max(1)),
-            of(|s| s.data_bytes),
+            of(|(estimates, _)| estimates.rows),
+            of(|(estimates, sizes)| sizes.data_bytes / estimates.rows.max(1)),
+            of(|(_, sizes)| sizes.data_bytes),
             Value::UInt(0),
-            of(|s| s.index_bytes),
-            Value::UInt(0),
+            of(|(_, sizes)| sizes.index_bytes),
+            of(|(_, sizes)| sizes.free_bytes),
             number(next),
             created.map_or(Value::Null, |at| Value::DateTime(at.truncated(0))),
             Value::Null,
@@ -266,15 +272,18 @@ pub(super) fn partitions(scope: &Scope<'_>) -> Result<Vec<Row>> {
 }
 
 /// Rows and bytes of one of so many partitions: they share one tree.
-fn partition_figures(statistics: &Statistics, parts: u64, created: Option<DateTime>) -> Vec<Value> {
-    let rows = statistics.rows / parts;
+fn partition_figures(
+    (estimates, sizes): &Figures,
+    parts: u64,
+    created: Option<DateTime>,
+) -> Vec<Value> {
     let mut row = vec![
-        Value::UInt(rows),
-        Value::UInt(statistics.data_bytes / statistics.rows.max(1)),
-        Value::UInt(statistics.data_bytes / parts),
+        Value::UInt(estimates.rows / parts),
+        Value::UInt(sizes.data_bytes / estimates.rows.max(1)),
+        Value::UInt(sizes.data_bytes / parts),
         Value::UInt(0),
-        Value::UInt(statistics.index_bytes / parts),
-        Value::UInt(0),
+        Value::UInt(sizes.index_bytes / parts),
+        Value::UInt(sizes.free_bytes / parts),
     ];
     row.push(created.map_or(Value::Null, |at| Value::DateTime(at.truncated(0))));
     row.extend(std::iter::repeat_n(Value::Null, 3));
@@ -418,7 +427,7 @@ pub(super) fn statistics(scope: &Scope<'_>) -> Result<Vec<Row>> {
     for_each_index(scope, |schema, table, position, index| {
         let definition = table.definition();
         let statistics = table_statistics(table).0.unwrap_or_default();
-        let distinct = statistics.distinct.get(position);
+        let distinct = statistics.0.distinct.get(position);
         for (sequence, part) in index.parts.iter().enumerate() {
             let column = &definition.columns[part.column];
             let cardinality = distinct.and_then(|d| d.get(sequence)).copied();
@@ -432,7 +441,7 @@ pub(super) fn statistics(scope: &Scope<'_>) -> Result<Vec<Row>> {
                 Value::UInt(sequence as u64 + 1),
                 text(&column.name),
                 text(if part.descending { "D" } else { "A" }),
-                Value::Int(cardinality.unwrap_or(statistics.rows) as i64),
+                Value::Int(cardinality.unwrap_or(statistics.0.rows) as i64),
                 part.prefix.map_or(Value::Null, |p| Value::Int(i64::from(p))),
                 Value::Null,
                 text(if column.nullable { "YES" } else { "" }),

@@ -43,7 +43,8 @@ pub(super) fn tablespaces(scope: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// What each index takes up, and how the pages of its table are compressed from now on.
+/// What each index takes up, with the garbage beside it that is still to be collected, and how
+/// the pages of its table are compressed from now on.
 pub(super) fn index_storage(scope: &Scope<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for_each_entry(scope, |schema, table| {
@@ -64,6 +65,8 @@ pub(super) fn index_storage(scope: &Scope<'_>) -> Result<Vec<Row>> {
                 Value::UInt(used.pages),
                 Value::UInt(used.raw_bytes),
                 Value::UInt(used.stored_bytes),
+                Value::UInt((used.stored_bytes * 100).div_ceil(used.raw_bytes.max(1))),
+                Value::UInt(used.garbage_bytes),
             ]);
         }
         Ok(())

@@ -186,6 +186,9 @@ fn verify_definitions(engine: &Engine, ledger: &Shared) {
     }
     trees.sort();
     assert_eq!(engine.core.tree_ids(), trees);
+    while engine.core.drops.length() > 0 {
+        runtime::sleep(std::time::Duration::from_millis(1));
+    }
     let space = engine.core.store.space();
     let owned: Vec<_> = space.trees().into_iter().filter(|tree| tree.get() >= 16).collect();
     assert_eq!(owned, trees, "no page belongs to a tree that nobody names");

@@ -9,6 +9,7 @@ mod locked_rows;
 mod lockstep;
 mod prepared;
 mod rows;
+mod space;
 mod statistics;
 
 use crate::{Engine, EngineOptions};

@@ -50,9 +50,23 @@ pub(crate) struct Mirror {
     /// Extents of a tree and class that may have free numbers.
     open: BTreeMap<(TreeId, u8), Vec<u32>>,
     freeing: BTreeMap<PageId, u8>,
+    /// Allocated numbers of each tree, the map's own included.
+    counts: BTreeMap<TreeId, u64>,
+}
+
+fn bits(allocated: &[u64; 4]) -> u64 {
+    allocated.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 impl Mirror {
+    fn count(&mut self, tree: TreeId, added: i64) {
+        let count = self.counts.entry(tree).or_default();
+        *count = count.saturating_add_signed(added);
+        if *count == 0 {
+            self.counts.remove(&tree);
+        }
+    }
+
     /// Adds the map page that follows the known ones, as its bytes say.
     pub(crate) fn add_map(&mut self, page: &[u8]) {
         let base = self.extents.len() as u32;
@@ -61,6 +75,9 @@ impl Mirror {
             let allocated = map_page::bitmap(page, number);
             let class = map_page::class(page, number);
             self.extents.push(Extent { tree, class, used: allocated, allocated });
+            if bits(&allocated) > 0 {
+                self.count(tree, bits(&allocated) as i64);
+            }
             let index = base + u32::from(number);
             if tree == TreeId::ZERO {
                 self.free_extents.insert(index);
@@ -169,11 +186,16 @@ impl Mirror {
             }
             MapEntry::Set { extent, bit, .. } => {
                 let extent = &mut self.extents[index(extent)];
+                let (tree, is_new) = (extent.tree, !get(&extent.allocated, bit));
                 set(&mut extent.allocated, bit, true);
                 set(&mut extent.used, bit, true);
+                self.count(tree, i64::from(is_new));
             }
             MapEntry::Clear { extent, bit, .. } => {
-                set(&mut self.extents[index(extent)].allocated, bit, false);
+                let cleared = &mut self.extents[index(extent)];
+                let (tree, was_set) = (cleared.tree, get(&cleared.allocated, bit));
+                set(&mut cleared.allocated, bit, false);
+                self.count(tree, -i64::from(was_set));
                 let first = map_page::first_of(map, extent);
                 self.progress(PageId::new(first.get() + u64::from(bit)), CLEARED);
             }
@@ -184,7 +206,9 @@ impl Mirror {
     fn release(&mut self, index: u32) {
         let extent = &mut self.extents[index as usize];
         let key = (extent.tree, extent.class);
+        let allocated = bits(&extent.allocated);
         *extent = Extent::default();
+        self.count(key.0, -(allocated as i64));
         if let Some(open) = self.open.get_mut(&key) {
             open.retain(|&other| other != index);
         }
@@ -238,10 +262,14 @@ impl Mirror {
         self.make_free(first);
     }
 
-    /// Allocated page numbers of each tree: what a size report is made of.
+    /// Allocated page numbers of a tree.
     pub(crate) fn pages_of(&self, tree: TreeId) -> u64 {
-        let owned = self.extents.iter().filter(|extent| extent.tree == tree);
-        owned.flat_map(|extent| extent.allocated).map(|word| u64::from(word.count_ones())).sum()
+        self.counts.get(&tree).copied().unwrap_or(0)
+    }
+
+    /// Allocated page numbers of all trees.
+    pub(crate) fn pages(&self) -> u64 {
+        self.counts.values().sum()
     }
 
     /// Extents of a tree that have allocated numbers: the first number and which of them.
@@ -334,6 +362,12 @@ mod tests {
         let mut mirror = mirror();
         let pid = mirror.reserve(TreeId::new(1), 13).expect("free");
         assert!(mirror.retire_empty(9).is_empty());
+        apply_set(&mut mirror, TreeId::new(1), pid);
+        assert_eq!(mirror.pages_of(TreeId::new(1)), 1);
+        let (extent, bit) = map_page::position_of(pid);
+        let clear = MapEntry::Clear { extent, bit, tree: TreeId::new(1) };
+        mirror.applied(map_page::map_page_of(pid), clear);
+        assert_eq!(mirror.pages_of(TreeId::new(1)), 0);
         mirror.unreserve(pid);
         let map = map_page::map_page_of(pid);
         let extent = map_page::position_of(pid).0;

@@ -24,11 +24,10 @@ pub(crate) mod map_page;
 #[cfg(not(fuzzing))]
 mod map_page;
 mod mirror;
+mod usage;
 
 use crate::error::{Retry, StoreError};
 use crate::guard::ExclusivePage;
-use crate::header::class_bytes;
-use crate::location::Location;
 use crate::store::{PageStore, Shared};
 use base::{Lsn, PageId, TreeId, TrxId, probe};
 pub use map_page::{
@@ -40,6 +39,7 @@ use runtime::sync::{FiberMutex, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+pub use usage::TreeUsage;
 use wal::{LsnRange, RecordBuilder, RecordKind};
 
 /// Map pages whose extents one record of a dropped tree releases at most.
@@ -134,38 +134,6 @@ impl PageStore {
     /// Page numbers: reserving, allocating, freeing.
     pub fn space(&self) -> Space<'_> {
         Space { store: self }
-    }
-}
-
-/// Pages of a tree and their sizes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TreeUsage {
-    /// Pages.
-    pub pages: u64,
-    /// Bytes of these pages in memory, where none is compressed.
-    pub raw_bytes: u64,
-    /// Bytes of their copies and deltas on disk. Pages that were never written have none.
-    pub stored_bytes: u64,
-}
-
-impl TreeUsage {
-    fn add(&mut self, store: &PageStore, pid: PageId) {
-        let shared = store.shared();
-        let Some(entry) = shared.array.get(pid) else { return };
-        let place = entry.place();
-        let (location, raw_bytes) = match place.is_resident() {
-            true => {
-                let descriptor = shared.frames.descriptor(place.frame());
-                let word = descriptor.location.load(Ordering::Relaxed);
-                (Location::from_word(word), place.bytes())
-            }
-            false => (place.location(), class_bytes(place.location().class())),
-        };
-        self.pages += 1;
-        self.raw_bytes += raw_bytes as u64;
-        let copies = [location, shared.array.delta(pid).location()].into_iter();
-        let bytes = copies.filter(|copy| !copy.is_none()).map(|copy| copy.length_bytes());
-        self.stored_bytes += bytes.map(u64::from).sum::<u64>();
     }
 }
 
@@ -312,7 +280,8 @@ impl<'a> Space<'a> {
             by_map.entry(map).or_default().push(MapEntry::Release { extent, tree });
         }
         let shared = self.store.shared();
-        let permit = shared.admit(64 + by_map.len() * 32 + extents.len() * 8)?;
+        // What gives space back must not fail for want of it.
+        let permit = shared.admit_internal(64 + by_map.len() * 32 + extents.len() * 8)?;
         let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
         self.store.run_with_retry(|_| {
             let mut pages = Vec::with_capacity(by_map.len());
@@ -375,21 +344,6 @@ impl<'a> Space<'a> {
     /// Allocated page numbers of a tree.
     pub fn pages_of(&self, tree: TreeId) -> u64 {
         self.mirror().pages_of(tree)
-    }
-
-    /// What a tree takes up. Looks at every page's place, reads none; what is being written
-    /// meanwhile may be counted as it was before.
-    pub fn usage(&self, tree: TreeId) -> TreeUsage {
-        let extents = self.mirror().allocated_of(tree);
-        let mut usage = TreeUsage::default();
-        for (first, allocated) in extents {
-            let is_set = |bit: &u64| allocated[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
-            for bit in (0..EXTENT_PAGES).filter(is_set) {
-                usage.add(self.store, PageId::new(first.get() + bit));
-            }
-            runtime::yield_if_due();
-        }
-        usage
     }
 
     /// Trees that own page numbers: for finding leftovers of unfinished drops and builds.

@@ -192,7 +192,7 @@ impl RealFile {
         crate::blocking(move || f(fd))
     }
 
-    pub(crate) fn allocate_zeroed(&self, offset: u64, length: u64) -> io::Result<()> {
+    pub(crate) fn allocate(&self, offset: u64, length: u64) -> io::Result<()> {
         self.on_helper(move |fd| {
             // SAFETY: no memory is passed.
             let status = unsafe { libc::fallocate(fd, 0, offset as i64, length as i64) };
@@ -200,7 +200,11 @@ impl RealFile {
                 Err(error) if error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
                 _ => Ok(()),
             }
-        })?;
+        })
+    }
+
+    pub(crate) fn allocate_zeroed(&self, offset: u64, length: u64) -> io::Result<()> {
+        self.allocate(offset, length)?;
         // Writing the zeroes turns unwritten extents into written ones once and for all.
         let zeroes = crate::file::AlignedBuf::zeroed(ZEROES_BYTES);
         let mut done = 0;

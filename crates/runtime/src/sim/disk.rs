@@ -9,6 +9,7 @@
 use super::faults::{FaultPlan, Faults, Operation};
 use super::image::{FileImage, SECTOR_BYTES, SyncCover};
 use super::namespace::{Namespace, NodeNumber, error};
+use crate::fs::FileSystemSize;
 use base::Random;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -178,6 +179,14 @@ impl Disk {
     /// Bytes that files take, in chunks of 4 KiB.
     pub fn used_bytes(&self) -> u64 {
         self.lock().namespace.allocated_bytes()
+    }
+
+    /// The quota, and what is left of it.
+    pub(crate) fn size(&self) -> FileSystemSize {
+        let state = self.lock();
+        let total_bytes = state.quota_bytes.unwrap_or(u64::MAX);
+        let available_bytes = total_bytes.saturating_sub(state.namespace.allocated_bytes());
+        FileSystemSize { total_bytes, available_bytes }
     }
 
     /// What happened so far.

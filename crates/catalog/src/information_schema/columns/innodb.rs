@@ -70,6 +70,8 @@ pub(in crate::information_schema) const GANNET_INDEX_STORAGE: &[VirtualColumn] =
     required("PAGES", BigIntUnsigned(21)),
     required("RAW_BYTES", BigIntUnsigned(21)),
     required("STORED_BYTES", BigIntUnsigned(21)),
+    required("STORED_PERCENT", IntUnsigned(11)),
+    required("COLLECTION_DEBT", BigIntUnsigned(21)),
 ];
 
 pub(in crate::information_schema) const INNODB_SYS_FOREIGN: &[VirtualColumn] = &[

@@ -1,0 +1,219 @@
+//! How much is to be collected, how fast, and what writers feel of it.
+//!
+//! Garbage G is what the closed segments hold beside live copies. Of live bytes L the store may
+//! hold G* = L (1 / u - 1) of it, u being the target share of live bytes. While pages are written
+//! at W bytes a second, the collector may move
+//!
+//! ```text
+//! v = W * u' / (1 - u') * (1 + 2 (G - G*) / G*), within 0 and 4 times the feed-forward
+//! ```
+//!
+//! bytes a second, u' being the live share of its next victim: the feed-forward reclaims a byte
+//! for each byte written, and the rest leads G to G*. There is no threshold at which collection
+//! starts or stops at once.
+//!
+//! 1. While little is written the target is higher and the collector moves at a rate of its own,
+//!    so that space is back soon after deletes.
+//! 2. When G grows beyond [`DEBT_FREE`] G* all the same, commits are delayed, smoothly
+//!    ([`crate::PageStore::throttle_delay`] takes the longer of both delays).
+//! 3. When the disk is short of space, everything that gives some back is collected, at any rate.
+//! 4. Short of space means: what the file system can still give would not do for the dirty pages
+//!    in memory and the collector's reserve. What would grow is refused from then on, so that
+//!    what was acknowledged can be written and deletes go on.
+
+use crate::disk::Disk;
+use crate::segments::SegmentTable;
+use crate::store::{PageStore, Shared};
+use runtime::Instant;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Target share while little is written (invariant 1).
+const IDLE_UTILISATION: f64 = 0.82;
+/// Target share on a disk that is short of space.
+const SHORT_UTILISATION: f64 = 0.97;
+/// Bytes a second that the collector moves while nothing is written.
+const IDLE_RATE: f64 = 96e6;
+/// As good as nothing is written below this rate.
+const IDLE_WRITTEN: f64 = 400e3;
+/// The feed-forward is multiplied by this at most.
+const FACTOR_MAX: f64 = 4.0;
+/// Bytes that may be moved at once after a time in which less was moved than allowed.
+const BURST_BYTES: f64 = (16 << 20) as f64;
+/// Time over which the rate of writing is smoothed.
+const SMOOTHING: f64 = 2.0;
+/// Garbage beyond so many times its goal delays commits.
+const DEBT_FREE: f64 = 3.0;
+/// A commit is never delayed longer than this.
+const DELAY_MAX: Duration = Duration::from_millis(10);
+/// Stores with fewer closed segments delay nobody.
+const DEBT_SEGMENTS_MIN: usize = 16;
+
+/// Live bytes and garbage of the closed segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Load {
+    pub(crate) live: u64,
+    pub(crate) all: u64,
+    pub(crate) segments: usize,
+}
+
+impl Load {
+    pub(crate) fn of(table: &SegmentTable) -> Load {
+        let (live, all, segments) = table.utilisation();
+        Load { live, all, segments }
+    }
+
+    /// Live share of an average segment: what a victim has at most.
+    pub(crate) fn victim_share(&self) -> f64 {
+        self.live as f64 / self.all.max(1) as f64
+    }
+
+    /// Garbage over the garbage that is aimed at.
+    pub(crate) fn debt(&self, target: f64) -> f64 {
+        let goal = self.live as f64 * (1.0 / target - 1.0);
+        self.all.saturating_sub(self.live) as f64 / goal.max(1.0)
+    }
+}
+
+/// What the collector may move.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    busy_utilisation: f64,
+    /// Bytes of pages written, when it was looked last.
+    written: u64,
+    at: Instant,
+    /// Bytes of pages written a second.
+    rate: f64,
+    /// Bytes that may be moved.
+    allowance: f64,
+}
+
+impl Pace {
+    pub(crate) fn new(busy_utilisation: f64) -> Pace {
+        let at = runtime::now();
+        Pace { busy_utilisation, written: 0, at, rate: 0.0, allowance: 0.0 }
+    }
+
+    /// The share of live bytes to be reached now.
+    pub(crate) fn target(&self, disk: &Disk) -> f64 {
+        if wants_space(disk) {
+            SHORT_UTILISATION
+        } else if self.is_idle() {
+            IDLE_UTILISATION.max(self.busy_utilisation)
+        } else {
+            self.busy_utilisation
+        }
+    }
+
+    /// Whether what counts is the work of collection, not space at once.
+    pub(crate) fn is_under_load(&self, disk: &Disk) -> bool {
+        !self.is_idle() && !wants_space(disk)
+    }
+
+    /// Whether little enough is written that the collector works at its own rate.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.rate < IDLE_WRITTEN
+    }
+
+    /// Takes note of what was written; `victim` is the live share of the segment collected.
+    pub(crate) fn look(&mut self, shared: &Shared, disk: &Disk, victim: f64) {
+        let now = runtime::now();
+        let seconds = (now - self.at).as_secs_f64();
+        if seconds <= 0.0 {
+            return;
+        }
+        let counters = &shared.counters;
+        let written = counters.stored_bytes.load(Ordering::Relaxed)
+            + counters.delta_bytes.load(Ordering::Relaxed);
+        let grown = written.saturating_sub(self.written) as f64;
+        (self.at, self.written) = (now, written);
+        let weight = (seconds / SMOOTHING).min(1.0);
+        self.rate += (grown / seconds - self.rate) * weight;
+        let load = Load::of(&disk.table.lock());
+        let debt = load.debt(self.busy_utilisation);
+        let share = victim.clamp(0.0, 0.95);
+        let factor = (1.0 + 2.0 * (debt - 1.0)).clamp(0.0, FACTOR_MAX);
+        let own = if self.is_idle() { IDLE_RATE * seconds } else { 0.0 };
+        self.allowance += grown * share / (1.0 - share) * factor + own;
+        self.allowance = self.allowance.min(own.max(BURST_BYTES));
+    }
+
+    /// Whether a group may be moved now.
+    pub(crate) fn allows(&self, disk: &Disk) -> bool {
+        self.allowance > 0.0 || wants_space(disk)
+    }
+
+    pub(crate) fn moved(&mut self, bytes: usize) {
+        self.allowance -= bytes as f64;
+    }
+}
+
+fn wants_space(disk: &Disk) -> bool {
+    disk.is_short.load(Ordering::Relaxed) || disk.is_full.load(Ordering::Relaxed)
+}
+
+impl Shared {
+    /// Bytes that the dirty pages in memory will take on disk, by what others took.
+    fn unwritten_bytes(&self) -> u64 {
+        use crate::header::{CLASS_MAX, CLASS_MIN, class_bytes};
+        let dirty = |class: u8| {
+            let count = self.frames.counts(class).dirty.load(Ordering::Relaxed);
+            (count * class_bytes(class)) as u64
+        };
+        let dirty: u64 = (CLASS_MIN..=CLASS_MAX).map(dirty).sum();
+        let raw = self.counters.raw_bytes.load(Ordering::Relaxed);
+        let stored = self.counters.stored_bytes.load(Ordering::Relaxed);
+        if raw == 0 { dirty } else { (dirty as f64 * stored as f64 / raw as f64) as u64 }
+    }
+
+    /// Compares what the file system can give with what is needed (invariant 4). Parks.
+    pub(crate) fn look_at_space(&self, disk: &Disk) {
+        // Where that cannot be told, writes will tell.
+        let Ok(size) = runtime::fs::file_system_size(&disk.dir) else { return };
+        let (segment_bytes, missing, free) = {
+            let table = disk.table.lock();
+            let durable = disk.wal.durable();
+            let free = table.reusable(false, durable).len();
+            (table.segment_bytes, table.reserve_missing(durable), free)
+        };
+        let free = free.saturating_sub(disk.reserve_left_by(crate::disk::Stream::Pages)) as u64;
+        let need = self.unwritten_bytes() + (missing as u64 + 1) * segment_bytes;
+        let has = size.available_bytes.saturating_add(free * segment_bytes);
+        disk.is_short.store(has < need, Ordering::Relaxed);
+        if has >= need && missing == 0 {
+            disk.is_full.store(false, Ordering::Relaxed);
+        }
+    }
+}
+
+impl PageStore {
+    /// Whether there is so little space that what grows should be refused; see debt.rs.
+    pub fn is_short_of_space(&self) -> bool {
+        self.shared().disk.as_ref().is_some_and(wants_space)
+    }
+
+    /// Bytes of the segments that hold no live copy and are not free yet: what collection has
+    /// still to give back, beyond what the store may keep.
+    pub fn collection_debt_bytes(&self) -> u64 {
+        let Some(disk) = &self.shared().disk else { return 0 };
+        let load = Load::of(&disk.table.lock());
+        let goal = load.live as f64 / IDLE_UTILISATION;
+        (load.all as f64 - goal).max(0.0) as u64
+    }
+
+    /// How long a commit should wait because of garbage (invariant 2).
+    pub fn collection_delay(&self) -> Duration {
+        let Some(disk) = &self.shared().disk else { return Duration::ZERO };
+        let debt = f64::from(disk.debt_percent.load(Ordering::Relaxed)) / 100.0;
+        let over = (debt - DEBT_FREE) / DEBT_FREE;
+        if over <= 0.0 { Duration::ZERO } else { DELAY_MAX.mul_f64((over * over).min(1.0)) }
+    }
+}
+
+/// What [`PageStore::collection_delay`] shall go by, in percent of the goal.
+pub(crate) fn debt_percent(load: &Load, target: f64) -> u32 {
+    if load.segments < DEBT_SEGMENTS_MIN {
+        return 0;
+    }
+    (load.debt(target) * 100.0).min(100_000.0) as u32
+}

@@ -1,0 +1,110 @@
+use super::*;
+
+const SIZE: u64 = 65536;
+
+fn location(segment: u64, offset: u64) -> Location {
+    Location::new(segment * SIZE + offset, 128, 13, 0)
+}
+
+#[test]
+fn reuse_waits_for_a_covering_sync() {
+    let mut table = SegmentTable::new(SIZE);
+    let (first, former) = table.choose(0, Lsn::ZERO);
+    assert_eq!((first, former.seq), (0, 0));
+    let group = table.begin_group();
+    table.end_group(first, group);
+    table.born(location(0, 4096));
+    table.close(first);
+    let (second, _) = table.choose(0, Lsn::ZERO);
+    assert_eq!(second, 1, "the first still has live bytes");
+    let early = table.sync_point();
+    let newer = table.begin_group();
+    let unfinished = table.sync_point();
+    table.end_group(second, newer);
+    table.born(location(1, 4096));
+    table.die(location(0, 4096), Death::Superseded(newer));
+    assert!(!table.is_reusable(0, Lsn::MAX) && table.wants_sync());
+    table.synced(&early);
+    table.synced(&unfinished);
+    assert!(!table.is_reusable(0, Lsn::MAX), "those syncs began too early");
+    let point = table.sync_point();
+    table.synced(&point);
+    assert!(table.is_reusable(0, Lsn::MAX) && !table.wants_sync());
+    assert_eq!(table.releasable(0, Lsn::MAX), [0]);
+    assert_eq!(table.choose(0, Lsn::MAX).0, 0);
+}
+
+#[test]
+fn a_lower_group_still_being_written_holds_back_the_sync() {
+    let mut table = SegmentTable::new(SIZE);
+    let (number, _) = table.choose(0, Lsn::ZERO);
+    let slow = table.begin_group();
+    let quick = table.begin_group();
+    table.end_group(number, quick);
+    assert_eq!(table.sync_point().group_seq, slow - 1);
+    table.withdraw_group(slow);
+    assert_eq!(table.sync_point().group_seq, quick);
+}
+
+#[test]
+fn freed_pages_wait_for_the_log() {
+    let mut table = SegmentTable::new(SIZE);
+    let (number, _) = table.choose(0, Lsn::ZERO);
+    table.born(location(0, 4096));
+    table.close(number);
+    table.die(location(0, 4096), Death::Freed(Lsn::new(9000)));
+    let point = table.sync_point();
+    table.synced(&point);
+    assert!(!table.is_reusable(0, Lsn::new(8999)));
+    assert!(table.is_reusable(0, Lsn::new(9000)));
+}
+
+#[test]
+fn a_reserve_is_left_for_moved_pages() {
+    let mut table = SegmentTable::new(SIZE);
+    let (number, _) = table.choose(0, Lsn::ZERO);
+    table.close(number);
+    let point = table.sync_point();
+    table.synced(&point);
+    assert_eq!(table.choose(1, Lsn::MAX).0, 1, "one reusable segment is in reserve");
+    assert_eq!(table.choose(0, Lsn::MAX).0, 0);
+}
+
+#[test]
+fn the_emptiest_segment_is_collected_first() {
+    let mut table = SegmentTable::new(SIZE);
+    for segment in 0..3u64 {
+        let (number, _) = table.choose(0, Lsn::ZERO);
+        for blob in 0..=(segment + 1) % 3 {
+            table.born(location(segment, 4096 + blob * 128));
+        }
+        table.close(number);
+    }
+    assert_eq!(table.victim(SIZE, false), Some(2));
+    assert_eq!(table.victim(100, false), None);
+    assert_eq!(table.victim(SIZE, true), Some(0), "older, and hardly fuller");
+    assert_eq!(table.utilisation(), (6 * 128, 3 * table.usable_bytes(), 3));
+}
+
+#[test]
+fn the_reserve_is_whole_and_left_to_the_collector() {
+    let mut table = SegmentTable::new(SIZE);
+    for _ in 0..5 {
+        let (number, _) = table.choose(0, Lsn::ZERO);
+        table.born(location(u64::from(number), 4096));
+        table.close(number);
+    }
+    assert_eq!(table.reserve_missing(Lsn::ZERO), 2);
+    assert_eq!(table.begin_reserve(Lsn::ZERO), [5], "nothing is free: a new one");
+    assert_eq!(table.choose(0, Lsn::ZERO).0, 6, "out of reach while it is made whole");
+    table.end_reserve(5, true);
+    assert_eq!(table.begin_reserve(Lsn::ZERO), [7]);
+    table.end_reserve(7, true);
+    assert_eq!(table.begin_reserve(Lsn::ZERO), [], "complete");
+    assert_eq!(table.choose(2, Lsn::ZERO).0, 8, "left to the collector");
+    let (moved, former) = table.choose(0, Lsn::ZERO);
+    assert_eq!((moved, former.is_whole), (5, true));
+    table.unchoose(moved, former);
+    assert_eq!(table.choose(0, Lsn::ZERO).0, 5, "it is what it was");
+    assert!(table.segments[5].is_whole, "its space stays allocated");
+}
