@@ -8,7 +8,8 @@
 //! | a crash and a start without space | the start has every acknowledged commit, reads go on |
 //! | rot, stale reads, misdirected and lost writes | an error for who reads, never a wrong row |
 //!
-//! Where the log is at its end, too, a start without space may be refused until there is some.
+//! Where the log is at its end, too, a start without space may wait, or be refused, until there
+//! is some.
 //!
 //! What a lying disk has lost of the log is found by the next start if anything tells of it, so
 //! those seeds end with one more start that may refuse.
@@ -65,6 +66,8 @@ const KINDS: [FaultKind; 9] = [
 ];
 
 const EIO: i32 = 5;
+/// A start that waits for space gets some after this time.
+const RESCUE_AFTER: Duration = Duration::from_secs(60);
 /// Lives of a seed at most.
 const LIVES_MAX: u64 = 40;
 /// Faults of a seed whose faults stop the engine.
@@ -299,6 +302,9 @@ impl Seed {
                 runtime::sim::disk().expect("this is a simulation").set_quota(None);
                 runtime::sleep(Duration::from_secs(2));
                 work_goes_on(&world, &mut random);
+            } else if kind == FaultKind::NoSpaceAtStart {
+                // The start may have waited for the space that there is now.
+                runtime::sleep(Duration::from_secs(2));
             }
             let has_work = world.operations_left() > 0;
             if wants_fault && has_work {
@@ -362,6 +368,15 @@ fn start(
         engine_options.log_ring_bytes = 512 << 10;
         engine_options.first_log_file_bytes = 4 << 20;
         engine_options.max_log_file_bytes = 4 << 20;
+        let noted = notes.clone();
+        drop(runtime::spawn("rescue", move || {
+            // A start whose log needs another file waits for space, like any writer of the log.
+            runtime::sleep(RESCUE_AFTER);
+            if noted.is_full.swap(false, Ordering::Relaxed) {
+                noted.refused.fetch_add(1, Ordering::Relaxed);
+                runtime::sim::disk().expect("this is a simulation").set_quota(None);
+            }
+        }));
     }
     match Engine::open(engine_options) {
         Ok((engine, _)) => Some(engine),
