@@ -20,8 +20,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Gannet_log_synced_writes", metric("wal_synced_writes")),
         ("Gannet_dropped_trees_pending", core.drops.length() as u64),
         ("Gannet_log_written_bytes", metric("wal_file_bytes")),
-        ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
-        ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
         ("Innodb_buffer_pool_pages_total", pool_pages),
@@ -104,6 +102,8 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 9] {
     [
         ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
+        ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
+        ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
         ("Gannet_store_delta_bytes", store.delta_bytes),
         ("Gannet_store_delta_pages", store.delta_pages),
         ("Gannet_store_delta_reads", store.delta_reads),
