@@ -99,7 +99,7 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 9] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 11] {
     [
         ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
         ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
