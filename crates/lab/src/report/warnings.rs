@@ -67,7 +67,8 @@ fn of_runs(runs: &[&Run]) -> Vec<(bool, String)> {
     idle.dedup();
     if !idle.is_empty() {
         let text = format!(
-            "no operation was completed in the measured time with {}: no ratio; measure for longer.",
+            "no operation was completed in the measured time with {}: no ratio; measure for \
+             longer.",
             idle.join("; ")
         );
         found.push((true, text));
