@@ -18,7 +18,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Gannet_log_groups", metric("wal_groups")),
         ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
         ("Gannet_log_synced_writes", metric("wal_synced_writes")),
-        ("Gannet_dropped_trees_pending", core.drops.length() as u64),
         ("Gannet_log_written_bytes", metric("wal_file_bytes")),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
@@ -61,7 +60,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_rows_inserted", metric("rows_inserted")),
         ("Innodb_rows_read", metric("rows_read")),
         ("Innodb_rows_updated", metric("rows_updated")),
-        ("Gannet_store_moved_bytes", store.moved_bytes),
         ("Innodb_segment_collections", store.collections),
         ("Innodb_segment_reuses", store.segment_reuses),
         ("Innodb_segments_released", store.segments_released),
@@ -99,17 +97,19 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 11] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 12] {
+    let (live_bytes, allocated_bytes) = core.store.space_in_use();
     [
-        ("Gannet_store_allocated_bytes", core.store.space_in_use().1),
+        ("Gannet_dropped_trees_pending", core.drops.length() as u64),
+        ("Gannet_store_allocated_bytes", allocated_bytes),
         ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
-        ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
         ("Gannet_store_delta_bytes", store.delta_bytes),
         ("Gannet_store_delta_pages", store.delta_pages),
         ("Gannet_store_delta_reads", store.delta_reads),
         ("Gannet_store_full_bytes", store.stored_bytes),
         ("Gannet_store_full_pages", store.flushed_pages.saturating_sub(store.delta_pages)),
-        ("Gannet_store_live_bytes", core.store.space_in_use().0),
+        ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
+        ("Gannet_store_live_bytes", live_bytes),
         ("Gannet_store_moved_bytes", store.moved_bytes),
         ("Gannet_store_written_bytes", store.written_bytes),
     ]
