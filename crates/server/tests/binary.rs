@@ -207,9 +207,9 @@ fn options_that_cannot_be_used_stop_the_start() {
         let output = gannet().args(arguments).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
-    let (code, said) = run(&["serve", "--datadir", "/nowhere", "--innodb-use-mtflush=1"]);
+    let (code, said) = run(&["serve", "--datadir", "/nowhere", "--innodb-use-everything=1"]);
     assert_eq!(code, Some(2));
-    assert!(said.contains("unknown variable 'innodb-use-mtflush=1'"), "{said}");
+    assert!(said.contains("unknown variable 'innodb-use-everything=1'"), "{said}");
     assert_eq!(run(&["serve"]).0, Some(2));
     assert_eq!(run(&["dance"]).0, Some(2));
     assert_eq!(run(&["check", "--datadir", "/nowhere"]).0, Some(2));
