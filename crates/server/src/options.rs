@@ -543,13 +543,13 @@ mod tests {
         assert_eq!(variable(&options, "innodb_doublewrite").unwrap(), "OFF");
         assert!(options.skip_networking);
         assert_eq!(options.port, 3310);
-        assert_eq!(options.warnings.len(), 3);
+        assert_eq!(options.warnings.len(), 2);
     }
 
     #[test]
     fn unknown_options_stop_the_start() {
         let unknown = |text: &str| Err(OptionError::Unknown(text.to_owned()));
-        assert_eq!(serve("--datadir=/d --innodb_use_mtflush=1"), unknown("innodb_use_mtflush=1"));
+        assert_eq!(serve("--datadir=/d --innodb_use_all=1"), unknown("innodb_use_all=1"));
         assert_eq!(serve("--datadir=/d stray"), unknown("stray"));
         assert_eq!(serve("--port=1"), Err(OptionError::NoDataDirectory));
         let options = serve("--datadir=/d --port=70000").unwrap();
