@@ -325,9 +325,8 @@ impl EngineTransaction {
     }
 
     /// While pages are written more slowly than they are changed, or more garbage is made than is
-    /// collected, who changes them waits a little,
-    /// by what he has logged: at the commit, after it let go of everything, and in transactions
-    /// that log much between two changes.
+    /// collected, who changes them waits a little, by what he has logged: at the commit, after it
+    /// let go of everything, and in transactions that log much between two changes.
     fn slow_down(&mut self) {
         let logged = std::mem::take(&mut self.unpaid_log_bytes) + COMMIT_BYTES;
         let delay = self.core.store.throttle_delay(logged).max(self.core.store.collection_delay());
