@@ -115,6 +115,26 @@ impl Random {
         }
     }
 
+    /// Damages bytes as rot, a cut or somebody hostile would: bits flipped, a piece overwritten by
+    /// noise or by another piece, the end gone or something behind it.
+    pub fn damage(&mut self, bytes: &mut Vec<u8>) {
+        for _ in 0..=self.below(3) {
+            if bytes.is_empty() {
+                bytes.push(self.next_u64() as u8);
+            }
+            let (from, to) = (self.index(bytes.len()), self.index(bytes.len()));
+            let length = 1 + self.index((bytes.len() - from.max(to)).min(16));
+            match self.below(8) {
+                0..3 => bytes[from] ^= 1 << self.below(8),
+                3 => bytes[from] = *self.pick(&[0, 1, 0x7F, 0x80, 0xFF]),
+                4 => self.fill(&mut bytes[from..from + length]),
+                5 => bytes.copy_within(from..from + length, to),
+                6 => bytes.truncate(from),
+                _ => bytes.resize(bytes.len() + length, self.next_u64() as u8),
+            }
+        }
+    }
+
     /// A generator with a stream of its own, decided by this one's state.
     pub fn fork(&mut self) -> Self {
         Self::new(self.next_u64())

@@ -1,11 +1,13 @@
-//! Doors for the fuzz targets, present only in their builds (`--cfg fuzzing`). Checksums are put
-//! right first: random bytes would never get behind them, rotten bytes with a right one may.
+//! Doors for the fuzz targets, present only in their builds (`--cfg fuzzing`) and in tests.
+//! Checksums are put right first: random bytes would never get behind them, rotten bytes with a
+//! right one may.
 
-use crate::blob;
-use crate::bytes::put;
-use crate::delta;
+use crate::blob::{self, BLOB_HEADER_BYTES};
+use crate::bytes::{put, u64_at};
+use crate::chunks::{CHUNKS, chunk_bytes};
+use crate::delta::{self, FIXED_BYTES};
 use crate::group;
-use crate::header::{self, class_bytes, class_is_valid};
+use crate::header::{self, CLASS_COUNT, CLASS_MIN, class_bytes, class_is_valid};
 use crate::segment;
 use crate::space::map_page;
 use crate::superblock::{CONTENT_BYTES, Superblock};
@@ -38,10 +40,10 @@ pub fn decode(kind: u8, bytes: &[u8]) {
 }
 
 fn blob(bytes: &mut Vec<u8>) {
-    let padded = bytes.len().max(blob::BLOB_HEADER_BYTES).next_multiple_of(64);
-    let end = bytes.len().max(blob::BLOB_HEADER_BYTES);
+    let padded = bytes.len().max(BLOB_HEADER_BYTES).next_multiple_of(64);
+    let end = bytes.len().max(BLOB_HEADER_BYTES);
     bytes.resize(padded, 0);
-    put(bytes, 4, &((end - blob::BLOB_HEADER_BYTES) as u32).to_le_bytes());
+    put(bytes, 4, &((end - BLOB_HEADER_BYTES) as u32).to_le_bytes());
     seal(bytes, 0, 4..end);
     if let Ok(header) = blob::verify(bytes) {
         let mut page = vec![0; class_bytes(header.class)];
@@ -117,6 +119,100 @@ fn allocation_map(bytes: &[u8]) {
     }
 }
 
+/// Bytes before the packed chunks in what [`apply_delta`] is given.
+const DELTA_HEAD_BYTES: usize = 12;
+/// The full copy that hostile deltas name.
+const BASE: delta::Base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
+
+/// Puts a delta on a sound full copy of its page: codec, classes of page and blob, the set of
+/// chunks, and the packed chunks are anybody's. What it gives is taken only if that is the page
+/// whose checksum the delta has, and then no other chunk was touched. Returns whether it was.
+pub fn apply_delta(bytes: &[u8]) -> bool {
+    let Some((head, packed)) = bytes.split_first_chunk::<DELTA_HEAD_BYTES>() else { return false };
+    let class_of = |byte: u8| CLASS_MIN + byte % CLASS_COUNT as u8;
+    let copy = full_copy(class_of(head[1]));
+    let changed = u64_at(head, 4);
+    let fields = (head[0], class_of(head[2]), changed);
+    let mut page = copy.clone();
+    let Some(outcome) = apply_to(&mut page, fields, packed, crc32c(&copy)) else { return false };
+    assert!(outcome.is_err(), "a delta was taken that gives another page than it says");
+    // The checksum is of what came out: only what else is wrong is in its way now.
+    let crc = crc32c(&page);
+    page.copy_from_slice(&copy);
+    let outcome = apply_to(&mut page, fields, packed, crc).and_then(Result::ok);
+    let Some(since) = outcome else { return false };
+    assert_eq!((since.base, since.changed), (BASE, changed));
+    assert_eq!(header::page_lsn(&page), Lsn::new(5000));
+    header::set_page_lsn(&mut page, BASE.lsn);
+    let size = chunk_bytes(header::class(&copy));
+    let pairs = page.chunks_exact(size).zip(copy.chunks_exact(size)).enumerate();
+    for (number, (chunk, former)) in pairs {
+        // The LSN stands in the first chunk and is the header's, not the delta's.
+        let may_change = changed & 1 << number != 0;
+        assert!(may_change || chunk == former, "chunk {number} of {CHUNKS} was touched");
+    }
+    true
+}
+
+/// A delta of these fields (codec, class, set of chunks) is sealed and applied; `None` if it is no
+/// blob at all.
+fn apply_to(
+    page: &mut [u8],
+    (codec, class, changed): (u8, u8, u64),
+    packed: &[u8],
+    crc: u32,
+) -> Option<Result<delta::SinceBase, &'static str>> {
+    let end = BLOB_HEADER_BYTES + FIXED_BYTES + packed.len();
+    let mut bytes = vec![0; end.next_multiple_of(64)];
+    put(&mut bytes, 4, &((end - BLOB_HEADER_BYTES) as u32).to_le_bytes());
+    put(&mut bytes, 8, &[9, 0, 0, 0, 0, 0, codec | blob::DELTA_FLAG, class]);
+    put(&mut bytes, 16, &5000u64.to_le_bytes());
+    put(&mut bytes, 24, &20u32.to_le_bytes());
+    put(&mut bytes, 32, &BASE.lsn.get().to_le_bytes());
+    put(&mut bytes, 40, &changed.to_le_bytes());
+    put(&mut bytes, 48, &crc.to_le_bytes());
+    put(&mut bytes, 52, &BASE.crc.to_le_bytes());
+    put(&mut bytes, BLOB_HEADER_BYTES + FIXED_BYTES, packed);
+    seal(&mut bytes, 0, 4..end);
+    let blob = blob::verify(&bytes).ok()?;
+    Some(delta::apply(&blob, &bytes, BASE, page))
+}
+
+/// Page 9 of tree 20 as [`BASE`] names it.
+fn full_copy(class: u8) -> Vec<u8> {
+    let mut page = vec![0; class_bytes(class)];
+    base::Random::new(u64::from(class)).fill(&mut page[header::HEADER_BYTES..]);
+    header::set_pid(&mut page, PageId::new(9));
+    header::set_class(&mut page, class);
+    header::set_page_lsn(&mut page, BASE.lsn);
+    header::set_tree(&mut page, TreeId::new(20));
+    page
+}
+
+/// Sound deltas of every codec, to begin with.
+pub fn delta_seeds() -> Vec<Vec<u8>> {
+    let mut seeds = Vec::new();
+    for (number, id) in codec::ALL.into_iter().enumerate() {
+        let class = CLASS_MIN + (number % CLASS_COUNT) as u8;
+        let mut page = full_copy(class);
+        let changed = 0b1101u64 << (7 * number);
+        let size = chunk_bytes(class);
+        let marked = (0..CHUNKS).filter(|chunk| changed & 1 << chunk != 0);
+        marked.for_each(|chunk| page[chunk * size + 40..(chunk + 1) * size].fill(7));
+        header::set_page_lsn(&mut page, Lsn::new(5000));
+        let since = delta::SinceBase { base: BASE, changed, count: 2 };
+        let mut bytes = vec![0; delta::delta_bytes_max(class, changed)];
+        let codec = codec::codec(id, 0);
+        let blob = delta::encode(&page, &since, &*codec, &mut Vec::new(), &mut bytes);
+        let packed =
+            BLOB_HEADER_BYTES + FIXED_BYTES..BLOB_HEADER_BYTES + blob.payload_bytes as usize;
+        let classes = [class - CLASS_MIN; 2];
+        let head = [&[blob.codec as u8][..], &classes, &[0], &changed.to_le_bytes()].concat();
+        seeds.push([&head[..], &bytes[packed]].concat());
+    }
+    seeds
+}
+
 /// Sound bytes of every kind, to begin with.
 pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     let mut page = vec![0; 4096];
@@ -131,14 +227,14 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
         let codec: Box<dyn Codec> = codec::codec(id, 0);
         let mut bytes = vec![0; blob::blob_bytes_max(12)];
         let blob = blob::encode(&page, &*codec, &mut bytes);
-        bytes.truncate(blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize);
+        bytes.truncate(BLOB_HEADER_BYTES + blob.payload_bytes as usize);
         seeds.push((0, bytes));
         entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
         let base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
         let since = delta::SinceBase { base, changed: 0b1011 << 30, count: 2 };
         let mut bytes = vec![0; delta::delta_bytes_max(12, since.changed)];
         let blob = delta::encode(&page, &since, &*codec, &mut Vec::new(), &mut bytes);
-        bytes.truncate(blob::BLOB_HEADER_BYTES + blob.payload_bytes as usize);
+        bytes.truncate(BLOB_HEADER_BYTES + blob.payload_bytes as usize);
         seeds.push((0, bytes));
         entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
     }
@@ -200,4 +296,41 @@ fn segment_seeds() -> Vec<(u8, Vec<u8>)> {
     trailer.encode(&mut block);
     seeds.push((3, block[..512].to_vec()));
     seeds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Random;
+
+    #[test]
+    fn damaged_bytes_with_right_checksums_never_panic() {
+        let mut random = Random::new(31);
+        for (kind, seed) in seeds() {
+            for _ in 0..300 {
+                let mut bytes = seed.clone();
+                random.damage(&mut bytes);
+                decode(kind, &bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn hostile_deltas_touch_nothing_else() {
+        let mut random = Random::new(32);
+        let (mut taken, mut tried) = (0, 0);
+        for (number, seed) in delta_seeds().iter().enumerate() {
+            assert!(apply_delta(seed), "seed {number} is sound");
+            for _ in 0..1_000 {
+                let mut bytes = seed.clone();
+                match random.one_in(4) {
+                    true => random.fill(&mut bytes[DELTA_HEAD_BYTES..]),
+                    false => random.damage(&mut bytes),
+                }
+                taken += u32::from(apply_delta(&bytes));
+                tried += 1;
+            }
+        }
+        assert!(taken > tried / 20 && taken < tried * 9 / 10, "{taken} of {tried} were taken");
+    }
 }

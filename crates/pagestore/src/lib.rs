@@ -26,7 +26,7 @@ mod evict;
 mod files;
 mod flush;
 mod frames;
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod governor;
 mod group;

@@ -237,13 +237,13 @@ impl Superblock {
     }
 
     /// Reads the content of a copy, for fuzzing.
-    #[cfg(fuzzing)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn from_content(bytes: &[u8; CONTENT_BYTES]) -> Option<Superblock> {
         Superblock::decode_content(bytes)
     }
 
     /// The content of a copy, for fuzzing.
-    #[cfg(fuzzing)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn to_content(&self) -> [u8; CONTENT_BYTES] {
         let mut bytes = [0; CONTENT_BYTES];
         self.encode_content(&mut bytes);

@@ -4,7 +4,7 @@
 use crate::Outcome;
 use std::process::Command;
 
-const TARGETS: [&str; 4] = ["packet", "parser", "log", "page"];
+const TARGETS: [&str; 6] = ["packet", "parser", "log", "page", "codec", "delta"];
 
 /// What tells LLVM to count edges and comparisons for libFuzzer.
 const FLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \

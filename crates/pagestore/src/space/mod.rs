@@ -19,9 +19,9 @@
 //!    discarded, so a late discard never hits a new owner.
 //! 4. Owners are trees; extents of 256 numbers belong to one tree and size class.
 
-#[cfg(fuzzing)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod map_page;
-#[cfg(not(fuzzing))]
+#[cfg(not(any(test, fuzzing)))]
 mod map_page;
 mod mirror;
 mod usage;
