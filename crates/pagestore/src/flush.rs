@@ -103,10 +103,7 @@ impl Flusher {
         disk: &Disk,
         batch: &Batch,
     ) -> Result<usize, StoreError> {
-        self.entries.clear();
-        self.staged.clear();
-        self.used = group::blobs_offset(batch.pages.len());
-        self.group.resize(disk.group_bytes);
+        self.begin(disk, batch);
         let mut later = Vec::new();
         for &page in &batch.pages {
             if matches!(self.stage(shared, disk, page, batch.ticket), Outcome::Later) {
@@ -118,14 +115,8 @@ impl Flusher {
             shared.dirty.finish(batch, &later, &[]);
             return Ok(0);
         }
-        let end = self.used.next_multiple_of(GROUP_ALIGN);
-        self.group[self.used..end].fill(0);
-        self.group.resize(end);
-        if cfg!(debug_assertions) {
-            self.try_deltas(shared, disk);
-        }
-        let written = self.write(disk);
         let mut unstaged = Vec::new();
+        let written = self.write(shared, disk);
         match written {
             Ok(written) => self.publish(shared, disk, written),
             Err(_) => unstaged = self.unstage(shared),
@@ -133,6 +124,14 @@ impl Flusher {
         shared.dirty.finish(batch, &later, &unstaged);
         shared.frame_waiters.wake_all();
         written.map(|_| self.staged.len())
+    }
+
+    /// An empty group with room for the directory of a batch.
+    fn begin(&mut self, disk: &Disk, batch: &Batch) {
+        self.entries.clear();
+        self.staged.clear();
+        self.used = group::blobs_offset(batch.pages.len());
+        self.group.resize(disk.group_bytes);
     }
 
     /// Puts every delta of the group on its base, as a reader will: it must give what was copied.
@@ -162,7 +161,14 @@ impl Flusher {
         }
     }
 
-    fn write(&mut self, disk: &Disk) -> Result<WrittenGroup, StoreError> {
+    /// Writes the group once the log is durable. Parks.
+    fn write(&mut self, shared: &Shared, disk: &Disk) -> Result<WrittenGroup, StoreError> {
+        let end = self.used.next_multiple_of(GROUP_ALIGN);
+        self.group[self.used..end].fill(0);
+        self.group.resize(end);
+        if cfg!(debug_assertions) {
+            self.try_deltas(shared, disk);
+        }
         let newest = self.entries.iter().map(|entry| entry.page_lsn).max();
         if !base::mutant!("write_page_before_log") {
             let durable = disk.wal.wait_durable(newest.unwrap_or(Lsn::ZERO));
@@ -351,6 +357,7 @@ fn replace_copies(
         table.die(former, Death::Superseded(group_seq));
     }
     if !former_delta.is_none() {
+        let group_seq = if base::mutant!("delta_reused_unsynced") { 0 } else { group_seq };
         table.die(former_delta, Death::Superseded(group_seq));
     }
 }
@@ -364,3 +371,7 @@ fn carries(shared: &Shared, staged: &Staged) -> bool {
         && place.frame() == staged.frame
         && descriptor.flush_ticket.load(Ordering::Relaxed) == staged.ticket
 }
+
+#[cfg(test)]
+#[path = "flush_tests.rs"]
+mod tests;

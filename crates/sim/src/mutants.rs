@@ -4,8 +4,9 @@ use crate::campaign::Campaign;
 use std::process::{Command, Output};
 use std::time::Instant;
 
-/// Name (as in `base::mutant!`) and what is broken.
-pub const MUTANTS: [(&str, &str); 18] = [
+/// Name (as in `base::mutant!`) and what is broken. Those of space that is used again or given back
+/// too early are found by pagestore/tests/reuse.rs, which crashes at these moments.
+pub const MUTANTS: [(&str, &str); 17] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
@@ -23,7 +24,6 @@ pub const MUTANTS: [(&str, &str); 18] = [
     ("undo_skips_loser", "recovery leaves a transaction that never committed as it is"),
     ("trust_leaf_hint", "a remembered leaf is changed although the key is not in its range"),
     ("release_before_commit_record", "locks are released before the commit record is in the log"),
-    ("holes_before_superblock", "segments vanish in holes while the last sync record is in them"),
 ];
 
 /// Seeds tried for a mutant before it counts as not found.

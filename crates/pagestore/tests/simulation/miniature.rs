@@ -351,7 +351,12 @@ impl Miniature {
 
     /// Changes one or two pages in one record.
     pub fn patch(&self, random: &mut Random, pids: &[u64]) -> Result<(), StoreError> {
-        let patches: Vec<Vec<u8>> = pids.iter().map(|_| patch_payload(random)).collect();
+        let patches = pids.iter().map(|_| patch_payload(random)).collect();
+        self.apply_patches(pids, patches)
+    }
+
+    /// Changes pages by these payloads of patches, one for each, in one record.
+    pub fn apply_patches(&self, pids: &[u64], patches: Vec<Vec<u8>>) -> Result<(), StoreError> {
         let permit = self.admit(64 + patches.iter().map(|patch| patch.len() + 32).sum::<usize>());
         let mut record = RecordBuilder::new(RecordKind::Change, TrxId::new(1));
         let outcome = self.store.run_with_retry(|_| {

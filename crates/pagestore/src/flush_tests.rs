@@ -1,0 +1,100 @@
+use super::*;
+use crate::redo::{self, OP_FORMAT};
+use crate::{PageStore, StoreOptions, Superblock};
+use base::{TreeId, TrxId};
+use runtime::sim::{SimConfig, Simulation};
+use std::path::Path;
+use std::sync::Arc;
+use wal::{LsnRange, RecordBuilder, RecordKind, Wal, WalOptions};
+
+const UUID: [u8; 16] = *b"flushed in tests";
+const PID: PageId = PageId::new(300);
+const CLASS: u8 = 13;
+
+fn open() -> (PageStore, Arc<Wal>) {
+    for dir in ["/data", "/wal"] {
+        runtime::fs::create_dir_all(dir).expect("a directory");
+    }
+    let options = WalOptions { ring_bytes: 64 << 10, ..WalOptions::new(UUID) };
+    let wal = Wal::create(Path::new("/wal"), options, 1).expect("a log");
+    let mut superblock = Superblock::new(UUID, 256 << 10, 8);
+    superblock.redo_lsn = wal::FIRST_LSN;
+    superblock.store(Path::new("/data")).expect("a superblock");
+    let options =
+        StoreOptions { pool_bytes: 1 << 20, huge_pages: false, ..StoreOptions::new("/data") };
+    let store = PageStore::create(options, wal.clone(), superblock).expect("a store");
+    (store, wal)
+}
+
+fn log(wal: &Wal, kind: RecordKind, payload: &[u8]) -> LsnRange {
+    let mut record = RecordBuilder::new(kind, TrxId::ZERO);
+    record.page_op(PID, OP_FORMAT, Lsn::ZERO, |out| out.extend_from_slice(payload));
+    let permit = wal.admit(payload.len() + 64).expect("room");
+    wal.append(&permit, &record)
+}
+
+/// Makes the page with this byte in it. Returns what the dirty queue has of it.
+fn make(store: &PageStore, wal: &Wal, byte: u8) -> DirtyPage {
+    let format = redo::Format {
+        class: CLASS,
+        page_type: 7,
+        format_version: 1,
+        flags: 0,
+        tree: TreeId::new(9),
+        head: &[byte; 100],
+        tail: b"",
+    };
+    let mut payload = Vec::new();
+    format.encode(&mut payload);
+    let mut page = store.new_page(PID, CLASS).expect("a frame");
+    redo::apply(&mut page, OP_FORMAT, &payload).expect("our own op");
+    let range = log(wal, RecordKind::Structure, &payload);
+    page.mark_dirty(range);
+    drop(page);
+    let frame = store.shared().array.entry(PID).place().frame();
+    DirtyPage { frame, pid: PID, rec_lsn: range.start }
+}
+
+/// Invariant 2: between two looks at the same page of a batch (dirty.rs, invariant 3) the page is
+/// freed and made anew in the frame that it left.
+#[test]
+fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+    let ended = simulation.run(|| {
+        let (store, wal) = open();
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let dirty = make(&store, &wal, 1);
+        let batch = shared.dirty.take(vec![dirty], 8, Lsn::MAX).expect("it is dirty");
+        assert_eq!(batch.pages, [dirty, dirty], "found, and in the queue");
+        let mut flusher = Flusher::new();
+        flusher.begin(disk, &batch);
+        let staged = flusher.stage(&shared, disk, batch.pages[0], batch.ticket);
+        assert!(matches!(staged, Outcome::Staged));
+
+        let page = store.exclusive(PID).expect("in memory");
+        page.discard(log(&wal, RecordKind::Structure, b""));
+        let anew = make(&store, &wal, 2);
+        assert_eq!(anew.frame, dirty.frame, "the frame that was given back last");
+        let staged = flusher.stage(&shared, disk, batch.pages[1], batch.ticket);
+        assert!(matches!(staged, Outcome::Staged));
+        let written = flusher.write(&shared, disk).expect("no faults");
+        flusher.publish(&shared, disk, written);
+        shared.dirty.finish(&batch, &[], &[]);
+
+        let descriptor = shared.frames.descriptor(anew.frame);
+        assert!(!descriptor.is_dirty(), "its newest copy is on disk");
+        let copy = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+        let mut buffer = AlignedBuf::zeroed(0);
+        let bytes = disk.read_copy(copy, &mut buffer).expect("a copy");
+        let blob = blob::verify(bytes).expect("an intact copy");
+        let mut on_disk = vec![0; class_bytes(CLASS)];
+        blob::decode(&blob, bytes, &mut on_disk).expect("a page");
+        let in_memory = store.shared_page(PID).expect("in memory").to_vec();
+        assert!(on_disk == in_memory, "the copy of the page that was freed counts");
+        flusher.close(disk).expect("no faults");
+        store.close().expect("no faults");
+        wal.close().expect("no faults");
+    });
+    ended.expect("no crash");
+}
