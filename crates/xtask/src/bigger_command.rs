@@ -1,8 +1,9 @@
 //! `cargo xtask bigger`: data many times larger than the buffer pool.
 //!
-//! Loads sysbench tables (2 GB by default) into a server with a pool of 128 MB (`--pool N`), runs
-//! oltp_read_write, kills it, starts it again, stops it and starts it once more. What a transaction
-//! writes is printed in parts, by the server's own counters beside the kernel's. Asserted:
+//! Loads sysbench tables (2 GB by default) into a server with a pool of 128 MB (`--pool N`), the
+//! release or (`--debug`) debug build, runs oltp_read_write, kills it, starts it again, stops it
+//! and starts it once more. What a transaction writes is printed in parts, by the server's own
+//! counters beside the kernel's. Asserted:
 //! 1. the peak of resident memory in every phase (load, run, checksums, recovery) is at most
 //!    pool + 20 % + 64 MB + 0.3 % of the data;
 //! 2. counts and checksums of every table are the same after kill -9 and after a clean stop;
@@ -14,6 +15,7 @@
 //! With `--mariadb` the same load goes to MariaDB with the same memory and durability first, and
 //! what each took is printed side by side.
 
+use crate::arguments::Arguments;
 use crate::process::{self, Server};
 use crate::{Outcome, servers};
 use sqltest::client::{Connection, Field, Options};
@@ -54,27 +56,28 @@ struct Subject {
 
 /// Runs with `--megabytes N` (2000) of data for `--seconds S` (30) of load.
 pub fn run(arguments: &[String]) -> Outcome {
-    let number = |name: &str, default: u64| {
-        let position = arguments.iter().position(|a| a == name);
-        position.and_then(|p| arguments.get(p + 1)?.parse().ok()).unwrap_or(default)
+    let options = ["--megabytes", "--pool", "--seconds"];
+    let arguments = Arguments::new(arguments, &["--debug", "--mariadb"], &options)?;
+    let megabytes = arguments.number("--megabytes", 2000)?;
+    let size = Size {
+        megabytes,
+        pool_megabytes: arguments.number("--pool", 128)?,
+        seconds: arguments.number("--seconds", 30)?,
+        rows: megabytes * 1_000_000 / ROW_BYTES / TABLES,
     };
-    let (megabytes, seconds) = (number("--megabytes", 2000), number("--seconds", 30));
-    let rows = megabytes * 1_000_000 / ROW_BYTES / TABLES;
-    let size = Size { megabytes, pool_megabytes: number("--pool", 128), seconds, rows };
     let folder = servers::fresh_folder("bigger")?;
-    if arguments.iter().any(|a| a == "--mariadb") {
+    if arguments.has("--mariadb") {
         run_mariadb(&folder, &size)?;
     }
-    run_gannet(&folder, &size)
+    run_gannet(&folder, &servers::build_gannet(!arguments.has("--debug"))?, &size)
 }
 
-fn run_gannet(folder: &Path, size: &Size) -> Outcome {
-    let binary = servers::build_gannet(true)?;
+fn run_gannet(folder: &Path, binary: &Path, size: &Size) -> Outcome {
     let datadir = folder.join("data");
     let port = process::free_port()?;
     let limit_kb = size.pool_megabytes * 1200 + 64 * 1000 + size.megabytes * 3;
     println!("gannet: resident memory may reach {} MB", limit_kb / 1000);
-    let server = start(&binary, &datadir, port, size)?;
+    let server = start(binary, &datadir, port, size)?;
     let mut subject = Subject {
         name: "gannet",
         server,
@@ -88,7 +91,7 @@ fn run_gannet(folder: &Path, size: &Size) -> Outcome {
     subject.server.kill();
     for how in ["kill -9", "a clean stop"] {
         let begin = Instant::now();
-        subject.server = start(&binary, &datadir, port, size)?;
+        subject.server = start(binary, &datadir, port, size)?;
         println!("gannet: ready again after {how} in {} ms", begin.elapsed().as_millis());
         subject.report_peak("recovery");
         if checksums(port)? != before {
@@ -103,7 +106,7 @@ fn run_gannet(folder: &Path, size: &Size) -> Outcome {
     }
     println!("gannet: {} tables have the same counts and checksums", before.len());
     subject.report_disk("at the end");
-    check_offline(&binary, &datadir)?;
+    check_offline(binary, &datadir)?;
     if subject.is_over_limit {
         return Err("resident memory is over the limit".into());
     }

@@ -71,7 +71,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
   miri                      every pointer of the unsafe code that Miri can follow
-  bigger [--megabytes N]    data many times the buffer pool: memory, checksums, restart
+  bigger [--megabytes N] [--pool N] [--seconds S] [--debug] [--mariadb]
+                            data many times the buffer pool: memory, checksums, restart
   instructions [--bless] [--profile] [NAME...]
                             instructions per statement against docs/instructions.tsv (callgrind)
   bench NAME [--quick]      beside MariaDB or beside the limit: sysbench, limit, connections,
