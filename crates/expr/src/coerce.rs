@@ -42,6 +42,22 @@ pub(crate) fn hex_number(bytes: &[u8]) -> u64 {
     tail.iter().fold(0, |value, &byte| value << 8 | u64::from(byte))
 }
 
+/// What a part of a document counts as where a number is wanted.
+enum JsonScalar<'a> {
+    /// Of what is neither a text nor written as a number: 1 for true, else 0.
+    Number(f64),
+    /// A number as it is written, or a text without its quotes.
+    Text(&'a [u8]),
+}
+
+fn json_scalar(part: &[u8]) -> JsonScalar<'_> {
+    match part.first() {
+        Some(b'"') => JsonScalar::Text(part[1..].strip_suffix(b"\"").unwrap_or(&part[1..])),
+        Some(b'-' | b'0'..=b'9') => JsonScalar::Text(part),
+        _ => JsonScalar::Number(f64::from(u8::from(part == b"true"))),
+    }
+}
+
 /// As DOUBLE.
 pub(crate) fn to_double(
     context: &EvalContext,
@@ -58,6 +74,10 @@ pub(crate) fn to_double(
         ValueRef::Double(v) => v,
         ValueRef::Decimal(v) => v.to_f64(),
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => number as f64,
+        ValueRef::Bytes(bytes) if result.is_json_part => match json_scalar(bytes) {
+            JsonScalar::Number(number) => number,
+            JsonScalar::Text(text) => parse_double(text).value,
+        },
         ValueRef::Bytes(bytes) => {
             let parsed = parse_double(bytes);
             let whole = parsed.length == bytes.len() && !bytes.is_empty() && !parsed.overflow;
@@ -89,6 +109,13 @@ pub(crate) fn to_decimal(
         ValueRef::Decimal(v) => v,
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
             Decimal::from(number)
+        }
+        ValueRef::Bytes(bytes) if result.is_json_part => {
+            let plain = ResultType { is_json_part: false, ..*result };
+            match json_scalar(bytes) {
+                JsonScalar::Number(number) => double_to_decimal(context, number)?,
+                JsonScalar::Text(text) => to_decimal(context, ValueRef::Bytes(text), &plain)?,
+            }
         }
         ValueRef::Bytes(bytes) => {
             let parsed = Decimal::parse(bytes);
@@ -159,6 +186,10 @@ pub(crate) fn to_integer(
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
             i128::from(number)
         }
+        ValueRef::Bytes(bytes) if result.is_json_part => match json_scalar(bytes) {
+            JsonScalar::Number(number) => number as i128,
+            JsonScalar::Text(text) => magnitude(types::number::parse_integer(text).value),
+        },
         ValueRef::Bytes(bytes) => {
             let parsed = types::number::parse_integer(bytes);
             if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {

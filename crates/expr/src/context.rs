@@ -74,6 +74,8 @@ pub struct Settings {
     pub div_precision_increment: u8,
     /// default_week_format.
     pub default_week_format: u32,
+    /// max_error_count: most warnings of a statement that are kept.
+    pub warnings_max: usize,
     /// group_concat_max_len, bytes.
     pub group_concat_max_len: usize,
     /// max_allowed_packet, bytes: longest string a function may make.
@@ -92,6 +94,7 @@ impl Default for Settings {
             time_zone: TimeZone::System,
             div_precision_increment: 4,
             default_week_format: 0,
+            warnings_max: 64,
             group_concat_max_len: 1 << 20,
             max_allowed_packet: 16 << 20,
             foreign_key_checks: true,
@@ -252,9 +255,6 @@ struct Warnings {
     errors: u64,
 }
 
-/// Most warnings that are kept (max_error_count).
-const WARNINGS_KEPT: usize = 64;
-
 impl EvalContext {
     /// A context with default settings.
     pub fn new() -> Self {
@@ -342,7 +342,7 @@ impl EvalContext {
         let mut warnings = self.warnings.borrow_mut();
         warnings.count += 1;
         warnings.errors += u64::from(warning.level == Level::Error);
-        if warnings.kept.len() < WARNINGS_KEPT {
+        if warnings.kept.len() < self.settings.warnings_max {
             warnings.kept.push(warning);
         }
     }

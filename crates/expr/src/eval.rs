@@ -45,8 +45,8 @@ impl Expr {
             ExprKind::DateArithmetic { base, amount, unit, subtract } => {
                 functions::temporal_units::add(self, base, amount, *unit, *subtract, context, row)
             }
-            ExprKind::Cast { operand, pads, .. } => {
-                functions::cast::eval(self, operand, *pads, context, row)
+            ExprKind::Cast { operand, pads, cuts, .. } => {
+                functions::cast::eval(self, operand, (*pads, *cuts), context, row)
             }
             ExprKind::ConvertText(operand) => {
                 functions::cast::convert_text(self, operand, context, row)

@@ -158,6 +158,8 @@ pub enum ExprKind {
         operand: Box<Expr>,
         /// BINARY(n): filled up with 0x00.
         pads: bool,
+        /// CHAR(n), BINARY(n): cut to the length.
+        cuts: bool,
         /// Name of the select item that it is, for messages.
         name: Option<Arc<str>>,
     },
@@ -391,6 +393,18 @@ impl Expr {
         let mut stable = own;
         self.for_each_child(&mut |child| stable &= child.is_stable());
         stable
+    }
+
+    /// Whether nothing is missed if it is not computed: it assigns nothing and calls nothing that
+    /// has an effect.
+    pub fn has_no_effect(&self) -> bool {
+        let mut none = match &self.kind {
+            ExprKind::Assign(..) => false,
+            ExprKind::Call { function, .. } => !function.is_volatile(),
+            _ => true,
+        };
+        self.for_each_child(&mut |child| none &= child.has_no_effect());
+        none
     }
 
     /// The constant value, if it is a literal.

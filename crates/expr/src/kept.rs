@@ -3,10 +3,11 @@
 //!
 //! 1. A kept value is read as the operand of a comparison is (see [`crate::compared`]): what
 //!    cannot be read is zero, not NULL.
-//! 2. Of a condition the largest constant parts are kept; a condition that is constant as a
+//! 2. Variables that the expression does not set are constants.
+//! 3. Of a condition the largest constant parts are kept; a condition that is constant as a
 //!    whole, and one that is joined to others by AND or OR, is not.
 
-use crate::builder::Builder;
+use crate::builder::{Builder, is_known_at_start};
 use crate::compare::CompareRule;
 use crate::compared;
 use crate::expression::{Expr, ExprKind};
@@ -69,11 +70,11 @@ fn keep_within(expr: &mut Expr) {
             | ExprKind::Between { .. }
             | ExprKind::In { .. }
     );
-    if expr.is_constant() {
+    if is_known_at_start(expr) {
         return;
     }
     expr.for_each_child_mut(&mut |child| {
-        if !is_condition && can_be_zero(child) && child.is_constant() {
+        if !is_condition && can_be_zero(child) && is_known_at_start(child) {
             let empty = Expr::null_of(&child.result);
             *child = std::mem::replace(child, empty).kept();
         } else {

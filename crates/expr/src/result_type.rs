@@ -36,6 +36,8 @@ pub struct ResultType {
     pub is_column: bool,
     /// Text that is JSON by its making: JSON functions take it as a value, not as a string.
     pub is_json: bool,
+    /// Text that JSON_EXTRACT gives: as a number it is what the part of the document is.
+    pub is_json_part: bool,
     /// A user variable: its text counts as a number without a word, its DECIMAL values have the
     /// digits that they have.
     pub is_variable: bool,
@@ -92,6 +94,7 @@ impl ResultType {
             ascii: true,
             is_column: false,
             is_json: false,
+            is_json_part: false,
             is_variable: false,
             is_hex: false,
             is_truth: false,
@@ -112,6 +115,7 @@ impl ResultType {
             ascii: !string,
             is_column: true,
             is_json: false,
+            is_json_part: false,
             is_variable: false,
             is_hex: false,
             is_truth: false,
@@ -127,6 +131,7 @@ impl ResultType {
             ascii: true,
             is_column: false,
             is_json: false,
+            is_json_part: false,
             is_variable: false,
             is_hex: false,
             is_truth: false,
@@ -209,6 +214,7 @@ impl ResultType {
             ascii,
             is_column: false,
             is_json: false,
+            is_json_part: false,
             is_variable: false,
             is_hex: false,
             is_truth: false,
@@ -298,7 +304,7 @@ impl ResultType {
             self.column_type.kind = TypeKind::VarChar;
         }
         self.column_type.zerofill = false;
-        Self { is_column: false, is_variable: false, is_hex: false, ..self }
+        Self { is_column: false, is_variable: false, is_hex: false, is_json_part: false, ..self }
     }
 
     /// Longest text in characters; a TEXT column may have as many as its bytes would be of the

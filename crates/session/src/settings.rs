@@ -158,6 +158,7 @@ impl Settings {
             time_zone: self.time_zone,
             div_precision_increment: number("div_precision_increment") as u8,
             default_week_format: number("default_week_format") as u32,
+            warnings_max: number("max_error_count") as usize,
             group_concat_max_len: number("group_concat_max_len") as usize,
             max_allowed_packet: self.packet_bytes_max,
             foreign_key_checks: variables.value("foreign_key_checks").is_on(),

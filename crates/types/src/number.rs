@@ -175,11 +175,35 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) {
     if value == 0.0 {
         out.push(b'0');
     } else if value.is_finite() {
-        push_scientific(&format!("{value:e}"), out);
+        push_scientific(&shortest(value), out);
     } else {
         out.extend_from_slice(value.to_string().to_lowercase().as_bytes());
     }
 }
+
+/// The fewest digits that tell a number from its neighbours, the last one even where two are
+/// equally near.
+fn shortest(value: f64) -> String {
+    let text = format!("{value:e}");
+    let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
+    if digits < TIE_DIGITS {
+        return text;
+    }
+    // A number in the middle has a 5 and nothing behind its digits.
+    let long = format!("{value:.*e}", digits + BEHIND_TIE - 1);
+    let Some((mantissa, exponent)) = long.split_once('e') else { return text };
+    let (head, tail) = mantissa.split_at(mantissa.len() - BEHIND_TIE);
+    let is_tie = tail.starts_with('5') && tail[1..].bytes().all(|byte| byte == b'0');
+    let below = format!("{head}e{exponent}");
+    let is_even = head.ends_with(['0', '2', '4', '6', '8']);
+    if is_tie && is_even && below.parse() == Ok(value) { below } else { text }
+}
+
+/// Digits behind the shortest text in which a tie shows.
+const BEHIND_TIE: usize = 30;
+
+/// Numbers of fewer digits are never in the middle between two of so many.
+const TIE_DIGITS: usize = 16;
 
 /// Appends a double in at most `width` bytes, with as many digits as have room, in the notation
 /// that keeps more of them. False if not even its size can be told: then only the start of it is

@@ -147,9 +147,17 @@ fn push_double(out: &mut Vec<u8>, number: f64, scale: u8) {
     } else {
         // Zero has no sign: of the two zeros the sum is the positive one.
         let number = number + 0.0;
-        push_scientific(out, Scratch::format(format_args!("{number:e}")).text());
+        let shortest = Scratch::format(format_args!("{number:e}"));
+        if shortest.text().len() > TIE_LENGTH {
+            // Of two texts that are equally near the even one is shown.
+            return types::number::write_double(number, out);
+        }
+        push_scientific(out, shortest.text());
     }
 }
+
+/// Shorter texts are never in the middle between two others.
+const TIE_LENGTH: usize = 16;
 
 /// So many digits after the point; zeros follow the fewest that read back the same.
 fn push_fixed(out: &mut Vec<u8>, number: f64, places: usize) {

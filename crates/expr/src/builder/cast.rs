@@ -74,7 +74,9 @@ impl Builder<'_> {
             result.column_type.precision = precision.min(255) as u8;
         }
         let pads = matches!(target, CastTarget::Binary { length: Some(_) });
-        Ok(Expr { kind: ExprKind::Cast { operand: Box::new(operand), pads, name: None }, result })
+        let cuts = pads || matches!(target, CastTarget::Char { length: Some(_), .. });
+        let operand = Box::new(operand);
+        Ok(Expr { kind: ExprKind::Cast { operand, pads, cuts, name: None }, result })
     }
 
     fn cast_type(&self, operand: &Expr, target: CastTarget) -> Result<ResultType, SqlError> {

@@ -232,6 +232,11 @@ fn conversion(
     if let Some(Value::Bytes(bytes)) = operand.literal() {
         return converted_literal(bytes, result, source, charset, refusal);
     }
+    let is_bytes = source == Charset::Binary && operand.result.is_string();
+    if is_bytes && is_known_at_start(operand) {
+        // What a constant computes of bytes is taken as it is.
+        return Ok(None);
+    }
     let unicode = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
     let inner = || Box::new(operand.clone());
     if operand.nature() == Nature::Characters {
@@ -242,9 +247,7 @@ fn conversion(
     }
     let wrapped = Ok(Some(Expr { kind: ExprKind::ConvertText(inner()), result }));
     if let Some(value) = constant_value(builder, operand) {
-        // What a constant computes of bytes is taken as it is.
         return match value {
-            Value::Bytes(_) if source == Charset::Binary => Ok(None),
             Value::Bytes(bytes) if source.convert(&bytes, charset, &mut Vec::new()) > 0 => {
                 if own.ascii { wrapped } else { Err(refusal()) }
             }
@@ -267,7 +270,7 @@ fn conversion(
 
 /// Whether a value is known as a statement begins: no columns, nothing random, variables that the
 /// expression does not set.
-fn is_known_at_start(expr: &Expr) -> bool {
+pub(crate) fn is_known_at_start(expr: &Expr) -> bool {
     let mut known = match &expr.kind {
         ExprKind::Column { .. } | ExprKind::External(_) | ExprKind::Assign(..) => false,
         ExprKind::Call { function, .. } => !function.is_volatile(),

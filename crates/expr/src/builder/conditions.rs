@@ -1,10 +1,10 @@
 //! Comparisons and logic.
 
 use super::collations::{CollationUse, Strength, aggregate_collations, convert_if_safe};
-use super::{Builder, extreme_of_numbers, one_column, scalar};
+use super::{Builder, extreme_of_decimals, extreme_of_numbers, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
-use crate::functions::{Nature, control};
+use crate::functions::control;
 use crate::predicates::put_warning_first;
 use crate::result_type::{Coercibility, ResultType};
 use types::{CollationId, SqlError, TypeKind, Value, codes};
@@ -139,11 +139,10 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A string that JSON_EXTRACT gives is compared without its quotes.
+    /// A string that JSON_EXTRACT gives is compared with others without its quotes.
     fn unquote_json(&self, side: &mut Expr, other: &Expr) -> Result<(), SqlError> {
         let other = &other.result;
-        let scalar = other.is_string() || other.column_type.kind.is_number();
-        if side.result.is_json && side.nature() == Nature::JsonPart && !other.is_json && scalar {
+        if side.result.is_json_part && !other.is_json && other.is_string() {
             *side = self.call("json_unquote", vec![take(side)])?;
         }
         Ok(())
@@ -172,7 +171,11 @@ impl Builder<'_> {
         for operand in operands.iter_mut() {
             let taken = take(operand);
             let taken = if years { full_year(taken) } else { taken };
-            let taken = if rule.is_temporal() { taken } else { extreme_of_numbers(taken) };
+            let taken = match rule {
+                rule if rule.is_temporal() => taken,
+                CompareRule::Decimal => extreme_of_decimals(taken),
+                _ => extreme_of_numbers(taken),
+            };
             *operand = rule.prepare_constant(taken);
         }
         Ok(rule)

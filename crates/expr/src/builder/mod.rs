@@ -12,9 +12,11 @@ mod operators;
 pub use cast::CastTarget;
 pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
-    convert_to_json_text,
+    convert_to_json_text, is_known_at_start,
 };
-pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_numbers, number_of_hex, numbers_of_hex};
+pub(crate) use operators::{
+    Domain, HEX_DIGITS, extreme_of_decimals, extreme_of_numbers, number_of_hex, numbers_of_hex,
+};
 
 use crate::context::{Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
@@ -81,6 +83,8 @@ impl<'a> Builder<'a> {
         }
         if result.is_string() {
             result.column_type.scale = crate::result_type::STRING_DECIMALS;
+            // Whatever it holds now.
+            result.ascii = false;
         }
         result.is_variable = true;
         result.is_hex = false;
@@ -173,7 +177,7 @@ fn scalar(expr: Expr) -> Result<Expr, SqlError> {
 /// The type that a user variable has after a value of this type was assigned: dates and times are
 /// text in it.
 pub fn variable_type(result: ResultType) -> ResultType {
-    let result = ResultType { is_json: false, is_truth: false, ..result };
+    let result = ResultType { is_json: false, is_json_part: false, is_truth: false, ..result };
     let kind = result.column_type.kind;
     if kind == TypeKind::Null {
         let nothing = Coercibility::Ignorable;

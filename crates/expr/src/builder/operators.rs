@@ -113,7 +113,11 @@ impl Builder<'_> {
             _ => {}
         }
         let result = self.arithmetic_type(operator, domain, &left.result, &right.result);
-        let (left, right) = (extreme_of_numbers(left), extreme_of_numbers(right));
+        let extreme = match operator {
+            ArithmeticOperator::IntegerDivide => extreme_of_decimals,
+            _ => extreme_of_numbers,
+        };
+        let (left, right) = (extreme(left), extreme(right));
         let kind = ExprKind::Arithmetic { operator, left: Box::new(left), right: Box::new(right) };
         Ok(Expr { kind, result })
     }
@@ -339,7 +343,7 @@ fn extreme_of(expr: Expr, wanted: ResultType, inner: fn(Expr) -> Expr) -> Expr {
     let number = |operand: Expr| {
         let result = wanted.with_nullable(operand.result.nullable);
         let operand = Box::new(inner(operand));
-        Expr { kind: ExprKind::Cast { operand, pads: false, name: None }, result }
+        Expr { kind: ExprKind::Cast { operand, pads: false, cuts: false, name: None }, result }
     };
     let arguments = arguments.into_iter().map(number).collect();
     let result = wanted.with_nullable(expr.result.nullable);

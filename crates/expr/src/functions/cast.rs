@@ -12,7 +12,7 @@ use types::{CollationId, Decimal, Level, SqlError, TypeKind, ValueRef, Warning, 
 pub(crate) fn eval<'a>(
     expr: &'a Expr,
     operand: &'a Expr,
-    pads: bool,
+    pads_and_cuts: (bool, bool),
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
@@ -26,7 +26,11 @@ pub(crate) fn eval<'a>(
     }
     let from = &operand.result;
     match target.kind {
-        kind if kind.is_integer() => integer(target.unsigned, value, from, context),
+        kind if kind.is_integer() => {
+            // A part of a document is read as any text.
+            let plain = ResultType { is_json_part: false, ..*from };
+            integer(target.unsigned, value, &plain, context)
+        }
         TypeKind::Decimal => decimal(expr, value, from, context).map(ValueRef::Decimal),
         TypeKind::Double => coerce::to_double(context, value, from).map(ValueRef::Double),
         TypeKind::Float => {
@@ -38,7 +42,7 @@ pub(crate) fn eval<'a>(
             context.note(&codes::WARN_DATA_OUT_OF_RANGE, &[&name_of(expr), &1]);
             Ok(ValueRef::Float(f32::MAX.copysign(nearest)))
         }
-        _ => text(expr, value, from, pads, context),
+        _ => text(expr, value, from, pads_and_cuts, context),
     }
 }
 
@@ -162,7 +166,7 @@ fn text<'a>(
     expr: &'a Expr,
     value: ValueRef<'a>,
     from: &ResultType,
-    pads: bool,
+    (pads, cuts): (bool, bool),
     context: &'a EvalContext,
 ) -> Result<ValueRef<'a>, SqlError> {
     let target = expr.result.collation();
@@ -173,10 +177,8 @@ fn text<'a>(
         types::Charset::Binary if from.is_string() => from.collation().charset(),
         charset => charset,
     };
-    // As wide as a number is said to be, BINARY without a length is not limited.
-    let is_limited = pads || target != CollationId::BINARY || from.is_string();
     let end = charset.byte_offset(bytes, length);
-    if end < bytes.len() && is_limited {
+    if end < bytes.len() && cuts {
         let kind = if target == CollationId::BINARY { "BINARY" } else { "CHAR" };
         let name = format!("{kind}({length})");
         let shown = match value {

@@ -353,7 +353,7 @@ fn resolve_nullif(
 fn compared_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Frame { expr, arguments, context, row } = frame;
     let rule = CompareRule::of_pair(&arguments[0], &arguments[1]);
-    if !rule.is_temporal() {
+    if !rule.is_temporal() || expr.result.column_type.kind == TypeKind::Time {
         return eval_nullif(frame);
     }
     match keeps_first(arguments, rule, context, row)? {

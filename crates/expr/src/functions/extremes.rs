@@ -80,8 +80,8 @@ fn resolve_extreme(
     if result.column_type.kind == TypeKind::Float && has_others {
         result.column_type.kind = TypeKind::Double;
     }
-    if result.column_type.kind == TypeKind::Double && result.column_type.scale >= 31 {
-        result.column_type.length = 23;
+    if result.column_type.kind == TypeKind::Double {
+        result.column_type.length = 23.min(17 + u32::from(result.column_type.scale));
     }
     Ok(result)
 }

@@ -19,7 +19,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_type", 1, 1, resolve_type, json_type),
     Function::new("json_depth", 1, 1, resolve_depth, json_depth),
     Function::new("json_length", 1, 2, resolve_count, json_length),
-    Function::new("json_extract", 2, MANY, resolve_extract, json_extract).being(Nature::JsonPart),
+    Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
     Function::new("json_value", 2, 2, resolve_text, json_value),
     Function::new("json_query", 2, 2, resolve_document, json_query),
     Function::new("json_unquote", 1, 1, resolve_unquote, json_unquote),
@@ -107,7 +107,8 @@ fn resolve_extract(
 ) -> Resolved {
     let paths = arguments.len() as u64 - 1;
     let characters = arguments[0].result.characters().saturating_mul(paths);
-    Ok(as_json(text_like(builder, &arguments[0], characters)))
+    let result = as_json(text_like(builder, &arguments[0], characters));
+    Ok(ResultType { is_json_part: true, ..result })
 }
 
 fn flag<'a>(value: bool) -> Result<ValueRef<'a>, SqlError> {

@@ -79,8 +79,6 @@ pub(crate) enum Nature {
     Number,
     /// A document as it is, printed in some way.
     PrintedJson,
-    /// A part of a document, which is compared without its quotes.
-    JsonPart,
 }
 
 /// A function.

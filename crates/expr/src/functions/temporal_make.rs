@@ -116,7 +116,11 @@ pub(super) fn added_time(frame: &Frame<'_>, index: usize) -> Result<Option<Time>
         return Ok(if let ValueRef::Time(time) = value { Some(time) } else { None });
     }
     let text = coerce::to_text(frame.context, value, frame.result(index));
-    let shown = coerce::shown_text(text, frame.result(index));
+    let is_date = frame.result(index).column_type.kind.is_temporal();
+    let shown = match is_date {
+        true => crate::temporal::shown(frame.context, value),
+        false => coerce::shown_text(text, frame.result(index)),
+    };
     let incorrect = || -> Result<(), SqlError> {
         let message = codes::WRONG_VALUE.message(&[&ADDED, &shown]);
         if frame.context.warnings_are_errors.get() {
@@ -127,7 +131,6 @@ pub(super) fn added_time(frame: &Frame<'_>, index: usize) -> Result<Option<Time>
         frame.context.push_warning(warning);
         Ok(())
     };
-    let is_date = frame.result(index).column_type.kind.is_temporal();
     let Some(parsed) = (if is_date { None } else { parse_added_time(text) }) else {
         incorrect()?;
         return Ok(None);

@@ -114,6 +114,9 @@ fn str_to_date(frame: Frame<'_>) -> Evaluated<'_> {
     str_to_date_by(frame, DateRules::default())
 }
 
+/// As much of a text as messages of STR_TO_DATE show.
+const SHOWN_BYTES: usize = 127;
+
 /// STR_TO_DATE whose date must follow the session's rules and others.
 pub(crate) fn str_to_date_by(frame: Frame<'_>, wanted: DateRules) -> Evaluated<'_> {
     let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
@@ -130,9 +133,12 @@ pub(crate) fn str_to_date_by(frame: Frame<'_>, wanted: DateRules) -> Evaluated<'
                     && !is_zero
                     && (moment.date().month() == 0 || moment.date().day() == 0))
     });
-    // The server's message ends before what is no text of its own character set.
+    // The server's message ends before what is no text of its own character set, and where a text
+    // of its own would.
     let shown = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-    let cut = shown.find(|letter: char| letter.len_utf8() == 4).unwrap_or(shown.len());
+    let is_end = |letter: char| letter.len_utf8() == 4 || letter == '\0';
+    let cut = shown.find(is_end).unwrap_or(shown.len());
+    let cut = shown.floor_char_boundary(cut.min(SHOWN_BYTES));
     let shown = coerce::shown_text(
         &shown.as_bytes()[..cut],
         &ResultType::string(

@@ -146,10 +146,12 @@ fn resolve_insert(
 }
 
 fn insert(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(start) = frame.integer(1)? else { return Ok(ValueRef::Null) };
-    let Some(length) = frame.integer(2)? else { return Ok(ValueRef::Null) };
-    let Some(new) = frame.text(3)? else { return Ok(ValueRef::Null) };
+    // All are computed, with their warnings, whichever is NULL.
+    let (text, new) = (frame.text(0)?, frame.text(3)?);
+    let (start, length) = (frame.integer(1)?, frame.integer(2)?);
+    let (Some(text), Some(start), Some(length), Some(new)) = (text, start, length, new) else {
+        return Ok(ValueRef::Null);
+    };
     let charset = frame.collation().charset;
     let count = charset.character_count(text) as i64;
     if start < 1 || start > count {

@@ -373,6 +373,9 @@ fn drop_order(plan: &mut QueryPlan) {
 fn derived_type(result: ResultType) -> ResultType {
     let mut column = ResultType::column(result.column_type, result.nullable);
     column.ascii = result.ascii;
+    if result.is_string() {
+        column.coercibility = result.coercibility;
+    }
     column.is_json = result.is_json;
     // A computed number is as wide as it is said to be.
     column.is_column = result.is_column || !result.column_type.kind.is_integer();

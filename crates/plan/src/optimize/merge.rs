@@ -285,7 +285,7 @@ pub(super) fn blank_unused(table: &mut TableSource, used: &[bool]) {
         return;
     }
     for (value, used) in plan.projection.iter_mut().zip(used) {
-        if !used && value.is_stable() && column_position(value).is_none() {
+        if !used && value.has_no_effect() && column_position(value).is_none() {
             let null = Literal::new(Value::Null, LiteralForm::Computed);
             value.kind = ExprKind::Literal(null);
         }

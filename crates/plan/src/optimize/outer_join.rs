@@ -60,12 +60,41 @@ fn refuses_nulls(condition: &Expr, first: usize, end: usize) -> bool {
         | ExprKind::Is { operand, test: Test::True, negated: false } => is_null(operand),
         ExprKind::Or(list) => list.iter().all(|branch| refuses_nulls(branch, first, end)),
         ExprKind::And(list) => list.iter().any(|branch| refuses_nulls(branch, first, end)),
-        ExprKind::Column { .. } | ExprKind::Arithmetic { .. } | ExprKind::Cast { .. } => {
-            is_null(condition)
-        }
+        ExprKind::Column { .. }
+        | ExprKind::Arithmetic { .. }
+        | ExprKind::Cast { .. }
+        | ExprKind::Call { .. } => is_null(condition),
         _ => false,
     }
 }
+
+/// Functions that are NULL when any of their arguments is.
+const STRICT: [&str; 24] = [
+    "-",
+    "~",
+    "&",
+    "|",
+    "^",
+    "<<",
+    ">>",
+    "abs",
+    "sign",
+    "ceiling",
+    "floor",
+    "round",
+    "truncate",
+    "concat",
+    "length",
+    "char_length",
+    "lower",
+    "upper",
+    "left",
+    "right",
+    "trim",
+    "reverse",
+    "year",
+    "month",
+];
 
 /// Whether an expression is NULL when all columns in `first..end` are.
 fn is_null_then(expr: &Expr, first: usize, end: usize) -> bool {
@@ -78,6 +107,9 @@ fn is_null_then(expr: &Expr, first: usize, end: usize) -> bool {
         }
         ExprKind::Cast { operand, .. } | ExprKind::ConvertText(operand) => {
             is_null_then(operand, first, end)
+        }
+        ExprKind::Call { function, arguments } if STRICT.contains(&function.name()) => {
+            arguments.iter().any(|argument| is_null_then(argument, first, end))
         }
         _ => false,
     }

@@ -143,8 +143,8 @@ pub(super) fn bit<'a>(
             }
             bytes.iter().fold(0u64, |bits, byte| bits << 8 | u64::from(*byte))
         }
-        ValueRef::Double(v) => v as i128 as u64,
-        ValueRef::Float(v) => v as i128 as u64,
+        ValueRef::Double(v) => v as i64 as u64,
+        ValueRef::Float(v) => v as i64 as u64,
         _ if source.kind == TypeKind::Null => 0,
         _ => to_wide(value, source, settings).0 as u64,
     };
