@@ -123,7 +123,7 @@ pub fn complaints(statement: &Statement, ours: &Reply, theirs: &[Told]) -> Vec<P
 pub type Problem = (String, String);
 
 /// Everything that an answer complains of.
-fn problems(statement: &Statement, told: &Told) -> BTreeSet<Problem> {
+pub(super) fn problems(statement: &Statement, told: &Told) -> BTreeSet<Problem> {
     let (is_query, has_condition) = kind_of(statement);
     if let Answer::Error(error) = &told.answer {
         return BTreeSet::from([(error.code.to_string(), String::new())]);
@@ -181,13 +181,13 @@ pub fn has_same_values(statement: &Statement, ours: &Reply, theirs: &[Told]) -> 
 }
 
 /// Whether a statement is a query, and whether it has a condition or reads what it inserts.
-fn kind_of(statement: &Statement) -> (bool, bool) {
+pub(super) fn kind_of(statement: &Statement) -> (bool, bool) {
     let text = statement.root.sql();
     let reads_rows = text.contains(" WHERE ") || text.contains(" SELECT ");
     (statement.kind == Kind::Query, reads_rows)
 }
 
-fn answers(
+pub(super) fn answers(
     ours: &Answer,
     theirs: &Answer,
     ordered: bool,
@@ -388,14 +388,15 @@ fn warnings(ours: &Told, theirs: &Told, statement: &Statement) -> Option<Differe
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::tree::{Node, Role};
     use super::*;
     use sqltest::client::ServerError;
 
     const RULES: Rules = Rules { strict: false, lengths: false };
 
-    fn column_of(type_code: u8) -> Column {
+    /// A column without a name.
+    pub fn column_of(type_code: u8) -> Column {
         Column {
             schema: String::new(),
             table: String::new(),

@@ -27,6 +27,16 @@ pub enum Proof {
     Errors,
     /// Gannet answers the rows for which both say that the condition is true when it is selected.
     Selected,
+    /// Gannet answers what both answer when a part is computed first (see `composed.rs`).
+    Composed,
+    /// Outside of strict modes both do and warn of the same, also of what Gannet refuses here.
+    Lenient,
+    /// With dates that can be read in place of those that cannot, both answer the same.
+    Readable,
+    /// The warnings are the same but for where their values come from.
+    Named,
+    /// Gannet's rows are among those that both answer where there is no temporary table.
+    Untabled,
 }
 
 /// The rules of `tests/differ`.
@@ -53,6 +63,11 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("parts") => Proof::Parts,
         Some("errors") => Proof::Errors,
         Some("selected") => Proof::Selected,
+        Some("composed") => Proof::Composed,
+        Some("lenient") => Proof::Lenient,
+        Some("readable") => Proof::Readable,
+        Some("named") => Proof::Named,
+        Some("untabled") => Proof::Untabled,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

@@ -3,6 +3,7 @@
 //! or a fault.
 
 mod compare;
+mod composed;
 mod explained;
 mod expressions;
 mod grammar;
@@ -139,6 +140,11 @@ impl Differ {
                     let shown = match rule.proof {
                         Proof::Errors => self.is_of_two_parts(small, mode, (ours, theirs))?,
                         Proof::Selected => self.is_selected(small, mode, ours)?,
+                        Proof::Composed => self.is_composed(small, mode, ours)?,
+                        Proof::Lenient => self.is_lenient(small, (ours, theirs))?,
+                        Proof::Readable => self.is_readable(small, mode, difference)?,
+                        Proof::Named => composed::are_named_alike(small, ours, theirs),
+                        Proof::Untabled => self.is_untabled(small, mode, ours)?,
                         _ => self.is_of_parts(small, mode, (ours, theirs))?,
                     };
                     proven.push((rule.proof, shown));
@@ -168,6 +174,71 @@ impl Differ {
             compare::rows_of(&ours).map(|rows| rows.iter().filter(|it| is_true(it)).count());
         let is_same = compare::has_same_values(&query, &ours, &theirs);
         Ok(is_same && wanted.is_some() && rows.map(<[_]>::len) == wanted)
+    }
+
+    /// Whether Gannet answers what both answer when a part of the query is computed first.
+    fn is_composed(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        for query in composed::computed_first(small) {
+            let (ours, theirs) = self.pair.ask(&query, mode)?;
+            if composed::are_alike(small, answered, (&ours, &theirs)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether both do and warn of the same outside of strict modes, and what Gannet refuses is
+    /// among that.
+    fn is_lenient(
+        &mut self,
+        small: &Statement,
+        (refused, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some([own, _]) = compare::refusals(small, refused, theirs) else { return Ok(false) };
+        let (found, ours, theirs) = self.ask(small, LENIENT)?;
+        Ok(found.is_none() && compare::common(small, &ours, &theirs).contains(&own))
+    }
+
+    /// Whether a query has casts to dates that both cannot read, and with others in their place
+    /// both answer the same: the same rows, where these differ, else the same altogether.
+    fn is_readable(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+    ) -> Result<bool, String> {
+        let Some((query, casts)) = composed::readable(small) else { return Ok(false) };
+        for cast in casts {
+            let (ours, theirs) = self.pair.ask(&cast, mode)?;
+            if !composed::is_unreadable((&ours, &theirs)) {
+                return Ok(false);
+            }
+        }
+        let (found, ours, theirs) = self.ask(&query, mode)?;
+        let is_of_rows =
+            matches!(difference, Difference::Value(_) | Difference::Null | Difference::Count);
+        let is_same = composed::have_same_rows(&query, &ours, &theirs);
+        Ok(found.is_none() || is_of_rows && is_same)
+    }
+
+    /// Whether both answer Gannet's rows where nothing is put into a temporary table.
+    fn is_untabled(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let mut answers = Vec::new();
+        for query in composed::without_temporary_table(small) {
+            let (ours, theirs) = self.pair.ask(&query, mode)?;
+            answers.push((query, ours, theirs));
+        }
+        Ok(composed::are_among(answered, &answers))
     }
 
     /// Whether both refuse, each with what both say of a part: they only begin at another one.

@@ -41,6 +41,7 @@ pub fn parts(statement: &Statement) -> Vec<Part> {
                 add_as(selected(root, &["SELECT (", " IS TRUE)"], "", node.clone()), true);
                 add_as(selected(root, &["SELECT 1", ""], " WHERE ", node.clone()), true);
                 add_as(selected(root, &AS_NUMBER, "", node.clone()), false);
+                add_as(selected(root, &AS_DOUBLE, "", node.clone()), false);
             }
             Role::Aggregate => {
                 add_as(selected(&statement.root, &["SELECT ", ""], "", flattened(node)), true);
@@ -53,6 +54,7 @@ pub fn parts(statement: &Statement) -> Vec<Part> {
                 }
                 add_as(selected(root, &["SELECT (", " IS TRUE)"], "", value.clone()), true);
                 add_as(selected(root, &AS_NUMBER, "", value.clone()), false);
+                add_as(selected(root, &AS_DOUBLE, "", value.clone()), false);
                 for pair in compared_pairs(&value) {
                     add_as(selected(root, &["SELECT ", ""], "", pair), false);
                 }
@@ -71,8 +73,10 @@ pub fn parts(statement: &Statement) -> Vec<Part> {
 
 /// The query that tells of each row whether the condition of a plain query is true.
 pub fn condition_selected(statement: &Statement) -> Option<Statement> {
-    let [_, from, condition] = &statement.root.children[..] else { return None };
-    let is_plain = statement.root.texts[0] == "SELECT " && from.role == Role::Source;
+    let [_, from, condition, rest @ ..] = &statement.root.children[..] else { return None };
+    let is_plain = statement.root.texts[0] == "SELECT "
+        && from.role == Role::Source
+        && rest.iter().all(|it| it.sql().is_empty());
     if !is_plain || condition.role != Role::Clause || condition.texts[0] != " WHERE " {
         return None;
     }
@@ -83,6 +87,9 @@ pub fn condition_selected(statement: &Statement) -> Option<Statement> {
 
 /// A part as a number, which text is read as.
 const AS_NUMBER: [&str; 2] = ["SELECT CAST(CONCAT(", ") AS DECIMAL(65,30))"];
+
+/// The same as a DOUBLE.
+const AS_DOUBLE: [&str; 2] = ["SELECT CAST(CONCAT(", ") AS DOUBLE)"];
 
 /// The comparisons that BETWEEN, IN, CASE and rows are made of, each alone.
 fn compared_pairs(node: &Node) -> impl Iterator<Item = Node> {
@@ -132,7 +139,7 @@ fn flattened(node: &Node) -> Node {
 }
 
 /// The aliases of tables that a text names, each once: `a` and a number, and a point behind.
-fn aliases(text: &str) -> Vec<String> {
+pub fn aliases(text: &str) -> Vec<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '_');
     let mut found: Vec<String> = Vec::new();
     for word in words {
@@ -148,15 +155,19 @@ fn aliases(text: &str) -> Vec<String> {
 
 /// The table or derived table that has an alias.
 fn table(root: &Node, alias: &str) -> Option<String> {
+    let named = table_path(root, alias).and_then(|path| root.at(&path)).map(Node::sql);
+    named.or_else(|| Some(format!("{TARGET} AS {alias}")))
+}
+
+/// Where a query names the table or derived table that has an alias.
+pub fn table_path(root: &Node, alias: &str) -> Option<Vec<usize>> {
     let end = format!(" AS {alias}");
-    for path in root.paths() {
-        let node = root.at(&path)?;
-        let is_table = node.texts.last().is_some_and(|text| text.ends_with(&end));
-        if is_table && matches!(node.role, Role::Source | Role::Fixed) {
-            return Some(node.sql());
-        }
-    }
-    Some(format!("{TARGET} AS {alias}"))
+    root.paths().into_iter().find(|path| {
+        root.at(path).is_some_and(|node| {
+            let is_named = node.texts.last().is_some_and(|text| text.ends_with(&end));
+            is_named && matches!(node.role, Role::Source | Role::Fixed)
+        })
+    })
 }
 
 #[cfg(test)]
@@ -185,7 +196,8 @@ mod tests {
         let texts = texts(root);
         let as_numbers = texts.iter().filter(|text| text.contains("AS DECIMAL")).count();
         assert_eq!(as_numbers, 5);
-        let plain: Vec<_> = texts.iter().filter(|text| !text.contains("AS DECIMAL")).collect();
+        let is_plain = |text: &&String| !text.contains("AS DECIMAL") && !text.contains("AS DOUBLE");
+        let plain: Vec<_> = texts.iter().filter(is_plain).collect();
         let expected = [
             "SELECT 1 WHERE 1",
             "SELECT (1 IS TRUE)",
