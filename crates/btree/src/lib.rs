@@ -31,6 +31,7 @@ mod descent;
 pub mod edit;
 mod entry;
 mod error;
+mod expected;
 pub mod layout;
 mod merge;
 mod modify;

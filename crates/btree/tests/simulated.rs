@@ -29,6 +29,16 @@ fn work(tree: &Tree, fiber: u64, seed: u64, steps: u64, mut model: Model) -> Mod
         {
             key = near.clone();
         }
+        // As those do who prepare lookups of several connections: of this key, or of another one,
+        // which another fiber may look up after its leaf was split or merged.
+        if random.chance(0.3) {
+            tree.prefetch_leaf(&key);
+        }
+        if random.one_in(4) {
+            let mut other = key.clone();
+            *other.last_mut().expect("keys end in their fiber") = random.index(8) as u8;
+            tree.prefetch_leaf(&other);
+        }
         match random.index(10) {
             0..=6 if shrinking => {
                 assert_eq!(remove(tree, &mut record, &key), model.remove(&key).is_some());

@@ -124,6 +124,11 @@ impl TableEntry {
         })
     }
 
+    /// The engine's table, if it is open.
+    pub fn open_handle(&self) -> Option<&Arc<dyn Table>> {
+        self.opened.get()
+    }
+
     /// The engine's table; opened at the first call. Fails if its trees are damaged, or it is a
     /// view.
     pub fn handle(&self) -> Result<&Arc<dyn Table>> {

@@ -394,6 +394,12 @@ pub trait Table: Send + Sync {
     /// Deletes a row that was read under an exclusive lock.
     fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()>;
 
+    /// The row with this clustered key is to be read soon: asks for memory that this will need.
+    /// Costs something, waits for nothing.
+    fn prefetch(&self, clustered_key: &[u8]) {
+        let _nothing_known = clustered_key;
+    }
+
     /// Reads the row with this clustered key into `row`; false if there is none (or it is
     /// locked and `wait` is `SkipLocked`).
     fn get(

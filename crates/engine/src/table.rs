@@ -348,6 +348,10 @@ impl Table for EngineTable {
         deleted.map_err(|_| self.corrupt(0, "duplicate met by a delete"))
     }
 
+    fn prefetch(&self, clustered_key: &[u8]) {
+        self.trees[0].prefetch_leaf(clustered_key);
+    }
+
     fn get(
         &self,
         trx: &mut dyn Transaction,

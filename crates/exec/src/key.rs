@@ -15,7 +15,7 @@ use types::{ColumnType, DateTime, Decimal, TimeZone, TypeKind, Value, ValueRef};
 
 /// Where a value lies among the values of a column.
 #[derive(Debug, PartialEq)]
-enum Place {
+pub enum Place {
     /// The largest value of the column that is not above it, and whether it is that value.
     At(Value, bool),
     /// Below all values of the column.
@@ -59,7 +59,8 @@ fn integer_floor(value: ValueRef<'_>) -> Option<(i128, bool)> {
     }
 }
 
-fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place {
+/// Finds that place.
+pub fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place {
     if value.is_null() {
         return Place::Null;
     }

@@ -17,6 +17,7 @@
 //!
 //! Architecture invariant: this room does not know the wire format.
 
+mod ahead;
 mod change;
 mod context;
 pub mod ddl;
@@ -29,6 +30,7 @@ mod spare;
 mod spill;
 mod store;
 
+pub use ahead::prefetch_row;
 pub use change::load::FileInput;
 pub use context::{Exec, RowSink, StoredRows, phase};
 pub use error::ExecError;

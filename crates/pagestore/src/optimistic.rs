@@ -73,6 +73,14 @@ impl<'a> OptimisticPage<'a> {
         self.mask + 1
     }
 
+    /// Asks for the memory of so many bytes, see [`runtime::prefetch`]; those that leave the page
+    /// are another page's or nobody's.
+    #[inline]
+    pub fn prefetch(&self, offset: usize, bytes: usize) {
+        let start = self.words.cast::<u8>().wrapping_add(offset & self.mask);
+        runtime::prefetch_bytes(start, bytes);
+    }
+
     /// The aligned word number `index`, taken modulo the page's size.
     #[inline]
     fn word(&self, index: usize) -> u64 {

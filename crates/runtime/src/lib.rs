@@ -59,7 +59,7 @@ pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
 pub use limits::raise_descriptor_limit;
 pub use park::{Unparker, WaitClass, Wake, current_unparker, park, park_uncancellable};
-pub use prefetch::prefetch;
+pub use prefetch::{prefetch, prefetch_bytes};
 pub use real::{Config, Ring, Runtime};
 
 use std::sync::atomic::Ordering;
@@ -181,8 +181,9 @@ pub fn now() -> Instant {
 
 /// The wall clock: microseconds since 1970, UTC; virtual in a simulation.
 pub fn wall_clock_micros() -> i64 {
-    match &worker::current().twin {
-        Twin::Real(_) => clock::wall_micros(),
+    let worker = worker::current();
+    match &worker.twin {
+        Twin::Real(_) => worker.wall_micros(),
         Twin::Sim(sim) => sim.wall_micros(),
     }
 }

@@ -130,14 +130,15 @@ pub trait Connection: Send {
     /// It is about to be run: asks for memory that the run will need (see [`crate::prefetch`]).
     /// Called for steps 0 up to [`PREFETCH_STEPS`] in this order, each while another connection
     /// runs, so that a step finds in the cache what those before it have asked for. The object
-    /// itself comes before step 0. Steps may be left out and repeated.
-    fn prefetch(&self, step: usize) {
-        let _nothing_known = step;
+    /// itself comes before step 0. Steps may be left out and repeated. `received` is what has
+    /// come for the run, and is in the cache from step 0 on. Must not park.
+    fn prefetch(&self, step: usize, received: &[u8]) {
+        let _nothing_known = (step, received);
     }
 }
 
 /// How often [`Connection::prefetch`] is called before a run, at most.
-pub const PREFETCH_STEPS: usize = 3;
+pub const PREFETCH_STEPS: usize = 4;
 
 /// Makes the state object of a new connection. The second argument closes it from elsewhere.
 pub(crate) type Factory = dyn Fn(&Peer, StreamHandle) -> Box<dyn Connection> + Send + Sync;

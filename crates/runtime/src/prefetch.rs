@@ -14,6 +14,12 @@ pub fn prefetch<T: ?Sized>(value: &T) {
     lines(std::ptr::from_ref(value).cast(), size_of_val(value));
 }
 
+/// The same for so many bytes at an address, whatever is there.
+#[inline]
+pub fn prefetch_bytes(start: *const u8, bytes: usize) {
+    lines(start, bytes);
+}
+
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 pub(crate) fn lines(start: *const u8, bytes: usize) {
@@ -23,9 +29,11 @@ pub(crate) fn lines(start: *const u8, bytes: usize) {
     }
     let first = start as usize & !(LINE_BYTES - 1);
     let end = (start as usize + bytes).min(first + LINES_MAX * LINE_BYTES);
-    for line in (first..end).step_by(LINE_BYTES) {
+    let mut line = first;
+    while line < end {
         // SAFETY: a hint; no address is wrong for it.
         unsafe { _mm_prefetch(line as *const i8, _MM_HINT_T0) };
+        line += LINE_BYTES;
     }
 }
 

@@ -55,11 +55,6 @@ impl<T: Copy> Timers<T> {
         self.remove_at(self.positions[timer.0 as usize] as usize);
     }
 
-    /// When a timer that has not fired does.
-    pub(crate) fn deadline(&self, timer: TimerId) -> u64 {
-        self.heap[self.positions[timer.0 as usize] as usize].deadline_nanos
-    }
-
     /// When the next timer fires.
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         self.heap.first().map(|entry| entry.deadline_nanos)

@@ -79,6 +79,7 @@ pub(crate) struct Worker {
     turn: Cell<u32>,
     slice: Slice,
     turn_time: Cell<Instant>,
+    wall_reading: Cell<turns::WallReading>,
 }
 
 thread_local! {
@@ -160,6 +161,7 @@ impl Worker {
             turn: Cell::new(0),
             slice: Slice::new(),
             turn_time: Cell::new(Instant::from_nanos(crate::clock::monotonic_nanos())),
+            wall_reading: Cell::default(),
         }
     }
 

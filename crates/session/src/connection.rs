@@ -286,7 +286,7 @@ impl ClientConnection {
                 Ok(Some(payload)) => {
                     session.out.set_sequence(sequence);
                     session.status.add(StatusCounter::BytesReceived, payload.len() as u64 + 4);
-                    let token = self.process.cancel_token().clone();
+                    let token = self.process.cancel_token();
                     let mut secure;
                     let outlet: &mut dyn Outlet = match &mut self.transport {
                         None => stream,
@@ -296,7 +296,7 @@ impl ClientConnection {
                         }
                     };
                     let run = || session.command(payload, login.scramble(), outlet);
-                    match catch_panic(|| with_cancel(&token, run)) {
+                    match catch_panic(|| with_cancel(token, run)) {
                         Ok(control) => control,
                         Err(panic) => {
                             session.panicked(panic.message());
@@ -423,10 +423,12 @@ impl Connection for ClientConnection {
                 Ok(count) => self.input.received(count),
             }
         }
-        match self.state {
-            State::LoggingIn(_) => self.log_in(stream),
-            _ => self.serve(stream),
+        match &mut self.state {
+            State::LoggingIn(_) => return self.log_in(stream),
+            State::Ready { session, .. } => session.take_room(),
+            _ => {}
         }
+        self.serve(stream)
     }
 
     fn is_urgent(&self) -> bool {
@@ -444,7 +446,7 @@ impl Connection for ClientConnection {
         u64::from(self.process.id())
     }
 
-    fn prefetch(&self, step: usize) {
+    fn prefetch(&self, step: usize, received: &[u8]) {
         let State::Ready { session, .. } = &self.state else { return };
         match step {
             0 => {
@@ -455,7 +457,9 @@ impl Connection for ClientConnection {
                 self.process.cancel_token().prefetch();
                 session.prefetch_parts();
             }
-            _ => session.prepared.prefetch_last(),
+            2 => session.prepared.prefetch_last(),
+            _ if self.transport.is_none() => session.prefetch_row(received),
+            _ => {}
         }
     }
 }

@@ -314,7 +314,7 @@ impl Session {
             parameters: shared.parameters,
             plan: plan.map(|plan| shared.share(plan)),
             shared,
-            types: Vec::new(),
+            types: Default::default(),
             long_data: Vec::new(),
             long_data_too_large: false,
             definitions_sent: true,

@@ -43,6 +43,7 @@ mod prepared;
 mod process;
 mod read_lock;
 mod roles;
+mod room;
 mod server_state;
 mod session;
 mod set;

@@ -3,6 +3,7 @@
 use crate::ServerState;
 use crate::cursor::Cursor;
 use crate::planned::SessionPlan;
+use crate::room;
 use crate::shared_prepared::SharedStatement;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering;
 use syntax::ast::Statement;
 use types::{SqlError, codes};
 use wire::MalformedPacket;
-use wire::binary::ParameterType;
+use wire::binary::{ParameterTypes, read_parameters};
 
 /// A statement with its plan.
 pub(crate) struct PreparedStatement {
@@ -25,7 +26,7 @@ pub(crate) struct PreparedStatement {
     /// The plan, for statements that have one.
     pub(crate) plan: Option<Arc<SessionPlan>>,
     /// Types of the last execution's parameters.
-    pub(crate) types: Vec<ParameterType>,
+    pub(crate) types: ParameterTypes,
     /// What COM_STMT_SEND_LONG_DATA gave.
     pub(crate) long_data: Vec<Option<Vec<u8>>>,
     /// Long data went over max_allowed_packet: the next execution fails.
@@ -135,6 +136,23 @@ impl PreparedStatements {
     pub(crate) fn prefetch_last(&self) {
         if let Some((_, Some(statement))) = self.by_id.get(self.last_run) {
             runtime::prefetch(&**statement);
+        }
+    }
+
+    /// Asks for the row that an execution will read, if it is of the statement that ran last.
+    pub(crate) fn prefetch_row(&self, execute: &wire::Execute<'_>) {
+        if let Some((id, Some(statement))) = self.by_id.get(self.last_run)
+            && *id == execute.statement
+            && let Some(plan) = &statement.plan
+            && statement.long_data.is_empty()
+        {
+            let (count, mut types) = (statement.parameters, statement.types.clone());
+            let mut room = room::take();
+            let values = &mut room.parameters;
+            if read_parameters(execute.parameters, count, &mut types, &[], values).is_ok() {
+                exec::prefetch_row(plan.prepared.plan(), values);
+            }
+            room::give(room);
         }
     }
 

@@ -80,7 +80,7 @@ impl ServerState {
             catalog,
             globals,
             temporary_directory,
-            processes: ProcessList::default(),
+            processes: ProcessList::new(),
             memory: MemoryAccount::new(memory_bytes),
             version,
             started: runtime::now(),

@@ -6,6 +6,7 @@ use crate::gate::GATED;
 use crate::login::ChangingUser;
 use crate::plan_cache::Lookup;
 use crate::process::Process;
+use crate::room::{self, Room};
 use crate::settings::Settings;
 use crate::status::SessionStatus;
 use crate::track::Changes;
@@ -18,9 +19,9 @@ use expr::{EvalContext, Hooks};
 use std::sync::Arc;
 use std::time::Duration;
 use types::{SqlError, Timestamp, Warning};
-use wire::OutputBuffer;
 use wire::capability::status;
 use wire::response::SessionChange;
+use wire::{Command, OutputBuffer};
 
 /// Who is connected, and from where.
 #[derive(Clone, Debug)]
@@ -99,9 +100,6 @@ pub struct Session {
     /// The server is to stop after this answer.
     pub(crate) asks_shutdown: bool,
 }
-
-/// Parameters for which an idle session keeps room.
-const KEPT_PARAMETERS: usize = 32;
 
 /// Time and named locks as functions see them.
 struct WorldHooks {
@@ -407,15 +405,41 @@ impl Session {
         self.prepared.prefetch();
         self.status.prefetch();
         runtime::prefetch(&*self.memory);
-        runtime::prefetch(self.out.bytes());
+        runtime::prefetch(&*self.spill);
+        if let Some(database) = self.database() {
+            runtime::prefetch(database);
+        }
     }
 
-    /// Memory that a large statement left is given back.
+    /// Asks for the row that the command in these bytes will read, if that is plain to see: it
+    /// executes the prepared statement that ran last.
+    pub(crate) fn prefetch_row(&self, received: &[u8]) {
+        if let Some(payload) = received.get(wire::PACKET_HEADER_BYTES..)
+            && let Ok(Command::Execute(execute)) = Command::parse(payload, self.capabilities)
+        {
+            self.prepared.prefetch_row(&execute);
+        }
+    }
+
+    /// Before a command: borrows memory for its answer and its parameters from the worker.
+    pub(crate) fn take_room(&mut self) {
+        let room = room::take();
+        if !self.out.has_room() {
+            self.out.lend_room(room.answer);
+        }
+        if self.eval.parameters.capacity() == 0 {
+            self.eval.parameters = room.parameters;
+        }
+    }
+
+    /// The answer is out: borrowed memory goes back to the worker, and so does what a large
+    /// statement left.
     pub(crate) fn trim(&mut self) {
+        let parameters = std::mem::take(&mut self.eval.parameters);
+        room::give(Room { answer: self.out.take_room(), parameters });
         if self.eval.arena.allocated_bytes() > 16 * 1024 {
             self.eval.arena = Default::default();
         }
-        self.eval.parameters.shrink_to(KEPT_PARAMETERS);
         self.lookup.trim();
     }
 }

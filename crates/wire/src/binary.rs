@@ -214,13 +214,16 @@ pub struct ParameterType {
     pub unsigned: bool,
 }
 
+/// Types of a statement's parameters; a few need no memory of their own.
+pub type ParameterTypes = smallvec::SmallVec<[ParameterType; 8]>;
+
 /// Reads the parameters of COM_STMT_EXECUTE. `types` are those of the last execution; they are
 /// replaced if the client sends new ones. `long_data[i]` is what COM_STMT_SEND_LONG_DATA gave
 /// for parameter i and takes the place of a value. The content of `values` is replaced.
 pub fn read_parameters(
     payload: &[u8],
     count: usize,
-    types: &mut Vec<ParameterType>,
+    types: &mut ParameterTypes,
     long_data: &[Option<Vec<u8>>],
     values: &mut Vec<Value>,
 ) -> Result<(), MalformedPacket> {
@@ -252,7 +255,7 @@ pub fn read_parameters(
 pub(crate) fn read_types(
     fields: &mut Fields<'_>,
     count: usize,
-    types: &mut Vec<ParameterType>,
+    types: &mut ParameterTypes,
 ) -> Result<(), MalformedPacket> {
     let bound = fields.take(count * 2)?.chunks_exact(2);
     types.clear();
@@ -417,7 +420,8 @@ mod tests {
 
     fn parameters(payload: &[u8], count: usize) -> Result<Vec<Value>, MalformedPacket> {
         let mut values = vec![Value::Null];
-        read_parameters(payload, count, &mut Vec::new(), &[], &mut values).map(|()| values)
+        read_parameters(payload, count, &mut ParameterTypes::new(), &[], &mut values)
+            .map(|()| values)
     }
 
     #[test]
@@ -450,7 +454,8 @@ mod tests {
 
     #[test]
     fn types_are_kept_from_the_last_execution() {
-        let mut types = vec![ParameterType { code: type_code::TINY, unsigned: false }];
+        let bound = ParameterType { code: type_code::TINY, unsigned: false };
+        let mut types = ParameterTypes::from_elem(bound, 1);
         let mut values = Vec::new();
         assert_eq!(read_parameters(&[0, 0, 7], 1, &mut types, &[], &mut values), Ok(()));
         assert_eq!(values, [Value::Int(7)]);

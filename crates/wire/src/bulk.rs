@@ -4,7 +4,7 @@
 //! [`SEND_TYPES`] is set), then one set after the other: for each parameter an indicator and, for
 //! [`Indicator::Value`] only, the value as COM_STMT_EXECUTE has it.
 
-use crate::binary::{ParameterType, read_types, read_value};
+use crate::binary::{ParameterType, ParameterTypes, read_types, read_value};
 use crate::command::{Fields, MalformedPacket};
 use types::Value;
 
@@ -27,7 +27,7 @@ pub enum Indicator {
 /// Reads set after set.
 pub struct BulkParameters<'a> {
     fields: Fields<'a>,
-    types: Vec<ParameterType>,
+    types: ParameterTypes,
 }
 
 impl<'a> BulkParameters<'a> {
@@ -36,7 +36,7 @@ impl<'a> BulkParameters<'a> {
         payload: &'a [u8],
         flags: u16,
         count: usize,
-        known: &mut Vec<ParameterType>,
+        known: &mut ParameterTypes,
     ) -> Result<Self, MalformedPacket> {
         let mut fields = Fields(payload);
         if flags & SEND_TYPES != 0 {
@@ -73,7 +73,7 @@ mod tests {
     fn sets_are_read_one_after_the_other() {
         // Types LONG and STRING, then (1, 'a'), (NULL, DEFAULT), (2, IGNORE).
         let payload = b"\x03\0\xfe\0\0\x01\0\0\0\0\x01a\x01\x02\0\x02\0\0\0\x03";
-        let mut types = Vec::new();
+        let mut types = ParameterTypes::new();
         let mut sets = BulkParameters::begin(payload, SEND_TYPES, 2, &mut types).unwrap();
         let value = Indicator::Value;
         let text = |text: &str| value(Value::text(text));
@@ -90,7 +90,7 @@ mod tests {
     fn what_is_cut_off_is_malformed() {
         let payload = b"\x03\0\xfe\0\0\x01\0\0\0\0\x01a";
         for length in 0..payload.len() {
-            let mut types = Vec::new();
+            let mut types = ParameterTypes::new();
             let whole = BulkParameters::begin(&payload[..length], SEND_TYPES, 2, &mut types)
                 .and_then(|mut sets| sets.next_set());
             assert_eq!(whole.is_ok(), length == 4, "{length}");

@@ -172,6 +172,23 @@ impl OutputBuffer {
         self.clears += 1;
     }
 
+    /// Whether there is memory to write into.
+    pub fn has_room(&self) -> bool {
+        self.bytes.capacity() > 0
+    }
+
+    /// Writes into this memory from now on; nothing may wait.
+    pub fn lend_room(&mut self, room: Vec<u8>) {
+        debug_assert!(self.bytes.is_empty() && room.is_empty(), "an answer waits");
+        self.bytes = room;
+    }
+
+    /// Takes the memory out; nothing may wait.
+    pub fn take_room(&mut self) -> Vec<u8> {
+        debug_assert!(self.bytes.is_empty(), "an answer waits");
+        std::mem::take(&mut self.bytes)
+    }
+
     /// Gives all memory back; nothing may wait.
     pub fn shrink(&mut self) {
         self.bytes = Vec::new();

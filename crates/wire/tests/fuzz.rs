@@ -3,7 +3,7 @@
 
 use base::Random;
 use std::time::{Duration, Instant};
-use wire::binary::{ParameterType, read_parameters};
+use wire::binary::{ParameterType, ParameterTypes, read_parameters};
 use wire::handshake::{ChangeUser, LoginRequest};
 use wire::{Command, InputBuffer};
 
@@ -67,8 +67,11 @@ fn decode(random: &mut Random, packet: &[u8]) {
     if let Ok(Command::Execute(execute)) = Command::parse(packet, capabilities) {
         let count = random.below(12) as usize;
         let mut types = match random.below(2) {
-            0 => Vec::new(),
-            _ => vec![ParameterType { code: random.next_u32() as u8, unsigned: false }; count],
+            0 => ParameterTypes::new(),
+            _ => {
+                let bound = ParameterType { code: random.next_u32() as u8, unsigned: false };
+                ParameterTypes::from_elem(bound, count)
+            }
         };
         let long = vec![None, Some(b"long".to_vec())];
         let mut values = Vec::new();

@@ -32,12 +32,14 @@ impl Stream {
         true
     }
 
-    /// Asks for the memory of what has come and of the socket.
+    /// What has come.
+    pub(crate) fn received(&self) -> &[u8] {
+        &self.received
+    }
+
+    /// Asks for the memory of what has come.
     pub(crate) fn prefetch(&self) {
         crate::prefetch::prefetch(&self.received[..]);
-        if let StreamTwin::Real(stream) = &self.twin {
-            stream.prefetch();
-        }
     }
 
     /// Asks for the memory into which bytes will be received.

@@ -66,7 +66,7 @@ impl Task {
                 prefetch(&*self.connection);
                 connections.prefetch_place(self.place);
             }
-            step => self.connection.prefetch(step - 2),
+            step => self.connection.prefetch(step - 2, self.stream.received()),
         }
     }
 
@@ -84,6 +84,8 @@ struct Place {
     timeout: Option<Duration>,
     deadline: Option<Instant>,
     timer: TimerId,
+    /// When that timer fires. Kept here too, since the timers' own memory is far away.
+    timer_nanos: u64,
     /// A fiber sends what the kernel did not take of the answer.
     sending: bool,
     /// Bytes came while that fiber was sending.
@@ -228,6 +230,7 @@ impl Connections {
             timeout: None,
             deadline: None,
             timer: TimerId::NONE,
+            timer_nanos: 0,
             sending: false,
             readable: false,
         });
@@ -359,9 +362,7 @@ impl Connections {
         place.timer = TimerId::NONE;
         let (Some(task), Some(deadline)) = (&place.task, place.deadline) else { return };
         if deadline > now {
-            let target = TimerTarget::Connection(number);
-            place.timer = worker.timers.borrow_mut().insert(deadline.as_nanos(), target);
-            return;
+            return place.arm(worker, number, deadline);
         }
         let fd = task.fd();
         let token = Token::Connection { place: number, sequence: place.sequence };
@@ -380,23 +381,22 @@ impl Connections {
 }
 
 impl Place {
-    fn timer_deadline(&self, timers: &crate::timer::Timers<TimerTarget>) -> Option<u64> {
-        (self.timer != TimerId::NONE).then(|| timers.deadline(self.timer))
-    }
-
     /// The wait begins now.
     fn set_deadline(&mut self, worker: &Worker, number: u32) {
         self.deadline = self.timeout.map(|timeout| worker.turn_time() + timeout);
         let Some(deadline) = self.deadline else { return };
-        let mut timers = worker.timers.borrow_mut();
-        let is_earlier = self.timer_deadline(&timers) > Some(deadline.as_nanos());
-        if self.timer != TimerId::NONE && is_earlier {
-            timers.remove(self.timer);
-            self.timer = TimerId::NONE;
+        if self.timer != TimerId::NONE {
+            if self.timer_nanos <= deadline.as_nanos() {
+                return;
+            }
+            worker.timers.borrow_mut().remove(self.timer);
         }
-        if self.timer == TimerId::NONE {
-            let target = TimerTarget::Connection(number);
-            self.timer = timers.insert(deadline.as_nanos(), target);
-        }
+        self.arm(worker, number, deadline);
+    }
+
+    fn arm(&mut self, worker: &Worker, number: u32, deadline: Instant) {
+        let target = TimerTarget::Connection(number);
+        self.timer_nanos = deadline.as_nanos();
+        self.timer = worker.timers.borrow_mut().insert(self.timer_nanos, target);
     }
 }

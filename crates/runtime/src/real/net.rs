@@ -16,7 +16,10 @@ const OUT: u32 = libc::POLLOUT as u32;
 /// A socket in non-blocking mode.
 #[derive(Clone)]
 pub(crate) struct RealStream {
-    fd: Arc<OwnedFd>,
+    /// Open as long as a clone is there.
+    _open: Arc<OwnedFd>,
+    /// Its number: looking it up would touch memory that nothing else of a run does.
+    raw: RawFd,
 }
 
 pub(super) fn check(status: i32) -> io::Result<i32> {
@@ -47,16 +50,12 @@ pub(super) fn wait_for(fd: RawFd, events: u32, deadline: Option<Instant>) -> io:
 
 impl RealStream {
     pub(crate) fn new(fd: OwnedFd) -> Self {
-        Self { fd: Arc::new(fd) }
-    }
-
-    /// Asks for the memory of the descriptor's number.
-    pub(crate) fn prefetch(&self) {
-        crate::prefetch(&*self.fd);
+        let raw = fd.as_raw_fd();
+        Self { _open: Arc::new(fd), raw }
     }
 
     pub(super) fn raw(&self) -> RawFd {
-        self.fd.as_raw_fd()
+        self.raw
     }
 
     pub(crate) fn connect(address: &Address) -> io::Result<Self> {

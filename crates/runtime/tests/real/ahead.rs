@@ -95,7 +95,7 @@ impl Connection for Watched {
         }
     }
 
-    fn prefetch(&self, step: usize) {
+    fn prefetch(&self, step: usize, _received: &[u8]) {
         assert!(step < PREFETCH_STEPS);
         // One that comes when few wait begins with a later step.
         let next = step as u64 + 1;
