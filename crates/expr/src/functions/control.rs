@@ -6,7 +6,7 @@ use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
 use crate::compared;
 use crate::context::{Columns, EvalContext};
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
 use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef};
@@ -307,12 +307,17 @@ fn compared_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     compared::compared_part(expr, &arguments[chosen], context, row)
 }
 
+/// Whether NULL is possible, as it is of every parameter.
+fn may_be_null(argument: &Expr) -> bool {
+    argument.result.nullable || matches!(argument.kind, ExprKind::Parameter(_))
+}
+
 fn resolve_ifnull(
     builder: &Builder<'_>,
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    let nullable = arguments.iter().all(|argument| argument.result.nullable);
+    let nullable = arguments.iter().all(may_be_null);
     Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
 }
 
@@ -321,7 +326,7 @@ fn resolve_coalesce(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    let nullable = arguments.iter().all(|argument| argument.result.nullable);
+    let nullable = arguments.iter().all(may_be_null);
     Ok(common_result(builder, function.name(), arguments)?.with_nullable(nullable))
 }
 

@@ -1,8 +1,8 @@
 //! JSON functions that change documents.
 
 use super::json_make::{
-    Resolved, as_json, changed, characters, document_of, json_text_of, leading, loose, parsed,
-    plain_path, refuse, resolve_make, value_node, warn,
+    Resolved, as_json, changed, characters, document_of, json_text_of, leading, leading_of, loose,
+    parsed, plain_path, refuse, resolve_make, value_node, warn,
 };
 use super::typing::text_like;
 use super::{Frame, Function, MANY};
@@ -277,8 +277,14 @@ fn merged<'a>(a: Node<'a>, b: Node<'a>) -> Node<'a> {
 }
 
 fn json_merge(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(mut node) = leading(&frame, 0)? else { return Ok(ValueRef::Null) };
-    for argument in 1..frame.count() {
+    // Of the first two neither is read where one is NULL.
+    let (Some(first), Some(second)) = (parsed(&frame, 0)?, parsed(&frame, 1)?) else {
+        return Ok(ValueRef::Null);
+    };
+    let Some(mut node) = leading_of(&frame, 0, first)? else { return Ok(ValueRef::Null) };
+    let Some(more) = leading_of(&frame, 1, second)? else { return Ok(ValueRef::Null) };
+    node = merged(node, more);
+    for argument in 2..frame.count() {
         let Some(more) = leading(&frame, argument)? else { return Ok(ValueRef::Null) };
         node = merged(node, more);
     }

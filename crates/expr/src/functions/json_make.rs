@@ -255,7 +255,18 @@ pub(super) fn leading<'a>(
     frame: &Frame<'a>,
     argument: usize,
 ) -> Result<Option<Node<'a>>, SqlError> {
-    let Some(parsed) = parsed(frame, argument)? else { return Ok(None) };
+    match parsed(frame, argument)? {
+        Some(parsed) => leading_of(frame, argument, parsed),
+        None => Ok(None),
+    }
+}
+
+/// The same of an argument that was parsed.
+pub(super) fn leading_of<'a>(
+    frame: &Frame<'a>,
+    argument: usize,
+    parsed: Parsed<'a>,
+) -> Result<Option<Node<'a>>, SqlError> {
     Ok(match parsed.fault {
         None => parsed.node,
         Some(fault) => refuse(frame, argument, fault)?,
