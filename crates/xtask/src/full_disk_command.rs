@@ -37,12 +37,13 @@ struct Drill {
     next_id: u64,
 }
 
-/// Runs with a file system of `--megabytes N` (1024).
+/// Runs with a file system of `--megabytes N` (1024), and with `--binary PATH` with a server that
+/// is built already.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--release"], &["--megabytes"])?;
+    let arguments = Arguments::new(words, &["--release"], &["--megabytes", "--binary"])?;
     let megabytes = arguments.number("--megabytes", 1024)?;
     let folder = servers::fresh_folder("full-disk")?;
-    let binary = servers::build_gannet(arguments.has("--release"))?;
+    let binary = servers::chosen_gannet(&arguments)?;
     let (image, mount) = (folder.join("image"), folder.join("mount"));
     std::fs::create_dir_all(&mount).map_err(|error| error.to_string())?;
     let path = |path: &Path| path.display().to_string();

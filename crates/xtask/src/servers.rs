@@ -1,5 +1,6 @@
 //! Starting the two servers that are compared: Gannet, and a throw-away MariaDB.
 
+use crate::arguments::Arguments;
 use crate::process::{self, Server};
 use sqltest::client::{Connection, Options};
 use std::fs::File;
@@ -26,6 +27,14 @@ pub fn build_gannet(release: bool) -> Result<PathBuf, String> {
     process::run("cargo", &[&["build", "--bin", "gannet"], choice].concat())?;
     let profile = if release { "release" } else { "debug" };
     Ok(crate::root().join("target").join(profile).join("gannet"))
+}
+
+/// The server that `--binary` names, or one built as `--release` says.
+pub fn chosen_gannet(arguments: &Arguments) -> Result<PathBuf, String> {
+    match arguments.value("--binary") {
+        Some(path) => std::path::absolute(path).map_err(|error| format!("{path}: {error}")),
+        None => build_gannet(arguments.has("--release")),
+    }
 }
 
 /// How long a server may take to start; only a failure takes so long.

@@ -8,6 +8,7 @@
 //!    goes on inserting; soon after, the files are small.
 //!
 //! With `--mariadb` its files are shown beside. `--model` prints a model of collection instead.
+//! `--binary PATH` takes a server that is built already.
 
 mod model;
 
@@ -40,15 +41,15 @@ struct Subject {
 
 /// Runs with `--megabytes N` (1000) of rows.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments =
-        Arguments::new(words, &["--release", "--mariadb", "--model"], &["--megabytes"])?;
+    let valued = ["--megabytes", "--binary"];
+    let arguments = Arguments::new(words, &["--release", "--mariadb", "--model"], &valued)?;
     if arguments.has("--model") {
         model::run();
         return Ok(());
     }
     let rows = arguments.number("--megabytes", 1000)? * 1_000_000 / ROW_BYTES;
     let folder = servers::fresh_folder("space")?;
-    let binary = servers::build_gannet(arguments.has("--release"))?;
+    let binary = servers::chosen_gannet(&arguments)?;
     let options = ["--buffer-pool-size", "256M"];
     let server = servers::start_gannet(&binary, &folder.join("data"), 0, &options)?;
     let mut subject = Subject::new("gannet", server, folder.join("data/data"))?;
