@@ -17,12 +17,11 @@
 //!    first. A renaming lost in a crash leaves an old file with its old name, which is harmless.
 
 use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
-use crate::format::{FileHeader, is_former_format};
-use crate::sector::{self, SECTOR_BYTES};
+use crate::listing::{Listing, LogFile, log_name, open_file};
 use crate::types::WalOptions;
 use base::probe;
 use runtime::WaitClass;
-use runtime::file::{AlignedBuf, DIRECT_ALIGNMENT, File, OpenOptions};
+use runtime::file::{DIRECT_ALIGNMENT, File, OpenOptions};
 use runtime::sync::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -39,86 +38,6 @@ const PIECE_PAUSES: u32 = 3;
 const PIECE_MAX: Duration = Duration::from_millis(10);
 /// A full disk is asked for space again after this time.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
-
-/// Opens a log file for direct reading and writing.
-pub(crate) fn open_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().direct(true).open(path)
-}
-
-pub(crate) fn log_name(sequence: u64) -> String {
-    format!("wal-{sequence:010}.log")
-}
-
-fn parse_name(name: &str, prefix: &str) -> Option<u64> {
-    name.strip_prefix(prefix)?.strip_suffix(".log")?.parse().ok()
-}
-
-/// A file with a `wal-` name.
-#[derive(Debug, Clone)]
-pub(crate) struct LogFile {
-    pub(crate) path: PathBuf,
-    /// The sequence in its name.
-    pub(crate) sequence: u64,
-    pub(crate) len: u64,
-    /// Its header if it is part of the log (invariant 1).
-    pub(crate) header: Option<FileHeader>,
-    /// Whether the sector of the header is neither empty nor as anybody has written it.
-    pub(crate) header_damaged: bool,
-}
-
-/// What is in the directory.
-#[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// By sequence.
-    pub(crate) logs: Vec<LogFile>,
-    pub(crate) spares: Vec<(PathBuf, u64)>,
-    pub(crate) unfinished: Vec<PathBuf>,
-    /// Above every number in the name of a spare.
-    pub(crate) next_spare: u64,
-}
-
-/// Reads names and headers of all log files in `dir`.
-pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> {
-    let mut listing = Listing::default();
-    for name in runtime::fs::read_dir(dir)? {
-        let path = dir.join(&name);
-        if let Some(sequence) = parse_name(&name, "wal-") {
-            match inspect(path, sequence, database_uuid) {
-                Ok(file) => listing.logs.push(file),
-                // Renamed between listing and opening, by a log that is in use already.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        } else if let Some(number) = parse_name(&name, "spare-") {
-            listing.next_spare = listing.next_spare.max(number + 1);
-            match open_file(&path) {
-                Ok(file) => listing.spares.push((path, file.len()?)),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        } else if parse_name(&name, "new-").is_some() {
-            listing.unfinished.push(path);
-        }
-    }
-    listing.logs.sort_by_key(|file| file.sequence);
-    Ok(listing)
-}
-
-fn inspect(path: PathBuf, sequence: u64, database_uuid: &[u8; 16]) -> io::Result<LogFile> {
-    let file = open_file(&path)?;
-    let len = file.len()?;
-    let wanted = len.min(DIRECT_ALIGNMENT as u64) / DIRECT_ALIGNMENT as u64;
-    let mut block = AlignedBuf::zeroed(wanted as usize * DIRECT_ALIGNMENT);
-    file.read_at(&mut block, 0)?;
-    if is_former_format(&block) {
-        let told = "this log has format 1; this version reads format 2";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, told));
-    }
-    let header = FileHeader::decode(&block, database_uuid);
-    let header = header.filter(|header| header.sequence == sequence);
-    let header_damaged = block.get(..SECTOR_BYTES).is_some_and(sector::is_damaged);
-    Ok(LogFile { path, sequence, len, header, header_damaged })
-}
 
 /// A file ready to become the next one.
 #[derive(Debug)]
@@ -150,6 +69,14 @@ struct State {
     live: VecDeque<LiveFile>,
     spares: Vec<(PathBuf, u64)>,
     next: Next,
+}
+
+impl State {
+    /// A spare of at least so many bytes.
+    fn take_spare(&mut self, least_bytes: u64) -> Option<(PathBuf, u64)> {
+        let found = self.spares.iter().position(|spare| spare.1 >= least_bytes);
+        found.map(|index| self.spares.swap_remove(index))
+    }
 }
 
 /// The directory of an open log.
@@ -244,6 +171,15 @@ impl LogFiles {
     /// Bytes of the files that hold the log.
     pub(crate) fn live_bytes(&self) -> u64 {
         self.state.lock().live.iter().map(|file| file.len).sum()
+    }
+
+    /// Bytes of all files: those that hold the log, the prepared one, spares.
+    pub(crate) fn all_bytes(&self) -> u64 {
+        let state = self.state.lock();
+        let live: u64 = state.live.iter().map(|file| file.len).sum();
+        let spares: u64 = state.spares.iter().map(|spare| spare.1).sum();
+        let next = if let Next::Ready(next) = &state.next { next.len } else { 0 };
+        live + spares + next
     }
 
     /// First LSN the files still hold.
@@ -370,28 +306,58 @@ impl LogFiles {
                 len => (len * 2).min(self.max_file_bytes).max(self.first_file_bytes),
             };
             let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
-            let enough = |spare: &(PathBuf, u64)| spare.1 >= need_bytes.max(wanted / 4);
-            let found = state.spares.iter().position(enough);
-            let spare = found.map(|index| state.spares.swap_remove(index));
+            let spare = state.take_spare(need_bytes.max(wanted / 4));
             (current.0 + 1, wanted.next_multiple_of(self.block_bytes), spare)
         };
         let path = self.dir.join(log_name(sequence));
         let len = match spare {
-            Some((spare_path, len)) => {
-                probe!("wal.file_reused");
-                if spare_path != path {
-                    runtime::fs::rename(&spare_path, &path)?;
-                }
-                len
-            }
-            None => {
-                self.create_file(&path, sequence, wanted, unhurried)?;
-                wanted
-            }
+            Some(spare) => self.rename_spare(spare, &path)?,
+            None => self.create_what_fits(&path, (sequence, need_bytes, wanted), unhurried)?,
         };
         runtime::fs::sync_dir(&self.dir)?;
         let file = open_file(&path)?;
         Ok(Prepared { file, path, sequence, len })
+    }
+
+    /// Gives a spare its name as the next file; returns its length.
+    fn rename_spare(&self, spare: (PathBuf, u64), path: &Path) -> io::Result<u64> {
+        probe!("wal.file_reused");
+        if spare.0 != path {
+            runtime::fs::rename(&spare.0, path)?;
+        }
+        Ok(spare.1)
+    }
+
+    /// Creates a file of the wanted length. Where the disk has no space for it a spare that is
+    /// shorter than one would like will do, or a shorter file: a log that goes on in small files
+    /// is better than one that stops. Returns the length.
+    fn create_what_fits(
+        &self,
+        path: &Path,
+        (sequence, need_bytes, wanted): (u64, u64, u64),
+        unhurried: bool,
+    ) -> io::Result<u64> {
+        let least = need_bytes.max(self.first_file_bytes);
+        let mut len = wanted;
+        loop {
+            match self.create_file(path, sequence, len, unhurried) {
+                Ok(()) => return Ok(len),
+                Err(error) if !is_out_of_space(&error) => return Err(error),
+                Err(error) => {
+                    let spare = self.state.lock().take_spare(need_bytes);
+                    if let Some(spare) = spare {
+                        return self.rename_spare(spare, path);
+                    }
+                    let half = (len / 2).next_multiple_of(DIRECT_ALIGNMENT as u64);
+                    let shorter = half.next_multiple_of(self.block_bytes);
+                    if shorter < least || shorter >= len {
+                        return Err(error);
+                    }
+                    probe!("wal.shorter_file_on_a_full_disk");
+                    len = shorter;
+                }
+            }
+        }
     }
 
     /// Creates the file under another name, allocates all of it, then renames it.

@@ -26,6 +26,7 @@ mod format;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod leading;
+mod listing;
 mod reader;
 pub mod record;
 mod ring;

@@ -30,8 +30,8 @@
 //! 2. The end is only returned when no evidence of durability lies above it, and no damage where
 //!    the next batch would be.
 
-use crate::files::{self, LogFile, open_file};
 use crate::format::{self, BatchHeader};
+use crate::listing::{self, LogFile, open_file};
 use crate::sector::SECTOR_BYTES;
 use crate::types::LogEnd;
 use base::{Lsn, probe};
@@ -235,7 +235,7 @@ impl Reader {
         known_durable: Lsn,
     ) -> Result<Reader, ReadError> {
         let listing =
-            files::list(dir, &database_uuid).map_err(|source| io_error("list", dir, source))?;
+            listing::list(dir, &database_uuid).map_err(|source| io_error("list", dir, source))?;
         let logs = listing.logs;
         let begun = |log: &LogFile| log.header.map(|header| header.first_lsn);
         let holds_from = |log: &LogFile| begun(log).is_some_and(|first| first <= from.get());

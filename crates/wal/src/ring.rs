@@ -74,7 +74,6 @@ impl Ring {
     }
 
     /// Bytes that [`Ring::try_promise`] could still give.
-    #[cfg(test)]
     pub(crate) fn available_bytes(&self) -> u64 {
         self.budget.0.load(Ordering::Acquire)
     }

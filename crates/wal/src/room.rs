@@ -1,5 +1,9 @@
 //! Admission: room in the ring is promised before anything is latched.
 //!
+//! On a full disk, where the next file of the log cannot be had, a part of the present one is left
+//! for what must come to its end (rollbacks, what was promised already). Others wait for a while,
+//! because a checkpoint may give back an older file any moment, and are refused then.
+//!
 //! Free room goes to those who wait for it in order of arrival; while anybody waits, nobody takes
 //! room past them. A waiter that finds something to flush and no leader leads; otherwise whoever
 //! appends, gives room back or ends a flush wakes the first one.
@@ -14,6 +18,12 @@ use runtime::{Unparker, WaitClass};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// So long is waited for a next file on a full disk.
+const SPACE_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Between two looks for it.
+const SPACE_WAIT_STEP: Duration = Duration::from_millis(20);
 
 /// Room in the ring for records of one operation; what is not used returns when it is dropped.
 ///
@@ -54,16 +64,32 @@ pub(crate) struct RoomWaiter {
 
 impl Wal {
     /// Promises room for `bytes` of records ([`crate::RecordBuilder::stream_len`] summed up; an
-    /// upper bound will do). Parks while the ring is short. Call it BEFORE latching anything.
+    /// upper bound will do). Parks while the ring is short, and for some seconds while the disk
+    /// is full. Call it BEFORE latching anything.
     pub fn admit(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
-        if self.files.out_of_space() && self.is_file_nearly_full() {
+        if self.files.out_of_space() && self.is_file_nearly_full(bytes) {
+            self.wait_for_next_file()?;
+        }
+        self.admit_internal(bytes)
+    }
+
+    /// Waits until there is space for a next file, for some seconds at most. Parks.
+    #[cold]
+    pub fn wait_for_next_file(&self) -> Result<(), WalError> {
+        let begun = runtime::now();
+        loop {
             self.files.retry_next();
-            if self.files.out_of_space() {
+            if !self.files.out_of_space() {
+                return Ok(());
+            }
+            if begun.elapsed() >= SPACE_WAIT_MAX || self.closing.load(Ordering::SeqCst) {
                 probe!("wal.disk_full_reported");
                 return Err(WalError::DiskFull);
             }
+            probe!("wal.waited_for_space");
+            self.check_poison()?;
+            runtime::sleep(SPACE_WAIT_STEP);
         }
-        self.admit_internal(bytes)
     }
 
     /// As [`Wal::admit`] for work that must go on while the disk is full (rollback, checkpoint):
@@ -98,8 +124,37 @@ impl Wal {
         }
     }
 
-    pub(crate) fn is_file_nearly_full(&self) -> bool {
-        self.remaining_file_bytes.load(Ordering::Relaxed) < self.ring.capacity_bytes()
+    /// Whether so many bytes more would take what is left of the present file for that which must
+    /// come to its end.
+    fn is_file_nearly_full(&self, bytes: usize) -> bool {
+        self.free_file_bytes() < 2 * bytes as u64
+    }
+
+    /// What is left of the present file beside what was promised already, batches that end before
+    /// their block does, and a part for rollbacks.
+    fn free_file_bytes(&self) -> u64 {
+        let promised = self.ring.capacity_bytes() - self.ring.available_bytes();
+        let kept = 2 * promised + self.options.first_file_bytes / 4;
+        self.remaining_file_bytes.load(Ordering::Relaxed).saturating_sub(kept)
+    }
+
+    /// While there is no space for a next file: bytes that may still be logged.
+    pub fn bytes_to_the_end(&self) -> Option<u64> {
+        self.files.out_of_space().then(|| self.free_file_bytes())
+    }
+
+    /// Bytes that the files of the log take, spares among them.
+    pub fn file_bytes(&self) -> u64 {
+        self.files.all_bytes()
+    }
+
+    /// What the files of the log may still take in the file system when the log since the oldest
+    /// change not on disk grows to `cap_bytes`.
+    pub fn growth_bytes(&self, cap_bytes: u64) -> u64 {
+        // The log begins and ends within files, and the next one is prepared ahead.
+        let file_bytes = self.options.max_file_bytes;
+        let most = cap_bytes.next_multiple_of(file_bytes) + 2 * file_bytes;
+        most.saturating_sub(self.file_bytes())
     }
 
     /// Queues for `bytes` of the ring; flushes while there is something to flush and no leader.

@@ -1,6 +1,6 @@
 //! Offline check of the whole log, for `gannet check`.
 
-use crate::files;
+use crate::listing;
 use crate::reader::{ReadError, Reader};
 use crate::record::RecordView;
 use crate::sector::SECTOR_BYTES;
@@ -77,7 +77,7 @@ pub fn verify(
     from: Lsn,
     known_durable: Lsn,
 ) -> Result<VerifyReport, ReadError> {
-    let listing = files::list(dir, &database_uuid).map_err(|source| ReadError::Io {
+    let listing = listing::list(dir, &database_uuid).map_err(|source| ReadError::Io {
         action: "list",
         file: dir.to_path_buf(),
         source,
@@ -139,7 +139,7 @@ fn read_all(
     report.end = reader.end();
     let mut file_sequence = None;
     for place in reader.take_places() {
-        let file = dir.join(files::log_name(place.file_sequence));
+        let file = dir.join(listing::log_name(place.file_sequence));
         if file_sequence.replace(place.file_sequence) != Some(place.file_sequence) {
             let (kind, len) = (RegionKind::Header, SECTOR_BYTES as u64);
             report.regions.push(Region { kind, file: file.clone(), offset: 0, len });

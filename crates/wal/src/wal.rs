@@ -10,8 +10,9 @@
 //! 5. `append` neither parks nor fails; `admit` has taken care of room before.
 
 use crate::counters;
-use crate::files::{self, LogFiles};
+use crate::files::LogFiles;
 use crate::leading::{FlushState, Goal, background};
+use crate::listing;
 use crate::record::RecordBuilder;
 use crate::ring::Ring;
 use crate::room::{Permit, RoomWaiter};
@@ -64,7 +65,7 @@ impl Wal {
         if let Some(parent) = dir.parent() {
             runtime::fs::sync_dir(parent).map_err(fail)?;
         }
-        let listing = files::list(dir, &options.database_uuid).map_err(fail)?;
+        let listing = listing::list(dir, &options.database_uuid).map_err(fail)?;
         if !listing.logs.is_empty() {
             return Err(open_error(dir, "there is a log already"));
         }
@@ -88,7 +89,7 @@ impl Wal {
             return Err(WalError::StaleEpoch { given: epoch, found: end.epoch });
         }
         let fail = |error: io::Error| open_error(dir, error);
-        let listing = files::list(dir, &options.database_uuid).map_err(fail)?;
+        let listing = listing::list(dir, &options.database_uuid).map_err(fail)?;
         let current = listing.logs.iter().find(|log| log.sequence == end.file_sequence);
         let Some(current) = current.cloned() else {
             return Err(open_error(dir, format!("no file number {}", end.file_sequence)));
@@ -99,7 +100,7 @@ impl Wal {
         }
         let files = Arc::new(LogFiles::new(dir, &options));
         files.adopt(listing, end.file_sequence).map_err(fail)?;
-        let file = files::open_file(&current.path).map_err(fail)?;
+        let file = listing::open_file(&current.path).map_err(fail)?;
         let writer = Writer::new(files.clone(), &options, file, current.len, end, epoch);
         Wal::start(options, files, writer).map_err(fail)
     }

@@ -1,8 +1,8 @@
 //! What stands behind the end of the log: statements that more was durable, and damage.
 
 use super::{ReadError, Reader, Window};
-use crate::files::LogFile;
 use crate::format::BatchHeader;
+use crate::listing::LogFile;
 use crate::sector::{self, SECTOR_BYTES};
 use runtime::file::AlignedBuf;
 use std::path::PathBuf;
