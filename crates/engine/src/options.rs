@@ -70,6 +70,8 @@ pub struct EngineOptions {
     pub sweep_pause: Duration,
     /// See [`OnFatal`].
     pub on_fatal: OnFatal,
+    /// Told of damage that was met where no statement waits for an answer.
+    pub on_damage: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 impl EngineOptions {
@@ -102,6 +104,7 @@ impl EngineOptions {
             statistics_interval: Duration::from_secs(1),
             sweep_pause: Duration::from_millis(2),
             on_fatal: Arc::new(|_| {}),
+            on_damage: Arc::new(|_| {}),
         }
     }
 }

@@ -97,10 +97,11 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 12] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 13] {
     let (live_bytes, allocated_bytes) = core.store.space_in_use();
     [
         ("Gannet_dropped_trees_pending", core.drops.length() as u64),
+        ("Gannet_dropped_trees_set_aside", core.drops.set_aside() as u64),
         ("Gannet_store_allocated_bytes", allocated_bytes),
         ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
         ("Gannet_store_delta_bytes", store.delta_bytes),

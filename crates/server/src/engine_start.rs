@@ -37,6 +37,7 @@ pub fn open(
         log::error(&format!("storage has failed, the server stops: {failure}"));
         std::process::exit(EXIT_STORAGE_FAILED)
     });
+    options.on_damage = Arc::new(log::error);
     surroundings.tune(&mut options);
     let opened = Engine::open(options);
     let (engine, summary) = opened.map_err(|error| ServeError::Engine(error.to_string()))?;

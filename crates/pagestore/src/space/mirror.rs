@@ -203,6 +203,16 @@ impl Mirror {
         }
     }
 
+    /// The extent was released on its map page; its numbers are not handed out before
+    /// [`Mirror::applied`] is told of it, too.
+    pub(crate) fn unallocate(&mut self, map: PageId, extent: u16) {
+        let index = split(map_page::first_of(map, extent)).0 as usize;
+        let extent = &mut self.extents[index];
+        let allocated = bits(&std::mem::take(&mut extent.allocated));
+        let tree = extent.tree;
+        self.count(tree, -(allocated as i64));
+    }
+
     fn release(&mut self, index: u32) {
         let extent = &mut self.extents[index as usize];
         let key = (extent.tree, extent.class);
@@ -375,6 +385,14 @@ mod tests {
         assert_ne!(mirror.reserve(TreeId::new(1), 13), Some(pid), "out of service");
         mirror.applied(map, MapEntry::Release { extent, tree: TreeId::new(1) });
         assert_eq!(mirror.reserve(TreeId::new(2), 14), Some(pid));
-        assert_eq!(mirror.extents_of(TreeId::new(2)), [(map, extent)]);
+        apply_set(&mut mirror, TreeId::new(2), pid);
+        mirror.retire(map, extent);
+        mirror.unallocate(map, extent);
+        assert!(!mirror.is_allocated(pid), "the record says so");
+        assert_eq!(mirror.pages_of(TreeId::new(2)), 0);
+        assert_ne!(mirror.reserve(TreeId::new(3), 14), Some(pid), "not dropped from memory yet");
+        mirror.applied(map, MapEntry::Release { extent, tree: TreeId::new(2) });
+        assert_eq!(mirror.extents_of(TreeId::new(2)), []);
+        assert_eq!(mirror.reserve(TreeId::new(4), 14), Some(pid));
     }
 }

@@ -39,11 +39,14 @@ use runtime::sync::{FiberMutex, Mutex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 pub use usage::TreeUsage;
 use wal::{LsnRange, RecordBuilder, RecordKind};
 
 /// Map pages whose extents one record of a dropped tree releases at most.
 const DROP_MAPS_PER_RECORD: usize = 16;
+/// How long a simulation makes the steps of a drop.
+const DROP_PAUSE: Duration = Duration::from_millis(5);
 
 /// The mirror and who may grow the map.
 #[derive(Debug, Default)]
@@ -112,8 +115,10 @@ impl MapChange<'_> {
             for &entry in entries.iter() {
                 let outcome = map_page::apply_entry(page, entry);
                 base::invariant!(outcome.is_ok(), "map change {entry:?} does not apply");
-                if !matches!(entry, MapEntry::Release { .. }) {
-                    mirror.applied(page.pid(), entry);
+                match entry {
+                    // Handed out again only when its pages are dropped from memory and mapping.
+                    MapEntry::Release { extent, .. } => mirror.unallocate(page.pid(), extent),
+                    entry => mirror.applied(page.pid(), entry),
                 }
             }
             page.mark_dirty(range);
@@ -312,26 +317,53 @@ impl<'a> Space<'a> {
 
     /// Frees every page of a tree: O(extents) in the log, no page is read. In several records if
     /// the tree is large; a crash between them leaves the rest, so the caller repeats it until
-    /// its own record of the drop is gone. Nobody may use the tree any more. Parks.
+    /// its own record of the drop is gone. Nobody may use the tree any more. Where a map page
+    /// cannot be changed its extents stay, all others are freed, and the error is returned. Parks.
+    ///
+    /// The record comes first, then the pages go from memory and mapping, then the extents may be
+    /// handed out again. Only the record is durable; the next start does the rest by it
+    /// ([`Space::rebuild`]), so it does not matter where a crash cuts this off.
     pub fn drop_tree(&self, tree: TreeId) -> Result<(), StoreError> {
         let mut extents = self.mirror().extents_of(tree);
         for &(map, extent) in &extents {
             self.mirror().retire(map, extent);
         }
+        let mut outcome = Ok(());
         while !extents.is_empty() {
             let last_map = extents[0].0.get() + DROP_MAPS_PER_RECORD as u64 * MAP_PAGES;
             let count = extents.iter().take_while(|(map, _)| map.get() < last_map).count();
             let part: Vec<_> =
                 extents.drain(..count).map(|(map, extent)| (map, extent, tree)).collect();
-            let freed = self.log_release(&part)?;
-            for &(map, extent, tree) in &part {
-                let first = first_of(map, extent).get();
-                for number in first..first + EXTENT_PAGES {
-                    self.store.discard(PageId::new(number), freed);
+            match self.release_part(&part) {
+                Err(StoreError::Corrupt { .. }) => {
+                    probe!("pagestore_drop_met_an_unreadable_map");
+                    // One map page at a time: the others can be changed.
+                    for of_map in part.chunk_by(|one, other| one.0 == other.0) {
+                        outcome = outcome.and(self.release_part(of_map));
+                    }
                 }
-                self.mirror().applied(map, MapEntry::Release { extent, tree });
-                runtime::yield_if_due();
+                other => other?,
             }
+        }
+        outcome
+    }
+
+    /// Frees extents of a tree that is being dropped, with one record.
+    fn release_part(&self, part: &[(PageId, u16, TreeId)]) -> Result<(), StoreError> {
+        let freed = self.log_release(part)?;
+        if base::buggify!() {
+            runtime::sleep(DROP_PAUSE);
+        }
+        for &(map, extent, tree) in part {
+            let first = first_of(map, extent).get();
+            for number in first..first + EXTENT_PAGES {
+                self.store.discard(PageId::new(number), freed);
+            }
+            if base::buggify!() {
+                runtime::sleep(DROP_PAUSE);
+            }
+            self.mirror().applied(map, MapEntry::Release { extent, tree });
+            runtime::yield_if_due();
         }
         Ok(())
     }
