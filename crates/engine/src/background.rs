@@ -7,6 +7,10 @@ use runtime::sync::Mutex;
 use runtime::{JoinHandle, WaitClass};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Between two checkpoints at most, while the log finds no space for its next file.
+const SHORT_OF_LOG_PAUSE: Duration = Duration::from_millis(200);
 
 /// The running fibers.
 pub(crate) struct Background {
@@ -64,12 +68,24 @@ fn checkpoint_loop(core: &Core) {
         base::probe!("engine.first_flush_failed");
     }
     while !core.is_stopping() {
+        let is_short = core.wal.is_short_of_space();
+        if is_short {
+            // Ahead of their pace, so that checkpoints give back every older file.
+            core.wal.retry_space();
+            core.store.hasten_flush(core.wal.end());
+        }
         // What fails is tried again; a failed log or data file ends the process elsewhere.
         if checkpoint::is_due(core) && checkpoint::checkpoint(core, false).is_err() {
             base::probe!("engine.checkpoint.failed");
         }
-        let deadline = runtime::now() + core.options.checkpoint_interval;
+        let interval = core.options.checkpoint_interval;
+        let pause = if is_short { interval.min(SHORT_OF_LOG_PAUSE) } else { interval };
+        let deadline = runtime::now() + pause;
         core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
+        if is_short {
+            // Those who wait for space ask for more than would help.
+            runtime::sleep(pause / 4);
+        }
     }
 }
 

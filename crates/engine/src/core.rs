@@ -4,6 +4,7 @@ use crate::buffers::Buffers;
 use crate::checkpoint::CheckpointState;
 use crate::counters::Counters;
 use crate::drops::Drops;
+use crate::error::from_log;
 use crate::options::EngineOptions;
 use crate::purge::Revisits;
 use crate::sort::SortMemory;
@@ -17,6 +18,7 @@ use runtime::sync::{Event, FiberMutex, Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use txn::{TransactionSystem, WordState};
 use wal::Wal;
 
@@ -29,6 +31,10 @@ const BUFFERS_KEPT: usize = 256;
 /// Batches of scans kept for reuse, and how large each may be.
 const BATCHES_KEPT: usize = 64;
 const BATCH_BYTES_KEPT: usize = 128 << 10;
+/// What grows waits so long for space that collection or a checkpoint may give back.
+const GROWTH_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Between two looks for it.
+const GROWTH_WAIT_STEP: Duration = Duration::from_millis(20);
 
 struct OpenTree {
     tree: Tree,
@@ -225,17 +231,46 @@ impl Core {
     /// written, and deletes have room to work.
     #[inline]
     pub(crate) fn refuse_when_short_of_space(&self) -> Result<()> {
-        if self.store.is_short_of_space() || self.wal.is_short_of_space() {
-            return self.refuse_growth();
+        if self.is_short_of_space() {
+            return self.wait_for_space();
         }
         Ok(())
     }
 
+    fn is_short_of_space(&self) -> bool {
+        self.store.is_short_of_space() || self.wal.is_short_of_space()
+    }
+
+    /// Waits for what collection and checkpoints give back, for a while; not where only deletes
+    /// would help.
     #[cold]
-    fn refuse_growth(&self) -> Result<()> {
-        // The log asks for space again only when it is asked.
-        self.wal.retry_space();
-        Err(EngineError::DiskFull)
+    fn wait_for_space(&self) -> Result<()> {
+        let begun = runtime::now();
+        while self.is_short_of_space() {
+            // The log asks for space again only when it is asked.
+            self.wal.retry_space();
+            let is_over = begun.elapsed() >= GROWTH_WAIT_MAX || self.is_stopping();
+            if is_over || self.store.is_at_its_end() {
+                base::probe!("engine.growth_refused");
+                return Err(EngineError::DiskFull);
+            }
+            base::probe!("engine.growth_waited_for_space");
+            self.checkpoint_wanted.set();
+            runtime::sleep(GROWTH_WAIT_STEP);
+        }
+        Ok(())
+    }
+
+    /// On a full disk a transaction may log so much only that its rollback has room as well.
+    #[inline]
+    pub(crate) fn refuse_what_cannot_be_undone(&self, logged_bytes: u64) -> Result<()> {
+        match self.wal.bytes_to_the_end() {
+            Some(left) if logged_bytes > left / 4 => {
+                self.checkpoint_wanted.set();
+                self.wal.wait_for_next_file().map_err(|error| from_log(&error))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn refuse_when_stopping(&self) -> Result<()> {

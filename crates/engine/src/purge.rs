@@ -10,7 +10,7 @@ use crate::core::Core;
 use crate::error::from_log;
 use base::{TreeId, TrxId};
 use btree::{Batch, Change, DELETED, Direction, LogPart};
-use engine_api::Result;
+use engine_api::{EngineError, Result};
 use runtime::sync::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
@@ -24,6 +24,8 @@ const REVISITS_MAX: usize = 4096;
 const SWEEP_BYTES: usize = 64 << 10;
 /// Undo records of one batch between two looks at the memory of undo.
 const UNDO_PAUSE: u32 = 4096;
+/// Between two attempts on a full disk.
+const SPACE_PAUSE: Duration = Duration::from_millis(50);
 
 static PURGED: base::metrics::Counter =
     base::metrics::Counter::new("purged_entries", "deleted entries removed from trees");
@@ -200,20 +202,31 @@ fn remove(
     // A tree that is gone took its entries along.
     let Ok(tree) = core.tree(tree) else { return Ok(false) };
     let log = LogPart { kind: RecordKind::Structure, trx: TrxId::ZERO, logical: &[] };
-    let removed = tree.modify(key, record, &mut |change: &mut Change<'_>| {
-        let marked =
-            change.entry().is_some_and(|entry| entry.flags & DELETED != 0 && entry.word == word);
-        if marked {
-            change.remove(log);
+    let removed = loop {
+        let removed = tree.modify(key, record, &mut |change: &mut Change<'_>| {
+            let marked = change
+                .entry()
+                .is_some_and(|entry| entry.flags & DELETED != 0 && entry.word == word);
+            if marked {
+                change.remove(log);
+            }
+        });
+        let removed =
+            removed.map_err(|error| crate::error::from_tree(error, || core.tree_name(tree.id())));
+        // What gives space back waits for space: a batch passed over would stay in its tree.
+        match removed {
+            Err(EngineError::DiskFull) if !core.is_stopping() => {
+                base::probe!("engine.purge.waits_for_space");
+                runtime::sleep(SPACE_PAUSE);
+            }
+            removed => break removed,
         }
-    });
+    };
     match removed {
         Ok(removed) => Ok(removed.record().is_some()),
-        Err(error) => match crate::error::from_tree(error, || core.tree_name(tree.id())) {
-            // Damage of one tree must not stop the purge of the others; one that is being
-            // dropped may look damaged.
-            engine_api::EngineError::Corrupt { .. } => Ok(false),
-            error => Err(error),
-        },
+        // Damage of one tree must not stop the purge of the others; one that is being dropped may
+        // look damaged.
+        Err(EngineError::Corrupt { .. }) => Ok(false),
+        Err(error) => Err(error),
     }
 }

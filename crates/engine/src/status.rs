@@ -97,7 +97,7 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 13] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 14] {
     let (live_bytes, allocated_bytes) = core.store.space_in_use();
     [
         ("Gannet_dropped_trees_pending", core.drops.length() as u64),
@@ -109,6 +109,7 @@ fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 13] {
         ("Gannet_store_delta_reads", store.delta_reads),
         ("Gannet_store_full_bytes", store.stored_bytes),
         ("Gannet_store_full_pages", store.flushed_pages.saturating_sub(store.delta_pages)),
+        ("Gannet_store_is_at_its_end", u64::from(core.store.is_at_its_end())),
         ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
         ("Gannet_store_live_bytes", live_bytes),
         ("Gannet_store_moved_bytes", store.moved_bytes),

@@ -343,6 +343,7 @@ impl Table for EngineTable {
     }
 
     fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()> {
+        self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_DELETED.add(1);
         let deleted = self.whole(own(trx), &row.key, |trx| self.delete_row(trx, row).map(Ok))?;
         deleted.map_err(|_| self.corrupt(0, "duplicate met by a delete"))

@@ -11,6 +11,7 @@
 use crate::core::Core;
 use base::TreeId;
 use btree::{Tree, TreeError};
+use engine_api::EngineError;
 use runtime::WaitClass;
 use runtime::sync::{Event, Mutex};
 use std::collections::BTreeMap;
@@ -47,6 +48,12 @@ impl Thinning {
         self.wanted.set();
     }
 
+    /// The walk over the tree was cut short by a full disk: another is due.
+    fn note_again(&self, tree: &Tree) {
+        *self.removed.lock().entry(tree.id()).or_default() += tree.store_pages();
+        self.wanted.set();
+    }
+
     /// Lets the fiber look.
     pub(crate) fn wake(&self) {
         self.wanted.set();
@@ -77,9 +84,13 @@ pub(crate) fn run(core: &Core) {
             runtime::sleep(PERIOD / 10);
         }
         for tree in core.thinning.take_due(core) {
-            // Damage, a tree dropped meanwhile, a full log: the next removals lead here again.
-            if walk(core, &tree).is_err() {
+            // Damage, a tree dropped meanwhile: the next removals lead here again.
+            if let Err(error) = walk(core, &tree) {
                 base::probe!("engine.merge_walk_failed");
+                let error = crate::error::from_tree(error, || core.tree_name(tree.id()));
+                if error == EngineError::DiskFull {
+                    core.thinning.note_again(&tree);
+                }
             }
         }
         pause(core, PERIOD);

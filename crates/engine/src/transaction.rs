@@ -93,6 +93,8 @@ pub(crate) struct EngineTransaction {
     pub(crate) is_prepared: bool,
     /// Bytes logged for which it has not been slowed down yet.
     pub(crate) unpaid_log_bytes: u64,
+    /// Bytes logged by its changes.
+    pub(crate) logged_bytes: u64,
 }
 
 /// The engine's own type behind the border's trait object.
@@ -122,6 +124,7 @@ impl EngineTransaction {
             is_half_undone: false,
             is_prepared: false,
             unpaid_log_bytes: 0,
+            logged_bytes: 0,
         }
     }
 
@@ -268,6 +271,7 @@ impl EngineTransaction {
     fn roll_back_all(&mut self) -> Result<()> {
         // Steps carry the number of changes before them, so zero undoes all of them.
         self.undo_at_last(0, false)?;
+        self.logged_bytes = 0;
         self.trx.end_rollback(&mut self.buffers.record).map_err(|error| from_txn(&error))
     }
 

@@ -170,7 +170,7 @@ pub(crate) fn write_entry(
 ) -> Result<Written> {
     let mut pending = Pending::default();
     let mut outcome = Ok(Written::Missing);
-    let EngineTransaction { trx: inner, buffers, core, unpaid_log_bytes, .. } = trx;
+    let EngineTransaction { trx: inner, buffers, core, unpaid_log_bytes, logged_bytes, .. } = trx;
     let buffers = &mut **buffers;
     let modified = {
         let logical = &mut buffers.logical;
@@ -183,7 +183,9 @@ pub(crate) fn write_entry(
     let outcome = outcome.map_err(from_undo)?;
     match (modified.record(), pending.made) {
         (Some(record), Some((_, word))) => {
-            *unpaid_log_bytes += record.end.get() - record.start.get();
+            let record_bytes = record.end.get() - record.start.get();
+            *unpaid_log_bytes += record_bytes;
+            *logged_bytes += record_bytes;
             inner.changed(word, record, pending.deletes);
         }
         (None, _) if outcome == Written::Done => {

@@ -40,6 +40,8 @@ const DUE_TICKS: u32 = 8;
 const BALANCE_TICKS: u32 = 100;
 /// Flushers at most; the sync record lists their segments.
 pub const FLUSHERS_MAX: usize = 8;
+/// Who waits for pages to be written on a full disk gives up when none was for so long.
+const FULL_DISK_PATIENCE: Duration = Duration::from_secs(2);
 /// A flusher that could write nothing of a batch waits this long.
 const NOTHING_WRITTEN_WAIT: Duration = Duration::from_millis(1);
 
@@ -88,6 +90,10 @@ impl Background {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn log_cap_bytes(&self) -> u64 {
+        self.log_cap_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -147,6 +153,10 @@ fn flush_some(
     }
     let written = flusher.flush_batch(shared, disk, &batch);
     shared.free_written(batch.found());
+    if disk.has_grown.swap(false, Ordering::Relaxed) {
+        // A fast device fills much between two looks of the collector.
+        shared.look_at_space(disk);
+    }
     written.map(Some)
 }
 
@@ -296,14 +306,20 @@ impl PageStore {
     pub fn flush_until(&self, lsn: Lsn) -> Result<(), StoreError> {
         let Some(disk) = &self.shared().disk else { return Ok(()) };
         let shared = self.shared();
+        let (mut last, mut since) = (shared.dirty.oldest(), runtime::now());
         let outcome = loop {
-            if shared.dirty.oldest().is_none_or(|oldest| oldest >= lsn) {
+            let oldest = shared.dirty.oldest();
+            if oldest.is_none_or(|oldest| oldest >= lsn) {
                 break Ok(());
+            }
+            if oldest != last {
+                (last, since) = (oldest, runtime::now());
             }
             if let Err(error) = disk.check_poison() {
                 break Err(error);
             }
-            if disk.is_full.load(Ordering::Relaxed) {
+            // The collector may give them space yet.
+            if disk.is_full.load(Ordering::Relaxed) && since.elapsed() > FULL_DISK_PATIENCE {
                 break Err(StoreError::DiskFull);
             }
             shared.background.forced_below.fetch_max(lsn.get(), Ordering::Relaxed);
@@ -312,6 +328,14 @@ impl PageStore {
         };
         shared.background.forced_below.store(0, Ordering::Relaxed);
         outcome
+    }
+
+    /// Asks for every page whose first unwritten change is below `lsn` to be written, and does not
+    /// wait for it.
+    pub fn hasten_flush(&self, lsn: Lsn) {
+        let shared = self.shared();
+        shared.background.forced_below.fetch_max(lsn.get(), Ordering::Relaxed);
+        shared.flush_work.set();
     }
 
     /// Stops the background fibers and waits for their end. Dirty pages that were not flushed

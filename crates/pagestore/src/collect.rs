@@ -15,6 +15,7 @@
 //! under load by cost and benefit, which keeps what lives long from being moved again and again;
 //! when space is wanted back, those with the fewest live bytes. Target and pace are debt.rs's.
 
+use crate::blob;
 use crate::counters::add;
 use crate::debt::{self, Load, Pace};
 use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
@@ -39,9 +40,13 @@ const PACE_PERIOD: Duration = Duration::from_millis(10);
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 /// Fewer closed segments than this are not worth collecting.
 const SEGMENTS_MIN: usize = 3;
-/// A segment fuller than this is no victim, unless the disk is full.
+/// A segment fuller than this is no victim, unless the target is higher ...
 const VICTIM_LIVE_MAX: f64 = 0.9;
-const VICTIM_LIVE_MAX_FULL: f64 = 0.985;
+/// ... and none is that has more than so much of what a segment of moved copies holds: moving it
+/// would take as much as it gives.
+const VICTIM_LIVE_MOST: f64 = 0.97;
+/// The end of a segment is used if a page of this class has room there.
+const CLASS_LEAST: u8 = 13;
 /// A sync for the sake of reuse comes at most this often, unless space is short.
 const SYNC_PERIODS: u32 = 10;
 
@@ -56,7 +61,12 @@ pub(crate) struct Collector {
     /// Where the blobs of `group` come from.
     origins: Vec<Location>,
     used: usize,
+    /// How long the group may be, and how many copies it may have.
+    limit: usize,
+    entries_max: usize,
     periods_since_sync: u32,
+    /// Space is so near its end that it is looked at often.
+    is_near_end: bool,
 }
 
 impl Collector {
@@ -70,7 +80,10 @@ impl Collector {
             entries: Vec::new(),
             origins: Vec::new(),
             used: 0,
+            limit: 0,
+            entries_max: 0,
             periods_since_sync: 0,
+            is_near_end: false,
         }
     }
 
@@ -81,9 +94,10 @@ impl Collector {
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
             let is_full = disk.is_full.load(Ordering::Relaxed);
             let spare = self.spare(disk);
-            let is_short = disk.is_short.load(Ordering::Relaxed);
-            let soon =
-                has_collected || is_full || is_short || disk.table.lock().has_dead_segments(spare);
+            let soon = has_collected
+                || is_full
+                || self.is_near_end
+                || disk.table.lock().has_dead_segments(spare);
             let deadline = runtime::now() + if soon { PERIOD } else { IDLE_PERIOD };
             shared.background.collector_work.take(WaitClass::Idle, Some(deadline));
             if shared.background.is_recovered.load(Ordering::Relaxed) {
@@ -97,7 +111,7 @@ impl Collector {
     /// One look: collect, sync if that frees something, give space back. Returns whether anything
     /// was collected.
     fn look(&mut self, shared: &Shared, disk: &Disk) -> Result<bool, StoreError> {
-        shared.look_at_space(disk);
+        self.is_near_end = shared.look_at_space(disk);
         let load = Load::of(&disk.table.lock());
         let percent = debt::debt_percent(&load, self.busy_utilisation);
         disk.debt_percent.store(percent, Ordering::Relaxed);
@@ -149,10 +163,8 @@ impl Collector {
 
     fn choose_victim(&self, disk: &Disk) -> Option<u32> {
         let target = self.pace.target(disk);
-        let fullest = match disk.is_full.load(Ordering::Relaxed) {
-            true => VICTIM_LIVE_MAX_FULL,
-            false => VICTIM_LIVE_MAX.max(target),
-        };
+        let gains = VICTIM_LIVE_MOST * disk.fill(Stream::Moved);
+        let fullest = VICTIM_LIVE_MAX.max(target).min(gains);
         let mut table = disk.table.lock();
         let (live, all, count) = table.utilisation();
         if count < SEGMENTS_MIN || live as f64 >= all as f64 * target {
@@ -204,9 +216,14 @@ impl Collector {
                     probe!("pagestore_damaged_copy_not_moved");
                     continue;
                 }
-                if !self.has_room(disk, entry) {
+                if !self.has_room(entry) {
                     self.move_group(shared, disk)?;
                     self.keep_pace(shared, disk, victim);
+                }
+                if !self.has_room(entry) {
+                    // Not at the end of this segment: at the begin of the next.
+                    self.limit = disk.group_bytes;
+                    self.group.resize(self.limit);
                 }
                 self.take(bytes, entry, scanned.location_of(entry));
                 runtime::yield_if_due();
@@ -221,13 +238,16 @@ impl Collector {
     fn clear(&mut self, disk: &Disk) {
         self.entries.clear();
         self.origins.clear();
-        self.group.resize(disk.group_bytes);
-        self.used = group::blobs_offset(most_entries(disk));
+        self.entries_max = most_entries(disk);
+        self.used = group::blobs_offset(self.entries_max);
+        let least = self.used + blob::blob_bytes_max(CLASS_LEAST);
+        self.limit = self.writer.group_limit(disk, self.entries_max, least);
+        self.group.resize(self.limit);
     }
 
-    fn has_room(&self, disk: &Disk, entry: &DirectoryEntry) -> bool {
-        self.entries.len() < most_entries(disk)
-            && self.used + entry.length_bytes as usize <= disk.group_bytes
+    fn has_room(&self, entry: &DirectoryEntry) -> bool {
+        self.entries.len() < self.entries_max
+            && self.used + entry.length_bytes as usize <= self.limit
     }
 
     /// Copies one blob into the group.
@@ -261,7 +281,7 @@ impl Collector {
 
 /// Entries that fit into a group's directory, bounded so that the directory stays small.
 fn most_entries(disk: &Disk) -> usize {
-    (disk.group_bytes / 1024).max(8)
+    (disk.group_bytes / 2048).max(8)
 }
 
 /// The segment cannot be collected: it is left alone from now on, unless the store is stopping.

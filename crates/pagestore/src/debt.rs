@@ -18,10 +18,13 @@
 //!    ([`crate::PageStore::throttle_delay`] takes the longer of both delays).
 //! 3. When the disk is short of space, everything that gives some back is collected, at any rate.
 //! 4. Short of space means: what the file system can still give would not do for the dirty pages
-//!    in memory and the collector's reserve. What would grow is refused from then on, so that
-//!    what was acknowledged can be written and deletes go on.
+//!    in memory, the collector's reserve and what the log may grow by. What would grow has to wait
+//!    from then on, so that what was acknowledged can be written and deletes go on.
+//! 5. A store is at its end when live copies would fill more than [`END_UTILISATION`] of all the
+//!    space there is. What would grow is refused then: collection could go on, but it would move
+//!    ever more for ever less. Until then it is worth waiting for.
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Stream};
 use crate::segments::SegmentTable;
 use crate::store::{PageStore, Shared};
 use runtime::Instant;
@@ -30,8 +33,15 @@ use std::time::Duration;
 
 /// Target share while little is written (invariant 1).
 const IDLE_UTILISATION: f64 = 0.82;
-/// Target share on a disk that is short of space.
-const SHORT_UTILISATION: f64 = 0.97;
+/// Invariant 5, of what full segments hold.
+const END_UTILISATION: f64 = 0.93;
+/// Target share on a disk that is short of space, of what full segments hold: above the share at
+/// which nothing may grow, or there would be garbage that nobody collects.
+const SHORT_UTILISATION: f64 = 0.96;
+/// Target share where a write has found no space: whatever gives something back is collected.
+const FULL_UTILISATION: f64 = 0.985;
+/// Space that is looked at often, as a multiple of what is needed.
+const NEAR_FACTOR: u64 = 4;
 /// Bytes a second that the collector moves while nothing is written.
 const IDLE_RATE: f64 = 96e6;
 /// As good as nothing is written below this rate.
@@ -96,8 +106,10 @@ impl Pace {
 
     /// The share of live bytes to be reached now.
     pub(crate) fn target(&self, disk: &Disk) -> f64 {
-        if wants_space(disk) {
-            SHORT_UTILISATION
+        if disk.is_full.load(Ordering::Relaxed) {
+            FULL_UTILISATION
+        } else if wants_space(disk) {
+            SHORT_UTILISATION * full_share(disk)
         } else if self.is_idle() {
             IDLE_UTILISATION.max(self.busy_utilisation)
         } else {
@@ -148,8 +160,18 @@ impl Pace {
     }
 }
 
+/// What full segments hold, as a share of their usable bytes.
+fn full_share(disk: &Disk) -> f64 {
+    disk.fill(Stream::Pages).min(disk.fill(Stream::Moved))
+}
+
 fn wants_space(disk: &Disk) -> bool {
     disk.is_short.load(Ordering::Relaxed) || disk.is_full.load(Ordering::Relaxed)
+}
+
+/// Whether nothing should grow that need not: a delta adds to what lives, a full copy does not.
+pub(crate) fn must_not_grow(disk: &Disk) -> bool {
+    wants_space(disk) || disk.is_at_end.load(Ordering::Relaxed)
 }
 
 impl Shared {
@@ -166,30 +188,49 @@ impl Shared {
         if raw == 0 { dirty } else { (dirty as f64 * stored as f64 / raw as f64) as u64 }
     }
 
-    /// Compares what the file system can give with what is needed (invariant 4). Parks.
-    pub(crate) fn look_at_space(&self, disk: &Disk) {
+    /// Compares what the file system can give with what is needed (invariants 4 and 5). Returns
+    /// whether it should be looked at again soon. Parks.
+    pub(crate) fn look_at_space(&self, disk: &Disk) -> bool {
         // Where that cannot be told, writes will tell.
-        let Ok(size) = runtime::fs::file_system_size(&disk.dir) else { return };
-        let (segment_bytes, missing, free) = {
+        let Ok(size) = runtime::fs::file_system_size(&disk.dir) else { return false };
+        let (segment_bytes, missing, free, live, held) = {
             let table = disk.table.lock();
             let durable = disk.wal.durable();
             let free = table.reusable(false, durable).len();
-            (table.segment_bytes, table.reserve_missing(durable), free)
+            let held = (table.allocated() - free) as u64 * table.usable_bytes();
+            let missing = table.reserve_missing(durable);
+            (table.segment_bytes, missing, free, table.live_bytes(), held)
         };
-        let free = free.saturating_sub(disk.reserve_left_by(crate::disk::Stream::Pages)) as u64;
-        let need = self.unwritten_bytes() + (missing as u64 + 1) * segment_bytes;
+        let free = free.saturating_sub(disk.reserve_left_by(Stream::Pages)) as u64;
+        let log_growth = disk.wal.growth_bytes(self.background.log_cap_bytes());
+        let beyond_log = size.available_bytes.saturating_sub(log_growth) / segment_bytes;
+        disk.allocatable.store(i64::try_from(beyond_log).unwrap_or(i64::MAX), Ordering::Relaxed);
+        let unwritten = self.unwritten_bytes();
+        let kept = (missing as u64 + 1) * segment_bytes + log_growth;
         let has = size.available_bytes.saturating_add(free * segment_bytes);
-        disk.is_short.store(has < need, Ordering::Relaxed);
-        if has >= need && missing == 0 {
+        disk.is_short.store(has < unwritten.saturating_add(kept), Ordering::Relaxed);
+        let all = held.saturating_add(has.saturating_sub(kept));
+        let is_at_end = (live + unwritten) as f64 > all as f64 * END_UTILISATION * full_share(disk);
+        disk.is_at_end.store(is_at_end, Ordering::Relaxed);
+        if has >= kept && missing == 0 {
             disk.is_full.store(false, Ordering::Relaxed);
         }
+        has < unwritten.saturating_add(kept).saturating_mul(NEAR_FACTOR)
     }
 }
 
 impl PageStore {
-    /// Whether there is so little space that what grows should be refused; see debt.rs.
+    /// Whether there is so little space that what grows should wait for collection, or be refused
+    /// if it does not help ([`PageStore::is_at_its_end`]); see debt.rs.
     pub fn is_short_of_space(&self) -> bool {
-        self.shared().disk.as_ref().is_some_and(wants_space)
+        let disk = self.shared().disk.as_ref();
+        disk.is_some_and(must_not_grow)
+    }
+
+    /// Whether what lives takes nearly all the space there is, so that only deletes help.
+    pub fn is_at_its_end(&self) -> bool {
+        let disk = self.shared().disk.as_ref();
+        disk.is_some_and(|disk| disk.is_at_end.load(Ordering::Relaxed))
     }
 
     /// Bytes of the segments that hold no live copy and are not free yet: what collection has

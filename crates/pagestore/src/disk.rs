@@ -21,13 +21,15 @@ use base::probe;
 use runtime::file::AlignedBuf;
 use runtime::sync::{FiberMutex, Mutex};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use wal::Wal;
 
 /// How long a writer waits before it tries again on a full disk.
 const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
+/// What full segments are taken to hold before any was seen, in thousandths.
+const FILL_AT_FIRST: u32 = 900;
 /// A group holds at least one page of the largest class, stored raw.
 const GROUP_BYTES_MIN: usize = 48 << 10;
 
@@ -56,6 +58,15 @@ pub(crate) struct Disk {
     pub(crate) is_full: AtomicBool,
     /// There is so little space that nothing should grow (debt.rs).
     pub(crate) is_short: AtomicBool,
+    /// What lives takes nearly all the space there is (debt.rs).
+    pub(crate) is_at_end: AtomicBool,
+    /// By stream, how much of their usable bytes full segments held when they were closed, in
+    /// thousandths, smoothed: groups have heads and ends, and segments end between two groups.
+    fill_permille: [AtomicU32; 2],
+    /// Segments for which flushers may take space from the file system until it is looked at again.
+    pub(crate) allocatable: AtomicI64,
+    /// A segment took space from the file system since it was looked at.
+    pub(crate) has_grown: AtomicBool,
     /// Garbage in percent of its goal (debt.rs).
     pub(crate) debt_percent: AtomicU32,
     pub(crate) is_stopping: AtomicBool,
@@ -95,6 +106,10 @@ impl Disk {
             window: WriteWindow::new(),
             is_full: AtomicBool::new(false),
             is_short: AtomicBool::new(false),
+            is_at_end: AtomicBool::new(false),
+            fill_permille: [AtomicU32::new(FILL_AT_FIRST), AtomicU32::new(FILL_AT_FIRST)],
+            allocatable: AtomicI64::new(i64::MAX),
+            has_grown: AtomicBool::new(false),
             debt_percent: AtomicU32::new(0),
             is_stopping: AtomicBool::new(false),
             counters,
@@ -242,6 +257,35 @@ impl Disk {
             _ if self.is_full.load(Ordering::Relaxed) => wanted.min(1),
             _ => wanted,
         }
+    }
+
+    /// A segment of this stream was full with so many bytes of blobs.
+    pub(crate) fn note_fill(&self, stream: Stream, blob_bytes: u64) {
+        let share = blob_bytes * 1000 / self.table.lock().usable_bytes();
+        let cell = &self.fill_permille[stream as usize];
+        let former = cell.load(Ordering::Relaxed);
+        let share = u32::try_from(share.min(1000)).unwrap_or(1000);
+        cell.store((3 * former + share) / 4, Ordering::Relaxed);
+    }
+
+    /// How much of its usable bytes a segment of this stream takes.
+    pub(crate) fn fill(&self, stream: Stream) -> f64 {
+        f64::from(self.fill_permille[stream as usize].load(Ordering::Relaxed)) / 1000.0
+    }
+
+    /// Whether a flusher may open a segment: one whose space is allocated, or another one as long
+    /// as enough is left to the log. The disk counts as full otherwise.
+    pub(crate) fn may_open(&self) -> bool {
+        if self.has_allocated_segment(Stream::Pages) {
+            return true;
+        }
+        self.has_grown.store(true, Ordering::Relaxed);
+        if self.allocatable.fetch_sub(1, Ordering::Relaxed) > 0 {
+            return true;
+        }
+        self.allocatable.store(0, Ordering::Relaxed);
+        self.is_full.store(true, Ordering::Relaxed);
+        self.has_allocated_segment(Stream::Pages)
     }
 
     /// Whether a writer of this stream would find a segment whose space is allocated.

@@ -23,6 +23,7 @@
 
 use crate::blob::{self, BlobHeader};
 use crate::counters::add;
+use crate::debt;
 use crate::delta::{self, SinceBase};
 use crate::dirty::{Batch, DirtyPage};
 use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
@@ -40,6 +41,8 @@ use std::sync::atomic::Ordering;
 
 /// No group has as many copies.
 const COPIES_MAX: u64 = 1 << 16;
+/// The end of a segment is used if a page of this class has room there.
+const CLASS_LEAST: u8 = 13;
 /// A batch has at most this many times the pages that fill a group when stored raw.
 const BATCH_GROWTH_MAX: usize = 8;
 
@@ -73,6 +76,8 @@ pub(crate) struct Flusher {
     staged: Vec<Staged>,
     /// End of what stands in `group`.
     used: usize,
+    /// How long the group may be.
+    limit: usize,
 }
 
 impl Flusher {
@@ -85,6 +90,7 @@ impl Flusher {
             entries: Vec::new(),
             staged: Vec::new(),
             used: 0,
+            limit: 0,
         }
     }
 
@@ -104,12 +110,11 @@ impl Flusher {
         batch: &Batch,
     ) -> Result<usize, StoreError> {
         self.begin(disk, batch);
-        let mut later = Vec::new();
-        for &page in &batch.pages {
-            if matches!(self.stage(shared, disk, page, batch.ticket), Outcome::Later) {
-                later.push(page);
-            }
-            runtime::yield_if_due();
+        let mut later = self.stage_all(shared, &batch.pages, batch.ticket);
+        if self.staged.is_empty() && !later.is_empty() && self.limit < disk.group_bytes {
+            // No page has room at the end of this segment: at the begin of the next.
+            self.limit = disk.group_bytes;
+            later = self.stage_all(shared, &later, batch.ticket);
         }
         if self.staged.is_empty() {
             shared.dirty.finish(batch, &later, &[]);
@@ -131,7 +136,22 @@ impl Flusher {
         self.entries.clear();
         self.staged.clear();
         self.used = group::blobs_offset(batch.pages.len());
-        self.group.resize(disk.group_bytes);
+        let least = self.used + blob::blob_bytes_max(CLASS_LEAST);
+        self.limit = self.writer.group_limit(disk, batch.pages.len(), least);
+        self.group.resize(self.limit);
+    }
+
+    /// Stages pages while the group has room; returns those for a later one.
+    fn stage_all(&mut self, shared: &Shared, pages: &[DirtyPage], ticket: u64) -> Vec<DirtyPage> {
+        self.group.resize(self.limit);
+        let mut later = Vec::new();
+        for &page in pages {
+            if matches!(self.stage(shared, page, ticket), Outcome::Later) {
+                later.push(page);
+            }
+            runtime::yield_if_due();
+        }
+        later
     }
 
     /// Puts every delta of the group on its base, as a reader will: it must give what was copied.
@@ -178,8 +198,8 @@ impl Flusher {
     }
 
     /// Copies a page and packs it into the group.
-    fn stage(&mut self, shared: &Shared, disk: &Disk, dirty: DirtyPage, batch: u64) -> Outcome {
-        if self.used + blob::blob_bytes_max(CLASS_MIN) > disk.group_bytes {
+    fn stage(&mut self, shared: &Shared, dirty: DirtyPage, batch: u64) -> Outcome {
+        if self.used + blob::blob_bytes_max(CLASS_MIN) > self.limit {
             return Outcome::Later;
         }
         let page = match SharedPage::unmarked(shared, dirty.pid) {
@@ -192,7 +212,7 @@ impl Flusher {
             return Outcome::Stale;
         }
         let class = header::class(&page);
-        if self.used + blob::blob_bytes_max(class) > disk.group_bytes {
+        if self.used + blob::blob_bytes_max(class) > self.limit {
             return Outcome::Later;
         }
         let ticket = batch * COPIES_MAX + self.staged.len() as u64;
@@ -302,6 +322,7 @@ fn next_delta(shared: &Shared, frame: u32, page: &[u8]) -> Option<SinceBase> {
     let changed = shared.frames.changed_chunks(frame, page);
     if let Some(changed) = changed
         && former.base.lsn > Lsn::ZERO
+        && !shared.disk.as_ref().is_some_and(debt::must_not_grow)
     {
         let base = Location::from_word(descriptor.location.load(Ordering::Relaxed));
         let since = SinceBase {

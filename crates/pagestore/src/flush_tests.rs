@@ -69,14 +69,14 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         assert_eq!(batch.pages, [dirty, dirty], "found, and in the queue");
         let mut flusher = Flusher::new();
         flusher.begin(disk, &batch);
-        let staged = flusher.stage(&shared, disk, batch.pages[0], batch.ticket);
+        let staged = flusher.stage(&shared, batch.pages[0], batch.ticket);
         assert!(matches!(staged, Outcome::Staged));
 
         let page = store.exclusive(PID).expect("in memory");
         page.discard(log(&wal, RecordKind::Structure, b""));
         let anew = make(&store, &wal, 2);
         assert_eq!(anew.frame, dirty.frame, "the frame that was given back last");
-        let staged = flusher.stage(&shared, disk, batch.pages[1], batch.ticket);
+        let staged = flusher.stage(&shared, batch.pages[1], batch.ticket);
         assert!(matches!(staged, Outcome::Staged));
         let written = flusher.write(&shared, disk).expect("no faults");
         flusher.publish(&shared, disk, written);

@@ -9,11 +9,13 @@
 //!    the collector set aside) it waits. The collector never waits: who gives back space must not
 //!    wait for space.
 //! 4. A segment whose header could not be written is what it was before.
+//! 5. What the log may still grow by is left to it: no flusher takes space for another segment out
+//!    of that. Pages can wait for the collector; a log that stops stops everything.
 
 use crate::counters::add;
 use crate::disk::{Disk, Stream};
 use crate::error::StoreError;
-use crate::group::{self, DirectoryEntry, GroupHeader};
+use crate::group::{self, DirectoryEntry, GROUP_ALIGN, GroupHeader};
 use crate::segment::{BLOCK_BYTES, SegmentTrailer};
 use base::checksum::crc32c;
 use base::{Lsn, probe};
@@ -63,6 +65,8 @@ struct Current {
     /// Where the next group goes, within the segment.
     position: u64,
     groups: u32,
+    /// Bytes of the blobs in them.
+    blob_bytes: u64,
     /// Header and directory of every group so far.
     footer: Vec<u8>,
     /// Bytes allocated at the end of the segment (invariant 2).
@@ -95,6 +99,17 @@ pub(crate) struct WrittenGroup {
 impl SegmentWriter {
     pub(crate) fn new(stream: Stream) -> SegmentWriter {
         SegmentWriter { stream, current: None }
+    }
+
+    /// How long the next group may be: what is left of the current segment, if that has room for a
+    /// group of `least` bytes, so that no segment ends with much space that nobody uses.
+    pub(crate) fn group_limit(&self, disk: &Disk, entries: usize, least: usize) -> usize {
+        let segment_bytes = disk.files.segment_bytes();
+        let left = self.current.as_ref().map_or(0, |current| {
+            segment_bytes.saturating_sub(current.position + current.end_bytes(entries))
+        });
+        let left = left as usize / GROUP_ALIGN * GROUP_ALIGN;
+        if left < least { disk.group_bytes } else { left.min(disk.group_bytes) }
     }
 
     /// Writes a group whose blobs stand in `group` where `entries` say; fills in header and
@@ -157,6 +172,8 @@ impl SegmentWriter {
         current.footer.extend_from_slice(&group[..head]);
         current.position += group.len() as u64;
         current.groups += 1;
+        current.blob_bytes +=
+            entries.iter().map(|entry| u64::from(entry.length_bytes)).sum::<u64>();
         disk.table.lock().end_group(current.number, group_seq);
         add(&disk.counters.groups, 1);
         Ok(Some(WrittenGroup { group_seq, offset }))
@@ -175,6 +192,9 @@ impl SegmentWriter {
             current.position + group_bytes as u64 + current.end_bytes(entries) <= segment_bytes
         };
         if !self.current.as_ref().is_some_and(fits) {
+            if let Some(current) = &self.current {
+                disk.note_fill(self.stream, current.blob_bytes);
+            }
             self.close(disk)?;
             if !self.open(disk)? {
                 return Ok(false);
@@ -198,6 +218,9 @@ impl SegmentWriter {
     fn open(&mut self, disk: &Disk) -> Result<bool, StoreError> {
         while disk.table.lock().is_list_full() {
             disk.sync_data()?;
+        }
+        if self.stream == Stream::Pages && !disk.may_open() {
+            return Ok(false);
         }
         let reserve = disk.reserve_left_by(self.stream);
         let (number, seq, former, record) = {
@@ -226,7 +249,9 @@ impl SegmentWriter {
         }
         let position = BLOCK_BYTES as u64;
         let footer = Vec::new();
-        self.current = Some(Current { number, seq, position, groups: 0, footer, footer_space });
+        let (groups, blob_bytes) = (0, 0);
+        self.current =
+            Some(Current { number, seq, position, groups, blob_bytes, footer, footer_space });
         Ok(true)
     }
 

@@ -116,8 +116,9 @@ impl FaultKind {
             Self::SyncError => disk.fail_once(Operation::Sync, part, skip, EIO),
             Self::WriteError => disk.fail_once(Operation::Write, part, skip, EIO),
             Self::NoSpace => {
+                // Longer than what grows waits for space before it is refused.
                 disk.set_quota(Some(disk.used_bytes() + random.below(128 << 10)));
-                runtime::sleep(Duration::from_millis(1 + random.below(800)));
+                runtime::sleep(Duration::from_millis(1 + random.below(6_000)));
                 disk.set_quota(None);
             }
             Self::NoSpaceAtStart => {
@@ -316,7 +317,8 @@ impl Seed {
                 // Whatever writes and syncs by the clock may still meet the fault.
                 runtime::sleep(Duration::from_secs(3));
             } else if matches!(kind, FaultKind::NoSpace | FaultKind::NoSpaceAtStart) {
-                runtime::sleep(Duration::from_secs(2));
+                // The shortage may outlast the work.
+                runtime::sleep(Duration::from_secs(8));
                 work_goes_on(&world, &mut random);
             } else if has_work {
                 // Once while the disk is as it is, once more when it is sound again.

@@ -80,42 +80,159 @@ fn what_deletes_leave_is_merged_collected_and_given_back() {
         .unwrap();
 }
 
+/// Inserts rows from `first` on until the disk is full; returns the first that was refused.
+fn fill_up(engine: &Engine, t: &Tested, first: i64) -> i64 {
+    let mut id = first;
+    loop {
+        let mut trx = engine.begin(options());
+        match t.insert(&mut *trx, &noise(id)) {
+            Ok(inserted) => inserted.unwrap(),
+            Err(error) => {
+                assert_eq!(error, engine_api::EngineError::DiskFull);
+                return id;
+            }
+        }
+        trx.commit().unwrap();
+        id += 1;
+        assert!(id < first + 20_000, "the disk is never full");
+    }
+}
+
+/// What is full, for messages.
+fn state(engine: &Engine) -> String {
+    let (store, wal) = (&engine.core.store, &engine.core.wal);
+    let disk = runtime::sim::disk().unwrap();
+    format!(
+        "live and allocated {:?}, short {}, at its end {}, full {}, log files {}, left of the last \
+         {:?}, used {}, {:?}",
+        store.space_in_use(),
+        store.is_short_of_space(),
+        store.is_at_its_end(),
+        store.is_disk_full(),
+        wal.file_bytes(),
+        wal.bytes_to_the_end(),
+        disk.used_bytes(),
+        store.pace()
+    )
+}
+
+fn count(engine: &Engine, t: &Tested) -> i64 {
+    let mut trx = engine.begin(options());
+    let rows = t.all(&mut *trx).len() as i64;
+    trx.commit().unwrap();
+    rows
+}
+
+/// Rows can be inserted again within five seconds; returns how many were.
+fn insert_again(engine: &Engine, t: &Tested, first: i64) -> i64 {
+    let begun = runtime::now();
+    let mut id = first;
+    while id < first + 20 {
+        let mut trx = engine.begin(options());
+        match t.insert(&mut *trx, &noise(id)) {
+            Ok(inserted) => {
+                inserted.unwrap();
+                trx.commit().unwrap();
+                id += 1;
+            }
+            Err(error) => {
+                assert_eq!(error, engine_api::EngineError::DiskFull);
+                drop(trx);
+                let patience = Duration::from_secs(5);
+                assert!(begun.elapsed() < patience, "{} rows: {}", id - first, state(engine));
+                runtime::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+    id - first
+}
+
+/// One life of a full disk: filled up, read, deleted from, inserted into, filled up again,
+/// stopped and started, emptied by a drop.
+fn full_disk(seed: u64, log_file_bytes: u64, quota_bytes: u64) {
+    let config = SimConfig { buggify: false, ..SimConfig::new(seed) };
+    let options_of = move || {
+        let mut options = tiny("/database", 4 << 20);
+        options.first_log_file_bytes = log_file_bytes;
+        options.max_log_file_bytes = log_file_bytes;
+        options
+    };
+    Simulation::new(config)
+        .run(move || {
+            let engine = Engine::open(options_of()).unwrap().0;
+            let t = Tested::create(&*engine);
+            fill(&engine, &t, 500);
+            let disk = runtime::sim::disk().unwrap();
+            disk.set_quota(Some(disk.used_bytes() + quota_bytes));
+            let refused = fill_up(&engine, &t, 500);
+            assert!(refused > 1000, "refused at row {refused} already");
+            assert_eq!(count(&engine, &t), refused, "reads go on, nothing is lost");
+            for first in (0..refused).step_by(20) {
+                let mut trx = engine.begin(options());
+                for id in (first..(first + 20).min(refused)).filter(|id| id % 2 == 0) {
+                    let deleted = t.delete(&mut *trx, id);
+                    assert!(deleted == Ok(true), "{deleted:?} of {id}: {}", state(&engine));
+                }
+                trx.commit().unwrap();
+            }
+            let mut rows = refused / 2 + insert_again(&engine, &t, refused);
+            let second = fill_up(&engine, &t, refused + 20);
+            rows += second - refused - 20;
+            assert_eq!(count(&engine, &t), rows);
+            engine.close().unwrap();
+            let definition = t.table.definition().clone();
+            drop((t, engine));
+            let engine = Engine::open(options_of()).expect("a start on the full disk").0;
+            let t = Tested { table: engine.open_table(definition).unwrap() };
+            assert_eq!(count(&engine, &t), rows);
+            let other = Tested::create(&*engine);
+            let mut trx = engine.begin(options());
+            engine.drop_table(&mut *trx, t.table.definition()).expect("a drop has room");
+            trx.commit().unwrap();
+            assert_eq!(insert_again(&engine, &other, 0), 20);
+            engine.close().unwrap();
+        })
+        .unwrap();
+}
+
 #[test]
 fn a_full_disk_is_an_error_until_there_is_space() {
+    full_disk(3, 256 << 10, 12 << 20);
+}
+
+#[test]
+fn a_full_disk_with_large_log_files_is_an_error_until_there_is_space() {
+    full_disk(4, 4 << 20, 24 << 20);
+}
+
+#[test]
+fn a_large_delete_on_a_full_disk_is_done_or_undone() {
     let config = SimConfig { buggify: false, ..SimConfig::new(3) };
     Simulation::new(config)
         .run(|| {
-            // A file of the log holds more than its ring, as those of a server.
             let mut options_of_engine = tiny("/database", 4 << 20);
-            options_of_engine.first_log_file_bytes = 4 << 20;
-            options_of_engine.max_log_file_bytes = 4 << 20;
+            options_of_engine.first_log_file_bytes = 1 << 20;
+            options_of_engine.max_log_file_bytes = 1 << 20;
             let engine = Engine::open(options_of_engine).unwrap().0;
             let t = Tested::create(&*engine);
             fill(&engine, &t, 500);
             let disk = runtime::sim::disk().unwrap();
-            disk.set_quota(Some(disk.used_bytes() + (12 << 20)));
-            let mut id = 500;
-            let refused = loop {
-                let mut trx = engine.begin(options());
-                match t.insert(&mut *trx, &noise(id)) {
-                    Ok(inserted) => inserted.unwrap(),
-                    Err(error) => break error,
-                }
-                trx.commit().unwrap();
-                id += 1;
-                assert!(id < 20_000, "the disk is never full");
-            };
-            assert_eq!(refused, engine_api::EngineError::DiskFull);
+            disk.set_quota(Some(disk.used_bytes() + (16 << 20)));
+            let refused = fill_up(&engine, &t, 500);
             let mut trx = engine.begin(options());
-            assert_eq!(t.all(&mut *trx).len() as i64, id, "reads go on, nothing is lost");
-            trx.commit().unwrap();
-            disk.set_quota(None);
-            wait_for("a row can be inserted again", || {
-                let mut trx = engine.begin(options());
-                let inserted = t.insert(&mut *trx, &row(-1, -1, None, b"again"));
-                inserted.is_ok_and(|inserted| inserted.is_ok()) && trx.commit().is_ok()
-            });
-            t.assert_sound();
+            let met = (0..refused).find_map(|id| t.delete(&mut *trx, id).err());
+            let left = match met {
+                None => {
+                    trx.commit().unwrap();
+                    0
+                }
+                Some(error) => {
+                    assert_eq!(error, engine_api::EngineError::DiskFull);
+                    trx.rollback().expect("its rollback has room");
+                    refused
+                }
+            };
+            assert_eq!(count(&engine, &t), left);
             engine.close().unwrap();
         })
         .unwrap();
