@@ -100,6 +100,8 @@ SELECT * FROM (SELECT customer_id, COUNT(*) AS n FROM orders GROUP BY customer_i
 or SELECT customer_id, COUNT(*) AS n FROM orders WHERE customer_id = 40 GROUP BY customer_id
 SELECT COUNT(*) FROM customer c, (SELECT customer_id, SUM(total) AS t FROM orders GROUP BY customer_id) x WHERE x.customer_id = c.id AND c.city = 'c3'
 SELECT COUNT(*) FROM (SELECT kind AS k, amount FROM event UNION ALL SELECT b, a FROM flat) x WHERE x.k = 7
+# A range of which the sample has met nothing
+SELECT COUNT(*), SUM(f.c) FROM flat f JOIN orders o ON o.total = f.a WHERE o.id < 30
 # Conditions on set operations
 SELECT COUNT(*) FROM (SELECT id, total AS v FROM orders UNION ALL SELECT id, price FROM product) x WHERE x.id = 5
 or SELECT COUNT(*) FROM (SELECT id, total AS v FROM orders WHERE id = 5 UNION ALL SELECT id, price FROM product WHERE id = 5) x
