@@ -130,7 +130,14 @@ impl Problem<'_> {
                 Some(rows) => rows.clamp(1.0, numbers.rows),
                 None => range_rows(&ranges, &definition.indexes[number], number, numbers),
             };
-            candidates.push(self.ranges(source, entry, number, ranges, rows, usable));
+            candidates.push(self.ranges(
+                source,
+                entry,
+                number,
+                ranges,
+                (rows, numbers.rows),
+                usable,
+            ));
         }
         let forced = (allowed.forced || by_equality) && !candidates.is_empty();
         // Nor does it lock the whole of an index that covers it where there is a range: it would
@@ -215,7 +222,7 @@ impl Problem<'_> {
         entry: &TableEntry,
         index: usize,
         found: IndexRanges,
-        rows: f64,
+        (rows, all_rows): (f64, f64),
         usable: &[&Conjunct],
     ) -> Candidate {
         let definition = &entry.definition().indexes[index];
@@ -248,6 +255,9 @@ impl Problem<'_> {
             access,
             cost: match is_point {
                 true if is_constant => cost::POINT,
+                true if self.lock == LockMode::None && all_rows <= cost::REMEMBERED_ROWS_MAX => {
+                    cost::POINT_REMEMBERED
+                }
                 true => cost::POINT_OF_JOIN,
                 false => ranges_cost,
             },

@@ -12,6 +12,10 @@ pub(super) const DESCENT: f64 = 3.0;
 pub(super) const POINT: f64 = 1.0;
 /// One row by its whole clustered key, taken from the rows of other tables.
 pub(super) const POINT_OF_JOIN: f64 = 2.0;
+/// The same in a table of which the execution remembers the rows that it has found.
+pub(super) const POINT_REMEMBERED: f64 = 0.5;
+/// Tables with more rows are not remembered (`exec::query::remembered`).
+pub(super) const REMEMBERED_ROWS_MAX: f64 = (1u64 << 18) as f64;
 /// A row that is locked whether it is wanted or not.
 pub(super) const LOCKED_ROW: f64 = 5.0;
 /// A row put into a hash table.
