@@ -130,14 +130,7 @@ impl Problem<'_> {
                 Some(rows) => rows.clamp(1.0, numbers.rows),
                 None => range_rows(&ranges, &definition.indexes[number], number, numbers),
             };
-            candidates.push(self.ranges(
-                source,
-                entry,
-                number,
-                ranges,
-                (rows, numbers.rows),
-                usable,
-            ));
+            candidates.push(self.ranges(source, entry, number, ranges, rows, usable));
         }
         let forced = (allowed.forced || by_equality) && !candidates.is_empty();
         // Nor does it lock the whole of an index that covers it where there is a range: it would
@@ -222,7 +215,7 @@ impl Problem<'_> {
         entry: &TableEntry,
         index: usize,
         found: IndexRanges,
-        (rows, all_rows): (f64, f64),
+        rows: f64,
         usable: &[&Conjunct],
     ) -> Candidate {
         let definition = &entry.definition().indexes[index];
@@ -255,9 +248,7 @@ impl Problem<'_> {
             access,
             cost: match is_point {
                 true if is_constant => cost::POINT,
-                true if self.lock == LockMode::None && all_rows <= cost::REMEMBERED_ROWS_MAX => {
-                    cost::POINT_REMEMBERED
-                }
+                true if self.remembers_rows(source, entry) => cost::POINT_REMEMBERED,
                 true => cost::POINT_OF_JOIN,
                 false => ranges_cost,
             },
@@ -266,6 +257,12 @@ impl Problem<'_> {
             selectivity,
             ordered: order.is_some(),
         }
+    }
+
+    /// Whether an execution remembers the rows that lookups have found in a source.
+    fn remembers_rows(&self, source: usize, entry: &TableEntry) -> bool {
+        let is_small = |numbers: &Numbers| numbers.rows <= cost::REMEMBERED_ROWS_MAX;
+        self.lock == LockMode::None && self.numbers(source, entry).is_ok_and(is_small)
     }
 
     /// Positions of a source's columns.
