@@ -1,5 +1,6 @@
 //! `cargo xtask`: the one door to everything that a developer or the checking machine runs.
 
+mod analytics;
 mod arguments;
 mod bank;
 mod bench;
@@ -57,8 +58,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             what concurrent clients see at each level, judged
   tpcc [--seconds N] [--crash] [--mariadb]
                             TPC-C's five transactions, its twelve conditions, also after kill -9
-  plans [--mariadb] [--all] [TEXT]
-                            plans against forced orders and indexes, by rows read
+  plans [--mariadb] [--all] [--bless] [TEXT]
+                            plans against forced orders and indexes, by rows read; those of the
+                            analytics benchmark against recorded ones
   space [--megabytes N] [--mariadb] [--release] [--model]
                             files after deletes, DROP, TRUNCATE, OPTIMIZE; a model of collection
   full-disk [--megabytes N] [--release]

@@ -1,6 +1,5 @@
-//! `cargo xtask bench analytics`: scans, aggregates and joins of a million rows. Data and queries
-//! are `tests/bench/analytics/data.sql` and `queries.sql` (`name: query`, one a line). `--quick`
-//! takes only the first INSERT of every table.
+//! `cargo xtask bench analytics`: scans, aggregates and joins of a million rows, see
+//! [`crate::analytics`]. `--quick` takes a tenth of them.
 
 use super::Plan;
 use super::cpu::Sample;
@@ -8,38 +7,34 @@ use super::load::{in_turn, quietest};
 use super::report::{Limits, Spread};
 use super::subject::{Built, Subject};
 use crate::Outcome;
+use crate::analytics::{self, DATABASE, Query, Shapes};
 use sqltest::client::Field;
-use std::collections::HashSet;
 use std::time::Instant;
 
-const FOLDER: &str = "tests/bench/analytics";
-const DATABASE: &str = "analytics";
 /// Time against MariaDB's.
 const RATIO: f64 = 0.5;
 
 /// Loads both servers, then runs every query on them in turn.
 pub fn run(plan: &Plan) -> Outcome {
-    let read = |name: &str| {
-        let path = crate::root().join(FOLDER).join(name);
-        std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
-    };
-    let (data, queries) = (read("data.sql")?, read("queries.sql")?);
+    let (queries, recorded) = (analytics::queries()?, analytics::recorded()?);
     let built = Built::build()?;
     let subjects = [built.gannet("1G")?, built.mariadb("1G", false)?];
     for subject in &subjects {
         let begin = Instant::now();
-        load(plan, subject, &data)?;
+        let loaded = analytics::load(&mut subject.connect("")?, plan.is_quick);
+        loaded.map_err(|error| format!("{}: {error}", subject.name))?;
         println!("{}: loaded in {:.1} s", subject.name, begin.elapsed().as_secs_f64());
     }
     let mut limits = Limits::default();
-    let lines = queries.lines().filter(|line| !line.starts_with("--"));
-    let named = lines.filter_map(|line| line.split_once(": "));
-    for (name, sql) in named.filter(|(name, _)| plan.chooses(name)) {
+    let mut shapes = Shapes::new();
+    for Query { name, sql } in queries.iter().filter(|query| plan.chooses(&query.name)) {
         // The first run of each brings data into memory and tells whether the answers agree.
         let answers = [answer(&subjects[0], sql)?, answer(&subjects[1], sql)?];
         if answers[0] != answers[1] {
             return Err(format!("{name}: the answers differ:\n{}\n{}", answers[0], answers[1]));
         }
+        let mut connection = subjects[0].connect(DATABASE)?;
+        shapes.insert(name.clone(), analytics::shape(&mut connection, sql)?);
         let runs = in_turn(2, plan.pairs, |place| {
             quietest(|| time(plan, &subjects[place], sql), |run| run.others_percent)
         })?;
@@ -58,22 +53,9 @@ pub fn run(plan: &Plan) -> Outcome {
         );
         limits.at_most(&format!("{name}: time / MariaDB's"), ratio, RATIO);
     }
+    let differing = analytics::differing(&recorded, &shapes) as f64;
+    limits.at_most("plans other than those recorded", differing, 0.0);
     limits.finish()
-}
-
-fn load(plan: &Plan, subject: &Subject, data: &str) -> Outcome {
-    subject.execute(&[&format!("CREATE DATABASE {DATABASE}")])?;
-    let mut connection = subject.connect(DATABASE)?;
-    let lines: Vec<&str> = data.lines().filter(|line| !line.starts_with("--")).collect();
-    let mut filled = HashSet::new();
-    for sql in lines.join("\n").split(";\n").map(|sql| sql.trim().trim_end_matches(';')) {
-        let table = sql.strip_prefix("INSERT INTO ").and_then(|rest| rest.split(' ').next());
-        let is_first = table.is_none_or(|table| filled.insert(table.to_string()));
-        if !sql.is_empty() && (is_first || !plan.is_quick) {
-            connection.execute(sql).map_err(|e| format!("{}: {e}", subject.name))?;
-        }
-    }
-    Ok(())
 }
 
 /// What one execution of a query took, on average.

@@ -4,11 +4,15 @@
 //! `or`). What is compared is work, counted and not timed: see [`work`]. The chosen plan may do
 //! at most [`FACTOR`] times the work of the best way known, and [`FREE`] more. The same holds for
 //! prepared statements beside the same statements with literals (`prepared.rs`).
+//!
+//! Work that is counted does not tell a lookup from a probe of a hash table. So the plans of the
+//! analytics benchmark, whose queries are timed, must also be those recorded (`crate::analytics`).
 
 mod forms;
 mod prepared;
 mod work;
 
+use crate::analytics::{self, Shapes};
 use crate::process::Server;
 use crate::{Outcome, servers};
 use sqltest::client::{Connection, Options};
@@ -25,7 +29,8 @@ const FORCED_SECONDS: &str = "0.5";
 /// The chosen one is given up after so long.
 const CHOSEN_SECONDS: &str = "20";
 
-const USAGE: &str = "usage: cargo xtask plans [--release] [--mariadb] [--all] [TEXT]";
+const USAGE: &str = "usage: cargo xtask plans [--release] [--mariadb] [--all] [--bless] [TEXT]
+  --bless  records the plans of tests/bench/analytics/queries.sql; read what has changed";
 
 /// What the command line asks for.
 #[derive(Default)]
@@ -33,6 +38,7 @@ struct Wishes {
     release: bool,
     mariadb: bool,
     all: bool,
+    bless: bool,
     name: Option<String>,
 }
 
@@ -50,6 +56,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
             "--release" => wishes.release = true,
             "--mariadb" => wishes.mariadb = true,
             "--all" => wishes.all = true,
+            "--bless" => wishes.bless = true,
             text if !text.starts_with('-') => wishes.name = Some(text.to_string()),
             _ => return Err(USAGE.into()),
         }
@@ -62,7 +69,13 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
         true => Some(servers::start_mariadb(&folder, crate::process::free_port()?, &[])?),
         false => None,
     };
-    let judged = judge(root, &wishes, &gannet, mariadb.as_ref());
+    let judged = match wishes.bless {
+        true => judge_analytics(&wishes, &gannet),
+        false => judge(root, &wishes, &gannet, mariadb.as_ref()).and_then(|summary| {
+            let analytics = judge_analytics(&wishes, &gannet)?;
+            Ok(format!("{summary}, {analytics}"))
+        }),
+    };
     if let Some(server) = &mut mariadb {
         server.stop();
     }
@@ -201,6 +214,39 @@ fn judge(
         false => Err(format!(
             "plans: {} of {judged} queries do more than {FACTOR} times the work of the best way",
             bad.len()
+        )),
+    }
+}
+
+/// Compares the plans of the analytics benchmark with those recorded, or records them.
+fn judge_analytics(wishes: &Wishes, gannet: &Server) -> Result<String, String> {
+    let queries = analytics::queries()?;
+    let is_wanted = |query: &&analytics::Query| {
+        wishes.name.as_ref().is_none_or(|name| query.sql.contains(name.as_str()))
+    };
+    let wanted: Vec<&analytics::Query> = queries.iter().filter(is_wanted).collect();
+    if wanted.is_empty() {
+        return Ok("no query of the benchmark".to_string());
+    }
+    let connection = Connection::open(&Options::local(gannet.port));
+    let mut connection = connection.map_err(|error| error.to_string())?;
+    analytics::load(&mut connection, true)?;
+    let mut shapes = Shapes::new();
+    for query in &wanted {
+        shapes.insert(query.name.clone(), analytics::shape(&mut connection, &query.sql)?);
+    }
+    if wishes.bless {
+        let recorded = analytics::recorded().unwrap_or_default();
+        let changed = analytics::differing(&recorded, &shapes);
+        let all = recorded.into_iter().chain(shapes).collect();
+        analytics::record(&queries, &all)?;
+        return Ok(format!("{changed} plans of the analytics benchmark recorded anew"));
+    }
+    match analytics::differing(&analytics::recorded()?, &shapes) {
+        0 => Ok(format!("{} plans of the analytics benchmark as recorded", shapes.len())),
+        count => Err(format!(
+            "plans: {count} plans of the analytics benchmark are not those recorded; if they are \
+             better (cargo xtask bench analytics): cargo xtask plans --bless"
         )),
     }
 }
