@@ -78,6 +78,8 @@ pub(crate) struct Background {
     /// As above, asked for by name: shutdown, checkpoints that cannot wait.
     forced_below: AtomicU64,
     log_cap_bytes: AtomicU64,
+    /// The cap in bytes of records ([`pace::record_cap`]), of the last tick.
+    record_cap_bytes: AtomicU64,
     /// Of a thousand bytes of the pool so many may be dirty whatever the log says.
     dirty_max_permille: AtomicU64,
 }
@@ -95,11 +97,23 @@ impl Background {
     pub(crate) fn log_cap_bytes(&self) -> u64 {
         self.log_cap_bytes.load(Ordering::Relaxed)
     }
+
+    /// Finds what the cap means in bytes of records now.
+    fn look_at_log(&self, disk: &Disk, oldest: Option<Lsn>, end: u64) -> u64 {
+        if let Some(oldest) = oldest {
+            let records = end.saturating_sub(oldest.get());
+            let files = disk.wal.file_bytes_since(oldest);
+            let cap = pace::record_cap(self.log_cap_bytes(), records, files);
+            self.record_cap_bytes.store(cap, Ordering::Relaxed);
+        }
+        self.record_cap_bytes.load(Ordering::Relaxed)
+    }
 }
 
 /// Starts the fibers of a store.
 pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
     shared.background.log_cap_bytes.store(options.log_cap_bytes, Ordering::Relaxed);
+    shared.background.record_cap_bytes.store(options.log_cap_bytes, Ordering::Relaxed);
     let permille = (options.dirty_share_max.clamp(0.0, 1.0) * 1000.0) as u64;
     shared.background.dirty_max_permille.store(permille, Ordering::Relaxed);
     let mut fibers = shared.background.fibers.lock();
@@ -198,9 +212,10 @@ impl Controller {
         }
         shared.continue_draining();
         shared.keep_reserve();
-        let cap = shared.background.log_cap_bytes.load(Ordering::Relaxed);
-        let oldest = shared.dirty.oldest().map(Lsn::get);
+        let oldest = shared.dirty.oldest();
         let end = disk.wal.end().get();
+        let cap = shared.background.look_at_log(disk, oldest, end);
+        let oldest = oldest.map(Lsn::get);
         let point = self.pace.tick(&Look { passed, end, oldest, cap });
         shared.background.flush_below.store(point, Ordering::Relaxed);
         self.wake_flushers(shared);
@@ -262,7 +277,7 @@ impl PageStore {
     /// at the cap, and on beyond it.
     pub fn throttle_delay(&self, logged_bytes: u64) -> Duration {
         let shared = self.shared();
-        let cap = shared.background.log_cap_bytes.load(Ordering::Relaxed);
+        let cap = shared.background.record_cap_bytes.load(Ordering::Relaxed);
         let Some(disk) = &shared.disk else { return Duration::ZERO };
         // Every commit asks; the floor tells nearly all of them that there is no hurry.
         let at_most = disk.wal.end().get().saturating_sub(shared.dirty.floor());
@@ -292,7 +307,7 @@ impl PageStore {
         };
         PaceFigures {
             checkpoint_age_bytes: self.checkpoint_age_bytes(),
-            log_cap_bytes: shared.background.log_cap_bytes.load(Ordering::Relaxed),
+            log_cap_bytes: shared.background.record_cap_bytes.load(Ordering::Relaxed),
             dirty_pages: sum(|counts| counts.dirty.load(Ordering::Relaxed)),
             dirty_bytes: shared.dirty_bytes() as u64,
             free_pages: sum(|counts| counts.free.load(Ordering::Relaxed)),

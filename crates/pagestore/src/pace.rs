@@ -16,6 +16,9 @@
 //!    parabola without a step ([`delay`]), which goes on beyond the cap: the log may grow past it,
 //!    ever more slowly, and nothing ever waits for a flush to end.
 //!
+//! 4. The cap is of records. Commits that come one at a time fill a block each and take many times
+//!    as much in files; there the cap is as much less as keeps the files within [`FILES_MAX`] caps.
+//!
 //! All of this is fed with times, so that it does the same in a simulation.
 
 use std::time::Duration;
@@ -33,6 +36,8 @@ const STEP_BYTES: f64 = 4096.0;
 
 /// Where back-pressure begins, as a share of the cap.
 const DELAY_FROM: f64 = 0.8;
+/// Invariant 4.
+const FILES_MAX: u64 = 4;
 /// What a commit of [`DELAY_BYTES`] waits at the cap.
 const DELAY_AT_CAP: Duration = Duration::from_millis(10);
 /// Log of an ordinary transaction, bytes.
@@ -96,6 +101,14 @@ impl Pace {
 fn factor(age: f64, cap: u64) -> f64 {
     let goal = (cap as f64 / 2.0).max(1.0);
     (1.0 + 2.0 * (age - goal) / goal).clamp(0.0, 4.0)
+}
+
+/// What the cap means in bytes of records where `records` bytes of them lie in `files` bytes of
+/// log files: the cap itself, as long as the files are not more than [`FILES_MAX`] times the cap
+/// (invariant 4).
+pub(crate) fn record_cap(cap: u64, records: u64, files: u64) -> u64 {
+    let most = u128::from(FILES_MAX * records) * u128::from(cap) / u128::from(files.max(1));
+    if files <= FILES_MAX * records { cap } else { most as u64 }
 }
 
 /// How long a writer waits that has logged so many bytes, at this age (invariant 3).
@@ -236,6 +249,20 @@ mod tests {
         assert!(model.ages[model.ages.len() - 1] > before / 2.0, "not at once");
         model.run(60.0, 0.0, 16.0, 1000.0 * MB);
         assert_eq!(model.ages[model.ages.len() - 1], 0.0);
+    }
+
+    #[test]
+    fn files_take_a_few_caps_at_most_however_little_each_block_holds() {
+        let cap = 96 << 20;
+        assert_eq!(record_cap(cap, 0, 0), cap);
+        assert_eq!(record_cap(cap, 1 << 20, 4 << 20), cap, "commits in groups");
+        // Of each block of 4 KiB 214 bytes are used.
+        let (records, files) = (214_000, 4_096_000);
+        let lone = record_cap(cap, records, files);
+        let files_at_cap = lone as f64 * files as f64 / records as f64;
+        let share = files_at_cap / cap as f64;
+        assert!((3.99..4.01).contains(&share), "{share}");
+        assert_eq!(record_cap(u64::MAX / 8, 1 << 40, 1 << 50), u64::MAX / 8 / 256);
     }
 
     #[test]

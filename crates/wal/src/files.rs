@@ -173,6 +173,24 @@ impl LogFiles {
         self.state.lock().live.iter().map(|file| file.len).sum()
     }
 
+    /// Bytes of the files that hold the log from `lsn` to `end`, when the last of them has
+    /// `remaining_bytes` left; of the file with `lsn` its part of the stream there.
+    pub(crate) fn bytes_between(&self, lsn: u64, end: u64, remaining_bytes: u64) -> u64 {
+        let state = self.state.lock();
+        let (mut bytes, mut until, mut unused) = (0, end, remaining_bytes);
+        for file in state.live.iter().rev() {
+            let used = file.len.saturating_sub(unused);
+            if file.first_lsn <= lsn {
+                let stream = until.saturating_sub(file.first_lsn).max(1);
+                let share = u128::from(used) * u128::from(until.saturating_sub(lsn));
+                return bytes + (share / u128::from(stream)) as u64;
+            }
+            bytes += used;
+            (until, unused) = (file.first_lsn, 0);
+        }
+        bytes
+    }
+
     /// Bytes of all files: those that hold the log, the prepared one, spares.
     pub(crate) fn all_bytes(&self) -> u64 {
         let state = self.state.lock();

@@ -188,6 +188,13 @@ impl Wal {
         self.files.live_bytes()
     }
 
+    /// Bytes of files that the log from `lsn` on takes. Every batch fills whole blocks, so commits
+    /// that come one at a time take many times the bytes of their records.
+    pub fn file_bytes_since(&self, lsn: Lsn) -> u64 {
+        let remaining = self.remaining_file_bytes.load(Ordering::Relaxed);
+        self.files.bytes_between(lsn.get(), self.ring.tail(), remaining)
+    }
+
     /// Parks until everything below `lsn` is durable. Not cancellable.
     pub fn wait_durable(&self, lsn: Lsn) -> Result<(), WalError> {
         self.wait(Goal::Durable(lsn.get()))

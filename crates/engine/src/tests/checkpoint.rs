@@ -70,3 +70,27 @@ fn a_transaction_that_ends_during_a_checkpoint_is_not_forgotten() {
         assert!(rows.len() != 1, "half of a transaction, committed after {delay:?}: {rows:?}");
     }
 }
+
+/// Commits that come one at a time take a block of the log each, many times their records.
+#[test]
+fn the_files_of_the_log_stay_within_a_few_caps_where_commits_come_one_at_a_time() {
+    let config = SimConfig { buggify: false, ..SimConfig::new(7) };
+    let ended = Simulation::new(config).run(|| {
+        let options_of_engine = tiny("/database", 4 << 20);
+        let cap = options_of_engine.log_cap_bytes;
+        let files = 3 * options_of_engine.max_log_file_bytes;
+        let engine = Engine::open(options_of_engine).unwrap().0;
+        let t = Tested::create(&*engine);
+        let (begin, mut most) = (engine.core.wal.end().get(), 0);
+        for id in 0..8_000 {
+            let mut trx = engine.begin(options());
+            t.insert(&mut *trx, &row(id, id, None, b"one")).unwrap().unwrap();
+            trx.commit().unwrap();
+            most = most.max(engine.core.wal.live_file_bytes());
+        }
+        (cap, files, most, engine.core.wal.end().get() - begin)
+    });
+    let (cap, files, most, records) = ended.unwrap();
+    assert!(records > 2 * cap, "of the cap alone nothing would be written so soon: {records}");
+    assert!(most <= 4 * cap + files, "{most} bytes of files, {records} of records");
+}
