@@ -13,8 +13,9 @@ const USAGE: &str = "usage: gannet-bench COMMAND
       --hold stays connected until standard input ends.
   constant [--port P] [--workers N]
       A server of the same runtime and wire code that answers every statement with a constant.
-  device --file PATH [--seconds S]
-      Latency of a direct write of 4 KiB and its sync, one after the other.
+  device --file PATH [--seconds S] [--exchange]
+      Latency of a direct write of 4 KiB and its sync, one after the other; --exchange sends a
+      message to another thread and back between two of them, as a client with its commits.
 ";
 
 fn main() -> ExitCode {

@@ -5,6 +5,7 @@ mod arguments;
 mod bank;
 mod bench;
 mod bigger_command;
+mod codecs;
 mod connectors_command;
 mod coverage_command;
 mod crash_command;
@@ -63,6 +64,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             analytics benchmark against recorded ones
   space [--megabytes N] [--mariadb] [--release] [--model]
                             files after deletes, DROP, TRUNCATE, OPTIMIZE; a model of collection
+  codecs [--megabytes N] [--pool N] [--release]
+                            bytes of the same rows under every codec and in MariaDB's ways
   full-disk [--megabytes N] [--release]
                             a small file system filled up under load (needs root: mount)
   spill [--release]         resident memory of operators with ten times their budget
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
         Some("space") => space::run(rest),
+        Some("codecs") => codecs::run(rest),
         Some("full-disk") => full_disk_command::run(rest),
         Some("spill") => spill_command::run(rest),
         Some("plans") => plans::run(&root(), rest),

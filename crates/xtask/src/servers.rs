@@ -4,6 +4,7 @@ use crate::arguments::Arguments;
 use crate::process::{self, Server};
 use sqltest::client::{Connection, Options};
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -35,6 +36,14 @@ pub fn chosen_gannet(arguments: &Arguments) -> Result<PathBuf, String> {
         Some(path) => std::path::absolute(path).map_err(|error| format!("{path}: {error}")),
         None => build_gannet(arguments.has("--release")),
     }
+}
+
+/// Bytes that a file, or the files of a folder, take in the file system.
+pub fn allocated_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return std::fs::metadata(path).map_or(0, |found| found.blocks() * 512);
+    };
+    entries.flatten().map(|entry| allocated_bytes(&entry.path())).sum()
 }
 
 /// How long a server may take to start; only a failure takes so long.

@@ -17,8 +17,7 @@ use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, servers};
 use sqltest::client::{Connection, Field, Options};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -71,17 +70,6 @@ fn connect(port: u16, database: &str) -> Result<Connection, String> {
     let read_timeout = Duration::from_secs(600);
     let options = Options { database: database.into(), read_timeout, ..Options::local(port) };
     Connection::open(&options).map_err(|error| error.to_string())
-}
-
-/// Bytes that the files of a folder take in the file system.
-fn allocated_bytes(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    let sizes = entries.flatten().map(|entry| match entry.metadata() {
-        Ok(found) if found.is_dir() => allocated_bytes(&entry.path()),
-        Ok(found) => found.blocks() * 512,
-        Err(_) => 0,
-    });
-    sizes.sum()
 }
 
 fn mib(bytes: u64) -> u64 {
@@ -191,7 +179,7 @@ impl Subject {
     }
 
     fn show(&mut self, when: &str) -> Outcome {
-        let files = allocated_bytes(&self.data);
+        let files = servers::allocated_bytes(&self.data);
         let (live, allocated) = self.own_account();
         println!(
             "{}: {when}: files {} MiB, live {} MiB, segments {} MiB",
@@ -209,7 +197,7 @@ impl Subject {
         let mut next = Duration::ZERO;
         loop {
             let (live, _) = self.own_account();
-            let files = allocated_bytes(&self.data);
+            let files = servers::allocated_bytes(&self.data);
             let passed = begin.elapsed();
             let is_small = files <= live * 14 / 10 + SLACK_BYTES;
             // Live bytes fall as well: only what lasts counts.
