@@ -54,3 +54,88 @@ fn point_of_integers(
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::KeySource;
+    use expr::{EvalContext, NoColumns, ResultType};
+    use types::row::{KeyPart, LayoutColumn};
+    use types::{ColumnType, TypeKind};
+
+    const KINDS: [TypeKind; 5] = [
+        TypeKind::TinyInt,
+        TypeKind::SmallInt,
+        TypeKind::MediumInt,
+        TypeKind::Int,
+        TypeKind::BigInt,
+    ];
+
+    fn column(kind: TypeKind, unsigned: bool) -> LayoutColumn {
+        LayoutColumn { column_type: ColumnType::integer(kind, unsigned), nullable: false }
+    }
+
+    fn parameter(number: usize) -> Expr {
+        Expr { kind: ExprKind::Parameter(number), result: ResultType::bigint(false, false) }
+    }
+
+    /// The key that is asked for ahead, and the one by which the execution looks the row up.
+    fn keys(layout: &RowLayout, values: &[Expr], parameters: &[Value]) -> [Option<Vec<u8>>; 2] {
+        let mut ahead = b"of a former statement".to_vec();
+        let is_known = point_of_integers(values, layout, parameters, &mut ahead);
+        let mut eval = EvalContext::new();
+        eval.parameters = parameters.to_vec();
+        let (parts, columns) = (layout.clustered_key(), layout.columns());
+        let source = KeySource { eval: &eval, row: &NoColumns, parts, columns };
+        let mut key = Vec::new();
+        let found = source.point(values, &mut key).expect("values are there");
+        [is_known.then_some(ahead), (found == Some(true)).then_some(key)]
+    }
+
+    fn integers() -> Vec<Value> {
+        let mut all = vec![Value::UInt(u64::MAX), Value::UInt(1 << 63), Value::Int(i64::MIN)];
+        for bits in [0, 1, 7, 8, 15, 16, 23, 24, 31, 32, 62] {
+            let power = 1i64 << bits;
+            for number in [power - 1, power, -power, -power - 1] {
+                all.push(Value::Int(number));
+                all.extend(u64::try_from(number).map(Value::UInt));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_key_asked_for_is_the_one_looked_up() {
+        let (mut known, mut unknown) = (0, 0);
+        for (kind, unsigned) in KINDS.iter().flat_map(|kind| [(*kind, false), (*kind, true)]) {
+            for descending in [false, true] {
+                let columns = [column(TypeKind::Int, false), column(kind, unsigned)];
+                let last = KeyPart { descending, ..KeyPart::ascending(1) };
+                let one = RowLayout::new(&columns, &[last], 1);
+                let two = RowLayout::new(&columns, &[last, KeyPart::ascending(0)], 1);
+                for value in integers() {
+                    let [ahead, looked_up] = keys(&one, &[parameter(0)], &[value.clone()]);
+                    assert_eq!(ahead, looked_up, "{value:?} as {kind:?}, unsigned: {unsigned}");
+                    *(if ahead.is_some() { &mut known } else { &mut unknown }) += 1;
+                    let values = [parameter(1), parameter(0)];
+                    let [ahead, looked_up] = keys(&two, &values, &[Value::Int(-9), value]);
+                    assert_eq!(ahead, looked_up, "two parts");
+                }
+            }
+        }
+        assert!(known > 500 && unknown > 100, "{known} and {unknown}");
+    }
+
+    #[test]
+    fn nothing_is_asked_for_where_the_key_is_not_plain_to_see() {
+        let columns = [column(TypeKind::Int, false)];
+        let layout = RowLayout::new(&columns, &[KeyPart::ascending(0)], 1);
+        let mut key = Vec::new();
+        for value in [Value::Null, Value::text("5"), Value::Double(5.0)] {
+            assert!(!point_of_integers(&[parameter(0)], &layout, &[value], &mut key));
+        }
+        let values = [Value::Int(5)];
+        assert!(!point_of_integers(&[parameter(1)], &layout, &values, &mut key), "no such one");
+        assert!(point_of_integers(&[parameter(0)], &layout, &values, &mut key));
+    }
+}
