@@ -11,6 +11,7 @@
 
 mod turns;
 mod waiting;
+mod wall;
 
 use crate::admission::{Admission, Figures};
 use crate::fiber::{FiberSlot, FiberState};
@@ -79,7 +80,7 @@ pub(crate) struct Worker {
     turn: Cell<u32>,
     slice: Slice,
     turn_time: Cell<Instant>,
-    wall_reading: Cell<turns::WallReading>,
+    wall_clock: wall::WallClock,
 }
 
 thread_local! {
@@ -161,7 +162,7 @@ impl Worker {
             turn: Cell::new(0),
             slice: Slice::new(),
             turn_time: Cell::new(Instant::from_nanos(crate::clock::monotonic_nanos())),
-            wall_reading: Cell::default(),
+            wall_clock: wall::WallClock::default(),
         }
     }
 

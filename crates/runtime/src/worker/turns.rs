@@ -4,17 +4,6 @@ use super::{Twin, Worker};
 use crate::Instant;
 use crate::clock::{ticks, ticks_per_microsecond, wall_micros};
 
-/// Behind so much of a turn the wall clock is read again.
-const WALL_MICROS_MAX: u64 = 1000;
-
-/// A reading of the wall clock.
-#[derive(Clone, Copy, Default)]
-pub(super) struct WallReading {
-    turn: u32,
-    at_ticks: u64,
-    micros: i64,
-}
-
 impl Worker {
     /// Begins a turn of the loop and its time slice.
     pub(crate) fn next_turn(&self) {
@@ -29,20 +18,9 @@ impl Worker {
         self.slice.is_over()
     }
 
-    /// Microseconds of the wall clock (real twin): its first reading in a turn and what the cycle
-    /// counter says has passed since. Every statement asks, and reading the clock waits for all
-    /// memory that was asked for before.
+    /// Microseconds of the wall clock (real twin).
     pub(crate) fn wall_micros(&self) -> i64 {
-        let WallReading { turn, at_ticks, micros } = self.wall_reading.get();
-        let now = ticks();
-        // A tick too many to the microsecond, so that the next reading is never behind.
-        let passed = now.saturating_sub(at_ticks) / (ticks_per_microsecond() + 1);
-        if turn == self.turn.get() && passed <= WALL_MICROS_MAX {
-            return micros + passed as i64;
-        }
-        let micros = wall_micros();
-        self.wall_reading.set(WallReading { turn: self.turn.get(), at_ticks: now, micros });
-        micros
+        self.wall_clock.micros(self.turn.get(), ticks_per_microsecond(), ticks, wall_micros)
     }
 
     /// When the present turn began, in ticks.

@@ -44,6 +44,34 @@ impl Drop for TemporaryDirectory {
 }
 
 #[test]
+fn the_wall_clock_is_nearly_the_kernels() {
+    let kernel = || {
+        let passed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        passed.expect("after 1970").as_micros() as i64
+    };
+    each_loop(move |runtime| {
+        let late_most = runtime.run(move || {
+            let (mut last, mut late_most) = (0, 0);
+            for round in 0..3_000 {
+                let (before, now, after) = (kernel(), runtime::wall_clock_micros(), kernel());
+                assert!(now >= last, "round {round}: {now} after {last}");
+                // The rate of the counter is measured, not known.
+                assert!(now <= after + 20, "round {round}: {now} at {after}");
+                late_most = late_most.max(before - now);
+                last = now;
+                match round % 50 {
+                    0 => runtime::yield_now(),
+                    few => (0..few * 20).for_each(|_| std::hint::spin_loop()),
+                }
+            }
+            late_most
+        });
+        // An interruption between two readings makes it late for the rest of a turn.
+        assert!(late_most < 1_000_000, "{late_most} us late");
+    });
+}
+
+#[test]
 fn spawn_join_and_panic_containment() {
     each_loop(|runtime| {
         let total = runtime.run(|| {
