@@ -374,3 +374,53 @@ impl ProcessList {
         before * workers as u64 + worker as u64 + 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::{Config, Runtime};
+
+    const FIBERS: usize = 12;
+    const STATEMENTS: usize = 4_000;
+
+    /// Numbers that the fibers of several workers took at the same time, by fiber.
+    fn numbers_of_fibers(workers: usize) -> Vec<Vec<u64>> {
+        let config = Config { workers, ..Config::default() };
+        let runtime = Runtime::start(config).expect("workers start");
+        let numbers = runtime.run(|| {
+            let list = Arc::new(ProcessList::new());
+            let take = |fiber: usize| {
+                let list = list.clone();
+                runtime::spawn_on(fiber, "statements", move || {
+                    let number = |at: usize| {
+                        if at.is_multiple_of(7) {
+                            runtime::yield_now();
+                        }
+                        list.next_query_id()
+                    };
+                    (0..STATEMENTS).map(number).collect::<Vec<u64>>()
+                })
+            };
+            let fibers: Vec<_> = (0..FIBERS).map(take).collect();
+            fibers.into_iter().map(|fiber| fiber.join().expect("no panic")).collect()
+        });
+        runtime.shutdown();
+        numbers
+    }
+
+    /// KILL QUERY ID takes the first statement with the number.
+    #[test]
+    fn no_two_statements_have_the_same_number() {
+        for workers in [1, 2, 3] {
+            let numbers = numbers_of_fibers(workers);
+            for of_fiber in &numbers {
+                assert!(of_fiber.is_sorted_by(|one, next| one < next), "{workers} workers");
+                assert!(of_fiber[0] > 0, "0 is nobody's");
+            }
+            let mut all: Vec<u64> = numbers.concat();
+            all.sort_unstable();
+            assert!(all.is_sorted_by(|one, next| one < next), "{workers} workers: one twice");
+            assert_eq!(all.len(), FIBERS * STATEMENTS);
+        }
+    }
+}

@@ -207,6 +207,7 @@ fn process_row(info: ProcessInfo) -> Process {
             true => None,
             false => Some(String::from_utf8_lossy(&info.query).into_owned()),
         },
+        query_id: info.query_id,
         memory_bytes: 0,
         transaction: info.transaction,
     }

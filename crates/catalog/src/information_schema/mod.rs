@@ -108,6 +108,8 @@ pub struct Process {
     pub state: String,
     /// Statement.
     pub info: Option<String>,
+    /// Number of the statement, of an idle connection the last one's: what KILL QUERY ID takes.
+    pub query_id: u64,
     /// Memory in bytes.
     pub memory_bytes: u64,
     /// A transaction of several statements that has read or changed something.

@@ -72,7 +72,7 @@ pub(super) fn process_list(scope: &Scope<'_>) -> Result<Vec<Row>> {
             Value::Int(process.memory_bytes as i64),
             Value::Int(process.memory_bytes as i64),
             Value::Int(0),
-            Value::Int(process.id as i64),
+            Value::Int(process.query_id as i64),
             info,
             Value::Int(0),
         ]
