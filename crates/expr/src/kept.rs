@@ -7,24 +7,15 @@
 //! 3. Of a condition the largest constant parts are kept; a condition that is constant as a
 //!    whole, and one that is joined to others by AND or OR, is not.
 
-use crate::builder::{Builder, is_known_at_start};
+use crate::builder::is_known_at_start;
 use crate::compare::CompareRule;
 use crate::compared;
 use crate::expression::{Expr, ExprKind};
-use crate::functions::{Frame, Function};
-use crate::result_type::ResultType;
+use crate::functions::{Frame, Function, resolve_as_first};
 use types::{SqlError, ValueRef};
 
 /// No name finds it, and it is not printed.
-static KEPT: Function = Function::new("", 1, 1, resolve, eval);
-
-fn resolve(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut [Expr],
-) -> Result<ResultType, SqlError> {
-    Ok(arguments[0].result)
-}
+static KEPT: Function = Function::new("", 1, 1, resolve_as_first, eval);
 
 fn eval(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let value = &frame.arguments[0];

@@ -2,24 +2,15 @@
 //! with the digits of the column, without a word about what is lost; text of numbers with the
 //! digits that the values have.
 
-use crate::builder::Builder;
 use crate::coerce;
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
-use crate::functions::{Frame, Function};
+use crate::functions::{Frame, Function, resolve_as_first};
 use crate::result_type::ResultType;
 use types::convert::store;
 use types::{SqlError, TypeKind, ValueRef, number};
 
 /// No name finds it, and it is not printed.
-static STORED: Function = Function::new("", 1, 1, resolve, eval);
-
-fn resolve(
-    _: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut [Expr],
-) -> Result<ResultType, SqlError> {
-    Ok(arguments[0].result)
-}
+static STORED: Function = Function::new("", 1, 1, resolve_as_first, eval);
 
 impl Expr {
     /// Its value as a column of another type, of numbers or of text made of numbers, keeps it.
@@ -96,7 +87,7 @@ fn shorten(exact: f64, frame: &Frame<'_>, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{EvalContext, NoColumns, Settings};
+    use crate::{Builder, EvalContext, NoColumns, Settings};
     use types::{ColumnType, Decimal, Value};
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) use frame::Frame;
 pub use random::RandomGenerator;
 pub(crate) use regexp::Pattern;
 pub(crate) use temporal_make::eval_moment;
+pub(crate) use typing::resolve_as_first;
 
 use crate::builder::Builder;
 use crate::expression::{Expr, ExprKind};

@@ -125,6 +125,15 @@ pub(crate) fn resolve_double(
     Ok(ResultType::double(true))
 }
 
+/// Whatever the first argument is.
+pub(crate) fn resolve_as_first(
+    _: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Result<ResultType, SqlError> {
+    Ok(arguments[0].result)
+}
+
 /// Text as long as the first argument.
 pub(crate) fn resolve_text_like(
     builder: &Builder<'_>,
