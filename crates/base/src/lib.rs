@@ -1,7 +1,8 @@
 //! Gannet: the `base` room. What every other room may use and nothing that knows another room.
 //!
 //! Identifiers as newtypes, checksums, seeded random numbers, invariants, fault points
-//! ([`buggify!`]), coverage marks ([`probe!`]), the registry of metrics and memory accounts.
+//! ([`buggify!`]), coverage marks ([`probe!`]), what power failures leave ([`Survival`]), the
+//! registry of metrics and memory accounts.
 //! `base` starts no thread, reads no clock and touches no file.
 
 pub mod buggify;
@@ -15,6 +16,7 @@ pub mod mutant;
 pub mod primitives;
 pub mod probe;
 mod random;
+mod survival;
 pub mod under_way;
 
 pub use ids::{IndexId, Lsn, PageId, TableId, TreeId, TrxId};
@@ -22,3 +24,4 @@ pub use ids::{IndexId, Lsn, PageId, TableId, TreeId, TrxId};
 pub use invariant::invariant_failed;
 pub use memory::{MemoryAccount, MemoryExceeded};
 pub use random::Random;
+pub use survival::Survival;

@@ -7,7 +7,7 @@
 //! 3. A sync makes the newest version of the sectors it covers durable, in the file behind, and
 //!    the length; a durable write covers its own range and no other.
 
-use base::Random;
+use base::{Random, Survival};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
@@ -54,37 +54,12 @@ impl Loss {
 }
 
 /// How a power failure treats a file; drawn once per file.
-#[derive(Clone, Copy, Debug)]
-enum Survival {
-    Nothing,
-    Everything,
-    /// Each sector on its own, with this chance of a version.
-    Each(f64),
-    /// Writes up to this sequence number, the next one torn, nothing later.
-    Until(u64),
-}
-
-impl Survival {
-    fn draw(random: &mut Random, sequence: u64) -> Survival {
-        match random.below(8) {
-            0 => Survival::Nothing,
-            1 => Survival::Everything,
-            2..5 => Survival::Until(random.below(sequence + 1)),
-            _ => Survival::Each(*random.pick(&[0.1, 0.5, 0.9])),
-        }
-    }
-
-    fn choose(self, versions: &[Version], random: &mut Random) -> Option<usize> {
-        match self {
-            Survival::Nothing => None,
-            Survival::Everything => versions.len().checked_sub(1),
-            Survival::Each(chance) => random.chance(chance).then(|| random.index(versions.len())),
-            Survival::Until(limit) => {
-                let whole = versions.iter().rposition(|it| it.sequence <= limit);
-                let torn = versions.iter().position(|it| it.sequence == limit + 1);
-                torn.filter(|_| random.one_in(2)).or(whole)
-            }
-        }
+fn draw_survival(random: &mut Random, sequence: u64) -> Survival {
+    match random.below(8) {
+        0 => Survival::Nothing,
+        1 => Survival::Everything,
+        2..5 => Survival::Until(random.below(sequence + 1)),
+        _ => Survival::Each(*random.pick(&[0.1, 0.5, 0.9])),
     }
 }
 
@@ -294,13 +269,13 @@ impl Image {
 
     /// The power fails: what of the unsynced survives is durable now, the rest never was.
     pub fn power_failure(&mut self, random: &mut Random) -> io::Result<Loss> {
-        let survival = Survival::draw(random, self.sequence);
+        let survival = draw_survival(random, self.sequence);
         let has_changed = !self.unsynced.is_empty() || self.length != self.durable_length;
         let mut loss = Loss { files: u64::from(has_changed), ..Loss::default() };
         let (mut kept, mut dropped) = (BTreeSet::new(), BTreeSet::new());
         let mut survivors = Vec::new();
         for (number, mut versions) in std::mem::take(&mut self.unsynced) {
-            let chosen = survival.choose(&versions, random);
+            let chosen = survival.choose(&versions, |it| it.sequence, random);
             for (place, version) in versions.iter().enumerate() {
                 if chosen == Some(place) { &mut kept } else { &mut dropped }
                     .insert(version.sequence);

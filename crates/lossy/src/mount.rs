@@ -104,12 +104,18 @@ impl Lossy {
     fn disk(&self) -> MutexGuard<'_, Disk> {
         lock(&self.disk)
     }
+}
 
-    fn entry(&self, reply: ReplyEntry, found: Result<Attributes, i32>) {
-        answer!(reply, found, |reply: ReplyEntry, found| {
-            reply.entry(&TIME_TO_LIVE, &attributes(found), Generation(0));
-        });
-    }
+fn entry(reply: ReplyEntry, found: Result<Attributes, i32>) {
+    answer!(reply, found, |reply: ReplyEntry, found| {
+        reply.entry(&TIME_TO_LIVE, &attributes(found), Generation(0));
+    });
+}
+
+fn answer_attributes(reply: ReplyAttr, found: Result<Attributes, i32>) {
+    answer!(reply, found, |reply: ReplyAttr, found| {
+        reply.attr(&TIME_TO_LIVE, &attributes(found));
+    });
 }
 
 fn is_direct(flags: i32) -> bool {
@@ -130,15 +136,11 @@ fn empty(reply: ReplyEmpty, done: Result<(), i32>) {
 
 impl Filesystem for Lossy {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = self.disk().find(parent.0, name);
-        self.entry(reply, found);
+        entry(reply, self.disk().find(parent.0, name));
     }
 
     fn getattr(&self, _: &Request, ino: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        let found = self.disk().attributes(ino.0);
-        answer!(reply, found, |reply: ReplyAttr, found| {
-            reply.attr(&TIME_TO_LIVE, &attributes(found));
-        });
+        answer_attributes(reply, self.disk().attributes(ino.0));
     }
 
     fn setattr(
@@ -162,9 +164,7 @@ impl Filesystem for Lossy {
         let mut disk = self.disk();
         let truncated = size.map_or(Ok(()), |size| disk.truncate(ino.0, size));
         let found = truncated.and_then(|()| disk.attributes(ino.0));
-        answer!(reply, found, |reply: ReplyAttr, found| {
-            reply.attr(&TIME_TO_LIVE, &attributes(found));
-        });
+        answer_attributes(reply, found);
     }
 
     fn mkdir(
@@ -176,8 +176,7 @@ impl Filesystem for Lossy {
         _umask: u32,
         reply: ReplyEntry,
     ) {
-        let made = self.disk().create(parent.0, name, true);
-        self.entry(reply, made);
+        entry(reply, self.disk().create(parent.0, name, true));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {

@@ -9,7 +9,7 @@
 //! 3. A sync covers the writes to its range that had ended when it began, no others. When it ends,
 //!    the newest covered version of each sector is durable and older versions are gone.
 
-use base::Random;
+use base::{Random, Survival};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
@@ -114,17 +114,6 @@ pub(crate) struct FileImage {
     former: BTreeMap<u64, Arc<Sector>>,
     in_flight: BTreeSet<u64>,
     sequence: u64,
-}
-
-/// How a power failure treats unsynced sectors; one per crash and file.
-#[derive(Clone, Copy)]
-enum Survival {
-    Nothing,
-    Everything,
-    /// Each sector on its own, with this chance of a version rather than the durable content.
-    Each(f64),
-    /// Writes up to this sequence number, the next one torn, nothing later.
-    Until(u64),
 }
 
 /// What a power failure did to one file.
@@ -314,7 +303,7 @@ impl FileImage {
         let mut outcome = CrashOutcome::default();
         let mut fates: BTreeMap<u64, (bool, bool)> = BTreeMap::new();
         for (&sector, versions) in &self.unsynced {
-            let choice = choose_version(survival, versions, random);
+            let choice = survival.choose(versions, |it| it.sequence, random);
             match choice {
                 Some(place) => {
                     self.durable.set_sector(sector, versions[place].content.as_deref());
@@ -409,19 +398,6 @@ fn share_equal_chunk(durable: &mut Image, current: &Image, key: Option<u64>) {
         && kept == seen
     {
         *kept = seen.clone();
-    }
-}
-
-fn choose_version(survival: Survival, versions: &[Version], random: &mut Random) -> Option<usize> {
-    match survival {
-        Survival::Nothing => None,
-        Survival::Everything => versions.len().checked_sub(1),
-        Survival::Each(chance) => random.chance(chance).then(|| random.index(versions.len())),
-        Survival::Until(limit) => {
-            let whole = versions.iter().rposition(|it| it.sequence <= limit);
-            let torn = versions.iter().position(|it| it.sequence == limit + 1);
-            torn.filter(|_| random.one_in(2)).or(whole)
-        }
     }
 }
 
