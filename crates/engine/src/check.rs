@@ -1,8 +1,9 @@
 //! CHECK TABLE: structure of the trees, and agreement of the indexes.
 //!
-//! Every visible secondary entry must lead to a row whose key it is, and there must be as many
-//! entries as rows. As a row has one key in an index, the two together mean that entries and rows
-//! correspond one to one.
+//! A row has one key in an index, so the visible entries must be the keys of the rows. Both are
+//! read in the order in which they lie, and compared are their numbers and sums of hashes
+//! ([`KeySum`]): looking up the row of every entry would read a table larger than memory once for
+//! each of its rows. That is done only where the sums differ, to say which entry is wrong.
 
 use crate::scan::EngineCursor;
 use crate::table::TableParts;
@@ -11,6 +12,7 @@ use engine_api::{
     Cursor, FlushPolicy, Isolation, KeyRange, LockMode, LockWait, Result, RowBuffer, ScanDirection,
     ScanOptions, TableFinding, TransactionOptions,
 };
+use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,32 +88,44 @@ impl TableParts {
             .extend(seen.into_iter().map(|detail| TableFinding { object: object.clone(), detail }));
     }
 
-    fn check_agreement(self: &Arc<Self>, findings: &mut Vec<TableFinding>) -> Result<()> {
+    /// Compares the rows with the entries of every secondary index.
+    pub(crate) fn check_agreement(
+        self: &Arc<Self>,
+        findings: &mut Vec<TableFinding>,
+    ) -> Result<()> {
         let mut trx = EngineTransaction::new(self.core.clone(), reading());
         trx.trx.snapshot();
-        let mut rows = 0u64;
+        let mut sums = vec![KeySum::default(); self.trees.len()];
         let mut cursor = self.scan_all(&mut trx, 0);
-        let mut row = RowBuffer::default();
+        let (mut row, mut key) = (RowBuffer::default(), Vec::new());
         while cursor.next(&mut trx, &mut row)? {
-            rows += 1;
-            if let Err(error) = self.keys.verify(&row.key, &row.payload)
-                && findings.len() < FINDINGS_MAX
-            {
+            if let Err(error) = self.keys.verify(&row.key, &row.payload) {
                 let detail = format!("row at key {:02x?}: {error}", row.key);
                 findings.push(TableFinding { object: self.object(0), detail });
+                if findings.len() < FINDINGS_MAX {
+                    continue;
+                }
+                return Ok(());
+            }
+            for (position, sum) in sums.iter_mut().enumerate().skip(1) {
+                self.keys.secondary_key(position, &row, &mut key)?;
+                sum.add(&key);
             }
         }
-        for position in 1..self.trees.len() {
-            self.check_secondary(&mut trx, position, rows, findings)?;
+        if findings.is_empty() {
+            for (position, sum) in sums.into_iter().enumerate().skip(1) {
+                self.check_secondary(&mut trx, position, sum, findings)?;
+            }
         }
         Ok(())
     }
 
+    /// `rows` is what the rows' keys add up to.
     fn check_secondary(
         self: &Arc<Self>,
         trx: &mut EngineTransaction,
         position: usize,
-        rows: u64,
+        rows: KeySum,
         findings: &mut Vec<TableFinding>,
     ) -> Result<()> {
         let unique = self.definition.indexes[position].unique;
@@ -120,19 +134,41 @@ impl TableParts {
                 findings.push(TableFinding { object: self.object(position), detail });
             }
         };
-        let (mut entry, mut row) = (RowBuffer::default(), RowBuffer::default());
-        let (mut expected, mut last) = (Vec::new(), Vec::new());
-        let mut entries = 0u64;
+        let (mut entry, mut last) = (RowBuffer::default(), Vec::new());
+        let mut entries = KeySum::default();
         let mut cursor = self.scan_all(trx, position);
         while cursor.next(trx, &mut entry)? {
-            entries += 1;
+            entries.add(&entry.key);
+            if !unique {
+                continue;
+            }
             let split = self.keys.split(position, &entry.key)?;
             let own = &entry.key[..split.own_bytes];
-            if unique && !split.has_null && last == own {
+            if !split.has_null && last == own {
                 report(format!("two entries with the unique value {own:02x?}"));
             }
             last.clear();
             last.extend_from_slice(own);
+        }
+        if entries != rows {
+            self.find_wrong_entries(trx, position, &mut report)?;
+            report(format!("the {} entries are not those of {} rows", entries.count, rows.count));
+        }
+        Ok(())
+    }
+
+    /// Looks up the row of every entry.
+    fn find_wrong_entries(
+        self: &Arc<Self>,
+        trx: &mut EngineTransaction,
+        position: usize,
+        report: &mut dyn FnMut(String),
+    ) -> Result<()> {
+        let (mut entry, mut row) = (RowBuffer::default(), RowBuffer::default());
+        let mut expected = Vec::new();
+        let mut cursor = self.scan_all(trx, position);
+        while cursor.next(trx, &mut entry)? {
+            let split = self.keys.split(position, &entry.key)?;
             row.key.clear();
             row.key.extend_from_slice(&entry.key[split.own_bytes..]);
             if !self.read_plain(trx, &entry.key[split.own_bytes..], &mut row)? {
@@ -144,9 +180,23 @@ impl TableParts {
                 report(format!("entry {:02x?} differs from its row's key", entry.key));
             }
         }
-        if entries != rows {
-            report(format!("{entries} entries for {rows} rows"));
-        }
         Ok(())
+    }
+}
+
+/// Keys in any order: how many, and the sum of their hashes. Those of others have the same sum by a
+/// chance of one in 2^64.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct KeySum {
+    count: u64,
+    hashes: u64,
+}
+
+impl KeySum {
+    fn add(&mut self, key: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        hasher.write(key);
+        self.count += 1;
+        self.hashes = self.hashes.wrapping_add(hasher.finish());
     }
 }

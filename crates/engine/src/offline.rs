@@ -10,8 +10,8 @@
 
 use crate::options::EngineOptions;
 use crate::recovery::{Anchor, OpenError, Places};
+use crate::table::EngineTable;
 use crate::{Engine, dictionary};
-use base::TreeId;
 use btree::Tree;
 use pagestore::Superblock;
 use std::fmt;
@@ -175,25 +175,27 @@ fn check_one_table(
     report: &mut CheckReport,
 ) {
     let name = format!("{}.{}", definition.schema, definition.name);
-    let trees: Vec<TreeId> = definition.indexes.iter().map(|index| index.tree).collect();
-    let checked = engine_api::Engine::open_table(&**engine, Arc::new(definition))
-        .and_then(|table| table.check());
-    match checked {
-        Ok(findings) => {
-            for finding in findings {
-                report.found(finding.object, finding.detail);
-            }
-        }
-        Err(error) => report.found(name, error.to_string()),
+    let table = match EngineTable::new(engine.core.clone(), Arc::new(definition)) {
+        Ok(table) => table,
+        Err(error) => return report.found(name, error.to_string()),
+    };
+    let before = report.findings.len();
+    for (position, tree) in table.trees.iter().enumerate() {
+        check_pages(engine, &table.object(position), tree, report);
     }
-    for id in trees {
-        if let Ok(tree) = engine.core.tree(id) {
-            check_pages(engine, &engine.core.tree_name(id), &tree, report);
-        }
+    if report.findings.len() > before {
+        return;
+    }
+    let mut findings = Vec::new();
+    if let Err(error) = table.check_agreement(&mut findings) {
+        report.found(name, error.to_string());
+    }
+    for finding in findings {
+        report.found(finding.object, finding.detail);
     }
 }
 
-/// The pages reachable in a tree are those that the allocation map gives it.
+/// The tree is sound, and its pages are those that the allocation map gives it.
 fn check_pages(engine: &Engine, name: &str, tree: &Tree, report: &mut CheckReport) {
     let _no_purge = engine.core.purging.lock();
     match tree.verify() {

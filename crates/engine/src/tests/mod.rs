@@ -1,6 +1,7 @@
 //! Tests of the engine as a whole.
 
 mod bank;
+mod check;
 mod checkpoint;
 mod crash;
 mod half_undone;
