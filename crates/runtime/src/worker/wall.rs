@@ -1,13 +1,13 @@
-//! A worker's wall clock. Every statement asks for the time, and reading the kernel's clock waits for
-//! all memory that was asked for before; so a reading is continued by the cycle counter.
+//! A worker's wall clock. Every statement asks for the time, and reading the kernel's clock waits
+//! for all memory that was asked for before; so a reading is continued by the cycle counter.
 //!
 //! 1. A reading is continued within its turn, and for [`CONTINUED_MICROS_MAX`] at most: so long a
 //!    clock that was set is not seen, and so long the measured rate of the counter counts.
-//! 2. It is continued a little too slowly, by a tick too many to the microsecond, and from where the
-//!    counter stands after it: a thread that is interrupted in between is late, not ahead.
-//! 3. So the next reading is behind what was given only where the rate was measured too low, or the
-//!    kernel slows its clock down. Then what was given stands until the clock has come there. A
-//!    clock that is behind by more than [`JITTER_MICROS_MAX`] was set back, and is followed.
+//! 2. It is continued a little too slowly, by a tick too many to the microsecond, and from where
+//!    the counter stands after it: a thread that is interrupted in between is late, not ahead.
+//! 3. So the next reading is behind what was given only where the rate was measured too low, or
+//!    the kernel slows its clock down. Then what was given stands until the clock has come there.
+//!    A clock that is behind by more than [`JITTER_MICROS_MAX`] was set back, and is followed.
 
 use std::cell::Cell;
 
