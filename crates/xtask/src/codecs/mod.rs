@@ -1,5 +1,6 @@
 //! `cargo xtask codecs`: what the same rows take on the device, under every codec and in
-//! MariaDB's own ways of storage, how long their load takes, and how much of Gannet's store is live.
+//! MariaDB's own ways of storage, how long their load takes, and how much of Gannet's store is
+//! live.
 //!
 //! Of MariaDB only the table's file counts, of Gannet all data files. `--megabytes N` (200) of rows
 //! for each of two kinds (`rows`), `--pool N` (32) MB of buffer pool; one server for each row of

@@ -98,20 +98,17 @@ impl Rows {
     fn order(&mut self, id: u64, customer: u64) -> String {
         let (name, city) = (self.text(2), self.text(1));
         let state = STATES[self.random.below(5) as usize];
-        let mut json = format!(
-            r#"{{"order": {id}, "customer": {{"id": {customer}, "name": "{name}", "city": "{city}", "#
-        );
-        let _ = write!(json, r#""zip": "{:05}"}}, "items": ["#, self.random.below(100_000));
+        let mut json =
+            format!(r#"{{"order": {id}, "customer": {{"id": {customer}, "name": "{name}", "#);
+        let zip = self.random.below(100_000);
+        let _ = write!(json, r#""city": "{city}", "zip": "{zip:05}"}}, "items": ["#);
         for item in 0..1 + self.random.below(6) {
             let (sku, title) = (self.random.below(1 << 34), self.text(4));
             let (quantity, cents) = (1 + self.random.below(4), self.random.below(20_000));
             let comma = if item == 0 { "" } else { ", " };
-            let _ = write!(
-                json,
-                r#"{comma}{{"sku": "{sku:010X}", "title": "{title}", "quantity": {quantity}, "price": {}.{:02}}}"#,
-                cents / 100,
-                cents % 100
-            );
+            let price = format!("{}.{:02}", cents / 100, cents % 100);
+            let _ = write!(json, r#"{comma}{{"sku": "{sku:010X}", "title": "{title}", "#);
+            let _ = write!(json, r#""quantity": {quantity}, "price": {price}}}"#);
         }
         let _ =
             write!(json, r#"], "state": "{state}", "weight_grams": {}}}"#, self.random.below(9000));
