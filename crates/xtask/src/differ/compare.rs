@@ -1,10 +1,10 @@
 //! What two servers answered, compared: the first difference, by how much it matters.
 
+use super::difference::Difference;
 use super::statements::{Kind, Statement};
 use sqltest::client::{Answer, Column, Field};
 use sqltest::render;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// Answers to a statement: its own, and after a change the rows of the changed table.
 pub type Reply = Result<Vec<Told>, String>;
@@ -18,65 +18,8 @@ pub struct Told {
     pub warnings: Vec<[String; 3]>,
 }
 
-/// In what two answers differ. Its text is what the rules of `explained.txt` name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Difference {
-    /// The connection to Gannet broke.
-    Lost,
-    /// Only Gannet refuses, with this number.
-    OnlyOurs(u16),
-    /// Only MariaDB refuses, with this number.
-    OnlyTheirs(u16),
-    /// Both refuse with other numbers: Gannet's, MariaDB's.
-    Errors(u16, u16),
-    /// The error's SQLSTATE or text.
-    ErrorText(u16),
-    /// One answers rows, the other does not.
-    Form,
-    /// Number of rows, or of affected ones.
-    Count,
-    /// Text of an OK packet.
-    Info,
-    /// NULL here, a value there.
-    Null,
-    /// A value; the type is MariaDB's.
-    Value(&'static str),
-    /// Rows in another order.
-    Order,
-    /// Type of a column: Gannet's, MariaDB's.
-    Type(&'static str, &'static str),
-    /// Something else of a column's description, of a column of this type.
-    Column(&'static str, &'static str),
-    /// A warning of this number is missing.
-    WarningMissing(String),
-    /// Gannet warns with this number, MariaDB does not.
-    WarningExtra(String),
-    /// Warnings of this number have other texts or levels.
-    WarningText(String),
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lost => write!(out, "connection lost"),
-            Self::OnlyOurs(code) => write!(out, "error only here {code}"),
-            Self::OnlyTheirs(code) => write!(out, "error only there {code}"),
-            Self::Errors(ours, theirs) => write!(out, "error here {ours} there {theirs}"),
-            Self::ErrorText(code) => write!(out, "error text {code}"),
-            Self::Form => write!(out, "form"),
-            Self::Count => write!(out, "count"),
-            Self::Info => write!(out, "info"),
-            Self::Null => write!(out, "null"),
-            Self::Value(kind) => write!(out, "value {kind}"),
-            Self::Order => write!(out, "order"),
-            Self::Type(ours, theirs) => write!(out, "type here {ours} there {theirs}"),
-            Self::Column(what, kind) => write!(out, "column {what} of {kind}"),
-            Self::WarningMissing(code) => write!(out, "warning missing {code}"),
-            Self::WarningExtra(code) => write!(out, "warning extra {code}"),
-            Self::WarningText(code) => write!(out, "warning text {code}"),
-        }
-    }
-}
+/// Flag of a column that is never NULL.
+const NOT_NULL: u16 = 1;
 
 /// How replies are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +172,10 @@ fn columns(ours: &Answer, theirs: &Answer, how: Rules) -> Option<Difference> {
     let mut pairs = ours.iter().zip(theirs);
     pairs.find_map(|(here, there)| {
         let found = column(here, there, how.lengths)?;
-        let allowed = !how.strict && matches!(found, Difference::Column("nullability", _));
+        let is_said_to_be_null = here.flags & NOT_NULL == 0;
+        let allowed = !how.strict
+            && is_said_to_be_null
+            && matches!(found, Difference::Column("nullability", _));
         (!allowed).then_some(found)
     })
 }
@@ -311,7 +257,7 @@ fn column(ours: &Column, theirs: &Column, lengths: bool) -> Option<Difference> {
         "collation"
     } else if ours.decimals.min(31) != theirs.decimals.min(31) && !is_text {
         "decimals"
-    } else if (ours.flags ^ theirs.flags) & 1 != 0 {
+    } else if (ours.flags ^ theirs.flags) & NOT_NULL != 0 {
         "nullability"
     } else if (ours.flags ^ theirs.flags) & 32 != 0 {
         "sign"

@@ -3,6 +3,8 @@
 //!
 //! 1. A part is computed first: a derived table keeps it in a column `kept`, and the statement
 //!    reads that column in its place. What both servers answer then is what the part's value makes.
+//!    A quotient or remainder is also made a text and read again: MariaDB keeps the sign of one
+//!    whose digits are all zero.
 //! 2. A date that cannot be read is zero or NULL by where it is read; with one that can be read in
 //!    its place both must answer the same.
 //! 3. Rows of DISTINCT, of an order and of MIN and MAX are rows, or cells, of the same query
@@ -27,7 +29,10 @@ pub fn computed_first(statement: &Statement) -> Vec<Statement> {
     let is_composed = |node: &Node| node.role == Role::Expression && !node.children.is_empty();
     let paths = statement.root.paths().into_iter();
     let parts = paths.filter(|path| statement.root.at(path).is_some_and(is_composed));
-    let roots = parts.flat_map(|path| kept(&statement.root, &path));
+    let forms = |path: Vec<usize>| {
+        kept(&statement.root, &path).into_iter().chain(read_again(&statement.root, &path))
+    };
+    let roots = parts.flat_map(forms);
     roots.map(|root| Statement { root, ..statement.clone() }).collect()
 }
 
@@ -54,6 +59,15 @@ fn kept(root: &Node, path: &[usize]) -> Vec<Node> {
         Some(reading.with(&place, Node::leaf(Role::Source, text)))
     };
     keepers.iter().filter_map(by).collect()
+}
+
+/// The query with the quotient or remainder at a path read again from its text.
+fn read_again(root: &Node, path: &[usize]) -> Option<Node> {
+    let part = root.at(path)?;
+    let is_quotient = matches!(part.texts.get(1).map(String::as_str), Some(" / " | " % "));
+    let texts = ["CAST(CONCAT(", ") AS DECIMAL(65,30))"];
+    let again = Node::new(Role::Expression, &texts, vec![part.clone()]);
+    is_quotient.then(|| root.with(path, again))
 }
 
 /// The same of a query without tables.
@@ -239,6 +253,19 @@ mod tests {
         let root =
             Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![Node::list(vec![value]), from]);
         assert_eq!(texts(root).len(), 4);
+    }
+
+    #[test]
+    fn quotients_are_read_again_from_their_text() {
+        let of = |operator: &str| {
+            let children = vec![leaf("1"), leaf("2")];
+            let value = Node::new(Role::Expression, &["(", operator, ")"], children);
+            let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![value])]);
+            let forms = computed_first(&query(root)).into_iter().map(|it| it.root.sql());
+            forms.filter(|text| text.contains("CONCAT")).collect::<Vec<_>>()
+        };
+        assert_eq!(of(" / "), ["SELECT CAST(CONCAT((1 / 2)) AS DECIMAL(65,30))"]);
+        assert!(of(" + ").is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Gannet and MariaDB side by side: both get a statement, and both work at the same time.
 
 use super::compare::{Reply, Told};
+use super::proofs::Servers;
 use super::statements::{Kind, Statement, TARGET};
 use crate::process::{self, Server};
 use crate::servers;
@@ -58,8 +59,24 @@ impl Pair {
         })
     }
 
-    /// Sends a statement to both in a mode. An error is one of MariaDB's side.
-    pub fn ask(
+    /// Connects again, or starts the server again on an empty folder.
+    fn repair_gannet(&mut self) -> Result<(), String> {
+        self.mode = None;
+        self.theirs.connection = open(self.theirs.server.port)?;
+        if let Ok(connection) = open(self.ours.server.port) {
+            self.ours.connection = connection;
+            return Ok(());
+        }
+        self.ours.server.kill();
+        self.restarts += 1;
+        let data = self.folder.join(format!("gannet-{}", self.restarts));
+        self.ours = start_gannet(&self.binary, &data)?;
+        Ok(())
+    }
+}
+
+impl Servers for Pair {
+    fn ask(
         &mut self,
         statement: &Statement,
         mode: &'static str,
@@ -88,21 +105,6 @@ impl Pair {
                 Err(error)
             }
         }
-    }
-
-    /// Connects again, or starts the server again on an empty folder.
-    fn repair_gannet(&mut self) -> Result<(), String> {
-        self.mode = None;
-        self.theirs.connection = open(self.theirs.server.port)?;
-        if let Ok(connection) = open(self.ours.server.port) {
-            self.ours.connection = connection;
-            return Ok(());
-        }
-        self.ours.server.kill();
-        self.restarts += 1;
-        let data = self.folder.join(format!("gannet-{}", self.restarts));
-        self.ours = start_gannet(&self.binary, &data)?;
-        Ok(())
     }
 }
 

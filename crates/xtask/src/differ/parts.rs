@@ -103,7 +103,7 @@ fn compared_pairs(node: &Node) -> impl Iterator<Item = Node> {
 }
 
 /// A query of a value, or with it as its condition, over the tables that it names.
-fn selected(root: &Node, texts: &[&str; 2], condition: &str, value: Node) -> Node {
+pub fn selected(root: &Node, texts: &[&str; 2], condition: &str, value: Node) -> Node {
     let names = aliases(&value.sql());
     let tables: Vec<String> = names.iter().filter_map(|alias| table(root, alias)).collect();
     let from = match tables.is_empty() {
@@ -122,7 +122,7 @@ fn has_aggregate(node: &Node) -> bool {
 }
 
 /// An expression with the values of subqueries in their place.
-fn flattened(node: &Node) -> Node {
+pub fn flattened(node: &Node) -> Node {
     let child = |position: usize| flattened(&node.children[position]);
     match node.children.iter().position(|child| child.role == Role::Source) {
         Some(0) => Node::leaf(Role::Expression, "TRUE"),

@@ -1,6 +1,7 @@
 //! What a run of `cargo xtask differ` tells.
 
-use super::compare::{Difference, Reply, Told};
+use super::compare::{Reply, Told};
+use super::difference::Difference;
 use super::explained::Rule;
 use super::statements::Statement;
 use crate::Outcome;

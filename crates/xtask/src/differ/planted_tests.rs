@@ -1,0 +1,225 @@
+//! Each rule of `explained.txt` that swallows a whole kind of difference is given the difference
+//! that it is for, and then another one planted beside it, which must not be swallowed.
+
+use super::compare::{self, Reply, Told};
+use super::explained;
+use super::proofs::{Judge, Servers};
+use super::statements::{Kind, Statement};
+use super::tree::{Node, Role};
+use sqltest::client::{Answer, ServerError};
+
+const INT: u8 = 3;
+const DECIMAL: u8 = 246;
+const NOT_NULL: u16 = 1;
+
+/// Two servers that answer each text as a function says.
+struct Fake<'a>(&'a dyn Fn(&str) -> [Told; 2]);
+
+impl Servers for Fake<'_> {
+    fn ask(
+        &mut self,
+        statement: &Statement,
+        _: &'static str,
+    ) -> Result<(Reply, Vec<Told>), String> {
+        let [ours, theirs] = (self.0)(&statement.root.sql());
+        Ok((Ok(vec![ours]), vec![theirs]))
+    }
+}
+
+/// The rule that explains the difference of a query, as two servers answer.
+fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Option<&'static str> {
+    let rules = explained::load().unwrap();
+    let query = Statement { kind: Kind::Query, root: root.clone(), prepared: false };
+    let mut servers = Fake(answers);
+    let mut judge = Judge { servers: &mut servers, rules: &rules, lengths: false };
+    let mode = super::pair::MODES[0];
+    let (found, ours, theirs) = judge.ask(&query, mode).unwrap();
+    let difference = found.expect("the servers differ");
+    let explained = judge.explain(&query, mode, &difference, (&ours, &theirs)).unwrap();
+    explained.map(|rule| rule.name)
+}
+
+/// One row.
+fn row(type_code: u8, flags: u16, cells: &[&str]) -> Told {
+    let column = sqltest::client::Column { flags, ..compare::tests::column_of(type_code) };
+    let cells = cells.iter().map(|text| Some(text.as_bytes().to_vec()));
+    let cells: Vec<_> = cells.collect();
+    let columns = vec![column; cells.len()];
+    let answer =
+        Answer::Rows { columns, rows: vec![cells], status: 0, warnings: 0, changes: Vec::new() };
+    Told { answer, warnings: Vec::new() }
+}
+
+fn number(cells: &[&str]) -> Told {
+    row(DECIMAL, 0, cells)
+}
+
+fn warned(told: Told, texts: &[&str]) -> Told {
+    let warnings = texts.iter().map(|text| ["Warning", "4038", text].map(String::from)).collect();
+    Told { warnings, ..told }
+}
+
+fn refused(code: u16) -> Told {
+    let error = ServerError { code, state: "21000".into(), message: "more than 1 row".into() };
+    Told { answer: Answer::Error(error), warnings: Vec::new() }
+}
+
+fn leaf(text: &str) -> Node {
+    Node::leaf(Role::Expression, text)
+}
+
+/// `SELECT items FROM t1 AS a1 GROUP BY a1.tiny`.
+fn grouped_query(items: Vec<Node>) -> Node {
+    let from = Node::leaf(Role::Source, "t1 AS a1");
+    let condition = Node::clause(" WHERE ", None, "");
+    let by = Node::clause(" GROUP BY ", Some(leaf("a1.tiny")), "");
+    let texts = ["SELECT ", " FROM ", "", "", ""];
+    Node::new(Role::Fixed, &texts, vec![Node::list(items), from, condition, by])
+}
+
+fn aggregate(name: &str, column: &str) -> Node {
+    Node::new(Role::Aggregate, &[format!("{name}("), ")".into()], vec![leaf(column)])
+}
+
+/// `SELECT item FROM t1 AS a1`.
+fn plain_query(item: Node) -> Node {
+    let from = Node::leaf(Role::Source, "t1 AS a1");
+    Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![Node::list(vec![item]), from])
+}
+
+#[test]
+fn zeros_of_zerofill_hide_no_other_value() {
+    let query = grouped_query(vec![aggregate("MAX", "a1.decz"), aggregate("MAX", "a1.decz")]);
+    let with = |own: &'static [&'static str]| {
+        rule_of(&query, &move |text: &str| match text.contains("GROUP BY") {
+            true => [number(own), number(&["0000.500", "0012.000"])],
+            // That it is not kept anywhere explains nothing.
+            false => [number(&["8", "8"]), number(&["9", "9"])],
+        })
+    };
+    assert_eq!(with(&["0.500", "12.000"]), Some("ZEROFILL of MIN and MAX in groups"));
+    assert_eq!(with(&["0.600", "12.000"]), None);
+    assert_eq!(with(&["0.500", "12.001"]), None);
+    assert_eq!(with(&["0.500", "120.000"]), None);
+    // One zero before the point is a digit.
+    assert_eq!(with(&[".500", "12.000"]), None);
+}
+
+#[test]
+fn averages_of_many_digits_hide_no_other_average() {
+    let query = grouped_query(vec![aggregate("AVG", "a1.wide")]);
+    let with = |of_fewer: [&'static str; 2], text_of_warning: &'static [&'static str]| {
+        rule_of(&query, &move |text: &str| {
+            let [here, there] = match text {
+                _ if !text.contains("GROUP BY") => ["7", "7"],
+                _ if text.contains(".wide") => ["123", "99"],
+                _ => of_fewer,
+            };
+            [number(&[here]), warned(number(&[there]), text_of_warning)]
+        })
+    };
+    assert_eq!(with(["5", "5"], &[]), Some("averages of DECIMAL with too many digits"));
+    assert_eq!(with(["5", "6"], &[]), None);
+    assert_eq!(with(["5", "5"], &["planted"]), None);
+}
+
+#[test]
+fn any_hides_no_other_nullability() {
+    let source = Node::leaf(Role::Source, "t2 AS a2");
+    let texts = ["(", " > ANY (SELECT ", " FROM ", "))"];
+    let any = Node::new(Role::Expression, &texts, vec![leaf("1"), leaf("a2.id"), source]);
+    let children = vec![any.clone(), leaf("1"), leaf("2")];
+    let choice = Node::new(Role::Expression, &["NVL2(", ", ", ", ", ")"], children);
+    let with = |item: &Node, without_any: [u16; 2]| {
+        let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![item.clone()])]);
+        rule_of(&root, &move |text: &str| {
+            let flags = if text.contains("ANY") { [0, NOT_NULL] } else { without_any };
+            flags.map(|flags| row(INT, flags, &["1"]))
+        })
+    };
+    let name = "ANY and ALL described as NOT NULL";
+    assert_eq!(with(&choice, [NOT_NULL, NOT_NULL]), Some(name));
+    assert_eq!(with(&choice, [0, NOT_NULL]), None);
+    assert_eq!(with(&any, [0, 0]), Some(name));
+    assert_eq!(with(&any, [0, NOT_NULL]), None);
+}
+
+#[test]
+fn columns_without_a_value_hide_no_other_error() {
+    let subquery = |aggregate: &str, condition: &str| {
+        let source = Node::leaf(Role::Source, "t2 AS a2");
+        let condition = Node::clause(" WHERE ", Some(leaf(condition)), "");
+        let texts = [aggregate, ") FROM ", "", ")"];
+        let children = vec![leaf("a1.id"), source, condition];
+        plain_query(Node::new(Role::Expression, &texts, children))
+    };
+    let with = |root: &Node, without_value: [Told; 2]| {
+        rule_of(root, &move |text: &str| match text.contains("WHERE NULL") {
+            true => without_value.clone(),
+            false => [refused(1242), row(INT, 0, &["1"])],
+        })
+    };
+    let both = || [row(INT, 0, &["2"]), row(INT, 0, &["2"])];
+    let one = || [refused(1242), row(INT, 0, &["2"])];
+    let name = "ungrouped columns beside MAX and MIN, error here";
+    assert_eq!(with(&subquery("(SELECT MAX(", "a1.tiny"), both()), Some(name));
+    assert_eq!(with(&subquery("(SELECT MIN(", "a1.tiny"), both()), Some(name));
+    assert_eq!(with(&subquery("(SELECT MAX(", "a1.tiny"), one()), None);
+    // There is no such column.
+    assert_eq!(with(&subquery("(SELECT MAX(", "a2.small"), both()), None);
+    let name = "ungrouped columns beside aggregates, error here";
+    assert_eq!(with(&subquery("(SELECT COUNT(", "a1.tiny"), both()), Some(name));
+    assert_eq!(with(&subquery("(SELECT COUNT(", "a2.small"), both()), None);
+}
+
+#[test]
+fn broken_documents_hide_no_other_warning() {
+    let with = |function: &str, valid: &'static str, texts: &'static [&'static str]| {
+        let head = format!("{function}(");
+        let children = vec![leaf("'[1'"), leaf("'1'")];
+        let call = Node::new(Role::Expression, &[head.as_str(), ", ", ")"], children);
+        let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![call])]);
+        let asked = root.sql();
+        rule_of(&root, &move |text: &str| match text {
+            _ if text == asked => [warned(row(INT, 0, &["0"]), texts), row(INT, 0, &["0"])],
+            _ => [row(INT, 0, &[valid]), row(INT, 0, &[valid])],
+        })
+    };
+    const CONTAINS: &str =
+        "Syntax error in JSON text in argument 1 to function 'json_contains' at 1";
+    let name = "broken documents that are not read to their end, JSON_CONTAINS";
+    assert_eq!(with("JSON_CONTAINS", "0", &[CONTAINS]), Some(name));
+    assert_eq!(with("JSON_CONTAINS", "1", &[CONTAINS]), None);
+    const VALUE: &str = "Syntax error in JSON text in argument 1 to function 'json_value' at 1";
+    assert_eq!(with("JSON_CONTAINS", "0", &[CONTAINS, VALUE]), None);
+    assert_eq!(with("JSON_CONTAINS", "0", &[VALUE]), None);
+    const OVERLAPS: &str =
+        "Syntax error in JSON text in argument 1 to function 'json_overlaps' at 1";
+    let name = "broken documents that are not read to their end";
+    assert_eq!(with("JSON_OVERLAPS", "0", &[OVERLAPS]), Some(name));
+    assert_eq!(with("JSON_OVERLAPS", "1", &[OVERLAPS]), None);
+}
+
+#[test]
+fn literals_behind_an_outer_join_hide_no_other_nullability() {
+    let end = ") AS a3";
+    let source = Node::leaf(Role::Source, "t2 AS a2");
+    let items = Node::list(vec![Node::new(Role::Fixed, &["", " AS c0"], vec![leaf("1")])]);
+    let derived = Node::new(Role::Fixed, &["(SELECT id, ", " FROM ", end], vec![items, source]);
+    let left = Node::leaf(Role::Source, "t1 AS a1");
+    let join = Node::new(
+        Role::Source,
+        &["(", " LEFT JOIN ", " ON ", ")"],
+        vec![left, derived, leaf("NULL")],
+    );
+    let items = Node::list(vec![leaf("a3.c0")]);
+    let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![items, join]);
+    let with = |limited: [u16; 2]| {
+        rule_of(&root, &move |text: &str| {
+            let flags = if text.contains("LIMIT") { limited } else { [0, NOT_NULL] };
+            flags.map(|flags| row(INT, flags, &["1"]))
+        })
+    };
+    assert_eq!(with([0, 0]), Some("literals of derived tables behind an outer join"));
+    assert_eq!(with([0, NOT_NULL]), None);
+}

@@ -1,0 +1,265 @@
+//! Whether a difference of a shrunk statement is explained: by the rule that fits, if what the rule
+//! wants to be shown besides is shown by the answers to other statements.
+
+use super::compare::{self, Problem, Reply, Told};
+use super::difference::Difference;
+use super::explained::{self, Proof, Rule};
+use super::parts::{self, Part};
+use super::statements::{Kind, Statement};
+use super::{composed, replaced};
+use sqltest::client::Field;
+use std::collections::BTreeSet;
+
+/// A mode in which what cannot be stored as it is warns.
+const LENIENT: &str = "";
+
+/// Gannet and MariaDB, which are asked the same.
+pub trait Servers {
+    /// What both answer to a statement in a mode. An error is one of MariaDB's side.
+    fn ask(
+        &mut self,
+        statement: &Statement,
+        mode: &'static str,
+    ) -> Result<(Reply, Vec<Told>), String>;
+}
+
+/// Compares answers, and explains differences by rules.
+pub struct Judge<'a, S> {
+    /// The servers.
+    pub servers: &'a mut S,
+    /// The rules of `tests/differ`.
+    pub rules: &'a [Rule],
+    /// Whether lengths of computed columns are compared.
+    pub lengths: bool,
+}
+
+impl<S: Servers> Judge<'_, S> {
+    fn how(&self, mode: &str) -> compare::Rules {
+        compare::Rules { strict: mode.contains("STRICT"), lengths: self.lengths }
+    }
+
+    /// Asks both; the difference if there is one.
+    pub fn ask(
+        &mut self,
+        statement: &Statement,
+        mode: &'static str,
+    ) -> Result<(Option<Difference>, Reply, Vec<Told>), String> {
+        let (ours, theirs) = self.servers.ask(statement, mode)?;
+        let found = compare::difference(statement, self.how(mode), &ours, &theirs);
+        Ok((found, ours, theirs))
+    }
+
+    /// The rule that explains a difference of a shrunk statement.
+    pub fn explain(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<Option<Rule>, String> {
+        let (name, sql) = (difference.to_string(), small.root.sql());
+        let fitting: Vec<Rule> = explained::find(self.rules, &name, &sql).cloned().collect();
+        let mut proven: Vec<(Proof, bool)> = vec![(Proof::None, true)];
+        for rule in fitting {
+            let is_proven = match proven.iter().find(|(proof, _)| *proof == rule.proof) {
+                Some((_, known)) => *known,
+                None => {
+                    let shown = match rule.proof {
+                        Proof::Errors => self.is_of_two_parts(small, mode, (ours, theirs))?,
+                        Proof::Selected => self.is_selected(small, mode, ours)?,
+                        Proof::Composed => self.is_composed(small, mode, ours)?,
+                        Proof::Lenient => self.is_lenient(small, (ours, theirs))?,
+                        Proof::Readable => self.is_readable(small, mode, difference)?,
+                        Proof::Named => composed::are_named_alike(small, ours, theirs),
+                        Proof::Untabled => self.is_untabled(small, mode, ours)?,
+                        Proof::Narrow => self.agree_on(replaced::narrow(small), mode)?,
+                        Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
+                        Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
+                        Proof::Limited => self.agree_on(replaced::limited(small), mode)?,
+                        Proof::Padded => self.is_padded(small, mode, (ours, theirs)),
+                        Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
+                        _ => self.is_of_parts(small, mode, (ours, theirs))?,
+                    };
+                    proven.push((rule.proof, shown));
+                    shown
+                }
+            };
+            if is_proven {
+                return Ok(Some(rule));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether Gannet answers as many rows as both servers find the condition of a plain query true
+    /// for when it is selected.
+    fn is_selected(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = parts::condition_selected(small) else { return Ok(false) };
+        let (ours, theirs) = self.servers.ask(&query, mode)?;
+        let rows = compare::rows_of(answered);
+        let is_true = |row: &Vec<Field>| row.first() == Some(&Some(b"1".to_vec()));
+        let wanted =
+            compare::rows_of(&ours).map(|rows| rows.iter().filter(|it| is_true(it)).count());
+        let is_same = compare::has_same_values(&query, &ours, &theirs);
+        Ok(is_same && wanted.is_some() && rows.map(<[_]>::len) == wanted)
+    }
+
+    /// Whether Gannet answers what both answer when a part of the query is computed first.
+    fn is_composed(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        for query in composed::computed_first(small) {
+            let (ours, theirs) = self.servers.ask(&query, mode)?;
+            if composed::are_alike(small, answered, (&ours, &theirs)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether both do and warn of the same outside of strict modes, and what Gannet refuses is
+    /// among that.
+    fn is_lenient(
+        &mut self,
+        small: &Statement,
+        (refused, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some([own, _]) = compare::refusals(small, refused, theirs) else { return Ok(false) };
+        let (found, ours, theirs) = self.ask(small, LENIENT)?;
+        Ok(found.is_none() && compare::common(small, &ours, &theirs).contains(&own))
+    }
+
+    /// Whether a query has casts to dates that both cannot read, and with others in their place
+    /// both answer the same: the same rows, where these differ, else the same altogether.
+    fn is_readable(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+    ) -> Result<bool, String> {
+        let Some((query, casts)) = composed::readable(small) else { return Ok(false) };
+        for cast in casts {
+            let (ours, theirs) = self.servers.ask(&cast, mode)?;
+            if !composed::is_unreadable((&ours, &theirs)) {
+                return Ok(false);
+            }
+        }
+        let (found, ours, theirs) = self.ask(&query, mode)?;
+        let is_of_rows =
+            matches!(difference, Difference::Value(_) | Difference::Null | Difference::Count);
+        let is_same = composed::have_same_rows(&query, &ours, &theirs);
+        Ok(found.is_none() || is_of_rows && is_same)
+    }
+
+    /// Whether both answer Gannet's rows where nothing is put into a temporary table.
+    fn is_untabled(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let mut answers = Vec::new();
+        for query in composed::without_temporary_table(small) {
+            let (ours, theirs) = self.servers.ask(&query, mode)?;
+            answers.push((query, ours, theirs));
+        }
+        Ok(composed::are_among(answered, &answers))
+    }
+
+    /// Whether both refuse, each with what both say of a part: they only begin at another one.
+    fn is_of_two_parts(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
+        let mut known = Vec::new();
+        for part in parts::parts(small) {
+            let (ours, theirs) = self.servers.ask(&part.query, mode)?;
+            if let Some([here, there]) = compare::refusals(&part.query, &ours, &theirs)
+                && here == there
+            {
+                known.push(here);
+            }
+        }
+        Ok(wanted.iter().all(|refusal| known.contains(refusal)))
+    }
+
+    /// Whether what only one of the servers complains of is what both say of the statement's
+    /// parts, or, of a change, what the other one warns of in a mode without strictness. The parts
+    /// have the same values, and differ in nothing but what both say of parts of theirs.
+    fn is_of_parts(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let mut known: BTreeSet<Problem> = BTreeSet::new();
+        for Part { query, is_own } in parts::parts(small) {
+            let (ours, theirs) = self.servers.ask(&query, mode)?;
+            let complaints = compare::complaints(&query, &ours, &theirs);
+            let is_known = complaints.iter().all(|it| compare::is_known(&known, it));
+            if compare::has_same_values(&query, &ours, &theirs) && is_known {
+                known.extend(compare::common(&query, &ours, &theirs));
+            } else if is_own {
+                return Ok(false);
+            }
+        }
+        if small.kind == Kind::Change {
+            let (ours, theirs) = self.servers.ask(small, LENIENT)?;
+            known.extend(compare::common(small, &ours, &theirs));
+        }
+        let complaints = compare::complaints(small, ours, theirs);
+        Ok(!complaints.is_empty() && complaints.iter().all(|it| compare::is_known(&known, it)))
+    }
+
+    /// Whether both answer another form of the statement the same in every respect; not where
+    /// there is no such form.
+    fn agree_on(
+        &mut self,
+        replaced: Option<Statement>,
+        mode: &'static str,
+    ) -> Result<bool, String> {
+        let Some(statement) = replaced else { return Ok(false) };
+        Ok(self.ask(&statement, mode)?.0.is_none())
+    }
+
+    /// Whether the answers are the same but for zeros before numbers.
+    fn is_padded(&self, small: &Statement, mode: &str, (ours, theirs): (&Reply, &[Told])) -> bool {
+        let ours = ours.as_ref().map(|told| replaced::without_padding(told)).map_err(Clone::clone);
+        let theirs = replaced::without_padding(theirs);
+        compare::difference(small, self.how(mode), &ours, &theirs).is_none()
+    }
+
+    /// Whether only warnings of JSON_CONTAINS and JSON_OVERLAPS about broken documents differ, and
+    /// both servers find one of their documents broken.
+    fn is_broken(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let complaints = compare::complaints(small, ours, theirs);
+        if complaints.is_empty() || !complaints.iter().all(replaced::is_of_broken_document) {
+            return Ok(false);
+        }
+        for query in replaced::documents_judged(small) {
+            let (ours, theirs) = self.servers.ask(&query, mode)?;
+            let is_false = |row: &compare::Row| row.first() == Some(&Some(b"0".to_vec()));
+            let is_broken = compare::rows_of(&ours).is_some_and(|rows| rows.iter().any(is_false));
+            if is_broken && compare::has_same_values(&query, &ours, &theirs) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,147 @@
+//! Other forms of a statement and of answers, in which what the two servers are known to tell
+//! otherwise does not come. What still differs there is another difference.
+//!
+//! 1. `wide` has room for no more digits; `dec10` of the same table has.
+//! 2. A comparison with ANY or ALL of a subquery may be NULL here and is said to be NOT NULL there;
+//!    a comparison of constants cannot be NULL.
+//! 3. A column of an outer query has no value beside an aggregate of that query, unless it is
+//!    grouped by; NULL stands for it.
+//! 4. Zeros before a number are those of ZEROFILL.
+//! 5. A derived table with a limit has columns of its own, which an outer join makes NULL; without
+//!    one its literals stand for themselves.
+
+use super::compare::{Problem, Told};
+use super::parts;
+use super::statements::{Kind, Statement};
+use super::tree::{Node, Role};
+use sqltest::client::{Answer, Field};
+
+/// The statement with a DECIMAL column with room for more digits in place of the one without; none
+/// where it reads no such column.
+pub fn narrow(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let alias = node.texts[0].strip_suffix(".wide")?;
+        is_leaf(node).then(|| leaf(format!("{alias}.dec10")))
+    })
+}
+
+/// The statement with a comparison of constants in place of those with ANY and ALL of a subquery;
+/// none where there is none.
+pub fn decided(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_quantified =
+            |text: &String| text.ends_with(" ANY (SELECT ") || text.ends_with(" ALL (SELECT ");
+        node.texts.get(1).is_some_and(is_quantified).then(|| leaf("(1 = 1)"))
+    })
+}
+
+/// The statement with NULL in place of columns of outer tables in the condition of a subquery that
+/// selects an aggregate of outer columns; none where there is none.
+pub fn grouped(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let [value, from, condition, ..] = &node.children[..] else { return None };
+        let head = node.texts[0].as_str();
+        if !matches!(head, "(SELECT MAX(" | "(SELECT MIN(" | "(SELECT COUNT(") {
+            return None;
+        }
+        let own = parts::aliases(&format!("{}.", from.sql().rsplit(' ').next()?));
+        let is_outer = |text: &str| parts::aliases(text).iter().any(|alias| !own.contains(alias));
+        let read = parts::aliases(&value.sql());
+        if !is_outer(&value.sql()) || read.iter().any(|alias| own.contains(alias)) {
+            return None;
+        }
+        let valueless =
+            |node: &Node| (is_leaf(node) && is_outer(&node.texts[0])).then(|| leaf("NULL"));
+        let other = with(condition, &valueless)?;
+        Some(node.with(&[2], other))
+    })
+}
+
+/// The statement with a limit in each of its derived tables; none where there is none.
+pub fn limited(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let end = node.texts.last()?.strip_prefix(") AS ")?;
+        let mut limited = node.clone();
+        let is_derived = node.texts[0] == "(SELECT id, ";
+        *limited.texts.last_mut()? = format!(" LIMIT {ROWS_MAX}) AS {end}");
+        is_derived.then_some(limited)
+    })
+}
+
+/// More rows than any derived table has.
+const ROWS_MAX: u32 = 1_000;
+
+/// Answers without zeros before numbers, and without the flag that asks for them.
+pub fn without_padding(told: &[Told]) -> Vec<Told> {
+    /// Flag of a column of ZEROFILL.
+    const ZEROFILL: u16 = 64;
+    let mut told = told.to_vec();
+    for one in &mut told {
+        if let Answer::Rows { columns, rows, .. } = &mut one.answer {
+            columns.iter_mut().for_each(|column| column.flags &= !ZEROFILL);
+            rows.iter_mut().flatten().for_each(remove_padding);
+        }
+    }
+    told
+}
+
+fn remove_padding(cell: &mut Field) {
+    let Some(text) = cell else { return };
+    let is_number = !text.is_empty() && text.iter().all(|it| it.is_ascii_digit() || *it == b'.');
+    let zeros = text.iter().take_while(|digit| **digit == b'0').count();
+    // One digit stays before the point.
+    let before = text.iter().take_while(|it| it.is_ascii_digit()).count();
+    if is_number && before > 0 {
+        text.drain(..zeros.min(before - 1));
+    }
+}
+
+/// The queries that judge the documents of JSON_CONTAINS and JSON_OVERLAPS in a statement.
+pub fn documents_judged(statement: &Statement) -> Vec<Statement> {
+    let root = &statement.root;
+    let nodes = root.paths().into_iter().filter_map(|path| root.at(&path));
+    let readers = nodes.filter(|node| {
+        let name = node.texts[0].as_str();
+        name == "JSON_CONTAINS(" || name == "JSON_OVERLAPS("
+    });
+    let judged = |document: &Node| {
+        let judge = ["SELECT JSON_VALID(", ")"];
+        let root = parts::selected(root, &judge, "", parts::flattened(document));
+        Statement { kind: Kind::Query, root, prepared: statement.prepared }
+    };
+    readers.flat_map(|node| node.children.iter().map(judged)).collect()
+}
+
+/// Whether a problem is the warning of JSON_CONTAINS or JSON_OVERLAPS about a broken document.
+pub fn is_of_broken_document((code, text): &Problem) -> bool {
+    let names = ["'json_contains'", "'json_overlaps'"];
+    code == "4038" && names.iter().any(|name| text.contains(name))
+}
+
+fn replaced(statement: &Statement, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Statement> {
+    let root = with(&statement.root, other)?;
+    Some(Statement { root, ..statement.clone() })
+}
+
+/// A tree with other nodes in place of those that have one; none where no node has.
+fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Node> {
+    if let Some(other) = other(node) {
+        return Some(other);
+    }
+    let replaced: Vec<Option<Node>> =
+        node.children.iter().map(|child| with(child, other)).collect();
+    if replaced.iter().all(Option::is_none) {
+        return None;
+    }
+    let children = replaced.into_iter().zip(&node.children);
+    let children = children.map(|(other, child)| other.unwrap_or_else(|| child.clone())).collect();
+    Some(Node { role: node.role, texts: node.texts.clone(), children })
+}
+
+fn is_leaf(node: &Node) -> bool {
+    node.role == Role::Expression && node.children.is_empty()
+}
+
+fn leaf(text: impl Into<String>) -> Node {
+    Node::leaf(Role::Expression, text)
+}
