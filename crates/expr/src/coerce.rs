@@ -121,7 +121,11 @@ pub(crate) fn to_decimal(
             let parsed = Decimal::parse(bytes);
             let whole = parsed.length == bytes.len() && parsed.length > 0;
             if parsed.overflow {
-                return largest_decimal(context, &parsed.value);
+                let largest = largest_decimal(context, &parsed.value)?;
+                if !result.is_variable {
+                    warn_truncated(context, "DECIMAL", (bytes, result), parsed.length, true)?;
+                }
+                return Ok(largest);
             } else if parsed.length == 0 && result.is_variable {
                 context.warn(&codes::BAD_DATA, &[&"", &"DECIMAL"])?;
             } else if !whole && !result.is_variable {

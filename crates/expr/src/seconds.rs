@@ -62,7 +62,12 @@ pub(crate) fn seconds(
                 }
             }
         }
-        ValueRef::Bytes(_) if source.is_hex_literal() || kind == TypeKind::Bit => {
+        // Text that has no digits after the point by its type, such as a CAST's, is a whole number.
+        ValueRef::Bytes(_)
+            if source.is_hex_literal()
+                || kind == TypeKind::Bit
+                || (result.is_string() && result.decimals() == 0) =>
+        {
             match coerce::to_integer(context, value, result)? {
                 wide if wide < 0 => ValueRef::Int(wide as i64),
                 wide => ValueRef::UInt(wide as u64),

@@ -134,7 +134,8 @@ fn duration_from_number(
     micros: u32,
     form: DurationForm,
 ) -> Option<Parsed<TimeOrDateTime>> {
-    let is_date = !negative && (10_000_000..=99_991_231_235_959).contains(&seconds);
+    // Only a number too long for the longest interval is a date.
+    let is_date = !negative && (1_000_000_000_000..=99_991_231_235_959).contains(&seconds);
     if form == DurationForm::Time || is_date {
         return time_from_number(negative, seconds, micros, COMPARE_RULES);
     }

@@ -144,7 +144,13 @@ impl Builder<'_> {
         let collation = self.charset_default(charset)?;
         let operand = scalar(operand)?;
         let from = operand.result;
-        let characters = u64::from(from.text_length());
+        let characters = match operand.nature() {
+            // As many as its bytes may be.
+            Nature::Characters => {
+                from.column_type.max_bytes().div_ceil(u64::from(collation.charset().max_bytes()))
+            }
+            _ => u64::from(from.text_length()),
+        };
         // CHAR(... USING ...) is a constant made there, not a conversion.
         let strength = match operand.nature() {
             Nature::Characters => Coercibility::Coercible,
@@ -229,6 +235,9 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 fn is_not_negative(operand: &Expr) -> bool {
     if operand.nature() == Nature::DatePart {
         return true;
+    }
+    if let ExprKind::UnitCall { unit, .. } = operand.kind {
+        return crate::functions::temporal_units::is_of_date(unit);
     }
     if operand.result.is_string() {
         // Text of one character has no room for a sign.

@@ -118,6 +118,13 @@ impl<'a> Builder<'a> {
     pub fn for_column(&self, value: Expr, target: &ColumnType) -> Expr {
         let is_number = target.kind.is_number() && target.kind != types::TypeKind::Bit;
         let mut value = if is_number { number_of_hex(value) } else { value };
+        if is_number && value.result.is_hex && value.result.is_string() {
+            // One of several choices, each of which is such a literal.
+            let operand = Box::new(value);
+            let result = ResultType::bigint(true, operand.result.nullable);
+            let kind = ExprKind::Cast { operand, pads: false, cuts: false, name: None };
+            value = Expr { kind, result };
+        }
         let is_computed = !matches!(value.kind, ExprKind::Column { .. });
         if target.kind.is_string() && is_computed && value.result.column_type.kind.is_floating() {
             // Its text has the digits that the value has.

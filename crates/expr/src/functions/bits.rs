@@ -1,6 +1,6 @@
 //! Bit operators and the sign.
 
-use super::{Frame, Function, any_nullable};
+use super::{Frame, Function, Nature, any_nullable};
 use crate::arithmetic::out_of_range;
 use crate::builder::{Builder, Domain};
 use crate::coerce;
@@ -114,7 +114,12 @@ fn resolve_negate(
     let length = length.saturating_add(1);
     // The smallest BIGINT has no opposite. Of a constant its 64 bits are looked at, so every
     // negative one counts as beyond BIGINT.
-    let is_beyond = match arguments[0].known_value(builder.settings()) {
+    let known = match arguments[0].nature() {
+        // The server does not take it for a constant.
+        Nature::Interval => None,
+        _ => arguments[0].known_value(builder.settings()),
+    };
+    let is_beyond = match known {
         Some(types::Value::Int(v)) => v < 0,
         Some(types::Value::UInt(v)) => v > 1 << 63,
         // The server forgets the sign type of a variable.

@@ -185,7 +185,8 @@ fn text<'a>(
             ValueRef::Bytes(source) => coerce::shown_text(source, from),
             _ => coerce::printable(bytes),
         };
-        context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown])?;
+        // A warning also where others are errors.
+        context.push_warning(Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown]));
         return Ok(ValueRef::Bytes(&bytes[..end]));
     }
     if pads && bytes.len() < length {

@@ -373,9 +373,8 @@ fn json_overlaps(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_equals(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let (Some(a), Some(b)) = (json_text_of(&frame, 0)?, json_text_of(&frame, 1)?) else {
-        return Ok(ValueRef::Null);
-    };
+    let Some(a) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(b) = json_text_of(&frame, 1)? else { return Ok(ValueRef::Null) };
     let Some(a) = document_of(&frame, 0, a)? else { return Ok(ValueRef::Null) };
     let Some(b) = document_of(&frame, 1, b)? else { return Ok(ValueRef::Null) };
     flag(a.equals(&b))

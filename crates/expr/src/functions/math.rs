@@ -31,7 +31,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("pi", 0, 0, resolve_pi, pi).being(Nature::Number),
     Function::new("sign", 1, 1, resolve_int_2, sign),
     Function::new("bit_count", 1, 1, resolve_bit_count, bit_count),
-    Function::new("interval", 2, MANY, resolve_interval, interval),
+    Function::new("interval", 2, MANY, resolve_interval, interval).being(Nature::Interval),
     Function::new("rand", 0, 1, resolve_like_argument, rand).volatile(),
 ];
 

@@ -78,6 +78,8 @@ pub(crate) enum Nature {
     Characters,
     /// A number that needs no arguments.
     Number,
+    /// The place of a number among others.
+    Interval,
     /// A document as it is, printed in some way.
     PrintedJson,
 }
@@ -129,6 +131,11 @@ impl Function {
     /// Name in lower case.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// What others must know of it.
+    pub(crate) fn nature(&self) -> Nature {
+        self.nature
     }
 
     /// Whether it takes so many arguments.

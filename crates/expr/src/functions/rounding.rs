@@ -245,7 +245,8 @@ fn round_decimal(number: &Decimal, places: i64, cut: bool, frame: &Frame<'_>) ->
     }
     let limit = i64::from(frame.expr.result.column_type.scale);
     let scale = places.min(limit) as u8;
-    if cut { number.truncated(scale) } else { number.with_scale(scale) }
+    let kept = if cut { number.truncated(scale) } else { *number };
+    kept.with_scale(scale)
 }
 
 fn is_moment(result: &ResultType) -> bool {

@@ -162,6 +162,9 @@ pub(super) fn added_scale(argument: &Expr) -> u8 {
     if let Some(text) = super::temporal_typing::written(argument) {
         return parse_added_time(&text).map_or(6, |parsed| parsed.digits.min(6));
     }
+    if argument.result.is_string() && !argument.result.is_hex {
+        return 6;
+    }
     number_scale(argument)
 }
 

@@ -31,14 +31,14 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("quarter", 1, 1, resolve_1, quarter).being(Nature::DatePart),
     Function::new("week", 1, 2, resolve_2, week).being(Nature::DatePart),
     Function::new("weekofyear", 1, 1, resolve_2, weekofyear).being(Nature::DatePart),
-    Function::new("yearweek", 1, 2, resolve_6, yearweek).being(Nature::DatePart),
-    Function::new("dayofweek", 1, 1, resolve_1, dayofweek).being(Nature::DatePart),
-    Function::new("weekday", 1, 1, resolve_1, day_of_week_from_monday).being(Nature::DatePart),
+    Function::new("yearweek", 1, 2, resolve_6, yearweek),
+    Function::new("dayofweek", 1, 1, resolve_1, dayofweek),
+    Function::new("weekday", 1, 1, resolve_1, day_of_week_from_monday),
     Function::new("dayofyear", 1, 1, resolve_3, dayofyear).being(Nature::DatePart),
     Function::new("dayname", 1, 1, resolve_name, dayname),
     Function::new("monthname", 1, 1, resolve_name, monthname),
     Function::new("last_day", 1, 1, resolve_date, last_day).compared_by(compared_last_day),
-    Function::new("to_days", 1, 1, resolve_6, to_days),
+    Function::new("to_days", 1, 1, resolve_6, to_days).being(Nature::DatePart),
     Function::new("to_seconds", 1, 1, resolve_to_seconds, to_seconds),
     Function::new("from_days", 1, 1, resolve_date, from_days)
         .being(Nature::DayNumber)
@@ -51,8 +51,13 @@ type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 
 macro_rules! resolve_parts {
     ($($name:ident = $length:literal;)*) => {$(
-        fn $name(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-            Ok(int($length, true))
+        fn $name(_: &Builder<'_>, function: &'static Function, _: &mut [Expr]) -> Resolved {
+            let mut result = int($length, true);
+            if function.nature() == Nature::DatePart {
+                // All of its characters are digits.
+                result.column_type.precision = $length;
+            }
+            Ok(result)
         }
     )*};
 }

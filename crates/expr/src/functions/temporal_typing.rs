@@ -33,7 +33,8 @@ pub(crate) fn known_scale(argument: &Expr) -> u8 {
 
 /// A constant whose text says how many digits it has; that of a hexadecimal one does not.
 pub(crate) fn written(argument: &Expr) -> Option<Vec<u8>> {
-    if argument.result.decimals() <= 6 || !argument.result.is_string() {
+    let is_of_bytes = argument.literal().is_some() && argument.result.decimals() <= 6;
+    if is_of_bytes || !argument.result.is_string() {
         return None;
     }
     match argument.known_value(&crate::Settings::default()) {

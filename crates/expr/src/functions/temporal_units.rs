@@ -1,6 +1,6 @@
 //! Functions of a unit: adding intervals, EXTRACT, TIMESTAMPDIFF, TIMESTAMPADD.
 
-use super::temporal_typing::number_scale;
+use super::temporal_typing::{known_scale, number_scale};
 use super::{Frame, Nature};
 use crate::builder::Builder;
 use crate::coerce;
@@ -12,9 +12,9 @@ use crate::result_type::{Coercibility, ResultType};
 use crate::temporal::{self, Mode, Wanted};
 use types::temporal::{
     DateRules, DurationForm, Interval, IntervalUnit, TimeOrDateTime, WeekMode, add_interval,
-    parse_datetime, week_number,
+    week_number,
 };
-use types::{ColumnType, DateTime, SqlError, Time, TypeKind, Value, ValueRef, codes};
+use types::{ColumnType, DateTime, SqlError, Time, TypeKind, ValueRef, codes};
 
 static EXTRACT: Function = Function::new("extract", 1, 1, resolve_extract, extract);
 static DIFFERENCE: Function = Function::new("timestampdiff", 2, 2, resolve_difference, difference);
@@ -71,13 +71,17 @@ pub(crate) fn build(
     Ok(Expr { kind: ExprKind::UnitCall { function, unit, arguments }, result })
 }
 
+/// Characters of the days of what is no date or time by its type.
+const DAYS_OF_INTERVAL: u32 = 8;
+
 /// Type of EXTRACT: room for the digits and a sign where it may be negative.
 fn extract_result(unit: IntervalUnit, source: &ResultType) -> ResultType {
     use IntervalUnit as U;
     let day = match source.column_type.kind {
         TypeKind::Date => 2,
         TypeKind::DateTime | TypeKind::Timestamp => 3,
-        _ => 8,
+        TypeKind::Time => 7,
+        _ => DAYS_OF_INTERVAL,
     };
     let length = match unit {
         U::Year => 4,
@@ -86,6 +90,8 @@ fn extract_result(unit: IntervalUnit, source: &ResultType) -> ResultType {
         U::Month | U::Week => 2,
         U::Day => day,
         U::Hour | U::Minute | U::Second => 3,
+        U::DayMinute if day == DAYS_OF_INTERVAL => day + 4,
+        U::DaySecond if day == DAYS_OF_INTERVAL => day + 6,
         U::DayHour | U::HourMinute | U::MinuteSecond => 5,
         U::DayMinute | U::HourSecond | U::Microsecond => 7,
         U::DaySecond | U::SecondMicrosecond => 9,
@@ -93,7 +99,18 @@ fn extract_result(unit: IntervalUnit, source: &ResultType) -> ResultType {
         U::HourMicrosecond => 13,
         U::DayMicrosecond => 15,
     };
-    ResultType::integer_of_length(length, false, true)
+    let mut result = ResultType::integer_of_length(length, false, true);
+    if is_of_date(unit) {
+        // All of its characters are digits.
+        result.column_type.precision = length as u8;
+    }
+    result
+}
+
+/// Whether EXTRACT takes a unit from a date, so that it is never negative.
+pub(crate) fn is_of_date(unit: IntervalUnit) -> bool {
+    use IntervalUnit as U;
+    matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month | U::Week)
 }
 
 /// Unit of a `UnitCall`.
@@ -113,7 +130,7 @@ fn is_of_months(unit: IntervalUnit) -> bool {
 fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     use IntervalUnit as U;
     let unit = unit_of(frame.expr);
-    if !matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month | U::Week) {
+    if !is_of_date(unit) {
         let value = frame.value(0)?;
         if value.is_null() {
             return Ok(ValueRef::Null);
@@ -143,8 +160,8 @@ fn day_and_time(
     unit: IntervalUnit,
 ) -> Result<Option<(i64, i64, Time)>, SqlError> {
     use IntervalUnit as U;
-    let days =
-        matches!(unit, U::Day | U::DayHour | U::DayMinute | U::DaySecond | U::DayMicrosecond);
+    // DAY_MICROSECOND reads digits as a time.
+    let days = matches!(unit, U::Day | U::DayHour | U::DayMinute | U::DaySecond);
     let form = if days { DurationForm::DayInterval } else { DurationForm::Interval };
     let rules = temporal::session_rules(frame.context);
     let mode = Mode { wanted: Wanted::Time(form), rules, compared: false };
@@ -253,14 +270,7 @@ pub(crate) fn interval_result(
         }
         TypeKind::Time => ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), true),
         _ => {
-            let digits = match base.literal() {
-                Some(Value::Bytes(text)) => {
-                    let parsed = parse_datetime(text, DateRules::default());
-                    parsed.map_or(6, |parsed| parsed.digits.min(6))
-                }
-                _ => base.result.decimals().min(6),
-            };
-            let digits = digits.max(scale_of_unit);
+            let digits = known_scale(base).max(scale_of_unit);
             let length = 19 + if digits > 0 { u64::from(digits) + 1 } else { 0 };
             let collation = builder.connection_collation();
             let mut result =
@@ -390,9 +400,7 @@ pub(crate) fn add<'a>(
         _ => {
             let mut text = Vec::with_capacity(26);
             if has_time || !unit.is_days_or_more() {
-                let fixed = expr.result.column_type.scale;
-                let scale = if sum.micros() > 0 { fixed } else { 0 };
-                sum.write_text(scale, &mut text);
+                sum.write_text(expr.result.column_type.scale, &mut text);
             } else {
                 sum.date().write_text(&mut text);
             }

@@ -40,7 +40,7 @@ impl<'q> Binder<'_, '_, 'q> {
             }
             E::Unary(operator, operand) => self.bind_unary(*operator, operand),
             E::Binary(..) => self.bind_chain(expression),
-            E::Logical(operator, operands) => self.bind_logical(*operator, operands),
+            E::Logical(operator, operands) => self.bind_logical(*operator, operands, false),
             E::Case { operand, branches, otherwise } => {
                 self.bind_case(operand.as_deref(), branches, otherwise.as_deref())
             }
@@ -171,19 +171,56 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     fn bind_unary(&mut self, operator: ast::UnaryOperator, operand: &'q E) -> Result<Expr> {
-        if let (ast::UnaryOperator::Not, E::Binary(compared, left, right)) = (operator, operand)
-            && let Some(negated) = compare_operator(*compared).and_then(CompareOperator::negated)
-        {
-            // A comparison is turned round, and its messages name what it is then.
-            let (left, right) = (self.bind(left)?, self.bind(right)?);
-            return self.builder().compare(negated, left, right);
+        if operator == ast::UnaryOperator::Not {
+            return self.bind_negated(operand, false);
         }
         let operand = self.bind_scalar(operand)?;
         match operator {
             ast::UnaryOperator::Minus => self.builder().negate(operand),
-            ast::UnaryOperator::Plus => Ok(operand),
-            ast::UnaryOperator::Not => self.builder().not(operand),
             ast::UnaryOperator::BitNot => self.builder().bit_not(operand),
+            ast::UnaryOperator::Plus | ast::UnaryOperator::Not => Ok(operand),
+        }
+    }
+
+    /// `NOT operand`. Comparisons within it are turned round, and their messages name what they
+    /// are then. Of a `condition` only whether it is true is asked for.
+    fn bind_negated(&mut self, operand: &'q E, condition: bool) -> Result<Expr> {
+        use ast::LogicalOperator::{And, Or};
+        match operand {
+            E::Binary(compared, left, right)
+                if let Some(negated) =
+                    compare_operator(*compared).and_then(CompareOperator::negated) =>
+            {
+                let (left, right) = (self.bind(left)?, self.bind(right)?);
+                self.builder().compare(negated, left, right)
+            }
+            E::Logical(And, operands) => self.bind_logical(Or, operands, true),
+            E::Logical(Or, operands) => self.bind_logical(And, operands, true),
+            E::Unary(ast::UnaryOperator::Not, twice) => {
+                let value = self.bind_scalar(twice)?;
+                let is_condition = condition
+                    || has_opposite(twice)
+                    || value.result.is_truth
+                    || matches!(self.block().clause, Clause::Where | Clause::Having);
+                if is_condition {
+                    return Ok(value);
+                }
+                let builder = self.builder();
+                builder.compare(CompareOperator::NotEqual, value, builder.integer(0))
+            }
+            E::Binary(B::Xor, left, right) => {
+                let at_right = !has_opposite(left) && has_opposite(right);
+                let mut side = |side: &'q E, negated: bool| match negated {
+                    true => self.bind_negated(side, true),
+                    false => self.bind_scalar(side),
+                };
+                let (left, right) = (side(left, !at_right)?, side(right, at_right)?);
+                self.builder().xor(left, right)
+            }
+            _ => {
+                let operand = self.bind_scalar(operand)?;
+                self.builder().not(operand)
+            }
         }
     }
 
@@ -230,10 +267,19 @@ impl<'q> Binder<'_, '_, 'q> {
         }
     }
 
-    fn bind_logical(&mut self, operator: ast::LogicalOperator, operands: &'q [E]) -> Result<Expr> {
+    /// Conditions joined, each of them negated if that is said.
+    fn bind_logical(
+        &mut self,
+        operator: ast::LogicalOperator,
+        operands: &'q [E],
+        negated: bool,
+    ) -> Result<Expr> {
         let mut bound = Vec::with_capacity(operands.len());
         for operand in operands {
-            let operand = self.bind_scalar(operand)?;
+            let operand = match negated {
+                true => self.bind_negated(operand, true)?,
+                false => self.bind_scalar(operand)?,
+            };
             match (operator, operand.kind) {
                 (ast::LogicalOperator::And, ExprKind::And(inner))
                 | (ast::LogicalOperator::Or, ExprKind::Or(inner)) => bound.extend(inner),
@@ -282,6 +328,18 @@ impl<'q> Binder<'_, '_, 'q> {
             Some(first) => Ok(self.builder().column(first + position, bound.result, name)),
             None => Ok(self.builder().computed(types::Value::Null, bound.result)),
         }
+    }
+}
+
+/// Whether NOT of a condition is another condition without NOT.
+fn has_opposite(condition: &E) -> bool {
+    match condition {
+        E::Binary(B::NullSafeEqual, ..) => false,
+        E::Binary(operator, ..) => *operator == B::Xor || compare_operator(*operator).is_some(),
+        E::Is { test, .. } => matches!(test, ast::IsTest::Null | ast::IsTest::Unknown),
+        E::Unary(operator, _) => *operator == ast::UnaryOperator::Not,
+        E::Logical(..) | E::In { .. } | E::Between { .. } | E::Like { .. } => true,
+        _ => false,
     }
 }
 

@@ -19,15 +19,25 @@ impl<'q> Binder<'_, '_, 'q> {
             let name = call.name.to_ascii_lowercase();
             return self.builder().unit_call(&name, interval_unit(*unit), arguments);
         }
-        let arguments = &call.arguments;
-        // Only these say for themselves whether they may be NULL.
+        let arguments = call.arguments.iter();
+        let arguments = arguments.map(|a| self.bind_scalar(a)).collect::<Result<_>>()?;
+        self.call(call, arguments)
+    }
+
+    /// A call that is selected, or one of several values of which one is: only functions that
+    /// choose say for themselves whether they may be NULL.
+    pub(super) fn bind_selected_function(&mut self, call: &'q ast::FunctionCall) -> Result<Expr> {
         let chooses =
             ["coalesce", "ifnull", "nvl"].iter().any(|it| call.name.eq_ignore_ascii_case(it));
-        let mut bind = |argument| match chooses {
-            true => self.bind_selected(argument),
-            false => self.bind_scalar(argument),
-        };
-        let arguments = arguments.iter().map(&mut bind).collect::<Result<_>>()?;
+        if !chooses || call.schema.is_some() {
+            return self.bind_function(call);
+        }
+        let arguments = call.arguments.iter();
+        let arguments = arguments.map(|a| self.bind_selected(a)).collect::<Result<_>>()?;
+        self.call(call, arguments)
+    }
+
+    fn call(&mut self, call: &'q ast::FunctionCall, arguments: Vec<Expr>) -> Result<Expr> {
         self.builder()
             .call(&call.name, arguments)
             .map_err(|error| self.unknown_function(error, call))

@@ -57,6 +57,7 @@ impl<'q> Binder<'_, '_, 'q> {
     pub(super) fn bind_selected(&mut self, expression: &'q ast::Expression) -> Result<Expr> {
         match expression {
             ast::Expression::Parameter(number) => Ok(self.bind_parameter(*number)),
+            ast::Expression::Function(call) => self.bind_selected_function(call),
             expression => self.bind_scalar(expression),
         }
     }

@@ -126,7 +126,7 @@ impl<'q> Binder<'_, '_, 'q> {
         };
         let mut plan = empty_select(items, columns);
         plan.having = having;
-        plan.distinct = select.options.distinct;
+        set_distinct(&mut plan, select.options.distinct);
         plan.calculate_found_rows = select.options.calculate_found_rows;
         let implied = self.implied_order(select, tail, &keys);
         let mut wanted = self.bind_order_by(tail.order_by, &mut plan, implied)?;
@@ -400,4 +400,21 @@ fn expression_column(name: String, value: &Expr) -> ResultColumn {
         result: value.result,
         flags: 0,
     }
+}
+
+fn set_distinct(plan: &mut SelectPlan, distinct: bool) {
+    plan.distinct = distinct;
+    if distinct {
+        plan.columns.iter_mut().for_each(describe_as_kept);
+    }
+}
+
+/// Describes a column whose rows are put into a table to find those that are equal: there a
+/// TIMESTAMP is unsigned, and a YEAR has its zeros.
+pub(super) fn describe_as_kept(column: &mut ResultColumn) {
+    column.flags |= match column.result.column_type.kind {
+        types::TypeKind::Timestamp => expr::flags::UNSIGNED,
+        types::TypeKind::Year => expr::flags::ZEROFILL,
+        _ => 0,
+    };
 }

@@ -52,6 +52,8 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<QueryPlan> {
         let (mut first, mut rest) = (first, rest);
         let mut columns = first.columns().to_vec();
+        let is_kept = !tail.order_by.is_empty()
+            || rest.iter().any(|(operation, _)| *operation == SetOperation::Union);
         for (position, column) in columns.iter_mut().enumerate() {
             let all = std::iter::once(&first).chain(rest.iter().map(|(_, query)| query));
             let types: Vec<ResultType> = all.map(|q| q.columns()[position].result).collect();
@@ -64,6 +66,9 @@ impl<'q> Binder<'_, '_, 'q> {
                 column.org_table.clear();
                 column.schema.clear();
                 column.flags = 0;
+                if is_kept {
+                    super::select::describe_as_kept(column);
+                }
             }
         }
         self.convert(&mut first, &columns)?;
