@@ -3,8 +3,8 @@
 //! without a pause, and in the rhythm of a client, with a message and its answer between two
 //! writes. The second is what the limit is about: a processor that wakes up for each write hands it
 //! over later, whoever writes. The server counts sums, so means are compared, in short turns of
-//! which the middle one counts. Before, commits go on until the log uses its files again: new ones are
-//! filled with zeroes on the same device.
+//! which the middle one counts. Before, commits go on until the log uses its files again: new
+//! ones are filled with zeroes on the same device.
 
 use super::Plan;
 use super::load::{Load, number};
