@@ -8,13 +8,13 @@ use sqltest::client::{Answer, Connection, Options, Prepared};
 use sqltest::parameter::Parameter;
 use std::process::Stdio;
 
-/// Every so many-th number is a row that stays; between them others come and go.
+/// Every so many-th number is a row that stays; before each others come and go.
 const STEP: u32 = 100;
-const STAYING: u32 = 200;
+const STAYING: u32 = 16;
 const READERS: u32 = 24;
 const WRITERS: u32 = 8;
 /// Lookups of one reader.
-const LOOKUPS: u32 = 1_200;
+const LOOKUPS: u32 = 6_000;
 /// Rows that one writer has put in at the same time, some four leaves.
 const COMING: u32 = 90;
 
@@ -46,7 +46,8 @@ fn read(port: u16, reader: u32) {
     }
 }
 
-/// Puts rows in before one that stays, changes each, and takes them out again.
+/// Puts rows in before one that stays, so that splits move that one, changes some, and takes them
+/// out again.
 fn write(port: u16, writer: u32, is_over: &dyn Fn() -> bool) {
     let mut connection = connect(port);
     let mut prepare = |sql: &str| connection.prepare(sql).expect("an answer").expect("prepared");
@@ -61,7 +62,7 @@ fn write(port: u16, writer: u32, is_over: &dyn Fn() -> bool) {
     };
     while !is_over() {
         let place = random.below(u64::from(STAYING / WRITERS)) as u32 * WRITERS + writer;
-        let ids = || (place * STEP + 1..).take(COMING as usize);
+        let ids = || (place * STEP + 1..).take(COMING as usize).map(|id| id + STEP - COMING - 1);
         for id in ids() {
             assert_eq!(affected(&insert, &[integer(id)]), 1, "row {id} is new");
         }
