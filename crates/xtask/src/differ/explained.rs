@@ -44,6 +44,9 @@ pub enum Proof {
     Decided,
     /// With NULL for columns that have no value beside an aggregate both answer the same.
     Grouped,
+    /// With the number in place of an unsigned variable both answer the same, as Gannet does
+    /// with the variable.
+    Written,
     /// With limits in derived tables both answer the same.
     Limited,
     /// The answers are the same but for zeros before numbers.
@@ -85,6 +88,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("narrow") => Proof::Narrow,
         Some("decided") => Proof::Decided,
         Some("grouped") => Proof::Grouped,
+        Some("written") => Proof::Written,
         Some("limited") => Proof::Limited,
         Some("padded") => Proof::Padded,
         Some("broken") => Proof::Broken,

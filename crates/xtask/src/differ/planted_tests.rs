@@ -223,3 +223,20 @@ fn literals_behind_an_outer_join_hide_no_other_nullability() {
     assert_eq!(with([0, 0]), Some("literals of derived tables behind an outer join"));
     assert_eq!(with([0, NOT_NULL]), None);
 }
+
+#[test]
+fn an_unsigned_variable_hides_no_other_value() {
+    let children = vec![leaf("-1"), leaf("NULL"), leaf("@u")];
+    let list = Node::new(Role::Expression, &["(", " IN (", ", ", "))"], children);
+    let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![list])]);
+    let with = |own: &'static str, number: [&'static str; 2]| {
+        rule_of(&root, &move |text: &str| {
+            let answers = if text.contains("@u") { [own, "1"] } else { number };
+            answers.map(|cell| row(INT, 0, &[cell]))
+        })
+    };
+    let name = "an unsigned variable in a list with negative numbers";
+    assert_eq!(with("0", ["0", "0"]), Some(name));
+    assert_eq!(with("2", ["0", "0"]), None);
+    assert_eq!(with("0", ["0", "1"]), None);
+}

@@ -75,6 +75,7 @@ impl<S: Servers> Judge<'_, S> {
                         Proof::Narrow => self.agree_on(replaced::narrow(small), mode)?,
                         Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
                         Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
+                        Proof::Written => self.is_written(small, mode, ours)?,
                         Proof::Limited => self.agree_on(replaced::limited(small), mode)?,
                         Proof::Padded => self.is_padded(small, mode, (ours, theirs)),
                         Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
@@ -231,6 +232,20 @@ impl<S: Servers> Judge<'_, S> {
     ) -> Result<bool, String> {
         let Some(statement) = replaced else { return Ok(false) };
         Ok(self.ask(&statement, mode)?.0.is_none())
+    }
+
+    /// Whether both answer the statement with the number that a variable holds in its place the
+    /// same, and Gannet answered that with the variable.
+    fn is_written(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = replaced::written(small) else { return Ok(false) };
+        let (found, ours, _) = self.ask(&query, mode)?;
+        let is_same = |ours: &Vec<Told>| compare::has_same_values(&query, answered, ours);
+        Ok(found.is_none() && ours.as_ref().is_ok_and(is_same))
     }
 
     /// Whether the answers are the same but for zeros before numbers.

@@ -6,8 +6,9 @@
 //!    a comparison of constants cannot be NULL.
 //! 3. A column of an outer query has no value beside an aggregate of that query, unless it is
 //!    grouped by; NULL stands for it.
-//! 4. Zeros before a number are those of ZEROFILL.
-//! 5. A derived table with a limit has columns of its own, which an outer join makes NULL; without
+//! 4. A variable is the number that was assigned to it.
+//! 5. Zeros before a number are those of ZEROFILL.
+//! 6. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
 use super::compare::{Problem, Told};
@@ -54,6 +55,14 @@ pub fn grouped(statement: &Statement) -> Option<Statement> {
             |node: &Node| (is_leaf(node) && is_outer(&node.texts[0])).then(|| leaf("NULL"));
         let other = with(condition, &valueless)?;
         Some(node.with(&[2], other))
+    })
+}
+
+/// The statement with the number itself in place of the variable that holds the largest unsigned
+/// one; none where there is no such variable.
+pub fn written(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        (is_leaf(node) && node.texts[0] == "@u").then(|| leaf("18446744073709551615"))
     })
 }
 
