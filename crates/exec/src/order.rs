@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 use types::collation::{self, Collation};
-use types::{ColumnType, ValueRef};
+use types::{ColumnType, TypeKind, ValueRef};
 
 /// Orders two values of the same type; NULL comes first.
 pub fn compare(a: ValueRef<'_>, b: ValueRef<'_>, collation: &Collation) -> Ordering {
@@ -43,7 +43,8 @@ fn rank(value: ValueRef<'_>) -> u8 {
     }
 }
 
-/// Appends bytes that are equal exactly when the values are equal under their type.
+/// Appends bytes that are equal exactly when the values are equal under their type: of a DECIMAL
+/// digits count that the type has.
 pub fn push_identity(value: ValueRef<'_>, column_type: &ColumnType, out: &mut Vec<u8>) {
     out.push(rank(value));
     match value {
@@ -55,6 +56,8 @@ pub fn push_identity(value: ValueRef<'_>, column_type: &ColumnType, out: &mut Ve
         ValueRef::Double(v) => out.extend_from_slice(&(v + 0.0).to_bits().to_le_bytes()),
         ValueRef::Decimal(v) => {
             let start = out.len();
+            let has_more = column_type.kind == TypeKind::Decimal && v.scale() > column_type.scale;
+            let v = if has_more { v.with_scale(column_type.scale) } else { v };
             v.write_text(out);
             if v.scale() > 0 {
                 let zeros = out[start..].iter().rev().take_while(|b| **b == b'0').count();
@@ -79,7 +82,7 @@ pub fn push_identity(value: ValueRef<'_>, column_type: &ColumnType, out: &mut Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use types::{CollationId, Decimal, TypeKind};
+    use types::{CollationId, Decimal};
 
     fn identity(value: ValueRef<'_>) -> Vec<u8> {
         let collation = CollationId::UTF8MB4_GENERAL_CI;

@@ -106,8 +106,13 @@ impl Expr {
             ExprKind::Converted { original, value: None, rule } => {
                 rule.convert_quietly(context, original)
             }
-            _ => self.eval(context, row),
+            _ => self.eval(context, row).map(|value| self.as_compared(value)),
         }
+    }
+
+    /// A value of its own as comparisons see it: a DECIMAL with the digits that its type shows.
+    pub fn as_compared<'a>(&self, value: ValueRef<'a>) -> ValueRef<'a> {
+        crate::predicates::as_shown(value, self)
     }
 
     /// Its value, with a short way for what most operands are.

@@ -41,7 +41,7 @@ pub(crate) fn compare(
 
 /// A DECIMAL with the digits that its type shows: operators of comparison see no more.
 #[inline]
-fn as_shown<'a>(value: ValueRef<'a>, of: &Expr) -> ValueRef<'a> {
+pub(crate) fn as_shown<'a>(value: ValueRef<'a>, of: &Expr) -> ValueRef<'a> {
     match value {
         ValueRef::Decimal(exact)
             if exact.scale() > of.result.column_type.scale && !of.result.is_variable =>
@@ -322,8 +322,8 @@ fn warn_of_rest(
     row: &dyn Columns,
 ) -> Result<(), SqlError> {
     match list.get(from) {
-        Some((candidate, _)) if may_warn(candidate) && are_alike(list) => {
-            let rest = list[from..].iter().take_while(|(candidate, _)| may_warn(candidate));
+        Some(first) if may_warn(first) && are_alike(list) => {
+            let rest = list[from..].iter().take_while(|it| may_warn(it));
             rest.into_iter().try_for_each(|(candidate, rules)| {
                 let value = ruled(candidate, rules[0], context, row)?;
                 rules[0].warn_of(context, (value, &candidate.result))
@@ -333,9 +333,11 @@ fn warn_of_rest(
     }
 }
 
-/// Whether the evaluation of a constant may warn.
-fn may_warn(candidate: &Expr) -> bool {
+/// Whether the evaluation of a constant may warn; a number may where it is to be a date.
+fn may_warn((candidate, rules): &(Expr, Vec<CompareRule>)) -> bool {
+    let is_number = candidate.result.column_type.kind.is_number();
     !matches!(candidate.kind, ExprKind::Literal(_) | ExprKind::Parameter(_))
+        || (is_number && rules.iter().any(|rule| rule.is_temporal()))
 }
 
 /// Whether a list has only constants, which are compared in one way.
@@ -346,8 +348,8 @@ fn are_alike(list: &[(Expr, Vec<CompareRule>)]) -> bool {
 /// Puts constants that may warn before the others, in a list of constants that are compared in one
 /// way.
 pub(crate) fn put_warning_first(list: &mut [(Expr, Vec<CompareRule>)]) {
-    if list.iter().any(|(candidate, _)| may_warn(candidate)) && are_alike(list) {
-        list.sort_by_key(|(candidate, _)| !may_warn(candidate));
+    if list.iter().any(may_warn) && are_alike(list) {
+        list.sort_by_key(|candidate| !may_warn(candidate));
     }
 }
 

@@ -97,7 +97,7 @@ impl HashTable {
     ) -> Result<Option<Vec<u8>>, ExecError> {
         let mut key = Vec::new();
         for expr in values {
-            let number = match expr.eval(eval, row)? {
+            let number = match expr.as_compared(expr.eval(eval, row)?) {
                 ValueRef::Null => return Ok(None),
                 ValueRef::Int(v) => v as f64,
                 ValueRef::UInt(v) => v as f64,

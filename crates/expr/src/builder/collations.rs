@@ -355,7 +355,7 @@ fn of_literals(expr: &Expr) -> bool {
 }
 
 /// 1267 for two operands, 1270 for three, 1271 for more.
-fn mix_error(operation: &str, operands: &[Expr]) -> SqlError {
+pub(super) fn mix_error(operation: &str, operands: &[Expr]) -> SqlError {
     let describe: Vec<[String; 2]> = operands
         .iter()
         .map(|operand| {

@@ -362,7 +362,7 @@ impl Builder<'_> {
     /// together.
     pub fn union_type(&self, types: &[ResultType]) -> Result<ResultType, SqlError> {
         let mut values: Vec<Expr> =
-            types.iter().map(|result| self.computed(Value::Null, *result)).collect();
+            types.iter().map(|result| self.computed(Value::Null, in_union(*result))).collect();
         let result = control::common_result(self, "UNION", &mut values)?;
         if result.is_string() && result.coercibility == Coercibility::None {
             return Err(SqlError::new(&codes::CANT_AGGREGATE_NCOLLATIONS, &[&"UNION"]));
@@ -374,6 +374,13 @@ impl Builder<'_> {
         let mut result = result;
         result.column_type.unsigned &= !result.is_string();
         Ok(result)
+    }
+
+    /// The error of a UNION whose texts cannot be brought to one character set.
+    pub fn union_refusal(&self, types: &[ResultType]) -> SqlError {
+        let values: Vec<Expr> =
+            types.iter().map(|result| self.computed(Value::Null, in_union(*result))).collect();
+        super::collations::mix_error("UNION", &values)
     }
 
     /// CASE.
@@ -428,6 +435,11 @@ fn full_year(mut expr: Expr) -> Expr {
         }
         _ => expr,
     }
+}
+
+/// The type of a value in a UNION, whose column does not know of variables.
+fn in_union(result: ResultType) -> ResultType {
+    ResultType { is_variable: false, ..result }
 }
 
 fn is_row(expr: &Expr) -> bool {

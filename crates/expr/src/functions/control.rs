@@ -403,7 +403,14 @@ fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
         return Ok(ValueRef::Null);
     }
     let b = frame.value(1)?;
-    let order = compare_values(frame.context, rule, (a, frame.result(0)), (b, frame.result(1)))?;
+    let (shown_a, shown_b) = match rule {
+        CompareRule::Decimal => {
+            (frame.arguments[0].as_compared(a), frame.arguments[1].as_compared(b))
+        }
+        _ => (a, b),
+    };
+    let (first, second) = ((shown_a, frame.result(0)), (shown_b, frame.result(1)));
+    let order = compare_values(frame.context, rule, first, second)?;
     if order.is_some_and(std::cmp::Ordering::is_eq) {
         return Ok(ValueRef::Null);
     }

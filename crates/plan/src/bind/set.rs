@@ -71,10 +71,14 @@ impl<'q> Binder<'_, '_, 'q> {
                 }
             }
         }
-        self.convert(&mut first, &columns)?;
-        for (_, query) in &mut rest {
-            self.convert(query, &columns)?;
-        }
+        let refusal = self.union_refusal(&first, &rest);
+        let refused = |error: SqlError| match refusal {
+            Some(refusal) if error.is(&codes::CANT_AGGREGATE_2COLLATIONS) => refusal,
+            _ => error,
+        };
+        let queries = std::iter::once(&mut first).chain(rest.iter_mut().map(|(_, query)| query));
+        let mut queries = queries;
+        queries.try_for_each(|query| self.convert(query, &columns)).map_err(refused)?;
         let (order_by, sort_values) = self.bind_set_order(tail.order_by, &columns)?;
         self.push_block()?;
         let limit = self.bind_limit(tail.limit);
@@ -87,6 +91,27 @@ impl<'q> Binder<'_, '_, 'q> {
     /// The type that values of all these types have together, as UNION decides it.
     fn common_type(&self, types: &[ResultType]) -> Result<ResultType> {
         Ok(self.builder().union_type(types)?)
+    }
+
+    /// The error of the first column of several character sets, should its texts have to be
+    /// converted and cannot be.
+    fn union_refusal(
+        &self,
+        first: &QueryPlan,
+        rest: &[(SetOperation, QueryPlan)],
+    ) -> Option<SqlError> {
+        let all = || std::iter::once(first).chain(rest.iter().map(|(_, query)| query));
+        let columns = 0..first.columns().len();
+        let mut types = columns.map(|position| {
+            all().map(|query| query.columns()[position].result).collect::<Vec<ResultType>>()
+        });
+        let charset = |result: &ResultType| result.collation().charset();
+        let is_mixed = |types: &Vec<ResultType>| {
+            let mut texts = types.iter().filter(|result| result.is_string());
+            let one = texts.next().map(charset);
+            texts.any(|other| Some(charset(other)) != one)
+        };
+        types.find(is_mixed).map(|types| self.builder().union_refusal(&types))
     }
 
     /// Makes a query give values of the columns' types.
