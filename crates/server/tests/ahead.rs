@@ -6,7 +6,8 @@ mod common;
 
 use sqltest::client::{Answer, Connection, Options, Prepared};
 use sqltest::parameter::Parameter;
-use std::process::Stdio;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
 
 /// Every so many-th number is a row that stays; before each others come and go.
 const STEP: u32 = 100;
@@ -78,11 +79,25 @@ fn write(port: u16, writer: u32, is_over: &dyn Fn() -> bool) {
     }
 }
 
+/// A server that ends with the test, whichever way that ends.
+struct Server {
+    child: Child,
+    directory: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        common::end(&mut self.child);
+        let _removed = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
 #[test]
 fn statements_prepared_for_meet_their_own_rows() {
     let directory = common::fresh_directory("ahead");
     let options = ["--thread-pool-size=1", "--innodb-flush-log-at-trx-commit=2"];
-    let (mut child, port) = common::start(&directory, &options, Stdio::null());
+    let (child, port) = common::start(&directory, &options, Stdio::null());
+    let mut server = Server { child, directory };
     let mut connection = connect(port);
     let table = "CREATE TABLE t (id INT PRIMARY KEY, mark VARCHAR(20), pad VARCHAR(200))";
     connection.execute(table).expect("created");
@@ -106,6 +121,5 @@ fn statements_prepared_for_meet_their_own_rows() {
     });
     let rows = connection.execute("CHECK TABLE t").expect("an answer");
     assert!(rows.iter().all(|row| row[3].as_deref() == Some(b"OK")), "{rows:?}");
-    common::stop(&mut child);
-    let _removed = std::fs::remove_dir_all(&directory);
+    common::stop(&mut server.child);
 }
