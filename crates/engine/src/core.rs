@@ -249,6 +249,8 @@ impl Core {
         while self.is_short_of_space() {
             // The log asks for space again only when it is asked.
             self.wal.retry_space();
+            // What deletes have left of a page takes less than the page did, once it is written.
+            self.store.hasten_flush(self.wal.end());
             let is_over = begun.elapsed() >= GROWTH_WAIT_MAX || self.is_stopping();
             if is_over || self.store.is_at_its_end() {
                 base::probe!("engine.growth_refused");

@@ -204,14 +204,15 @@ fn transactions(options: &EngineOptions, wal: &Arc<Wal>, base: u64, first: u64) 
 
 /// A store as large as its file system has about so many segments.
 const SEGMENTS_WANTED: u64 = 16_384;
-/// The log may grow to one of so many parts of its file system.
-const LOG_PARTS: u64 = 16;
+/// What a new store finds free shall hold about so many segments: those kept in reserve and those
+/// half full are a small part of it then.
+const SEGMENTS_FREE: u64 = 128;
 /// Bounds of the size of segments.
 const SEGMENT_BYTES_MIN: u64 = 4 << 20;
 const SEGMENT_BYTES_MAX: u64 = 64 << 20;
 
 /// Opens the database in `options.datadir`, creating it in an empty directory.
-pub(crate) fn open(mut options: EngineOptions) -> Result<(Engine, RecoverySummary)> {
+pub(crate) fn open(options: EngineOptions) -> Result<(Engine, RecoverySummary)> {
     let begun = runtime::now();
     let places = Places::new(&options.datadir);
     for directory in [&options.datadir, &places.log, &places.data, &places.temporary] {
@@ -225,7 +226,6 @@ pub(crate) fn open(mut options: EngineOptions) -> Result<(Engine, RecoverySummar
     if let Some(parent) = options.datadir.parent().filter(|it| !it.as_os_str().is_empty()) {
         io("sync", parent, runtime::fs::sync_dir(parent))?;
     }
-    bound_log(&mut options, &places.log);
     let lock = places.lock_exclusively(&options.datadir)?;
     remove_files(&places.temporary)?;
     let is_unfinished = io("look for", &places.marker, runtime::fs::exists(&places.marker))?;
@@ -243,22 +243,12 @@ fn segment_bytes(options: &EngineOptions, directory: &Path) -> u64 {
     if options.segment_bytes != 0 {
         return options.segment_bytes;
     }
-    let size = runtime::fs::file_system_size(directory).map_or(u64::MAX, |size| size.total_bytes);
-    (size / SEGMENTS_WANTED)
+    let Ok(size) = runtime::fs::file_system_size(directory) else { return SEGMENT_BYTES_MAX };
+    (size.total_bytes / SEGMENTS_WANTED)
+        .min(size.available_bytes / SEGMENTS_FREE)
         .max(1)
         .checked_next_power_of_two()
         .map_or(SEGMENT_BYTES_MAX, |bytes| bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX))
-}
-
-/// The log takes a small part of its file system at most: where it could fill the disk, it would
-/// leave no room for the pages that must be written before it is cut off.
-fn bound_log(options: &mut EngineOptions, directory: &Path) {
-    let Ok(size) = runtime::fs::file_system_size(directory) else { return };
-    let first = options.first_log_file_bytes;
-    let bounded =
-        |bytes: u64, parts: u64, least: u64| bytes.min((size.total_bytes / parts).max(least));
-    options.log_cap_bytes = bounded(options.log_cap_bytes, LOG_PARTS, 2 * first);
-    options.max_log_file_bytes = bounded(options.max_log_file_bytes, 4 * LOG_PARTS, first);
 }
 
 fn remove_files(directory: &Path) -> Result<()> {

@@ -77,9 +77,12 @@ pub(crate) struct Background {
     flush_below: AtomicU64,
     /// As above, asked for by name: shutdown, checkpoints that cannot wait.
     forced_below: AtomicU64,
-    log_cap_bytes: AtomicU64,
+    /// What the log may grow to now.
+    pub(crate) log_cap_bytes: AtomicU64,
+    /// What it may grow to where there is space.
+    pub(crate) log_cap_set: AtomicU64,
     /// The cap in bytes of records ([`pace::record_cap`]), of the last tick.
-    record_cap_bytes: AtomicU64,
+    pub(crate) record_cap_bytes: AtomicU64,
     /// Of a thousand bytes of the pool so many may be dirty whatever the log says.
     dirty_max_permille: AtomicU64,
 }
@@ -98,20 +101,33 @@ impl Background {
         self.log_cap_bytes.load(Ordering::Relaxed)
     }
 
+    /// How far the files may outgrow the cap of records, where there is space.
+    fn files_max(&self) -> u64 {
+        let cap = self.log_cap_bytes();
+        let is_set = cap == self.log_cap_set.load(Ordering::Relaxed);
+        if is_set { cap.saturating_mul(pace::FILES_MAX) } else { cap }
+    }
+
     /// Finds what the cap means in bytes of records now.
     fn look_at_log(&self, disk: &Disk, oldest: Option<Lsn>, end: u64) -> u64 {
         if let Some(oldest) = oldest {
             let records = end.saturating_sub(oldest.get());
             let files = disk.wal.file_bytes_since(oldest);
-            let cap = pace::record_cap(self.log_cap_bytes(), records, files);
+            let cap = pace::record_cap(self.log_cap_bytes(), records, files, self.files_max());
             self.record_cap_bytes.store(cap, Ordering::Relaxed);
         }
         self.record_cap_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Everything changed below `lsn` is to be written as soon as can be.
+    pub(crate) fn hasten(&self, lsn: Lsn) {
+        self.forced_below.fetch_max(lsn.get(), Ordering::Relaxed);
     }
 }
 
 /// Starts the fibers of a store.
 pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
+    shared.background.log_cap_set.store(options.log_cap_bytes, Ordering::Relaxed);
     shared.background.log_cap_bytes.store(options.log_cap_bytes, Ordering::Relaxed);
     shared.background.record_cap_bytes.store(options.log_cap_bytes, Ordering::Relaxed);
     let permille = (options.dirty_share_max.clamp(0.0, 1.0) * 1000.0) as u64;
@@ -337,8 +353,7 @@ impl PageStore {
             if disk.is_full.load(Ordering::Relaxed) && since.elapsed() > FULL_DISK_PATIENCE {
                 break Err(StoreError::DiskFull);
             }
-            shared.background.forced_below.fetch_max(lsn.get(), Ordering::Relaxed);
-            shared.flush_work.set();
+            self.hasten_flush(lsn);
             runtime::park_uncancellable(WaitClass::Other, Some(runtime::now() + TICK / 10));
         };
         shared.background.forced_below.store(0, Ordering::Relaxed);
@@ -348,9 +363,8 @@ impl PageStore {
     /// Asks for every page whose first unwritten change is below `lsn` to be written, and does not
     /// wait for it.
     pub fn hasten_flush(&self, lsn: Lsn) {
-        let shared = self.shared();
-        shared.background.forced_below.fetch_max(lsn.get(), Ordering::Relaxed);
-        shared.flush_work.set();
+        self.shared().background.hasten(lsn);
+        self.shared().flush_work.set();
     }
 
     /// Stops the background fibers and waits for their end. Dirty pages that were not flushed

@@ -90,6 +90,9 @@ impl Collector {
     /// Runs until the store stops.
     pub(crate) fn run(mut self, shared: &Shared) {
         let Some(disk) = &shared.disk else { return };
+        if let Ok(size) = runtime::fs::file_system_size(&disk.dir) {
+            shared.fit_log_cap(disk, size.available_bytes);
+        }
         let mut has_collected = false;
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
             let is_full = disk.is_full.load(Ordering::Relaxed);

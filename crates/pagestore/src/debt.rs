@@ -202,13 +202,18 @@ impl Shared {
             (table.segment_bytes, missing, free, table.live_bytes(), held)
         };
         let free = free.saturating_sub(disk.reserve_left_by(Stream::Pages)) as u64;
-        let log_growth = disk.wal.growth_bytes(self.background.log_cap_bytes());
+        let log_cap = self.fit_log_cap(disk, size.available_bytes);
+        let log_growth = disk.wal.growth_bytes(log_cap, size.available_bytes);
         let beyond_log = size.available_bytes.saturating_sub(log_growth) / segment_bytes;
         disk.allocatable.store(i64::try_from(beyond_log).unwrap_or(i64::MAX), Ordering::Relaxed);
         let unwritten = self.unwritten_bytes();
         let kept = (missing as u64 + 1) * segment_bytes + log_growth;
         let has = size.available_bytes.saturating_add(free * segment_bytes);
-        disk.is_short.store(has < unwritten.saturating_add(kept), Ordering::Relaxed);
+        let is_short = has < unwritten.saturating_add(kept);
+        disk.is_short.store(is_short, Ordering::Relaxed);
+        if is_short {
+            self.shrink_log(disk, size.available_bytes);
+        }
         let all = held.saturating_add(has.saturating_sub(kept));
         let is_at_end = (live + unwritten) as f64 > all as f64 * END_UTILISATION * full_share(disk);
         disk.is_at_end.store(is_at_end, Ordering::Relaxed);

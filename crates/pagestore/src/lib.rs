@@ -35,6 +35,7 @@ pub mod header;
 mod latch;
 mod load;
 mod location;
+mod log_cap;
 mod mapping;
 #[cfg(all(test, loom))]
 mod model;

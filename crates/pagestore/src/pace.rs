@@ -15,6 +15,8 @@
 //! 3. Below 0.8 of the cap nobody waits. Above it each byte of log costs its writer time, by a
 //!    parabola without a step ([`delay`]), which goes on beyond the cap: the log may grow past it,
 //!    ever more slowly, and nothing ever waits for a flush to end.
+//! 4. The cap follows what the file system can give ([`wanted_cap`]). It falls with the age only
+//!    ([`fitted_cap`]): nobody waits because somebody else has filled the disk.
 //!
 //! 4. The cap is of records. Commits that come one at a time fill a block each and take many times
 //!    as much in files; there the cap is as much less as keeps the files within [`FILES_MAX`] caps.
@@ -37,13 +39,18 @@ const STEP_BYTES: f64 = 4096.0;
 /// Where back-pressure begins, as a share of the cap.
 const DELAY_FROM: f64 = 0.8;
 /// Invariant 4.
-const FILES_MAX: u64 = 4;
+pub(crate) const FILES_MAX: u64 = 4;
 /// What a commit of [`DELAY_BYTES`] waits at the cap.
 const DELAY_AT_CAP: Duration = Duration::from_millis(10);
 /// Log of an ordinary transaction, bytes.
 const DELAY_BYTES: u64 = 4096;
 /// Nobody waits longer at a time.
 const DELAY_MAX: Duration = Duration::from_millis(100);
+
+/// The log may grow to one of so many parts of what it and the file system have together.
+const ROOM_PARTS: u64 = 8;
+/// A cap that falls keeps the age at this share of it at most.
+const FALL_SHARE: f64 = 0.7;
 
 /// What the controller sees at a tick.
 #[derive(Clone, Copy, Debug)]
@@ -104,11 +111,11 @@ fn factor(age: f64, cap: u64) -> f64 {
 }
 
 /// What the cap means in bytes of records where `records` bytes of them lie in `files` bytes of
-/// log files: the cap itself, as long as the files are not more than [`FILES_MAX`] times the cap
+/// log files: the cap itself, as long as the files are not more than `files_max` at the cap
 /// (invariant 4).
-pub(crate) fn record_cap(cap: u64, records: u64, files: u64) -> u64 {
-    let most = u128::from(FILES_MAX * records) * u128::from(cap) / u128::from(files.max(1));
-    if files <= FILES_MAX * records { cap } else { most as u64 }
+pub(crate) fn record_cap(cap: u64, records: u64, files: u64, files_max: u64) -> u64 {
+    let most = u128::from(files_max) * u128::from(records) / u128::from(files.max(1));
+    if files == 0 { cap } else { most.min(u128::from(cap)) as u64 }
 }
 
 /// How long a writer waits that has logged so many bytes, at this age (invariant 3).
@@ -126,6 +133,20 @@ pub(crate) fn delay(age: u64, cap: u64, logged_bytes: u64) -> Duration {
 pub(crate) fn over(age: u64, cap: u64) -> f64 {
     let cap = (cap as f64).max(1.0);
     (age as f64 - DELAY_FROM * cap) / ((1.0 - DELAY_FROM) * cap)
+}
+
+/// What the log may grow to where its files take `taken` bytes and the file system can still give
+/// `available`: a small part, not below `least`, not above the cap that was `set`.
+pub(crate) fn wanted_cap(set: u64, least: u64, taken: u64, available: u64) -> u64 {
+    (taken.saturating_add(available) / ROOM_PARTS).max(least).min(set)
+}
+
+/// The cap on its way to the wanted one, at this age in bytes of files (invariant 5).
+pub(crate) fn fitted_cap(present: u64, wanted: u64, age: u64) -> u64 {
+    if wanted >= present {
+        return wanted;
+    }
+    present.min((age as f64 / FALL_SHARE) as u64).max(wanted)
 }
 
 #[cfg(test)]
@@ -254,15 +275,19 @@ mod tests {
     #[test]
     fn files_take_a_few_caps_at_most_however_little_each_block_holds() {
         let cap = 96 << 20;
-        assert_eq!(record_cap(cap, 0, 0), cap);
-        assert_eq!(record_cap(cap, 1 << 20, 4 << 20), cap, "commits in groups");
+        let record_cap = |records, files| record_cap(cap, records, files, FILES_MAX * cap);
+        assert_eq!(record_cap(0, 0), cap);
+        assert_eq!(record_cap(1 << 20, 4 << 20), cap, "commits in groups");
         // Of each block of 4 KiB 214 bytes are used.
         let (records, files) = (214_000, 4_096_000);
-        let lone = record_cap(cap, records, files);
+        let lone = record_cap(records, files);
         let files_at_cap = lone as f64 * files as f64 / records as f64;
         let share = files_at_cap / cap as f64;
         assert!((3.99..4.01).contains(&share), "{share}");
-        assert_eq!(record_cap(u64::MAX / 8, 1 << 40, 1 << 50), u64::MAX / 8 / 256);
+        let huge = super::record_cap(u64::MAX / 8, 1 << 40, 1 << 50, u64::MAX / 2);
+        assert_eq!(huge, u64::MAX / 2 / 1024);
+        let bounded = super::record_cap(cap, records, files, cap) as f64;
+        assert!((0.99..1.01).contains(&(bounded * files as f64 / records as f64 / cap as f64)));
     }
 
     #[test]
@@ -275,5 +300,37 @@ mod tests {
         assert_eq!(at(1.0, 1 << 20), DELAY_MAX);
         assert!(at(1.2, 4096) > at(1.0, 4096) * 3, "it goes on beyond the cap");
         assert!(at(0.801, 4096) < Duration::from_micros(1), "no step");
+    }
+
+    #[test]
+    fn the_cap_is_a_small_part_of_what_there_is() {
+        let mib = |n: u64| n << 20;
+        let wanted =
+            |taken, available| wanted_cap(mib(512), mib(32), mib(taken), mib(available)) >> 20;
+        assert_eq!(wanted(48, 100_000), 512);
+        assert_eq!(wanted(48, 500), 68);
+        assert_eq!(wanted(300, 500), 100, "what the log has counts as well");
+        assert_eq!(wanted(48, 0), 32);
+        assert_eq!(wanted_cap(mib(4), mib(32), 0, mib(500)), mib(4), "never above what was set");
+        assert_eq!(wanted_cap(u64::MAX, 1, u64::MAX, u64::MAX), u64::MAX / 8);
+    }
+
+    #[test]
+    fn a_cap_that_falls_makes_nobody_wait() {
+        let mut model = Model::new(64_000_000);
+        model.run(60.0, 8.0 * MB, 16.0, 100.0 * MB);
+        let age = |model: &Model| (model.end - model.oldest) as u64;
+        let wanted = 8_000_000;
+        let (mut ticks, mut former) = (0, model.cap);
+        while model.cap > wanted && ticks < 6000 {
+            model.cap = fitted_cap(model.cap, wanted, age(&model));
+            assert!(model.cap <= former, "it only falls");
+            former = model.cap;
+            assert_eq!(delay(age(&model), model.cap, 1 << 20), Duration::ZERO);
+            model.run(0.01, 8.0 * MB, 16.0, 100.0 * MB);
+            ticks += 1;
+        }
+        assert_eq!(model.cap, wanted, "within a minute");
+        assert_eq!(fitted_cap(wanted, 2 * wanted, age(&model)), 2 * wanted, "it grows at once");
     }
 }

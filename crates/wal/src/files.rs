@@ -18,6 +18,7 @@
 
 use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
 use crate::listing::{Listing, LogFile, log_name, open_file};
+use crate::spares::Spare;
 use crate::types::WalOptions;
 use base::probe;
 use runtime::WaitClass;
@@ -67,13 +68,13 @@ struct LiveFile {
 struct State {
     /// Oldest first; the last one is being written.
     live: VecDeque<LiveFile>,
-    spares: Vec<(PathBuf, u64)>,
+    spares: Vec<Spare>,
     next: Next,
 }
 
 impl State {
     /// A spare of at least so many bytes.
-    fn take_spare(&mut self, least_bytes: u64) -> Option<(PathBuf, u64)> {
+    fn take_spare(&mut self, least_bytes: u64) -> Option<Spare> {
         let found = self.spares.iter().position(|spare| spare.1 >= least_bytes);
         found.map(|index| self.spares.swap_remove(index))
     }
@@ -149,7 +150,7 @@ impl LogFiles {
     }
 
     /// Gives a file that is not part of the log the name of a spare.
-    fn demote(&self, log: &LogFile) -> io::Result<(PathBuf, u64)> {
+    fn demote(&self, log: &LogFile) -> io::Result<Spare> {
         let path = self.spare_path();
         runtime::fs::rename(&log.path, &path)?;
         Ok((path, log.len))
@@ -315,13 +316,24 @@ impl LogFiles {
         renamed
     }
 
+    /// Smallest and largest size of a file, bytes.
+    pub(crate) fn file_bytes_bounds(&self) -> (u64, u64) {
+        (self.first_file_bytes, self.max_file_bytes)
+    }
+
+    /// The spares, held for a moment: `change` must not park.
+    pub(crate) fn with_spares<R>(&self, change: impl FnOnce(&mut Vec<Spare>) -> R) -> R {
+        change(&mut self.state.lock().spares)
+    }
+
     fn make_next(&self, need_bytes: u64, unhurried: bool) -> io::Result<Prepared> {
+        let longest = self.longest_bytes(self.available_bytes());
         let (sequence, wanted, spare) = {
             let mut state = self.state.lock();
             let current = state.live.back().map_or((0, 0), |file| (file.sequence, file.len));
             let wanted = match current.1 {
                 0 => self.first_file_bytes,
-                len => (len * 2).min(self.max_file_bytes).max(self.first_file_bytes),
+                len => (len * 2).clamp(self.first_file_bytes, longest),
             };
             let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
             let spare = state.take_spare(need_bytes.max(wanted / 4));
@@ -338,7 +350,7 @@ impl LogFiles {
     }
 
     /// Gives a spare its name as the next file; returns its length.
-    fn rename_spare(&self, spare: (PathBuf, u64), path: &Path) -> io::Result<u64> {
+    fn rename_spare(&self, spare: Spare, path: &Path) -> io::Result<u64> {
         probe!("wal.file_reused");
         if spare.0 != path {
             runtime::fs::rename(&spare.0, path)?;
@@ -448,6 +460,6 @@ impl LogFiles {
         }
         runtime::fs::sync_dir(&self.dir)?;
         self.out_of_space.store(false, Ordering::Relaxed);
-        Ok(())
+        self.trim_spares(self.available_bytes())
     }
 }

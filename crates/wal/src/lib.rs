@@ -15,7 +15,8 @@
 //! * `record`: the record format, shared by every room that logs.
 //! * `ring`: lock-free reservation and completion.
 //! * `wal`: the interface; `room`: admission; `leading`: leader and followers, poisoning.
-//! * `format`, `sector`, `files`: batches, file headers, preallocation, recycling.
+//! * `format`, `sector`, `files`: batches, file headers, preallocation, recycling; `spares`: how
+//!   much of the file system files that hold no log may take.
 //! * `reader`, `verify`: recovery scan and offline check, telling a torn tail from rot.
 //!
 //! The log knows nothing of pages, trees or transactions beyond the bytes of a record header.
@@ -32,6 +33,7 @@ pub mod record;
 mod ring;
 mod room;
 mod sector;
+mod spares;
 mod types;
 mod verify;
 mod wal;

@@ -148,13 +148,26 @@ impl Wal {
         self.files.all_bytes()
     }
 
-    /// What the files of the log may still take in the file system when the log since the oldest
-    /// change not on disk grows to `cap_bytes`.
-    pub fn growth_bytes(&self, cap_bytes: u64) -> u64 {
+    /// What the files of the log may still take in the file system, which has `available_bytes`,
+    /// when the log since the oldest change not on disk grows to `cap_bytes`.
+    pub fn growth_bytes(&self, cap_bytes: u64, available_bytes: u64) -> u64 {
         // The log begins and ends within files, and the next one is prepared ahead.
-        let file_bytes = self.options.max_file_bytes;
+        let file_bytes = self.files.longest_bytes(available_bytes);
         let most = cap_bytes.next_multiple_of(file_bytes) + 2 * file_bytes;
         most.saturating_sub(self.file_bytes())
+    }
+
+    /// A cap of the log below this would leave less than two files for what is not on disk yet.
+    pub fn least_cap_bytes(&self) -> u64 {
+        2 * self.options.first_file_bytes
+    }
+
+    /// Gives back what spare files take beyond what fits to a file system with `available_bytes`.
+    /// What fails is tried again by the next call. Parks.
+    pub fn trim_spares(&self, available_bytes: u64) {
+        if self.files.trim_spares(available_bytes).is_err() {
+            probe!("wal.spares_not_trimmed");
+        }
     }
 
     /// Queues for `bytes` of the ring; flushes while there is something to flush and no leader.

@@ -159,3 +159,54 @@ fn recycling_makes_room_on_a_full_disk() {
         })
         .unwrap_or_else(|end| panic!("{end}"));
 }
+
+/// Commits so many records of 1,500 bytes, with a checkpoint after each `period`; returns the end.
+fn commits(wal: &Arc<Wal>, count: u64, period: u64) -> Lsn {
+    let mut last = FIRST_LSN;
+    for number in 1..=count {
+        last = commit(wal, number, 1500).expect("checkpoints keep up");
+        if number % period == 0 {
+            wal.recycle_before(last).expect("no faults");
+        }
+    }
+    last
+}
+
+#[test]
+fn files_and_spares_follow_what_is_free() {
+    const LARGEST: u64 = 256 << 10;
+    const SMALLEST: u64 = 32 << 10;
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(5) });
+    let disk = simulation.disk();
+    let end = simulation
+        .run(move || {
+            let options = WalOptions { max_file_bytes: LARGEST, ..small() };
+            let wal = Wal::create(dir(), options, 1).expect("there is space");
+            let end = commits(&wal, 400, u64::MAX);
+            let large = wal.file_bytes();
+            assert!(large >= 6 * LARGEST, "{large}");
+            wal.recycle_before(end).expect("no faults");
+            let spared = wal.file_bytes();
+            wal.trim_spares(2 * SMALLEST);
+            let trimmed = wal.file_bytes();
+            assert_eq!(spared - trimmed, SMALLEST, "of two spares one was twice as long");
+            disk.set_quota(Some(disk.used_bytes() + 6 * SMALLEST));
+            commits(&wal, 300, 10);
+            let little = wal.file_bytes();
+            assert!(little <= 8 * SMALLEST, "{little}");
+            disk.set_quota(None);
+            let end = commits(&wal, 400, u64::MAX);
+            assert!(wal.file_bytes() >= 6 * LARGEST, "it grows again: {}", wal.file_bytes());
+            end
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+    let disk = simulation.crash(CrashKind::Power);
+    let mut simulation = Simulation::with_disk(SimConfig::new(6), disk);
+    simulation
+        .run(move || {
+            let mut reader = Reader::open(dir(), UUID, end, end).expect("a log is there");
+            while reader.next_record().expect("no rot").is_some() {}
+            assert_eq!(reader.end().expect("read to the end").lsn, end);
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}

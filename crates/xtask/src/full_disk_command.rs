@@ -6,6 +6,8 @@
 //!    within [`RELIEF`], without a restart.
 //! 3. Killed on the full disk, the server starts on the full disk, with every acknowledged row.
 //! 4. The same where somebody else has taken the rest of the space, and when he gives it back.
+//! 5. A small part of a large file system is as good as a small one: with `--free N` somebody else
+//!    has all but so many megabytes from the beginning, and rows take half of them at least.
 
 use crate::arguments::Arguments;
 use crate::process::{self, Server};
@@ -27,6 +29,35 @@ const ERRORS_ENOUGH: u64 = 20;
 /// Rows that were acknowledged, by table.
 type Ledger = Arc<Mutex<BTreeMap<String, Vec<u64>>>>;
 
+/// What rows have waited for: until when each reason was there.
+#[derive(Default)]
+struct Reasons(BTreeMap<String, Duration>);
+
+impl Reasons {
+    /// Asks the server, at a time when a row was refused.
+    fn look(&mut self, connection: &mut Connection, begin: Instant) -> Outcome {
+        const NAMES: &str = "'Innodb_history_list_length','Innodb_buffer_pool_pages_dirty',\
+            'Gannet_store_is_at_its_end','Gannet_store_is_short_of_space',\
+            'Gannet_store_collection_debt_bytes'";
+        let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({NAMES})");
+        let rows = connection.execute(&sql).map_err(|error| error.to_string())?;
+        for row in rows.iter().filter(|row| number(&row[1]) > 0) {
+            let name = row[0].as_deref().map(String::from_utf8_lossy).unwrap_or_default();
+            self.0.insert(name.into_owned(), begin.elapsed());
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Reasons {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (name, until) in &self.0 {
+            write!(formatter, ", {name} until {}", until.as_millis())?;
+        }
+        Ok(())
+    }
+}
+
 /// The file system and the server on it.
 struct Drill {
     binary: PathBuf,
@@ -37,11 +68,12 @@ struct Drill {
     next_id: u64,
 }
 
-/// Runs with a file system of `--megabytes N` (1024), and with `--binary PATH` with a server that
-/// is built already.
+/// Runs with a file system of `--megabytes N` (1024), of which `--free N` are free (all), and with
+/// `--binary PATH` with a server that is built already.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--release"], &["--megabytes", "--binary"])?;
+    let arguments = Arguments::new(words, &["--release"], &["--megabytes", "--free", "--binary"])?;
     let megabytes = arguments.number("--megabytes", 1024)?;
+    let free = arguments.number("--free", megabytes)?;
     let folder = servers::fresh_folder("full-disk")?;
     let binary = servers::chosen_gannet(&arguments)?;
     let (image, mount) = (folder.join("image"), folder.join("mount"));
@@ -52,7 +84,7 @@ pub fn run(words: &[String]) -> Outcome {
     process::run("mount", &["-o", "loop", &path(&image), &path(&mount)])?;
     let ledger = Ledger::default();
     let mut drill = Drill { binary, image, mount, server: None, ledger, next_id: 0 };
-    let outcome = drill.all();
+    let outcome = drill.leave_free(free).and_then(|()| drill.all());
     // The server first: it holds the file system.
     drill.server = None;
     process::run("umount", &[&path(&drill.mount)])?;
@@ -66,10 +98,26 @@ fn number(field: &Field) -> u64 {
 }
 
 impl Drill {
+    /// Somebody else has all but so many megabytes.
+    fn leave_free(&self, megabytes: u64) -> Outcome {
+        let Some(taken) = self.free_megabytes().checked_sub(megabytes).filter(|&it| it > 0) else {
+            return Ok(());
+        };
+        let path = self.mount.join("others").display().to_string();
+        process::run("fallocate", &["-l", &format!("{taken}M"), &path])?;
+        println!("others have {taken} MiB; {}", self.space());
+        Ok(())
+    }
+
     fn all(&mut self) -> Outcome {
+        let free = self.free_megabytes();
         self.start("a fresh disk")?;
         self.execute("CREATE DATABASE d")?;
         self.fill("one")?;
+        let left = self.free_megabytes();
+        if left * 2 > free {
+            return Err(format!("rows are refused with {left} MiB of {free} left"));
+        }
         self.verify("the disk is full")?;
         let deleted = self.delete_half("one")?;
         self.relief(&format!("{deleted} rows were deleted"))?;
@@ -169,6 +217,11 @@ impl Drill {
         format!("MiB used and free: {}", numbers.join(" "))
     }
 
+    /// What the file system says is free.
+    fn free_megabytes(&self) -> u64 {
+        self.space().split_whitespace().last().and_then(|word| word.parse().ok()).unwrap_or(0)
+    }
+
     /// Every acknowledged row is there, and no other (but those whose answer was lost).
     fn verify(&self, when: &str) -> Outcome {
         for (table, ids) in self.lock().iter() {
@@ -216,6 +269,7 @@ impl Drill {
         let mut connection = self.connect()?;
         let begin = Instant::now();
         let mut inserted = 0;
+        let mut reasons = Reasons::default();
         // One lucky row proves little.
         while inserted < 20 {
             self.next_id += 1;
@@ -228,10 +282,17 @@ impl Drill {
                 Answer::Error(error) if begin.elapsed() > RELIEF => {
                     return Err(format!("{why}, and after {} s: {}", RELIEF.as_secs(), error.code));
                 }
-                _ => std::thread::sleep(Duration::from_millis(100)),
+                _ => {
+                    reasons.look(&mut connection, begin)?;
+                    std::thread::sleep(Duration::from_millis(100));
+                }
             }
         }
-        println!("{why}: rows go in after {} ms; {}", begin.elapsed().as_millis(), self.space());
+        println!(
+            "{why}: rows go in after {} ms{reasons}; {}",
+            begin.elapsed().as_millis(),
+            self.space()
+        );
         Ok(())
     }
 
@@ -239,8 +300,7 @@ impl Drill {
     fn take_the_rest(&mut self) -> Outcome {
         let ballast = self.mount.join("ballast");
         let path = ballast.display().to_string();
-        let free = self.space().split_whitespace().last().and_then(|word| word.parse().ok());
-        let size = format!("{}M", free.unwrap_or(0u64));
+        let size = format!("{}M", self.free_megabytes());
         // Whatever is left is taken, too.
         let _ = process::quiet("fallocate").args(["-l", &size, &path]).status();
         let _ = process::quiet("dd")

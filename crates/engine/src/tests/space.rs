@@ -237,3 +237,38 @@ fn a_large_delete_on_a_full_disk_is_done_or_undone() {
         })
         .unwrap();
 }
+
+/// With the proportions of a server's settings: a log that may grow beyond what is free, on a disk
+/// that somebody else has nearly filled.
+#[test]
+fn a_small_part_of_a_large_disk_can_be_filled() {
+    let config = SimConfig { buggify: false, ..SimConfig::new(5) };
+    Simulation::new(config)
+        .run(|| {
+            let mut options_of_engine = tiny("/database", 4 << 20);
+            options_of_engine.first_log_file_bytes = 512 << 10;
+            options_of_engine.max_log_file_bytes = 2 << 20;
+            options_of_engine.log_cap_bytes = 16 << 20;
+            let engine = Engine::open(options_of_engine).unwrap().0;
+            let t = Tested::create(&*engine);
+            fill(&engine, &t, 2000);
+            assert_eq!(engine.core.store.pace().log_cap_bytes, 16 << 20, "there is space");
+            let free = 16 << 20;
+            let disk = runtime::sim::disk().unwrap();
+            disk.set_quota(Some(disk.used_bytes() + free));
+            let refused = fill_up(&engine, &t, 2000);
+            let inserted = (refused - 2000) as u64 * 1500;
+            assert!(inserted * 10 > free * 6, "{inserted} of {free}: {}", state(&engine));
+            assert_eq!(count(&engine, &t), refused);
+            wait_for("the log shrinks to its least", || {
+                engine.core.store.pace().log_cap_bytes == 1 << 20
+            });
+            disk.set_quota(None);
+            wait_for("the log may grow again", || {
+                engine.core.store.pace().log_cap_bytes == 16 << 20
+            });
+            assert_eq!(insert_again(&engine, &t, refused), 20);
+            engine.close().unwrap();
+        })
+        .unwrap();
+}
