@@ -6,9 +6,10 @@
 //!    by the next start and queued again.
 //! 2. A queued tree is not known by its number any more, so nobody begins to use it. Who had it
 //!    in hand (purge, estimates) takes what it meets for damage of that tree only.
-//! 3. A tree leaves the queue when all its pages are free, or when damage keeps them from being
-//!    freed: it is set aside then, told of once, counted, and not tried again before the next
-//!    start. What fails otherwise (the log is full) goes behind the others and is tried again.
+//! 3. A tree leaves the queue when all its pages are free, or when damage keeps some of them from
+//!    being freed: it is set aside then, told of once, counted, and not tried again before the
+//!    next start. What fails otherwise (the log is full, a device that may answer the next time)
+//!    goes behind the others and is tried again.
 
 use crate::core::Core;
 use base::TreeId;
@@ -111,10 +112,7 @@ fn drop_first(core: &Core) -> bool {
 fn is_damage(error: &StoreError) -> bool {
     matches!(
         error,
-        StoreError::Corrupt { .. }
-            | StoreError::Damaged { .. }
-            | StoreError::NoSuchPage(_)
-            | StoreError::Io { .. }
+        StoreError::Corrupt { .. } | StoreError::Damaged { .. } | StoreError::NoSuchPage(_)
     )
 }
 
@@ -126,7 +124,7 @@ mod tests {
     #[test]
     fn a_damaged_tree_keeps_no_other_waiting_and_is_told_of_once() {
         let drops = Drops::default();
-        let trees = [1, 2, 3].map(TreeId::new);
+        let trees = [1, 2, 3, 4].map(TreeId::new);
         trees.iter().for_each(|&tree| drops.trees.lock().push_back(tree));
         let (tried, told) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
         let drop_tree = |tree: TreeId| {
@@ -138,6 +136,7 @@ mod tests {
                     Err(StoreError::Corrupt { pid: PageId::new(0), detail })
                 }
                 2 if is_first => Err(StoreError::DiskFull),
+                3 if is_first => Err(StoreError::Io { file: "a".into(), detail: "EIO".into() }),
                 _ => Ok(()),
             }
         };
@@ -146,8 +145,9 @@ mod tests {
         while drops.length() > 0 {
             outcomes.push(drops.take_first(drop_tree, &tell));
         }
-        assert_eq!(*tried.lock(), [1, 2, 3, 2], "what fails for now goes behind the others");
-        assert_eq!(outcomes, [true, false, true, true]);
+        let order = [1, 2, 3, 4, 2, 3];
+        assert_eq!(*tried.lock(), order, "what fails for now goes behind the others");
+        assert_eq!(outcomes, [true, false, false, true, true, true]);
         assert_eq!((drops.set_aside(), told.lock().len()), (1, 1));
         assert!(told.lock()[0].contains("(tree 1)"), "{:?}", told.lock());
     }

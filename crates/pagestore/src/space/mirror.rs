@@ -52,6 +52,8 @@ pub(crate) struct Mirror {
     freeing: BTreeMap<PageId, u8>,
     /// Allocated numbers of each tree, the map's own included.
     counts: BTreeMap<TreeId, u64>,
+    /// The first map page that could not be read.
+    unreadable: Option<PageId>,
 }
 
 fn bits(allocated: &[u64; 4]) -> u64 {
@@ -89,9 +91,15 @@ impl Mirror {
 
     /// Adds a map page that cannot be read: every number counts as allocated, none is handed out.
     pub(crate) fn add_unreadable_map(&mut self) {
+        self.unreadable.get_or_insert(number(self.extents.len() as u32, 0));
         let all = [u64::MAX; 4];
         let extent = Extent { tree: SPACE_TREE, class: 0, used: all, allocated: all };
         self.extents.extend(std::iter::repeat_n(extent, MAP_EXTENTS as usize));
+    }
+
+    /// The first map page that could not be read, if there is one.
+    pub(crate) fn unreadable_map(&self) -> Option<PageId> {
+        self.unreadable
     }
 
     /// How many map pages are known.

@@ -317,8 +317,9 @@ impl<'a> Space<'a> {
 
     /// Frees every page of a tree: O(extents) in the log, no page is read. In several records if
     /// the tree is large; a crash between them leaves the rest, so the caller repeats it until
-    /// its own record of the drop is gone. Nobody may use the tree any more. Where a map page
-    /// cannot be changed its extents stay, all others are freed, and the error is returned. Parks.
+    /// its own record of the drop is gone. Nobody may use the tree any more. Where the last start
+    /// could not read a map page, what that tells of stays: all else is freed, and the error says
+    /// that there may be more. Parks.
     ///
     /// The record comes first, then the pages go from memory and mapping, then the extents may be
     /// handed out again. Only the record is durable; the next start does the rest by it
@@ -328,24 +329,21 @@ impl<'a> Space<'a> {
         for &(map, extent) in &extents {
             self.mirror().retire(map, extent);
         }
-        let mut outcome = Ok(());
         while !extents.is_empty() {
             let last_map = extents[0].0.get() + DROP_MAPS_PER_RECORD as u64 * MAP_PAGES;
             let count = extents.iter().take_while(|(map, _)| map.get() < last_map).count();
             let part: Vec<_> =
                 extents.drain(..count).map(|(map, extent)| (map, extent, tree)).collect();
-            match self.release_part(&part) {
-                Err(StoreError::Corrupt { .. }) => {
-                    probe!("pagestore_drop_met_an_unreadable_map");
-                    // One map page at a time: the others can be changed.
-                    for of_map in part.chunk_by(|one, other| one.0 == other.0) {
-                        outcome = outcome.and(self.release_part(of_map));
-                    }
-                }
-                other => other?,
+            self.release_part(&part)?;
+        }
+        match self.mirror().unreadable_map() {
+            None => Ok(()),
+            Some(pid) => {
+                probe!("pagestore_drop_met_an_unreadable_map");
+                let detail = "which pages of the tree it tells of is not known".to_owned();
+                Err(StoreError::Corrupt { pid, detail })
             }
         }
-        outcome
     }
 
     /// Frees extents of a tree that is being dropped, with one record.

@@ -4,6 +4,7 @@
 //! `GANNET_MUTANT=name` switches a deliberate defect on, which must make a seed fail.
 
 mod crashes;
+mod drops;
 mod faults;
 mod miniature;
 mod model;
