@@ -24,6 +24,7 @@ use crate::world::{Counts, History, World, options};
 use base::Random;
 use engine::{Engine, OpenError};
 use engine_api::EngineError;
+use runtime::JoinHandle;
 use runtime::sim::{CrashKind, Disk, Faults, Operation, SimConfig, SimEnd, Simulation};
 use std::fmt;
 use std::sync::Arc;
@@ -68,6 +69,8 @@ const KINDS: [FaultKind; 9] = [
 const EIO: i32 = 5;
 /// A start that waits for space gets some after this time.
 const RESCUE_AFTER: Duration = Duration::from_secs(60);
+/// Rows can be inserted so soon after there is space again.
+const SPACE_IS_SEEN_WITHIN: Duration = Duration::from_secs(2);
 /// Lives of a seed at most.
 const LIVES_MAX: u64 = 40;
 /// Faults of a seed whose faults stop the engine.
@@ -308,9 +311,11 @@ impl Seed {
                 runtime::sleep(Duration::from_secs(2));
             }
             let has_work = world.operations_left() > 0;
-            if wants_fault && has_work {
-                spawn_fault(&world, kind, &notes, random.fork());
-            }
+            let fault = if wants_fault && has_work {
+                spawn_fault(&world, kind, &notes, random.fork())
+            } else {
+                None
+            };
             work(&world, &mut random);
             let disk = runtime::sim::disk().expect("this is a simulation");
             if kind.stops() {
@@ -318,7 +323,10 @@ impl Seed {
                 runtime::sleep(Duration::from_secs(3));
             } else if matches!(kind, FaultKind::NoSpace | FaultKind::NoSpaceAtStart) {
                 // The shortage may outlast the work.
-                runtime::sleep(Duration::from_secs(8));
+                if let Some(fault) = fault {
+                    fault.join().unwrap_or_else(|panic| panic.resume());
+                }
+                runtime::sleep(SPACE_IS_SEEN_WITHIN);
                 work_goes_on(&world, &mut random);
             } else if has_work {
                 // Once while the disk is as it is, once more when it is sound again.
@@ -397,21 +405,26 @@ fn start(
 }
 
 /// Strikes after some of the operations.
-fn spawn_fault(world: &Arc<World>, kind: FaultKind, notes: &Arc<Notes>, mut random: Random) {
+fn spawn_fault(
+    world: &Arc<World>,
+    kind: FaultKind,
+    notes: &Arc<Notes>,
+    mut random: Random,
+) -> Option<JoinHandle<()>> {
     let left = world.operations_left();
     if left <= 0 {
-        return;
+        return None;
     }
     let at = left - 1 - random.below((left as u64 / 2).max(1)) as i64;
     let (world, notes) = (world.clone(), notes.clone());
-    drop(runtime::spawn("fault", move || {
+    Some(runtime::spawn("fault", move || {
         while world.operations_left() > at {
             runtime::sleep(Duration::from_micros(100));
         }
         let disk = runtime::sim::disk().expect("this is a simulation");
         world.has_faults.store(true, Ordering::Relaxed);
         kind.strike(&disk, &notes, &mut random);
-    }));
+    }))
 }
 
 /// With space on the disk a transaction commits again.
