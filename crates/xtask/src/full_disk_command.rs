@@ -87,8 +87,9 @@ pub fn run(words: &[String]) -> Outcome {
     let outcome = drill.leave_free(free).and_then(|()| drill.all());
     // The server first: it holds the file system.
     drill.server = None;
-    process::run("umount", &[&path(&drill.mount)])?;
+    let unmounted = process::run("umount", &[&path(&drill.mount)]);
     outcome?;
+    unmounted?;
     std::fs::remove_file(&drill.image).map_err(|error| error.to_string())
 }
 
