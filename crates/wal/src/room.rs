@@ -157,9 +157,10 @@ impl Wal {
         most.saturating_sub(self.file_bytes())
     }
 
-    /// A cap of the log below this would leave less than two files for what is not on disk yet.
+    /// The least cap of the log: one file. What is not on disk yet lies in two then, and the next
+    /// one is prepared.
     pub fn least_cap_bytes(&self) -> u64 {
-        2 * self.options.first_file_bytes
+        self.options.first_file_bytes
     }
 
     /// Gives back what spare files take beyond what fits to a file system with `available_bytes`.

@@ -281,7 +281,8 @@ impl Drill {
                     self.lock().entry("one".into()).or_default().push(self.next_id);
                 }
                 Answer::Error(error) if begin.elapsed() > RELIEF => {
-                    return Err(format!("{why}, and after {} s: {}", RELIEF.as_secs(), error.code));
+                    let seconds = RELIEF.as_secs();
+                    return Err(format!("{why}, and after {seconds} s: {}{reasons}", error.code));
                 }
                 _ => {
                     reasons.look(&mut connection, begin)?;
