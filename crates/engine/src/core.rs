@@ -250,7 +250,7 @@ impl Core {
             // The log asks for space again only when it is asked.
             self.wal.retry_space();
             // What deletes have left of a page takes less than the page did, once it is written.
-            self.store.hasten_flush(self.wal.end());
+            self.store.hasten_for_space();
             let is_over = begun.elapsed() >= GROWTH_WAIT_MAX || self.is_stopping();
             if is_over || self.store.is_at_its_end() {
                 base::probe!("engine.growth_refused");

@@ -273,6 +273,14 @@ impl Shared {
         self.background.flush_below.load(Ordering::Relaxed).max(forced)
     }
 
+    /// See [`PageStore::hasten_for_space`].
+    pub(crate) fn hasten_for_space(&self, disk: &Disk) {
+        if self.dirty.length() >= DUE_PAGES {
+            self.background.hasten(disk.wal.end());
+            self.flush_work.set();
+        }
+    }
+
     /// Whether more of the pool is dirty than may be.
     fn is_mostly_dirty(&self) -> bool {
         let permille = self.background.dirty_max_permille.load(Ordering::Relaxed);
@@ -365,6 +373,15 @@ impl PageStore {
     pub fn hasten_flush(&self, lsn: Lsn) {
         self.shared().background.hasten(lsn);
         self.shared().flush_work.set();
+    }
+
+    /// As [`PageStore::hasten_flush`] with everything, for the sake of space, where that is worth a
+    /// group: small groups take more than they give.
+    pub fn hasten_for_space(&self) {
+        let shared = self.shared();
+        if let Some(disk) = &shared.disk {
+            shared.hasten_for_space(disk);
+        }
     }
 
     /// Stops the background fibers and waits for their end. Dirty pages that were not flushed

@@ -34,8 +34,7 @@ impl Shared {
         disk.wal.trim_spares(available_bytes);
         if self.background.log_cap_bytes() > self.wanted_log_cap(disk, available_bytes) {
             // Ahead of the pace, so that a checkpoint gives back the files that they hold.
-            self.background.hasten(disk.wal.end());
-            self.flush_work.set();
+            self.hasten_for_space(disk);
         }
     }
 }
