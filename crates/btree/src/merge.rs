@@ -21,8 +21,8 @@ use wal::{Permit, RecordBuilder, RecordKind};
 
 /// A node below this percentage is worth merging.
 const UNDERFULL_SHARE: usize = 40;
-/// A merged node is at most so full, in percent.
-const FULL_SHARE: usize = 80;
+/// A merged node is at most so full, in percent: two halves of a full node of wide entries fit.
+const FULL_SHARE: usize = 98;
 /// Only every so many removals in an underfull leaf look at its neighbours, which may have to be
 /// read for it.
 const REMOVALS_A_LOOK: usize = 8;

@@ -8,8 +8,10 @@ use crate::layout::*;
 use crate::node;
 use crate::page_read::PageRead;
 
-/// From this many inserts in a row on, each just behind the one before, a node counts as ascending.
-const ASCENDING_INSERTS: u8 = 8;
+/// From this many inserts in a row on, each just behind the one before, a node is ascending ...
+const ASCENDING_INSERTS: usize = 8;
+/// ... and from this share of its entries on: half a node of wide entries does not take eight more.
+const ASCENDING_SHARE: usize = 4;
 /// An ascending split keeps this many sixteenths of the bytes on the left.
 const ASCENDING_KEEP: usize = 15;
 
@@ -75,6 +77,11 @@ impl Combined<'_> {
     }
 }
 
+/// Whether the inserts into a node of `count` entries have followed each other.
+fn is_ascending(page: &[u8], count: usize) -> bool {
+    usize::from(page.u8_at(ASCENDING)) >= ASCENDING_INSERTS.min(count / ASCENDING_SHARE)
+}
+
 /// First boundary at which the left part holds at least `share` sixteenths of the bytes.
 fn boundary(count: usize, share: usize, bytes: impl Fn(usize) -> usize) -> usize {
     let total: usize = (0..count).map(&bytes).sum();
@@ -129,7 +136,7 @@ pub fn plan_leaf(page: &[u8], incoming: Incoming<'_>) -> Option<SplitPlan> {
         return None;
     }
     let ascending = !incoming.replaces
-        && page.u8_at(ASCENDING) >= ASCENDING_INSERTS
+        && is_ascending(page, count)
         && usize::from(page.u16_at(LAST_INSERT)) == incoming.index;
     let mut at = if ascending && incoming.index + 1 < count {
         // Inserts climb through the middle: what lies above goes away, they go on in the gap.
@@ -157,8 +164,7 @@ pub fn plan_inner(page: &[u8]) -> Option<SplitPlan> {
     }
     let suffix_len = |index| node::slot(page, index).suffix_len;
     let bytes = |index| suffix_len(index) + CHILD_BYTES + SLOT_BYTES;
-    let ascending = page.u8_at(ASCENDING) >= ASCENDING_INSERTS
-        && usize::from(page.u16_at(LAST_INSERT)) == count;
+    let ascending = is_ascending(page, count) && usize::from(page.u16_at(LAST_INSERT)) == count;
     let keep = if ascending {
         boundary(count, ASCENDING_KEEP, bytes)
     } else {
