@@ -205,8 +205,8 @@ fn a_full_disk_with_large_log_files_is_an_error_until_there_is_space() {
     full_disk(4, 4 << 20, 24 << 20);
 }
 
-/// One in ten seeds finds no end (3 and 8 of the first ten): the rollback waits for space that
-/// somebody else has taken, see docs/design/2026-11-22-space.md.
+/// Two of the first ten seeds (3 and 8) find no end: the rollback waits for space that somebody
+/// else has taken, see docs/design/2026-11-22-space.md.
 #[test]
 fn a_large_delete_on_a_full_disk_is_done_or_undone() {
     let config = SimConfig { buggify: false, ..SimConfig::new(4) };
