@@ -101,7 +101,7 @@ impl Background {
         self.log_cap_bytes.load(Ordering::Relaxed)
     }
 
-    /// How far the files may outgrow the cap of records, where there is space.
+    /// What the files may take at the cap: some caps where there is space (pace.rs, invariant 4).
     fn files_max(&self) -> u64 {
         let cap = self.log_cap_bytes();
         let is_set = cap == self.log_cap_set.load(Ordering::Relaxed);

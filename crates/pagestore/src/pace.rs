@@ -15,11 +15,11 @@
 //! 3. Below 0.8 of the cap nobody waits. Above it each byte of log costs its writer time, by a
 //!    parabola without a step ([`delay`]), which goes on beyond the cap: the log may grow past it,
 //!    ever more slowly, and nothing ever waits for a flush to end.
-//! 4. The cap follows what the file system can give ([`wanted_cap`]). It falls with the age only
-//!    ([`fitted_cap`]): nobody waits because somebody else has filled the disk.
-//!
 //! 4. The cap is of records. Commits that come one at a time fill a block each and take many times
-//!    as much in files; there the cap is as much less as keeps the files within [`FILES_MAX`] caps.
+//!    as much in files; there the cap is as much less as keeps the files within [`FILES_MAX`] caps,
+//!    and within one where the file system bounds it.
+//! 5. The cap follows what the file system can give ([`wanted_cap`]). It falls with the age only
+//!    ([`fitted_cap`]): nobody waits because somebody else has filled the disk.
 //!
 //! All of this is fed with times, so that it does the same in a simulation.
 
