@@ -141,6 +141,7 @@ fn is_small(plan: &Plan) -> bool {
     match plan {
         Plan::Insert(insert) => match &insert.source {
             InsertRows::Values(rows) => rows.len() <= KEPT_ROWS_MAX,
+            InsertRows::Literals(_) => false,
             InsertRows::Query(_) | InsertRows::File(_) => true,
         },
         _ => true,

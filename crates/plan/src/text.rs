@@ -19,6 +19,9 @@ pub fn plan_text(plan: &Plan) -> String {
             text.deeper(|text| {
                 match &insert.source {
                     InsertRows::Values(rows) => rows.iter().for_each(|row| text.values(row)),
+                    InsertRows::Literals(rows) => {
+                        text.line(format!("{} rows of literals", rows.count()));
+                    }
                     InsertRows::Query(query) => text.query(query),
                     InsertRows::File(file) => text.line(format!("file to {:?}", file.fields)),
                 }

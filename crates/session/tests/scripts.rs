@@ -15,6 +15,7 @@
 //! * `a: \sleep ms`, `a: \quit`, `a: \capabilities hex` (for the next `\connect`).
 
 mod client;
+mod large_inserts;
 mod spilling;
 mod temporary;
 

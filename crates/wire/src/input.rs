@@ -40,7 +40,8 @@ impl InputBuffer {
     }
 
     /// Room to receive into; report what came with [`InputBuffer::received`]. The room doubles
-    /// with what has arrived, whatever lengths the client announces.
+    /// with what has arrived, whatever lengths the client announces, but it need not reach beyond
+    /// the packet.
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             self.start = 0;
@@ -50,11 +51,27 @@ impl InputBuffer {
             self.end -= self.start;
             self.start = 0;
         }
-        if self.bytes.len() - self.end < ROOM_BYTES {
-            let grown = (self.end * 2).max(self.end + ROOM_BYTES);
+        let missing = self.missing_bytes();
+        if self.bytes.len() - self.end < ROOM_BYTES.min(missing) {
+            let doubled = (self.end * 2).max(self.end + ROOM_BYTES);
+            let grown = doubled.min(self.end.saturating_add(missing.max(ROOM_BYTES)));
+            self.bytes.reserve_exact(grown - self.bytes.len());
             self.bytes.resize(grown, 0);
         }
         &mut self.bytes[self.end..]
+    }
+
+    /// Bytes that the first packet still lacks, if it has announced itself and has not arrived.
+    fn missing_bytes(&self) -> usize {
+        let Some(header) = self.bytes[self.start..self.end].first_chunk::<4>() else {
+            return usize::MAX;
+        };
+        let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+        let whole = PACKET_HEADER_BYTES + length;
+        match whole.saturating_sub(self.end - self.start) {
+            0 => usize::MAX,
+            missing => missing,
+        }
     }
 
     /// `count` bytes were received into the room.
@@ -246,6 +263,15 @@ mod tests {
         assert_eq!(buffer.next_packet(&mut 0, 1 << 25), Ok(Some(&b"next"[..])));
         buffer.trim();
         assert_eq!(buffer.bytes.len(), 0);
+    }
+
+    #[test]
+    fn the_buffer_of_a_large_packet_is_hardly_larger_than_it() {
+        let mut buffer = InputBuffer::new();
+        let body = vec![7; 1_000_000];
+        feed(&mut buffer, &packet(0, &body));
+        assert_eq!(buffer.next_packet(&mut 0, 1 << 25).unwrap().map(<[u8]>::len), Some(body.len()));
+        assert!(buffer.bytes.capacity() < body.len() + 4 * ROOM_BYTES, "{}", buffer.bytes.len());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod frame;
 mod outcome;
 mod replace;
+mod values;
 
 use super::computed::{compute, compute_generated, refuse_values};
 use super::foreign::ForeignChecks;
@@ -15,7 +16,7 @@ use crate::{ExecError, Outcome};
 use engine_api::{DuplicateKey, LockMode, LockWait, RowBuffer, Table};
 use expr::Expr;
 use frame::TwoRows;
-use plan::physical::{InsertPlan, InsertRows, InsertValue, ResultColumn};
+use plan::physical::{InsertPlan, InsertRows, InsertValue};
 use types::row::RowView;
 use types::{Level, SqlError, Value, ValueRef, Warning};
 
@@ -39,6 +40,17 @@ pub fn run(
                 exec.tick()?;
                 exec.eval.row_number.set(number as u64 + 1);
                 let values = insert.values_of_list(exec, row)?;
+                insert.put(exec, values, sink)?;
+                exec.eval.reset_arena();
+            }
+        }
+        InsertRows::Literals(rows) => {
+            insert.expected = rows.count() as u64;
+            let mut literals = rows.values();
+            for number in 1..=insert.expected {
+                exec.tick()?;
+                exec.eval.row_number.set(number);
+                let values = insert.values_of_literals(exec, &mut literals)?;
                 insert.put(exec, values, sink)?;
                 exec.eval.reset_arena();
             }
@@ -178,53 +190,6 @@ impl<'p> Inserter<'p> {
             });
         }
         Ok(values)
-    }
-
-    fn values_of_list(
-        &self,
-        exec: &Exec<'_>,
-        row: &[InsertValue],
-    ) -> Result<Vec<Value>, ExecError> {
-        let mut values = self.blank(exec)?;
-        for (&position, value) in self.plan.columns.iter().zip(row) {
-            values[position] = match value {
-                InsertValue::Default => self.maker.default_value(exec, position)?,
-                InsertValue::Refused(refused) => {
-                    refuse_values(exec, self.maker.definition(), [refused])?;
-                    Value::Null
-                }
-                InsertValue::Expr(expr) => {
-                    let value = expr.eval(exec.eval, &values)?;
-                    self.maker.store(exec, position, value, &expr.result)?
-                }
-            };
-        }
-        Ok(values)
-    }
-
-    fn values_of_query<'r>(
-        &self,
-        exec: &Exec<'_>,
-        mut next: impl FnMut() -> ValueRef<'r>,
-        columns: &[ResultColumn],
-    ) -> Result<Vec<Value>, ExecError> {
-        let mut values = self.blank(exec)?;
-        for (&position, column) in self.plan.columns.iter().zip(columns) {
-            let value = next();
-            if self.refuses(exec, position)? {
-                continue;
-            }
-            values[position] = self.maker.store(exec, position, value, &column.result)?;
-        }
-        Ok(values)
-    }
-
-    /// Whether a query's values for a column are not taken, since it is generated.
-    fn refuses(&self, exec: &Exec<'_>, position: usize) -> Result<bool, ExecError> {
-        let Some(computed) = &self.plan.computed else { return Ok(false) };
-        let refused = computed.refused.iter().find(|refused| refused.column == position);
-        refuse_values(exec, self.maker.definition(), refused)?;
-        Ok(refused.is_some())
     }
 
     /// Inserts one row with all that its duplicates ask for.

@@ -5,6 +5,7 @@ use crate::computed;
 use crate::foreign::Effect;
 use crate::physical::{
     Apply, Computed, InsertPlan, InsertRows, InsertSubqueries, InsertValue, ResultColumn,
+    packed_literal,
 };
 use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::ColumnDefault;
@@ -168,7 +169,43 @@ impl<'q> Binder<'_, '_, 'q> {
                 }
                 self.insert_values(rows, target, columns, alias)
             }
+            ast::InsertSource::Literals(rows) => {
+                if rows.width() != columns.len() {
+                    return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
+                }
+                self.insert_literals(rows, target, columns)
+            }
         }
+    }
+
+    fn insert_literals(
+        &mut self,
+        rows: &Arc<ast::LiteralRows>,
+        target: &TableEntry,
+        columns: &[usize],
+    ) -> Result<InsertRows> {
+        let definition = target.definition();
+        if !columns.iter().any(|&column| definition.columns[column].is_generated()) {
+            return Ok(InsertRows::Literals(rows.clone()));
+        }
+        let mut bound = Vec::with_capacity(rows.count());
+        let mut literals = rows.values();
+        for _ in 0..rows.count() {
+            let mut values = Vec::with_capacity(columns.len());
+            for (&column, literal) in columns.iter().zip(literals.by_ref()) {
+                let definition_of = &definition.columns[column];
+                values.push(if definition_of.is_generated() {
+                    let refused = computed::refused(definition, column, &literal.expression());
+                    refused.map_or(InsertValue::Default, InsertValue::Refused)
+                } else {
+                    let value =
+                        packed_literal(&self.builder(), literal, &definition_of.column_type);
+                    InsertValue::Expr(value?)
+                });
+            }
+            bound.push(values);
+        }
+        Ok(InsertRows::Values(bound))
     }
 
     fn insert_values(

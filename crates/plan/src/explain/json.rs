@@ -100,7 +100,7 @@ pub fn explain_json(prepared: &Prepared, profile: Option<&Profile>) -> String {
     let block = match prepared.plan() {
         Plan::Query(query) => json.query(query, None),
         Plan::Insert(insert) => match &insert.source {
-            InsertRows::Values(_) | InsertRows::File(_) => {
+            InsertRows::Values(_) | InsertRows::Literals(_) | InsertRows::File(_) => {
                 let name = insert.target.0.definition().name.clone();
                 json.message(("table_name", Node::Text(name)))
             }

@@ -217,7 +217,7 @@ impl Explain<'_> {
 
     fn insert(&mut self, insert: &InsertPlan) {
         match &insert.source {
-            InsertRows::Values(_) | InsertRows::File(_) => {
+            InsertRows::Values(_) | InsertRows::Literals(_) | InsertRows::File(_) => {
                 let mut row = Row::new(self.next_id(), "INSERT");
                 row.table = Some(insert.target.0.definition().name.clone());
                 row.kind = Some("ALL");

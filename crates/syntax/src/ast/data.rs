@@ -1,9 +1,10 @@
 //! Statements that change rows.
 
 use super::{
-    ColumnName, Expression, FileFormat, Limit, OrderItem, Query, SelectItem, TableName,
-    TableReference,
+    ColumnName, Expression, FileFormat, Limit, LiteralRows, OrderItem, Query, SelectItem,
+    TableName, TableReference,
 };
+use std::sync::Arc;
 
 /// A table that a statement changes, with an optional alias and partition list.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,8 @@ pub struct Insert {
 pub enum InsertSource {
     /// VALUES; `Expression::Default(None)` is DEFAULT.
     Values(Vec<Vec<Expression>>),
+    /// VALUES of a large statement, which are literals and nothing else.
+    Literals(Arc<LiteralRows>),
     /// SELECT.
     Query(Box<Query>),
 }

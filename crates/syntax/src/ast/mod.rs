@@ -8,6 +8,7 @@ mod data;
 mod definition;
 mod display;
 mod expression;
+mod literal_rows;
 mod query;
 mod xa;
 
@@ -17,6 +18,7 @@ pub use alter::*;
 pub use data::*;
 pub use definition::*;
 pub use expression::*;
+pub use literal_rows::*;
 pub use query::*;
 pub use xa::*;
 

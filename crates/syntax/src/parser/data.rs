@@ -2,6 +2,11 @@
 
 use super::*;
 use Keyword as K;
+use std::sync::Arc;
+
+/// Rows of literals in a text of so many bytes are packed ([`LiteralRows`]). Such a text is no
+/// longer one whose plan is kept.
+const PACKED_TEXT_BYTES: usize = 1 << 16;
 
 impl Parser<'_> {
     /// INSERT or REPLACE.
@@ -83,12 +88,41 @@ impl Parser<'_> {
     fn insert_source(&mut self) -> Result<InsertSource> {
         if self.at_any(&[K::VALUES, K::VALUE]) {
             self.advance();
-            return self.list(Self::value_row).map(InsertSource::Values);
+            return match self.text.len() >= PACKED_TEXT_BYTES {
+                true => self.packed_rows(),
+                false => self.list(Self::value_row).map(InsertSource::Values),
+            };
         }
         if self.begins_query() {
             return Ok(InsertSource::Query(Box::new(self.query()?)));
         }
         Err(self.unexpected())
+    }
+
+    /// The rows of a large statement; packed if there are several, of literals only.
+    fn packed_rows(&mut self) -> Result<InsertSource> {
+        let expected_bytes = self.text.len().saturating_sub(self.token.start);
+        let first = self.value_row()?;
+        let mut packed = LiteralRows::new(first.len(), expected_bytes);
+        if first.is_empty() || !self.at(Symbol::Comma) || !packed.push(&first) {
+            return self.more_rows(vec![first]);
+        }
+        while self.eat(Symbol::Comma) {
+            let row = self.value_row()?;
+            if !packed.push(&row) {
+                let mut rows = packed.unpack();
+                rows.push(row);
+                return self.more_rows(rows);
+            }
+        }
+        Ok(InsertSource::Literals(Arc::new(packed)))
+    }
+
+    fn more_rows(&mut self, mut rows: Vec<Vec<Expression>>) -> Result<InsertSource> {
+        while self.eat(Symbol::Comma) {
+            rows.push(self.value_row()?);
+        }
+        Ok(InsertSource::Values(rows))
     }
 
     fn value_row(&mut self) -> Result<Vec<Expression>> {

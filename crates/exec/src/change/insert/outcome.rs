@@ -10,7 +10,7 @@ impl Inserter<'_> {
     pub(super) fn outcome(self, exec: &Exec<'_>) -> Outcome {
         let is_list = match &self.plan.source {
             InsertRows::Values(rows) => rows.len() > 1,
-            InsertRows::Query(_) => true,
+            InsertRows::Literals(_) | InsertRows::Query(_) => true,
             InsertRows::File(_) => return self.outcome_of_file(exec),
         };
         let duplicates = match self.plan.ignore && !self.plan.replace {
