@@ -15,6 +15,7 @@ use crate::page_read::slice;
 use crate::tree::Tree;
 use base::PageId;
 use pagestore::OptimisticPage;
+use std::cell::Cell;
 use std::ops::Bound;
 
 /// Which way a cursor walks.
@@ -50,6 +51,8 @@ pub struct Cursor {
     /// Leaves walked through to their end without a seek: the more there were, the more are asked
     /// for ahead.
     leaves: usize,
+    /// Whether every leaf up to the end of the walk was asked for.
+    is_asked: Cell<bool>,
     with_values: bool,
 }
 
@@ -80,6 +83,7 @@ impl Tree {
             key: Vec::new(),
             stop: Bound::Unbounded,
             leaves: 0,
+            is_asked: Cell::new(false),
             with_values: true,
         }
     }
@@ -98,6 +102,7 @@ impl Cursor {
         self.key.clear();
         self.key.extend_from_slice(key);
         self.leaves = 0;
+        self.is_asked.set(false);
     }
 
     /// Sets where the walk ends: an upper bound forward, a lower bound backward.
@@ -107,6 +112,7 @@ impl Cursor {
             Bound::Excluded(key) => Bound::Excluded(key.to_vec()),
             Bound::Unbounded => Bound::Unbounded,
         };
+        self.is_asked.set(false);
     }
 
     /// Overflow values are not read from now on: of such an entry the payload means nothing.
@@ -266,11 +272,11 @@ impl Cursor {
             few if few < PREFETCH_EVERY => few.is_power_of_two(),
             many => many.is_multiple_of(PREFETCH_EVERY),
         };
-        if !is_asking {
+        if !is_asking || self.is_asked.get() {
             return;
         }
         let most = (2 * self.leaves).clamp(PREFETCH_LEAVES_FIRST, PREFETCH_LEAVES);
-        let last = self.last_child(&parent);
+        let (last, is_end) = self.last_child(&parent);
         let mut pids = [PageId::ZERO; PREFETCH_LEAVES];
         let mut count = 0;
         let mut next = index;
@@ -285,19 +291,20 @@ impl Cursor {
             count += 1;
         }
         if parent.validate().is_ok() {
+            self.is_asked.set(is_end && next == last);
             self.tree.store.prefetch(&pids[..count]);
         }
     }
 
-    /// Which of the node's children the walk may come to last. The node may change meanwhile:
-    /// then it is any child.
-    fn last_child(&self, node: &OptimisticPage<'_>) -> usize {
+    /// Which of the node's children the walk may come to last, and whether it ends there. The
+    /// node may change meanwhile: then it is any child.
+    fn last_child(&self, node: &OptimisticPage<'_>) -> (usize, bool) {
         match (&self.stop, self.direction) {
             (Bound::Included(key) | Bound::Excluded(key), _) if node::in_range(node, key) => {
-                node::child_index(node, key, Route::Containing)
+                (node::child_index(node, key, Route::Containing), true)
             }
-            (_, Direction::Forward) => node::count(node),
-            (_, Direction::Backward) => 0,
+            (_, Direction::Forward) => (node::count(node), false),
+            (_, Direction::Backward) => (0, false),
         }
     }
 

@@ -21,6 +21,8 @@ pub(crate) enum Token {
     Sent { number: u32 },
     /// The worker's own wake-up descriptor.
     WakeUp,
+    /// The worker's alarm.
+    Alarm,
     /// Nobody.
     Nobody,
 }
@@ -38,6 +40,7 @@ impl Token {
             Self::WakeUp => 2 << 56,
             Self::Nobody => 3 << 56,
             Self::Sent { number } => 4 << 56 | u64::from(number),
+            Self::Alarm => 5 << 56,
         }
     }
 
@@ -48,6 +51,7 @@ impl Token {
             1 => Self::Connection { place: low, sequence: (bits >> 32) as u32 & SEQUENCE_MASK },
             2 => Self::WakeUp,
             4 => Self::Sent { number: low },
+            5 => Self::Alarm,
             _ => Self::Nobody,
         }
     }
@@ -251,7 +255,7 @@ pub(super) fn complete(worker: &Worker, token: Token, result: i32, bytes: &[u8])
                 real.connections.received(worker, real, (place, sequence), result, bytes);
             }
         }
-        Token::WakeUp | Token::Nobody | Token::Sent { .. } => {}
+        Token::WakeUp | Token::Alarm | Token::Nobody | Token::Sent { .. } => {}
     }
 }
 
@@ -266,6 +270,7 @@ mod tests {
             Token::Fiber { slot: 0, part: 0 },
             Token::Connection { place: 9, sequence: SEQUENCE_MASK },
             Token::WakeUp,
+            Token::Alarm,
             Token::Nobody,
             Token::Sent { number: u32::MAX },
         ];

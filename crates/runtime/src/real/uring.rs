@@ -3,10 +3,14 @@
 //! Invariants:
 //! 1. The ring is made and used by the worker's thread only (SINGLE_ISSUER).
 //! 2. What an entry points to stays valid until its completion: a fiber's memory because the
-//!    fiber waits, the wake-up count because it lives as long as the ring.
+//!    fiber waits, the wake-up count and the alarm because they live as long as the ring.
 //! 3. One read of the wake-up descriptor is always in flight.
 //! 4. Every entry has one completion, also those that fail; a send completes within the call that
-//!    submits it. So a call that submits N sends and waits has to wait for N + 1 completions.
+//!    submits it, and so does a change of the alarm. So a call that submits N of them and waits has
+//!    to wait for N + 1 completions.
+//! 5. One alarm at most is set. It rings when the worker has to wake up or before, never later: it
+//!    is left alone where it rings early enough, because to set and clear a timer of the kernel
+//!    for every sleep costs more than to wake up for nothing now and then.
 //!
 //! What waiting connections need, and the answers that they wait behind, is queued and handed
 //! over together at the end of a turn, see `outbox` and `buffers`.
@@ -14,10 +18,11 @@
 use super::buffers::{self, ReceiveBuffers};
 use super::event_loop::{FileOperation, Token, complete};
 use super::outbox::{Outbox, Placed};
+use crate::clock::monotonic_nanos;
 use crate::mailbox::Mailbox;
 use crate::worker::{Twin, Worker};
 use io_uring::squeue::{Entry, Flags};
-use io_uring::types::{CancelBuilder, Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, FsyncFlags, Timespec};
 use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode};
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -37,24 +42,34 @@ pub(crate) struct UringLoop {
     ring: RefCell<IoUring>,
     wake_descriptor: RawFd,
     wake_count: Box<Cell<u64>>,
+    alarm: Box<Alarm>,
     has_taskrun_flag: bool,
     no_iowait: u32,
     batch: RefCell<Vec<Completion>>,
     /// Completions taken out to make room, not delivered yet.
     set_aside: RefCell<Vec<Completion>>,
     pub(super) outbox: Outbox,
-    /// Sends in the queue, not submitted yet.
-    sends_queued: Cell<u32>,
+    /// Entries in the queue that complete within the call that submits them.
+    prompt_queued: Cell<u32>,
     /// Receives submitted or queued, not completed.
     receives: Cell<usize>,
     /// None where the kernel does not know of such. Behind the ring: see its invariant 2.
     buffers: Option<ReceiveBuffers>,
 }
 
+/// The worker's timer in the kernel (invariant 5).
+struct Alarm {
+    /// When it rings, in nanoseconds of the monotonic clock; `u64::MAX`: not set.
+    at_nanos: Cell<u64>,
+    /// How long until then, where the kernel reads it.
+    wait: Cell<Timespec>,
+}
+
 impl UringLoop {
     pub(crate) fn new(mailbox: &'static Mailbox) -> io::Result<Self> {
         let (ring, has_taskrun_flag) = make_ring()?;
         let params = ring.params();
+        // A kernel with extended arguments (5.11) can change a timeout, too.
         if !(params.is_feature_ext_arg() && params.is_feature_nodrop()) {
             return Err(io::ErrorKind::Unsupported.into());
         }
@@ -81,12 +96,16 @@ impl UringLoop {
             ring: RefCell::new(ring),
             wake_descriptor: mailbox.wake_descriptor()?,
             wake_count: Box::new(Cell::new(0)),
+            alarm: Box::new(Alarm {
+                at_nanos: Cell::new(u64::MAX),
+                wait: Cell::new(Timespec::new()),
+            }),
             has_taskrun_flag,
             no_iowait,
             batch: RefCell::new(Vec::with_capacity(BATCH)),
             set_aside: RefCell::new(Vec::new()),
             outbox: Outbox::new(),
-            sends_queued: Cell::new(0),
+            prompt_queued: Cell::new(0),
             receives: Cell::new(0),
             buffers,
         };
@@ -110,8 +129,8 @@ impl UringLoop {
         let mut ring = self.ring.borrow_mut();
         // SAFETY: invariant 2.
         while unsafe { ring.submission().push_multiple(entries) }.is_err() {
-            // Completions of sends are counted for the next call only.
-            self.sends_queued.set(0);
+            // Prompt completions are counted for the next call only.
+            self.prompt_queued.set(0);
             if let Err(error) = ring.submit() {
                 let number = error.raw_os_error();
                 let is_passing = matches!(number, Some(libc::EINTR | libc::EAGAIN | libc::EBUSY));
@@ -151,7 +170,7 @@ impl UringLoop {
         let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
         let send = opcode::Send::new(Fd(fd), address, length as u32).flags(flags).build();
         self.push(send.user_data(Token::Sent { number }.to_bits()));
-        self.sends_queued.set(self.sends_queued.get() + 1);
+        self.prompt_queued.set(self.prompt_queued.get() + 1);
     }
 
     pub(crate) fn poll_cancel(&self, token: Token) {
@@ -212,6 +231,7 @@ impl UringLoop {
         let token = Token::from_bits(bits);
         match token {
             Token::WakeUp if result != -libc::ECANCELED => self.read_wake_descriptor(),
+            Token::Alarm => self.alarm.at_nanos.set(u64::MAX),
             Token::Sent { number } => {
                 if let Some(unsent) = self.outbox.completed(number, result)
                     && let Twin::Real(real) = &worker.twin
@@ -234,8 +254,32 @@ impl UringLoop {
         }
     }
 
+    /// Sees to it that the worker wakes up within so many nanoseconds.
+    fn set_alarm(&self, wait_nanos: u64) {
+        if wait_nanos == u64::MAX {
+            return;
+        }
+        let (former, wanted) =
+            (self.alarm.at_nanos.get(), monotonic_nanos().saturating_add(wait_nanos));
+        if former <= wanted {
+            return;
+        }
+        self.alarm.at_nanos.set(wanted);
+        let (seconds, nanos) = (wait_nanos / 1_000_000_000, wait_nanos % 1_000_000_000);
+        self.alarm.wait.set(Timespec::new().sec(seconds).nsec(nanos as u32));
+        let (wait, alarm) = (self.alarm.wait.as_ptr(), Token::Alarm.to_bits());
+        if former == u64::MAX {
+            return self.push(opcode::Timeout::new(wait).build().user_data(alarm));
+        }
+        // If it is not there to be changed it rings now, and is set by the next call.
+        let update = opcode::TimeoutUpdate::new(alarm, wait).build();
+        self.push(update.user_data(Token::Nobody.to_bits()));
+        self.prompt_queued.set(self.prompt_queued.get() + 1);
+    }
+
     /// Submits, runs the kernel's deferred work, and waits if wanted.
     fn enter(&self, wait_nanos: Option<u64>) {
+        self.set_alarm(wait_nanos.unwrap_or(u64::MAX));
         let mut ring = self.ring.borrow_mut();
         let queue = ring.submission();
         let queued = queue.len();
@@ -244,23 +288,16 @@ impl UringLoop {
         if wait_nanos.is_none() && queued == 0 && nothing_deferred {
             return;
         }
-        let timeout = wait_nanos.filter(|&nanos| nanos < u64::MAX).map(|nanos| {
-            Timespec::new().sec(nanos / 1_000_000_000).nsec((nanos % 1_000_000_000) as u32)
-        });
-        let mut arguments = SubmitArgs::new();
-        if let Some(timeout) = &timeout {
-            arguments = arguments.timespec(timeout);
-        }
         // Invariant 4.
-        let sends = self.sends_queued.replace(0);
-        let want = if wait_nanos.is_some() { 1 + sends } else { 0 };
-        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits() | self.no_iowait;
-        // SAFETY: the arguments are valid for the call; entries obey invariant 2.
+        let prompt = self.prompt_queued.replace(0);
+        let want = if wait_nanos.is_some() { 1 + prompt } else { 0 };
+        let flags = EnterFlags::GETEVENTS.bits() | self.no_iowait;
+        // SAFETY: no argument is passed; entries obey invariant 2.
         let entered =
-            unsafe { ring.submitter().enter(queued as u32, want, flags, Some(&arguments)) };
+            unsafe { ring.submitter().enter::<libc::sigset_t>(queued as u32, want, flags, None) };
         if let Err(error) = entered {
             let number = error.raw_os_error().unwrap_or(0);
-            let passing = [libc::ETIME, libc::EINTR, libc::EAGAIN, libc::EBUSY];
+            let passing = [libc::EINTR, libc::EAGAIN, libc::EBUSY];
             assert!(passing.contains(&number), "io_uring_enter: {error}");
         }
     }

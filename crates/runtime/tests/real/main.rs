@@ -172,6 +172,29 @@ fn timers_and_cancellation() {
 }
 
 #[test]
+fn a_timer_that_is_no_longer_wanted_delays_and_hastens_nothing() {
+    each_loop(|runtime| {
+        runtime.run(|| {
+            // The first timer is given up after a millisecond, far before it or just about then.
+            for (given_up_ms, wanted_ms) in [(600_000, 5), (5, 20), (1, 40)] {
+                let unparker = runtime::current_unparker();
+                let thread = std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(1));
+                    unparker.unpark();
+                });
+                let given_up = runtime::now() + Duration::from_millis(given_up_ms);
+                runtime::park(WaitClass::Other, Some(given_up));
+                thread.join().expect("no panic");
+                let (begun, wanted) = (runtime::now(), Duration::from_millis(wanted_ms));
+                assert_eq!(runtime::sleep(wanted), Wake::TimedOut);
+                let slept = runtime::now() - begun;
+                assert!(slept >= wanted && slept < PATIENCE, "{slept:?} for {wanted:?}");
+            }
+        });
+    });
+}
+
+#[test]
 fn locks_and_queues_between_workers() {
     each_loop(|runtime| {
         runtime.run(|| {
