@@ -27,6 +27,7 @@ pub struct Catalog {
     pub(crate) users: RwLock<crate::accounts::Accounts>,
     pub(crate) enabled: Mutex<crate::roles::EnabledRoles>,
     pub(crate) kept_statistics: RwLock<crate::kept_statistics::KeptByName>,
+    pub(crate) monitor: crate::Monitor,
 }
 
 impl Catalog {
@@ -42,6 +43,7 @@ impl Catalog {
             users: RwLock::default(),
             enabled: Mutex::default(),
             kept_statistics: RwLock::default(),
+            monitor: Default::default(),
         };
         let mut trx = catalog.begin();
         let schemas = catalog.engine.dictionary_scan(&mut *trx, b"s")?;

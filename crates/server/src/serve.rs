@@ -105,6 +105,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     state.apply_admission();
     state.apply_compression();
     state.apply_flushing();
+    state.apply_monitors();
     state.watch_clients();
     if surroundings.offers_tls() && !options.skip_tls {
         offer_tls(options, &state)?;

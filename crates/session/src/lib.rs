@@ -34,6 +34,7 @@ mod generalize;
 mod into;
 mod load;
 mod login;
+mod monitors;
 mod named;
 mod named_locks;
 mod outfile;

@@ -5,6 +5,7 @@
 use crate::Session;
 use crate::answer::Outlet;
 use crate::flushing;
+use crate::monitors;
 use crate::planned::SessionPlan;
 use crate::settings::isolation_text;
 use crate::statement::{Answer, Failure, Run};
@@ -176,6 +177,8 @@ impl Session {
                 };
                 let (value, told) = flushing::keep_pairs(&self.server, definition, value);
                 let told = told.into_iter().chain(flushing::note(definition));
+                let told =
+                    told.chain(monitors::apply(&self.server, definition.name, &value.show()));
                 told.for_each(|warning| self.eval.push_warning(warning));
                 self.server.globals.set(definition, value);
                 if definition.name == "innodb_max_dirty_pages_pct" {
@@ -418,6 +421,9 @@ fn check_special(
         let unknown = || SqlError::new(&codes::UNKNOWN_COLLATION, &[&shown]);
         let found = collation::by_name(&shown).ok_or_else(unknown)?;
         return Ok(VariableValue::text(found.name));
+    }
+    if let Some(kept) = monitors::check(name, &value, input)? {
+        return Ok(kept);
     }
     match name {
         "time_zone" => {

@@ -7,6 +7,7 @@ use super::VirtualType::{
     BigInt, BigIntUnsigned, Blob, DateTime, Decimal, Int, IntUnsigned, LongText, TinyInt, Varchar,
 };
 pub(super) use super::metadata_locks::METADATA_LOCK_INFO;
+pub(super) use super::metrics::INNODB_METRICS;
 pub(super) use super::session_rows::SYSTEM_VARIABLES;
 pub(super) use innodb::*;
 

@@ -10,6 +10,7 @@ mod constraints;
 mod foreign_keys;
 mod innodb;
 mod metadata_locks;
+mod metrics;
 mod privileges;
 mod rows;
 mod session_rows;
@@ -19,6 +20,7 @@ mod thread_pool;
 use crate::{Catalog, Result, ShownLocks, TableEntry, UserPrivileges};
 use engine_api::Isolation;
 use std::sync::Arc;
+use types::column_type::SCALE_NOT_FIXED;
 use types::{CollationId, ColumnType, TimeZone, TypeKind, Value};
 
 /// Type of a column of a virtual table.
@@ -46,6 +48,8 @@ pub enum VirtualType {
     TinyInt(u32),
     /// TINYINT UNSIGNED with a display width.
     TinyIntUnsigned(u32),
+    /// FLOAT.
+    Float,
     /// DECIMAL(precision, scale).
     Decimal(u8, u8),
     /// DATETIME with fractional digits.
@@ -69,6 +73,7 @@ impl VirtualType {
             Self::TinyInt(width) => (TypeKind::TinyInt, false, width, 0, 0),
             Self::TinyIntUnsigned(width) => (TypeKind::TinyInt, true, width, 0, 0),
             Self::Decimal(precision, scale) => (TypeKind::Decimal, false, 0, precision, scale),
+            Self::Float => (TypeKind::Float, false, 12, 0, SCALE_NOT_FIXED),
             Self::DateTime(scale) => (TypeKind::DateTime, false, 0, 0, scale),
         };
         let is_text = matches!(self, Self::Varchar(_) | Self::Char(_) | Self::LongText);
@@ -229,6 +234,7 @@ tables! {
     GLOBAL_VARIABLES => session_rows::global_variables;
     INNODB_LOCKS => innodb::locks;
     INNODB_LOCK_WAITS => innodb::lock_waits;
+    INNODB_METRICS => metrics::rows;
     INNODB_SYS_FOREIGN => foreign_keys::innodb_sys_foreign;
     INNODB_SYS_FOREIGN_COLS => foreign_keys::innodb_sys_foreign_columns;
     INNODB_SYS_TABLESPACES => storage::tablespaces;
