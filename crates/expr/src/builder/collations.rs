@@ -217,7 +217,10 @@ fn conversion(
 ) -> Result<Option<Expr>, SqlError> {
     let own = Strength::of(&operand.result);
     let (source, charset) = (own.collation.charset(), target.charset());
-    let is_number = own.coercibility == Coercibility::Numeric && source != Charset::Binary;
+    let unicode = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
+    // The number of a variable is bytes to Unicode only.
+    let is_number = own.coercibility == Coercibility::Numeric
+        && (source != Charset::Binary || (operand.result.is_variable && !unicode));
     let is_null = matches!(operand.literal(), Some(Value::Null));
     if source == charset || charset == Charset::Binary || is_number || is_null {
         return Ok(None);
@@ -237,7 +240,6 @@ fn conversion(
         // What a constant computes of bytes is taken as it is.
         return Ok(None);
     }
-    let unicode = matches!(charset, Charset::Utf8mb3 | Charset::Utf8mb4);
     let inner = || Box::new(operand.clone());
     if operand.nature() == Nature::Characters {
         // As bytes, unlike CHAR(... USING ...).

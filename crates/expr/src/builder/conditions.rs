@@ -1,6 +1,8 @@
 //! Comparisons and logic.
 
-use super::collations::{CollationUse, Strength, aggregate_collations, convert_if_safe};
+use super::collations::{
+    CollationUse, Strength, aggregate_collations, convert_if_safe, is_known_at_start,
+};
 use super::{Builder, extreme_of_decimals, extreme_of_numbers, one_column, scalar};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
@@ -416,8 +418,10 @@ impl Builder<'_> {
 
 /// A constant that is compared with a YEAR: below 100 it stands for a year of 1970 to 2069.
 fn full_year(mut expr: Expr) -> Expr {
+    let is_computed = !matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Converted { .. })
+        && is_known_at_start(&expr);
     match &mut expr.kind {
-        ExprKind::Parameter(_) => {
+        kind if is_computed || matches!(kind, ExprKind::Parameter(_)) => {
             let result = expr.result;
             let kind = ExprKind::Converted {
                 original: std::sync::Arc::new(expr),

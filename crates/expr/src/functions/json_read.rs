@@ -11,7 +11,7 @@ use crate::expression::Expr;
 use crate::json::{self, Kind, Node, Parsed, Path};
 use crate::result_type::ResultType;
 use std::borrow::Cow;
-use types::{Level, SqlError, ValueRef, Warning, collation};
+use types::{CollationId, Level, SqlError, ValueRef, Warning, collation};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_valid", 1, 1, resolve_maybe, json_valid),
@@ -481,7 +481,8 @@ fn json_loose(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_normalize(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    printed(&frame, json::normalized)
+    let is_binary = frame.result(0).collation() == CollationId::BINARY;
+    printed(&frame, |node, out| json::normalized(node, is_binary, out))
 }
 
 /// Most blanks for a level.

@@ -120,7 +120,7 @@ fn push_text(characters: &str, charset: Charset, out: &mut Vec<u8>) {
 
 /// PCRE's forms in those of the library: words' ends as POSIX has them, and brackets, in which
 /// `[`, `&&`, `~~` and `--` mean nothing else than their characters.
-fn translated(pattern: &str) -> String {
+fn translated(pattern: &str, of_bytes: bool) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern;
     while let Some(character) = rest.chars().next() {
@@ -131,7 +131,7 @@ fn translated(pattern: &str) -> String {
             out.push_str(r"\b(?<=\w)");
             rest = after;
         } else if character == '[' {
-            rest = push_class(rest, &mut out);
+            rest = push_class(rest, of_bytes, &mut out);
         } else {
             let escaped = if character == '\\' { rest[1..].chars().next() } else { None };
             let length = character.len_utf8() + escaped.map_or(0, char::len_utf8);
@@ -160,7 +160,7 @@ fn of_unicode(class: &str) -> &str {
 }
 
 /// Appends the class in brackets at the beginning of a pattern; returns what follows it.
-fn push_class<'p>(pattern: &'p str, out: &mut String) -> &'p str {
+fn push_class<'p>(pattern: &'p str, of_bytes: bool, out: &mut String) -> &'p str {
     let mut rest = &pattern[1..];
     out.push('[');
     if let Some(after) = rest.strip_prefix('^') {
@@ -180,7 +180,8 @@ fn push_class<'p>(pattern: &'p str, out: &mut String) -> &'p str {
             }
             '[' if rest.starts_with("[:") && rest.contains(":]") => {
                 let end = rest.find(":]").map_or(1, |at| at + 2);
-                out.push_str(of_unicode(&rest[..end]));
+                let class = &rest[..end];
+                out.push_str(if of_bytes { class } else { of_unicode(class) });
                 rest = &rest[end..];
                 continue;
             }
@@ -201,8 +202,8 @@ fn push_class<'p>(pattern: &'p str, out: &mut String) -> &'p str {
     rest
 }
 
-fn compile(pattern: &str, ignores_case: bool) -> Result<Regex, String> {
-    let built = RegexBuilder::new(&translated(pattern))
+fn compile(pattern: &str, ignores_case: bool, of_bytes: bool) -> Result<Regex, String> {
+    let built = RegexBuilder::new(&translated(pattern, of_bytes))
         .case_insensitive(ignores_case)
         .backtrack_limit(BACKTRACK_MAX)
         .delegate_size_limit(COMPILED_BYTES_MAX)
@@ -220,16 +221,21 @@ fn operands<'a>(
     let charset = collation.charset;
     let ignores_case = !collation.compares_code_points();
     let mut known = frame.context.patterns.borrow_mut();
-    let found = known.iter().position(|it| it.ignores_case == ignores_case && it.text == pattern);
+    let of_bytes = charset == Charset::Binary;
+    let is_it = |it: &Pattern| {
+        (it.ignores_case, it.of_bytes) == (ignores_case, of_bytes) && it.text == pattern
+    };
+    let found = known.iter().position(is_it);
     let regex = match found {
         Some(at) => known[at].regex.clone(),
         None => {
-            let compiled = compile(&characters(pattern, charset), ignores_case);
+            let compiled = compile(&characters(pattern, charset), ignores_case, of_bytes);
             let regex = Arc::new(compiled.map_err(|error| regex_error(&error))?);
             if known.len() >= PATTERNS_MAX {
                 known.remove(0);
             }
-            known.push(Pattern { text: pattern.to_vec(), ignores_case, regex: regex.clone() });
+            let text = pattern.to_vec();
+            known.push(Pattern { text, ignores_case, of_bytes, regex: regex.clone() });
             regex
         }
     };
@@ -244,6 +250,8 @@ const PATTERNS_MAX: usize = 16;
 pub(crate) struct Pattern {
     text: Vec<u8>,
     ignores_case: bool,
+    /// Classes have ASCII characters only.
+    of_bytes: bool,
     regex: Arc<Regex>,
 }
 

@@ -8,7 +8,9 @@ use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
-use types::temporal::{DateRules, parse_by_format, write_date_format, write_time_format};
+use types::temporal::{
+    DateRules, parse_by_format, write_date_format, write_time_format, write_zero_date_format,
+};
 use types::{CollationId, DateTime, SqlError, TypeKind, Value, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -72,6 +74,9 @@ pub(super) fn formatted<'a>(frame: &Frame<'a>, moment: DateTime, format: &[u8]) 
 }
 
 fn date_format(frame: Frame<'_>) -> Evaluated<'_> {
+    if frame.result(0).column_type.kind == TypeKind::Time {
+        return time_by(&frame, write_zero_date_format);
+    }
     let rules = temporal::session_rules(frame.context);
     let Some(moment) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
@@ -79,10 +84,17 @@ fn date_format(frame: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn time_format(frame: Frame<'_>) -> Evaluated<'_> {
+    time_by(&frame, write_time_format)
+}
+
+fn time_by<'a>(
+    frame: &Frame<'a>,
+    write: fn(types::Time, &[u8], &mut Vec<u8>) -> bool,
+) -> Evaluated<'a> {
     let Some(time) = frame.time(0)? else { return Ok(ValueRef::Null) };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
     let mut out = Vec::new();
-    if format.is_empty() || !write_time_format(time, format, &mut out) {
+    if format.is_empty() || !write(time, format, &mut out) {
         return Ok(ValueRef::Null);
     }
     Ok(frame.keep(&out))

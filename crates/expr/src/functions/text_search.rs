@@ -183,6 +183,15 @@ fn is_text_or_null(argument: &Expr) -> bool {
     kind.is_string() || kind.is_temporal() || kind == TypeKind::Null
 }
 
+/// The bits of a whole number.
+fn bits(value: ValueRef<'_>) -> Option<u64> {
+    match value {
+        ValueRef::Int(number) => Some(number as u64),
+        ValueRef::UInt(number) => Some(number),
+        _ => None,
+    }
+}
+
 fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let wanted = frame.value(0)?;
     if wanted.is_null() {
@@ -200,7 +209,11 @@ fn field(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
             continue;
         }
         let context = frame.context;
-        let equal = if texts {
+        let equal = if let (Domain::Integer, Some(a), Some(b)) = (domain, bits(wanted), bits(value))
+        {
+            // Whatever their signs are.
+            a == b
+        } else if texts {
             let collation = collation_of_pair(&frame, 0, i).info();
             let a = coerce::to_text(context, wanted, frame.result(0));
             collation.equal(a, coerce::to_text(context, value, frame.result(i)))

@@ -154,8 +154,18 @@ pub(crate) fn push_detailed(node: &Node<'_>, depth: usize, tab: usize, out: &mut
     }
 }
 
-/// Keys in order, numbers in one form, no blanks.
-pub(crate) fn normalized(node: &Node<'_>, out: &mut Vec<u8>) {
+/// Keys in order, numbers in one form, no blanks. Bytes become characters of their numbers.
+pub(crate) fn normalized(node: &Node<'_>, of_bytes: bool, out: &mut Vec<u8>) {
+    if !of_bytes {
+        return push_normalized(node, out);
+    }
+    let mut bytes = Vec::new();
+    push_normalized(node, &mut bytes);
+    let text: String = bytes.into_iter().map(char::from).collect();
+    out.extend_from_slice(text.as_bytes());
+}
+
+fn push_normalized(node: &Node<'_>, out: &mut Vec<u8>) {
     match &node.kind {
         Kind::Array(list) => {
             out.push(b'[');
@@ -163,7 +173,7 @@ pub(crate) fn normalized(node: &Node<'_>, out: &mut Vec<u8>) {
                 if number > 0 {
                     out.push(b',');
                 }
-                normalized(member, out);
+                push_normalized(member, out);
             }
             out.push(b']');
         }
@@ -176,7 +186,7 @@ pub(crate) fn normalized(node: &Node<'_>, out: &mut Vec<u8>) {
                     out.push(b',');
                 }
                 push_key(key, b":", out);
-                normalized(member, out);
+                push_normalized(member, out);
             }
             out.push(b'}');
         }

@@ -158,7 +158,10 @@ impl<'q> Binder<'_, '_, 'q> {
             }
             let position = own.outer_position(*position);
             let outer = builder.column(position, operand.result, name.clone());
-            conjuncts.push(builder.compare(CompareOperator::Equal, item.clone(), outer)?);
+            // Collations that do not go together are told of the comparison as it is written.
+            let equal = builder.compare(CompareOperator::Equal, item.clone(), outer);
+            let Ok(equal) = equal else { return Ok(None) };
+            conjuncts.push(equal);
         }
         let one = builder.integer(1);
         let columns = vec![block.result_column(String::new(), &one)];

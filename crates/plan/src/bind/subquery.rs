@@ -107,23 +107,50 @@ impl<'q> Binder<'_, '_, 'q> {
             operand.result.is_variable &= !operand.result.column_type.unsigned;
         }
         self.request_forms(&operands);
-        let inner = self.bind_inner(query)?;
-        let forms = self.forms.take();
-        let columns = inner.0.columns();
-        if columns.len() != operands.len() {
+        let mut inner = self.bind_inner(query)?;
+        let mut forms = self.forms.take();
+        if inner.0.columns().len() != operands.len() {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&operands.len()]));
         }
         let reads = !has_one_row(query);
         let mut rules = Vec::with_capacity(operands.len());
         let mut nullable = false;
-        for (operand, column) in operands.iter_mut().zip(columns) {
-            nullable |= operand.result.nullable || column.result.nullable || reads;
-            rules.push(self.rule(operand, CompareOperator::Equal, column.result)?);
+        for (position, operand) in operands.iter_mut().enumerate() {
+            let column = inner.0.columns()[position].result;
+            nullable |= operand.result.nullable || column.nullable || reads;
+            let given = operand.clone();
+            let rule = match self.rule(operand, CompareOperator::Equal, column) {
+                Ok(rule) => rule,
+                Err(error) => {
+                    forms = None;
+                    *operand = given;
+                    let equal = CompareOperator::Equal;
+                    self.selected_rule(operand, equal, &mut inner.0, position).ok_or(error)?
+                }
+            };
+            rules.push(rule);
         }
         let kind = ApplyKind::In { operand: operands, rules };
         let value = self.add_apply(kind, inner, ResultType::boolean(nullable));
         self.keep_forms(forms);
         Ok(value)
+    }
+
+    /// The same where a constant that the subquery selects has to be converted.
+    fn selected_rule(
+        &self,
+        operand: &mut Expr,
+        operator: CompareOperator,
+        query: &mut QueryPlan,
+        position: usize,
+    ) -> Option<CompareRule> {
+        let QueryPlan::Select(select) = query else { return None };
+        let selected = select.projection.get_mut(position)?;
+        let compared = self.builder().compare(operator, operand.clone(), selected.clone()).ok()?;
+        let ExprKind::Compare { rule, left, right, .. } = compared.kind else { return None };
+        select.columns[position].result = right.result;
+        (*operand, *selected) = (*left, *right);
+        Some(rule)
     }
 
     /// How a value is compared with a column of a subquery.
@@ -167,12 +194,29 @@ impl<'q> Binder<'_, '_, 'q> {
             _ => {}
         }
         let mut operand = self.bind_scalar(operand)?;
-        let inner = self.bind_inner(query)?;
-        let columns = inner.0.columns();
-        if columns.len() != 1 {
+        let mut inner = self.bind_inner(query)?;
+        if inner.0.columns().len() != 1 {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
-        let rule = self.rule(&mut operand, operator, columns[0].result)?;
+        let column = inner.0.columns()[0].result;
+        let given = operand.clone();
+        let rule = match self.rule(&mut operand, operator, column) {
+            Ok(rule) => rule,
+            Err(error) => {
+                operand = given.clone();
+                let converted = self.selected_rule(&mut operand, operator, &mut inner.0, 0);
+                // Of a subquery of tables that reads nothing around it the sides change places.
+                match converted {
+                    Some(rule) => rule,
+                    None if !inner.1.is_empty() || has_one_row(query) => return Err(error),
+                    None => {
+                        let builder = self.builder();
+                        let selected = builder.column(0, column, "");
+                        return builder.compare(operator.swapped(), selected, given);
+                    }
+                }
+            }
+        };
         let kind = ApplyKind::Quantified { operand, operator, rule, all };
         Ok(self.add_apply(kind, inner, ResultType::boolean(true)))
     }

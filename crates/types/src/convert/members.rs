@@ -23,14 +23,22 @@ fn given<'a>(
 ) -> Given<'a> {
     match value {
         ValueRef::Bytes(bytes) => Given::Text(in_charset(bytes, source, target).0),
-        ValueRef::Double(v) => Given::Number(v.trunc() as i128),
-        ValueRef::Float(v) => Given::Number(v.trunc() as i128),
-        ValueRef::Decimal(v) => {
-            let whole = ValueRef::Decimal(v.truncated(0));
-            Given::Number(to_wide(whole, source, settings).0)
-        }
+        ValueRef::Double(v) => Given::Number(whole(v)),
+        ValueRef::Float(v) => Given::Number(whole(f64::from(v))),
+        // Through a floating point number, which has fewer digits.
+        ValueRef::Decimal(v) => Given::Number(whole(v.to_f64())),
         ValueRef::Int(_) | ValueRef::UInt(_) => Given::Number(to_wide(value, source, settings).0),
         _ => Given::Text(Cow::Owned(to_text(value, source, settings.time_zone))),
+    }
+}
+
+/// The whole number before the point; what is no BIGINT is the smallest one.
+fn whole(number: f64) -> i128 {
+    /// Just above the largest BIGINT.
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    match (-END..END).contains(&number) {
+        true => number.trunc() as i128,
+        false => i128::from(i64::MIN),
     }
 }
 

@@ -158,6 +158,11 @@ pub fn write_date_format(value: DateTime, format: &[u8], out: &mut Vec<u8>) -> b
 
 /// The same for TIME_FORMAT: hours may be over 23, date parts are zero.
 pub fn write_time_format(value: Time, format: &[u8], out: &mut Vec<u8>) -> bool {
+    !asks_for_date(format) && write_zero_date_format(value, format, out)
+}
+
+/// The same with a format that may ask for a date: a time has a date of zeros.
+pub fn write_zero_date_format(value: Time, format: &[u8], out: &mut Vec<u8>) -> bool {
     let moment = Moment {
         date: Date::default(),
         hour: value.hours(),
@@ -165,9 +170,6 @@ pub fn write_time_format(value: Time, format: &[u8], out: &mut Vec<u8>) -> bool 
         second: value.seconds(),
         micros: value.micros(),
     };
-    if asks_for_date(format) {
-        return false;
-    }
     if value.is_negative() {
         out.push(b'-');
     }

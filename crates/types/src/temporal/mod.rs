@@ -21,7 +21,9 @@ pub use calendar::{
     is_leap_year, week_number, weekday, weekday_of_day_number,
 };
 pub use duration::{DurationForm, parse_added_time, parse_duration, parse_time, time_from_number};
-pub use format::{DAY_NAMES, MONTH_NAMES, write_date_format, write_time_format};
+pub use format::{
+    DAY_NAMES, MONTH_NAMES, write_date_format, write_time_format, write_zero_date_format,
+};
 pub use interval::{Interval, IntervalUnit, add_interval, add_interval_date};
 pub use parse::{DateRules, Parsed, TimeOrDateTime, datetime_from_number, parse_datetime};
 pub use zone::TimeZone;

@@ -11,6 +11,7 @@
 //!    without them, which needs no temporary table.
 
 use super::compare::{self, Problem, Reply, Row, Told};
+use super::executed::without_zeros;
 use super::parts::{aliases, table_path};
 use super::statements::{Kind, Statement};
 use super::tree::{Node, Role};
@@ -202,7 +203,9 @@ pub fn are_among(answered: &Reply, queries: &[(Statement, Reply, Vec<Told>)]) ->
         queries.iter().map(|(_, ours, _)| compare::rows_of(ours)).collect();
     let (Some(rows), Some(all)) = (compare::rows_of(answered), all) else { return false };
     let is_among = |(column, cell): (usize, &Field)| {
-        all.iter().flat_map(|rows| rows.iter()).any(|row| row.get(column) == Some(cell))
+        let plain = without_zeros(cell);
+        let is_it = |row: &Row| row.get(column).is_some_and(|it| without_zeros(it) == plain);
+        all.iter().flat_map(|rows| rows.iter()).any(is_it)
     };
     !queries.is_empty()
         && queries.iter().all(is_same)

@@ -39,6 +39,23 @@ pub enum Difference {
     WarningText(String),
 }
 
+impl Difference {
+    /// What it is about: what a client computes with, how that is described, or what it is told.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Lost | Self::Form | Self::Count | Self::Null | Self::Value(_) | Self::Order => {
+                "values and rows"
+            }
+            Self::OnlyOurs(_) | Self::OnlyTheirs(_) => "refused by one",
+            Self::Type(..) | Self::Column(..) => "types and metadata",
+            Self::Errors(..) | Self::ErrorText(_) => "errors",
+            Self::Info | Self::WarningMissing(_) | Self::WarningExtra(_) | Self::WarningText(_) => {
+                "warnings"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

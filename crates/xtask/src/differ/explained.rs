@@ -51,6 +51,26 @@ pub enum Proof {
     Limited,
     /// The answers are the same but for zeros before numbers.
     Padded,
+    /// Without indexes both answer the same, and Gannet as before (for this and the following see
+    /// `executed.rs`).
+    Unindexed,
+    /// With sorted groups both answer the same, and Gannet as before.
+    Sorted,
+    /// Without DISTINCT and an order both answer the same, and Gannet describes the columns as
+    /// before.
+    Unordered,
+    /// Gannet's rows are, each once, those that both answer where there is no temporary table.
+    Distinct,
+    /// With the summands as DECIMAL both answer the same, which is what Gannet answered but for
+    /// the last digits.
+    Exact,
+    /// With the numbers that BIT columns hold in their place both answer the same.
+    Numbered,
+    /// With one literal in place of two beside each other both answer the same, and Gannet the same
+    /// values as before.
+    Joined,
+    /// With NULL in place of columns that are neither grouped nor aggregated both answer the same.
+    Valueless,
     /// Only warnings of JSON_CONTAINS and JSON_OVERLAPS about broken documents differ, and a
     /// document is broken.
     Broken,
@@ -92,6 +112,14 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("limited") => Proof::Limited,
         Some("padded") => Proof::Padded,
         Some("broken") => Proof::Broken,
+        Some("unindexed") => Proof::Unindexed,
+        Some("sorted") => Proof::Sorted,
+        Some("unordered") => Proof::Unordered,
+        Some("distinct") => Proof::Distinct,
+        Some("exact") => Proof::Exact,
+        Some("numbered") => Proof::Numbered,
+        Some("joined") => Proof::Joined,
+        Some("valueless") => Proof::Valueless,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

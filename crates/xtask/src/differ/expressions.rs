@@ -1,4 +1,12 @@
 //! Random expressions: templates of the wanted family, columns that are in reach, subqueries.
+//!
+//! 1. The size of an expression is the number of its operators and functions: of templates with
+//!    values in them, and of subqueries. A generator keeps to a size or to none.
+//! 2. An item, a key, a condition of a query or join, and each value that is stored is one
+//!    expression; the value and the condition of a subquery belong to the expression that it is in,
+//!    the items of a derived table are expressions of their own.
+//! 3. A size bounds nothing else: every template, column, literal and kind of statement comes at
+//!    size 1, too, but for those that hold two operators by themselves.
 
 use super::grammar::{Grammar, Template};
 use super::tree::{Node, Role};
@@ -24,13 +32,18 @@ pub struct Generator<'g> {
     pub(super) subqueries: bool,
     /// How often, in a hundred, another family than the wanted one is taken.
     pub(super) wild: u64,
+    /// The size of the largest expression; any if none.
+    size: Option<u32>,
+    /// How many operators and functions the part that is next may have.
+    left: Option<u32>,
 }
 
 impl<'g> Generator<'g> {
     /// One of a seed; `wild` of a hundred holes are filled with any family.
-    pub fn new(grammar: &'g Grammar, seed: u64, wild: u64) -> Self {
+    pub fn new(grammar: &'g Grammar, seed: u64, wild: u64, size: Option<u32>) -> Self {
         let random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-        Self { grammar, random, reach: Vec::new(), aliases: 0, subqueries: false, wild }
+        let (reach, left) = (Vec::new(), size);
+        Self { grammar, random, reach, aliases: 0, subqueries: false, wild, size, left }
     }
 
     /// True so often in a hundred.
@@ -43,8 +56,37 @@ impl<'g> Generator<'g> {
         choices[self.random.below(choices.len() as u64) as usize]
     }
 
-    /// An expression of a family or of one of a group, at most so deep.
+    /// An expression of a family or of one of a group, at most so deep, of any allowed size.
     pub fn expression(&mut self, name: &str, depth: u32) -> Node {
+        self.begin();
+        self.part(name, depth)
+    }
+
+    /// Begins an expression: chooses its size.
+    pub(super) fn begin(&mut self) {
+        self.left = self.size.map(|size| 1 + self.random.below(u64::from(size)) as u32);
+    }
+
+    /// What is left of the size, one taken from it, split among so many parts.
+    pub(super) fn shares(&mut self, parts: usize) -> Vec<Option<u32>> {
+        let Some(left) = self.left else { return vec![None; parts] };
+        let mut shares = vec![0; parts];
+        for _ in 1..left {
+            if parts > 0 {
+                shares[self.random.below(parts as u64) as usize] += 1;
+            }
+        }
+        shares.into_iter().map(Some).collect()
+    }
+
+    /// A part of an expression that has a share of its size.
+    pub(super) fn part_of(&mut self, share: Option<u32>, name: &str, depth: u32) -> Node {
+        self.left = share;
+        self.part(name, depth)
+    }
+
+    fn part(&mut self, name: &str, depth: u32) -> Node {
+        let depth = if self.left == Some(0) { 0 } else { depth };
         let members = self.grammar.members(name);
         let mut family = self.pick(&members);
         if self.grammar.is_words(family) {
@@ -68,9 +110,18 @@ impl<'g> Generator<'g> {
         let template = self.template(family, depth == 0);
         let role = if family == "aggregate" { Role::Aggregate } else { Role::Expression };
         let below = depth.saturating_sub(1);
-        let holes = template.holes.iter();
-        let children = holes.map(|hole| self.expression(hole, below)).collect();
+        let values = template.holes.iter().filter(|hole| !self.is_word(hole)).count();
+        let mut shares = self.shares(values).into_iter();
+        let mut children = Vec::new();
+        for hole in &template.holes {
+            let share = if self.is_word(hole) { None } else { shares.next().flatten() };
+            children.push(self.part_of(share, hole, below));
+        }
         Node::new(role, &template.texts, children)
+    }
+
+    fn is_word(&self, hole: &str) -> bool {
+        self.grammar.members(hole).iter().all(|family| self.grammar.is_words(family))
     }
 
     /// A template of a family by weight.
@@ -113,7 +164,7 @@ mod tests {
     #[test]
     fn one_seed_is_one_expression() {
         let grammar = Grammar::load().unwrap();
-        let text = |seed| Generator::new(&grammar, seed, 5).expression("any", 3).sql();
+        let text = |seed| Generator::new(&grammar, seed, 5, None).expression("any", 3).sql();
         assert_eq!(text(7), text(7));
         let texts: std::collections::HashSet<String> = (0..200).map(text).collect();
         assert!(texts.len() > 150, "{} of 200", texts.len());
@@ -123,7 +174,7 @@ mod tests {
     fn holes_are_filled_and_depth_ends() {
         let grammar = Grammar::load().unwrap();
         for seed in 0..2_000 {
-            let node = Generator::new(&grammar, seed, 5).expression("any", 3);
+            let node = Generator::new(&grammar, seed, 5, None).expression("any", 3);
             let text = node.sql();
             for family in grammar.members("any") {
                 assert!(!text.contains(&format!("{{{family}}}")), "{text}");
@@ -135,7 +186,7 @@ mod tests {
     #[test]
     fn columns_in_reach_are_used() {
         let grammar = Grammar::load().unwrap();
-        let mut generator = Generator::new(&grammar, 1, 0);
+        let mut generator = Generator::new(&grammar, 1, 0, None);
         let columns = vec![("int", "n".to_string())];
         generator.reach.push(Source { alias: "a".into(), columns });
         let found = (0..50).any(|_| generator.expression("int", 1).sql().contains("a.n"));

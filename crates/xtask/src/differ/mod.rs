@@ -5,6 +5,7 @@
 mod compare;
 mod composed;
 mod difference;
+mod executed;
 mod explained;
 mod expressions;
 mod grammar;
@@ -35,17 +36,27 @@ use std::time::{Duration, Instant};
 /// Statements of one mode behind each other.
 const MODE_STATEMENTS: u64 = 64;
 
-/// Runs `differ [--seed N] [--minutes M] [--statements N] [--one SEED] [--lengths]`.
+/// Operators and functions that an expression has at most unless `--size` or `--deep` says
+/// otherwise.
+const EVERYDAY_SIZE: u32 = 3;
+
+/// Runs `differ [--seed N] [--minutes M] [--statements N] [--size N | --deep] [--one SEED]
+/// [--lengths]`.
 pub fn run(words: &[String]) -> Outcome {
-    let options = ["--seed", "--minutes", "--statements", "--one", "--wild"];
-    let arguments = Arguments::new(words, &["--release", "--text", "--lengths"], &options)?;
+    let options = ["--seed", "--minutes", "--statements", "--one", "--wild", "--size"];
+    const SWITCHES: [&str; 4] = ["--release", "--text", "--lengths", "--deep"];
+    let arguments = Arguments::new(words, &SWITCHES, &options)?;
+    let size = match arguments.has("--deep") {
+        true => None,
+        false => Some(arguments.number("--size", u64::from(EVERYDAY_SIZE))? as u32),
+    };
     let grammar = Grammar::load()?;
     let rules = explained::load()?;
     let wild = arguments.number("--wild", 2)?;
     if arguments.has("--text") {
         let first = arguments.number("--seed", 1)?;
         for seed in first..first + arguments.number("--statements", 20)? {
-            println!("{};", Generator::new(&grammar, seed, wild).statement().root.sql());
+            println!("{};", Generator::new(&grammar, seed, wild, size).statement().root.sql());
         }
         return Ok(());
     }
@@ -53,7 +64,7 @@ pub fn run(words: &[String]) -> Outcome {
     let folder = servers::fresh_folder("differ")?;
     let pair = Pair::start(&binary, &folder)?;
     let lengths = arguments.has("--lengths");
-    let mut differ = Differ { grammar, rules, wild, lengths, pair };
+    let mut differ = Differ { grammar, rules, wild, size, lengths, pair };
     if arguments.value("--one").is_some() {
         return differ.show(arguments.number("--one", 0)?);
     }
@@ -79,13 +90,14 @@ struct Differ {
     grammar: Grammar,
     rules: Vec<Rule>,
     wild: u64,
+    size: Option<u32>,
     lengths: bool,
     pair: Pair,
 }
 
 impl Differ {
     fn statement(&self, seed: u64) -> Statement {
-        Generator::new(&self.grammar, seed, self.wild).statement()
+        Generator::new(&self.grammar, seed, self.wild, self.size).statement()
     }
 
     fn judge(&mut self) -> Judge<'_, Pair> {

@@ -256,7 +256,7 @@ mod tests {
         let grammar = Grammar::load().unwrap();
         let mut seen = 0;
         for seed in 0..600 {
-            let statement = Generator::new(&grammar, seed, 3).statement();
+            let statement = Generator::new(&grammar, seed, 3, None).statement();
             for part in parts(&statement) {
                 let text = part.query.root.sql();
                 for alias in aliases(&text) {

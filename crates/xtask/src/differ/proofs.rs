@@ -6,7 +6,7 @@ use super::difference::Difference;
 use super::explained::{self, Proof, Rule};
 use super::parts::{self, Part};
 use super::statements::{Kind, Statement};
-use super::{composed, replaced};
+use super::{composed, executed, replaced};
 use sqltest::client::Field;
 use std::collections::BTreeSet;
 
@@ -79,6 +79,16 @@ impl<S: Servers> Judge<'_, S> {
                         Proof::Limited => self.agree_on(replaced::limited(small), mode)?,
                         Proof::Padded => self.is_padded(small, mode, (ours, theirs)),
                         Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
+                        Proof::Unindexed => {
+                            self.is_executed(executed::unindexed(small), mode, ours)?
+                        }
+                        Proof::Sorted => self.is_executed(executed::sorted(small), mode, ours)?,
+                        Proof::Unordered => self.is_described(small, mode, ours)?,
+                        Proof::Distinct => self.is_distinct(small, mode, ours)?,
+                        Proof::Exact => self.is_exact(small, mode, ours)?,
+                        Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
+                        Proof::Joined => self.is_joined(small, mode, ours)?,
+                        Proof::Valueless => self.agree_on(replaced::valueless(small), mode)?,
                         _ => self.is_of_parts(small, mode, (ours, theirs))?,
                     };
                     proven.push((rule.proof, shown));
@@ -167,12 +177,90 @@ impl<S: Servers> Judge<'_, S> {
         mode: &'static str,
         answered: &Reply,
     ) -> Result<bool, String> {
+        Ok(composed::are_among(answered, &self.untabled(small, mode)?))
+    }
+
+    /// The forms of a query that need no temporary table, with their answers.
+    fn untabled(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+    ) -> Result<Vec<(Statement, Reply, Vec<Told>)>, String> {
         let mut answers = Vec::new();
         for query in composed::without_temporary_table(small) {
             let (ours, theirs) = self.servers.ask(&query, mode)?;
             answers.push((query, ours, theirs));
         }
-        Ok(composed::are_among(answered, &answers))
+        Ok(answers)
+    }
+
+    /// Whether Gannet's rows are, each once, those that both answer without a temporary table.
+    fn is_distinct(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        Ok(executed::are_distinct_rows(answered, &self.untabled(small, mode)?))
+    }
+
+    /// Whether both answer a statement the same where it is executed in another way, and Gannet
+    /// what it answered before.
+    fn is_executed(
+        &mut self,
+        other: Option<Statement>,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(statement) = other else { return Ok(false) };
+        let (found, ours, _) = self.ask(&statement, mode)?;
+        let how = self.how(mode);
+        let is_same =
+            |ours: &Vec<Told>| compare::difference(&statement, how, answered, ours).is_none();
+        Ok(found.is_none() && ours.as_ref().is_ok_and(is_same))
+    }
+
+    /// Whether both answer a query the same without DISTINCT and an order, and Gannet describes its
+    /// columns as before.
+    fn is_described(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = executed::unordered(small) else { return Ok(false) };
+        let (found, ours, _) = self.ask(&query, mode)?;
+        let (Ok(answered), Ok(ours)) = (answered, &ours) else { return Ok(false) };
+        let ([own], [here]) = (&answered[..], &ours[..]) else { return Ok(false) };
+        let how = compare::Rules { strict: true, ..self.how(mode) };
+        Ok(found.is_none() && compare::columns(&own.answer, &here.answer, how).is_none())
+    }
+
+    /// Whether both answer the same with the summands as DECIMAL, and that is what Gannet answered
+    /// but for the last digits.
+    fn is_exact(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = replaced::exact(small) else { return Ok(false) };
+        let (found, ours, _) = self.ask(&query, mode)?;
+        Ok(found.is_none() && executed::are_near(answered, &ours))
+    }
+
+    /// Whether both answer the same with one literal in place of two, and Gannet the same values as
+    /// before.
+    fn is_joined(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = replaced::joined(small) else { return Ok(false) };
+        let (found, ours, _) = self.ask(&query, mode)?;
+        let is_same = |ours: &Vec<Told>| compare::has_same_values(&query, answered, ours);
+        Ok(found.is_none() && ours.as_ref().is_ok_and(is_same))
     }
 
     /// Whether both refuse, each with what both say of a part: they only begin at another one.

@@ -8,7 +8,10 @@
 //!    grouped by; NULL stands for it.
 //! 4. A variable is the number that was assigned to it.
 //! 5. Zeros before a number are those of ZEROFILL.
-//! 6. A derived table with a limit has columns of its own, which an outer join makes NULL; without
+//! 6. Summands of DISTINCT sums are kept with as many digits as their type is said to have;
+//!    DECIMAL has enough. The numbers of BIT columns are numbers. Two literals beside each other
+//!    are one.
+//! 7. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
 use super::compare::{Problem, Told};
@@ -40,17 +43,10 @@ pub fn decided(statement: &Statement) -> Option<Statement> {
 /// selects an aggregate of outer columns; none where there is none.
 pub fn grouped(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
-        let [value, from, condition, ..] = &node.children[..] else { return None };
-        let head = node.texts[0].as_str();
-        if !matches!(head, "(SELECT MAX(" | "(SELECT MIN(" | "(SELECT COUNT(") {
-            return None;
-        }
+        outer_aggregate(node)?;
+        let [_, from, condition, ..] = &node.children[..] else { return None };
         let own = parts::aliases(&format!("{}.", from.sql().rsplit(' ').next()?));
         let is_outer = |text: &str| parts::aliases(text).iter().any(|alias| !own.contains(alias));
-        let read = parts::aliases(&value.sql());
-        if !is_outer(&value.sql()) || read.iter().any(|alias| own.contains(alias)) {
-            return None;
-        }
         let valueless =
             |node: &Node| (is_leaf(node) && is_outer(&node.texts[0])).then(|| leaf("NULL"));
         let other = with(condition, &valueless)?;
@@ -75,6 +71,61 @@ pub fn limited(statement: &Statement) -> Option<Statement> {
         *limited.texts.last_mut()? = format!(" LIMIT {ROWS_MAX}) AS {end}");
         is_derived.then_some(limited)
     })
+}
+
+/// The statement with summands of DISTINCT sums as DECIMAL; none where there is none.
+pub fn exact(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_sum = matches!(node.texts[0].as_str(), "SUM(DISTINCT " | "AVG(DISTINCT ");
+        let texts = ["CAST(", " AS DECIMAL(50,20))"];
+        let [summand] = &node.children[..] else { return None };
+        is_sum.then(|| node.with(&[0], Node::new(Role::Expression, &texts, vec![summand.clone()])))
+    })
+}
+
+/// The statement with the numbers that BIT columns hold in place of those columns; none where it
+/// reads none.
+pub fn numbered(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_bit = node.texts[0].ends_with(".bits") || node.texts[0].ends_with(".bit1");
+        (is_leaf(node) && is_bit).then(|| leaf(format!("({} + 0)", node.texts[0])))
+    })
+}
+
+/// The statement with one literal in place of two that stand beside each other; none where there
+/// are none.
+pub fn joined(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| (is_leaf(node) && node.texts[0] == "'x' 'y'").then(|| leaf("'xy'")))
+}
+
+/// The query with NULL in place of all columns of tables that a subquery aggregates, but in that
+/// subquery: the query is one group then. None where there is no such subquery.
+pub fn valueless(statement: &Statement) -> Option<Statement> {
+    let root = &statement.root;
+    let subqueries = root.paths().into_iter().filter_map(|path| root.at(&path));
+    let grouped: Vec<String> = subqueries.filter_map(outer_aggregate).flatten().collect();
+    let is_grouped = |text: &str| parts::aliases(text).iter().any(|it| grouped.contains(it));
+    if grouped.is_empty() {
+        return None;
+    }
+    replaced(statement, &|node| {
+        if outer_aggregate(node).is_some() {
+            return Some(node.clone());
+        }
+        (is_leaf(node) && is_grouped(&node.texts[0])).then(|| leaf("NULL"))
+    })
+}
+
+/// The tables that a subquery's aggregate reads, if these are all around it.
+fn outer_aggregate(node: &Node) -> Option<Vec<String>> {
+    let [value, from, ..] = &node.children[..] else { return None };
+    let head = node.texts[0].as_str();
+    if !matches!(head, "(SELECT MAX(" | "(SELECT MIN(" | "(SELECT COUNT(") {
+        return None;
+    }
+    let own = parts::aliases(&format!("{}.", from.sql().rsplit(' ').next()?));
+    let read = parts::aliases(&value.sql());
+    (!read.is_empty() && !read.iter().any(|alias| own.contains(alias))).then_some(read)
 }
 
 /// More rows than any derived table has.
@@ -127,7 +178,8 @@ pub fn is_of_broken_document((code, text): &Problem) -> bool {
     code == "4038" && names.iter().any(|name| text.contains(name))
 }
 
-fn replaced(statement: &Statement, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Statement> {
+/// The statement with other nodes in place of those that have one; none where no node has.
+pub fn replaced(statement: &Statement, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Statement> {
     let root = with(&statement.root, other)?;
     Some(Statement { root, ..statement.clone() })
 }

@@ -26,6 +26,8 @@ struct Found {
     count: u64,
     text: String,
     size: usize,
+    class: &'static str,
+    operators: usize,
 }
 
 impl Report {
@@ -84,9 +86,10 @@ impl Report {
         }
         let known = self.found.entry(key).or_insert_with(|| {
             println!("{text}");
-            Found { count: 1, text: String::new(), size }
+            let class = difference.class();
+            Found { count: 1, text: String::new(), size, class, operators: 0 }
         });
-        (known.text, known.size) = (text, size);
+        (known.text, known.size, known.operators) = (text, size, small.root.operators());
         self.write()
     }
 
@@ -99,6 +102,17 @@ impl Report {
             let _ = writeln!(out, "# {} times\n{}", it.count, it.text);
         }
         std::fs::write(&self.file, out).map_err(|e| format!("{}: {e}", self.file.display()))
+    }
+
+    /// How many of each class, by the operators that are left of their largest expressions.
+    fn print_classes(&self) {
+        let mut classes: BTreeMap<(&str, usize), u64> = BTreeMap::new();
+        for it in self.found.values() {
+            *classes.entry((it.class, it.operators)).or_default() += it.count;
+        }
+        for ((class, operators), count) in classes {
+            println!("{count:>8} {class}, {operators} operators and functions");
+        }
     }
 
     /// The counts; an error if anything is unexplained.
@@ -118,6 +132,7 @@ impl Report {
             return Ok(());
         }
         self.write()?;
+        self.print_classes();
         let mut shapes: Vec<(&String, &Found)> = self.found.iter().collect();
         shapes.sort_by_key(|(shape, it)| (std::cmp::Reverse(it.count), *shape));
         for (shape, it) in shapes {

@@ -122,7 +122,7 @@ mod tests {
         let grammar = Grammar::load().unwrap();
         let mut shrunk = 0;
         for seed in 0..1_200 {
-            let statement = Generator::new(&grammar, seed, 3).statement();
+            let statement = Generator::new(&grammar, seed, 3, None).statement();
             if !statement.root.sql().contains("LOWER(") || statement.kind == Kind::Change {
                 continue;
             }

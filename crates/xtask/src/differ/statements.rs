@@ -113,16 +113,19 @@ impl Generator<'_> {
         let family = self.pick(&["int", "decimal", "text", "date"]);
         let outer: Vec<Source> = self.reach.drain(..here - 2).collect();
         let pair: Vec<Source> = self.reach.drain(..).collect();
-        let side = |generator: &mut Self, source: &Source| {
-            generator.reach = vec![source.clone()];
-            generator.expression(family, 1)
+        self.begin();
+        let shares = self.shares(3);
+        let side = |generator: &mut Self, position: usize| {
+            generator.reach = vec![pair[position].clone()];
+            generator.part_of(shares[position], family, 1)
         };
-        let (left, right) = (side(self, &pair[0]), side(self, &pair[1]));
+        let (left, right) = (side(self, 0), side(self, 1));
         self.reach = outer.into_iter().chain(pair).collect();
         let compare = self.pick(&[" = ", " = ", " = ", " < ", " <=> "]);
         let equal = Node::new(Role::Expression, &["(", compare, ")"], vec![left, right]);
-        let condition = if self.chance(30) {
-            let more = self.expression("truth", 1);
+        // AND is an operator, too.
+        let condition = if self.chance(30) && shares[2] != Some(0) {
+            let more = self.part_of(shares[2].map(|share| share - 1), "truth", 1);
             Node::new(Role::Expression, &["(", " AND ", ")"], vec![equal, more])
         } else {
             equal
@@ -235,8 +238,10 @@ impl Generator<'_> {
         let items = (0..count).map(|_| self.expression("aggregate", 3)).collect();
         let condition = self.chance(40).then(|| self.expression("truth", 2));
         let having = self.chance(25).then(|| {
-            let value = self.expression("aggregate", 2);
-            let limit = self.expression("int", 0);
+            self.begin();
+            let shares = self.shares(1);
+            let value = self.part_of(shares[0], "aggregate", 2);
+            let limit = self.part_of(Some(0), "int", 0);
             Node::new(Role::Expression, &["(", " > ", ")"], vec![value, limit])
         });
         let children = vec![
@@ -272,25 +277,30 @@ impl Generator<'_> {
     pub(super) fn subquery(&mut self, family: &'static str, depth: u32) -> Node {
         let before = std::mem::replace(&mut self.subqueries, false);
         let here = self.reach.len();
+        let shares = self.shares(3);
         let compared = (family == "truth").then(|| {
             let of = self.pick(&["int", "decimal", "text", "date"]);
-            (of, self.expression(of, depth))
+            (of, self.part_of(shares[0], of, depth))
         });
         let table = self.pick(&["t1", "t2", "t3"]);
         let from = self.put_in_reach(table);
-        let condition = self.chance(60).then(|| self.expression("truth", depth.min(2)));
+        let condition = self.chance(60).then(|| self.part_of(shares[1], "truth", depth.min(2)));
         let condition = Node::clause(" WHERE ", condition, "");
         let key = format!("{}.id", self.reach[here].alias);
         let node = match compared {
-            Some((of, value)) => self.condition_of(of, value, from, condition),
+            Some((of, value)) => {
+                let kind = self.random.below(4);
+                let inner = self.part_of(shares[2], of, 1);
+                condition_of(kind, [value, inner, from, condition])
+            }
             None if self.chance(60) => {
-                let value = self.expression(family, depth);
+                let value = self.part_of(shares[2], family, depth);
                 let end = format!(" ORDER BY {key} LIMIT 1)");
                 let texts = ["(SELECT ", " FROM ", "", end.as_str()];
                 Node::new(Role::Expression, &texts, vec![value, from, condition])
             }
             None => {
-                let value = self.expression("key", depth);
+                let value = self.part_of(shares[2], "key", depth);
                 let aggregate = self.pick(&["(SELECT MAX(", "(SELECT MIN(", "(SELECT COUNT("]);
                 let texts = [aggregate, ") FROM ", "", ")"];
                 Node::new(Role::Expression, &texts, vec![value, from, condition])
@@ -299,20 +309,6 @@ impl Generator<'_> {
         self.reach.truncate(here);
         self.subqueries = before;
         node
-    }
-
-    fn condition_of(&mut self, of: &str, value: Node, from: Node, condition: Node) -> Node {
-        let kind = self.random.below(4);
-        let inner = self.expression(of, 1);
-        let (head, children) = match kind {
-            0 => (vec!["EXISTS (SELECT ", " FROM "], vec![inner, from, condition]),
-            1 => (vec!["(", " NOT IN (SELECT ", " FROM "], vec![value, inner, from, condition]),
-            2 => (vec!["(", " > ANY (SELECT ", " FROM "], vec![value, inner, from, condition]),
-            _ => (vec!["(", " IN (SELECT ", " FROM "], vec![value, inner, from, condition]),
-        };
-        let end = if kind == 0 { ")" } else { "))" };
-        let texts: Vec<&str> = head.into_iter().chain(["", end]).collect();
-        Node::new(Role::Expression, &texts, children)
     }
 
     /// INSERT, UPDATE or DELETE of the table that is changed.
@@ -386,6 +382,19 @@ impl Generator<'_> {
     }
 }
 
+/// A condition with a query, one of four kinds.
+fn condition_of(kind: u64, [value, inner, from, condition]: [Node; 4]) -> Node {
+    let (head, children) = match kind {
+        0 => (vec!["EXISTS (SELECT ", " FROM "], vec![inner, from, condition]),
+        1 => (vec!["(", " NOT IN (SELECT ", " FROM "], vec![value, inner, from, condition]),
+        2 => (vec!["(", " > ANY (SELECT ", " FROM "], vec![value, inner, from, condition]),
+        _ => (vec!["(", " IN (SELECT ", " FROM "], vec![value, inner, from, condition]),
+    };
+    let end = if kind == 0 { ")" } else { "))" };
+    let texts: Vec<&str> = head.into_iter().chain(["", end]).collect();
+    Node::new(Role::Expression, &texts, children)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::grammar::Grammar;
@@ -395,7 +404,7 @@ mod tests {
     fn every_kind_of_statement_is_made() {
         let grammar = Grammar::load().unwrap();
         let statements: Vec<Statement> =
-            (0..1_500).map(|seed| Generator::new(&grammar, seed, 3).statement()).collect();
+            (0..1_500).map(|seed| Generator::new(&grammar, seed, 3, None).statement()).collect();
         let wanted = [
             "LEFT JOIN",
             "RIGHT JOIN",
@@ -424,6 +433,24 @@ mod tests {
         assert!(statements.iter().any(|it| it.kind == Kind::Change));
         assert!(statements.iter().any(|it| it.prepared));
         assert!(statements.iter().any(Statement::is_ordered));
+    }
+
+    #[test]
+    fn a_size_bounds_expressions_and_nothing_else() {
+        let grammar = &Grammar::load().unwrap();
+        let with = |size| {
+            let seeds = 0..6_000;
+            seeds.map(move |seed| Generator::new(grammar, seed, 3, size).statement().root)
+        };
+        for size in [1, 3] {
+            let sizes: Vec<usize> = with(Some(size)).map(|root| root.operators()).collect();
+            assert_eq!(sizes.iter().max(), Some(&(size as usize)));
+        }
+        assert!(with(None).any(|root| root.operators() > 12));
+        let everyday: Vec<String> = with(Some(3)).map(|root| root.sql()).collect();
+        for text in [" JOIN ", "UNION", "GROUP BY", "HAVING", "EXISTS (", " IN (SELECT", "UPDATE"] {
+            assert!(everyday.iter().any(|sql| sql.contains(text)), "{text}");
+        }
     }
 
     #[test]

@@ -118,6 +118,28 @@ impl Node {
         1 + self.children.iter().map(Node::size).sum::<usize>()
     }
 
+    /// Operators and functions of the largest expression; see the head of `expressions.rs`.
+    pub fn operators(&self) -> usize {
+        let (own, inside) = self.counted();
+        own.max(inside)
+    }
+
+    /// Of the expression that the node is a part of: its operators; and those of the largest
+    /// expression in a table of its own inside it.
+    fn counted(&self) -> (usize, usize) {
+        let counts = self.children.iter().map(Node::counted);
+        let is_value = matches!(self.role, Role::Expression | Role::Aggregate);
+        let is_operator = is_value && self.children.iter().any(|it| it.role != Role::Words);
+        let parts: Vec<_> = self.children.iter().zip(counts).collect();
+        let is_whole = !is_value && self.role != Role::Clause;
+        let is_part = |node: &Node| !is_whole && node.role != Role::Source;
+        let own: usize =
+            parts.iter().filter(|(node, _)| is_part(node)).map(|(_, (own, _))| own).sum();
+        let outside = parts.iter().filter(|(node, _)| !is_part(node)).map(|(_, (own, _))| own);
+        let inside = parts.iter().map(|(_, (_, inside))| inside).chain(outside).max();
+        (own + usize::from(is_operator), inside.copied().unwrap_or(0))
+    }
+
     /// The node at a path of child positions.
     pub fn at(&self, path: &[usize]) -> Option<&Node> {
         path.iter().try_fold(self, |node, position| node.children.get(*position))

@@ -1,0 +1,203 @@
+//! The same statement, to be executed in another way: no answer may depend on it.
+//!
+//! 1. Without indexes conditions are evaluated for rows, not looked up as ranges of keys.
+//! 2. With SQL_BIG_RESULT groups are sorted, not gathered in a temporary table, whose columns have
+//!    fewer digits and other flags than the values that they keep.
+//! 3. Without DISTINCT and an order there is no temporary table by whose columns those of the
+//!    answer could be described.
+//! 4. A difference is explained where both answer the other way alike, and Gannet as before: all of
+//!    the answer by 1 and 2, the descriptions of its columns by 3.
+
+use super::compare::{self, Reply, Row, Told};
+use super::composed;
+use super::replaced;
+use super::statements::{Statement, TOTAL_ORDER};
+use super::tree::{Node, Role};
+use sqltest::client::Field;
+use std::collections::BTreeSet;
+
+/// The statement with no index of the tables that it reads; none where it reads none.
+pub fn unindexed(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let is_table = node.role == Role::Source && node.children.is_empty();
+        is_table.then(|| Node::leaf(Role::Source, format!("{} USE INDEX ()", node.texts[0])))
+    })
+}
+
+/// The query with its groups sorted; none where it has none.
+pub fn sorted(statement: &Statement) -> Option<Statement> {
+    let root = &statement.root;
+    let is_group = |it: &Node| it.role == Role::Clause && it.texts[0] == " GROUP BY ";
+    let is_grouped = root.texts[0] == "SELECT " && root.children.iter().any(is_group);
+    is_grouped.then(|| {
+        let mut sorted = statement.clone();
+        sorted.root.texts[0] = "SELECT SQL_BIG_RESULT ".into();
+        sorted
+    })
+}
+
+/// The query without DISTINCT and its order; none where it has neither.
+pub fn unordered(statement: &Statement) -> Option<Statement> {
+    let root = &statement.root;
+    let is_order = |it: &Node| it.role == Role::Clause && it.texts[0] == TOTAL_ORDER;
+    let is_distinct = root.texts[0] == "SELECT DISTINCT ";
+    if !is_distinct && !root.children.iter().any(is_order) {
+        return None;
+    }
+    let mut plain = statement.clone();
+    if is_distinct {
+        plain.root.texts[0] = "SELECT ".into();
+    }
+    for child in plain.root.children.iter_mut().filter(|it| is_order(it)) {
+        *child = Node::leaf(Role::Fixed, "");
+    }
+    Some(plain)
+}
+
+/// Whether Gannet's rows are, each once, those that both servers answer to some queries, whatever
+/// zeros stand at the end of a number.
+pub fn are_distinct_rows(answered: &Reply, queries: &[(Statement, Reply, Vec<Told>)]) -> bool {
+    let is_same = |(query, ours, theirs): &(Statement, Reply, Vec<Told>)| {
+        composed::have_same_rows(query, ours, theirs)
+    };
+    let plain = |row: &Row| -> Row { row.iter().map(without_zeros).collect() };
+    let all = queries.iter().filter_map(|(_, ours, _)| compare::rows_of(ours));
+    let all: BTreeSet<Row> = all.flatten().map(plain).collect();
+    let rows = compare::rows_of(answered).unwrap_or_default();
+    let distinct: BTreeSet<Row> = rows.iter().map(plain).collect();
+    !queries.is_empty()
+        && queries.iter().all(is_same)
+        && distinct.len() == rows.len()
+        && distinct == all
+}
+
+/// A cell without the zeros at the end of a number's fraction.
+pub fn without_zeros(cell: &Field) -> Field {
+    let text = std::str::from_utf8(cell.as_deref()?).ok();
+    let shortened = text.and_then(|text| {
+        let (whole, fraction) = text.split_once('.')?;
+        let digits = whole.strip_prefix('-').unwrap_or(whole);
+        let is_number = !digits.is_empty()
+            && digits.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        is_number.then(|| format!("{whole}{point}{fraction}").into_bytes())
+    });
+    shortened.or_else(|| cell.clone())
+}
+
+/// Whether two answers have the same rows but for the last digits of numbers.
+pub fn are_near(ours: &Reply, others: &Reply) -> bool {
+    /// Of what is shown with few digits.
+    const SHARE: f64 = 1e-9;
+    let (Some(ours), Some(others)) = (compare::rows_of(ours), compare::rows_of(others)) else {
+        return false;
+    };
+    let number = |cell: &Field| std::str::from_utf8(cell.as_deref()?).ok()?.parse::<f64>().ok();
+    let is_near = |(a, b): (&Field, &Field)| {
+        let near = number(a).zip(number(b)).map(|(a, b)| (a - b).abs() <= SHARE * a.abs());
+        a == b || near == Some(true)
+    };
+    let in_order = |rows: &[Row]| {
+        let mut rows = rows.to_vec();
+        rows.sort();
+        rows
+    };
+    let (ours, others) = (in_order(ours), in_order(others));
+    let is_alike = |(a, b): (&Row, &Row)| a.len() == b.len() && a.iter().zip(b).all(is_near);
+    ours.len() == others.len() && ours.iter().zip(&others).all(is_alike)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::statements::Kind;
+    use super::*;
+
+    fn leaf(text: &str) -> Node {
+        Node::leaf(Role::Expression, text)
+    }
+
+    fn query(root: Node) -> Statement {
+        Statement { kind: Kind::Query, root, prepared: false }
+    }
+
+    #[test]
+    fn tables_are_read_without_indexes() {
+        let children = ["t1 AS a1", "t2 AS a2"].map(|text| Node::leaf(Role::Source, text));
+        let from = Node::new(Role::Source, &["", ", ", ""], children.to_vec());
+        let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![leaf("1"), from]);
+        let text = unindexed(&query(root)).map(|it| it.root.sql());
+        let wanted = "SELECT 1 FROM t1 AS a1 USE INDEX (), t2 AS a2 USE INDEX ()";
+        assert_eq!(text.as_deref(), Some(wanted));
+        assert!(unindexed(&query(leaf("SELECT 1"))).is_none());
+    }
+
+    #[test]
+    fn groups_are_sorted_and_orders_left_out() {
+        let with = |head: &str, clause: Node| {
+            let source = Node::leaf(Role::Source, "t1 AS a1");
+            let texts = [head, " FROM ", "", ""];
+            query(Node::new(Role::Fixed, &texts, vec![leaf("a1.x"), source, clause]))
+        };
+        let group = Node::clause(" GROUP BY ", Some(leaf("a1.y")), "");
+        let order = Node::new(Role::Clause, &[TOTAL_ORDER, ", a1.id"], vec![leaf("a1.y")]);
+        let none = Node::clause(" GROUP BY ", None, "");
+        let text = |it: Option<Statement>| it.map(|it| it.root.sql());
+        let grouped = "SELECT SQL_BIG_RESULT a1.x FROM t1 AS a1 GROUP BY a1.y";
+        assert_eq!(text(sorted(&with("SELECT ", group))).as_deref(), Some(grouped));
+        assert_eq!(text(sorted(&with("SELECT ", none.clone()))), None);
+        let plain = "SELECT a1.x FROM t1 AS a1";
+        assert_eq!(text(unordered(&with("SELECT ", order))).as_deref(), Some(plain));
+        assert_eq!(
+            text(unordered(&with("SELECT DISTINCT ", none.clone()))).as_deref(),
+            Some(plain)
+        );
+        assert_eq!(text(unordered(&with("SELECT ", none))), None);
+    }
+
+    #[test]
+    fn zeros_at_the_end_of_a_fraction_go() {
+        let plain = |text: &str| {
+            let cell = without_zeros(&Some(text.as_bytes().to_vec()));
+            String::from_utf8(cell.unwrap()).unwrap()
+        };
+        assert_eq!(plain("122.0"), "122");
+        assert_eq!(plain("-1.250"), "-1.25");
+        assert_eq!(plain("100"), "100");
+        assert_eq!(plain("a.0"), "a.0");
+        assert_eq!(plain("1.2.0"), "1.2.0");
+        assert_eq!(without_zeros(&None), None);
+    }
+
+    fn told(rows: &[&str]) -> Told {
+        let rows = rows.iter().map(|text| vec![Some(text.as_bytes().to_vec())]).collect();
+        let columns = vec![compare::tests::column_of(246)];
+        let (status, warnings, changes) = (0, 0, Vec::new());
+        let answer = sqltest::client::Answer::Rows { columns, rows, status, warnings, changes };
+        Told { answer, warnings: Vec::new() }
+    }
+
+    #[test]
+    fn a_planted_row_is_not_among_the_distinct_ones() {
+        let query = query(leaf("SELECT 1"));
+        let are = |own: &[&str], here: &[&str], there: &[&str]| {
+            let queries = [(query.clone(), Ok(vec![told(here)]), vec![told(there)])];
+            are_distinct_rows(&Ok(vec![told(own)]), &queries)
+        };
+        let all = ["1.0", "2.5", "1.0"];
+        assert!(are(&["2.50", "1"], &all, &all));
+        assert!(!are(&["2.50"], &all, &all));
+        assert!(!are(&["2.50", "1", "3"], &all, &all));
+        assert!(!are(&["2.50", "1", "1.0"], &all, &all));
+        assert!(!are(&["2.50", "1"], &all, &["1.0", "2.5"]));
+    }
+
+    #[test]
+    fn only_the_last_digits_are_near() {
+        let near = |a: &[&str], b: &[&str]| are_near(&Ok(vec![told(a)]), &Ok(vec![told(b)]));
+        assert!(near(&["20240229123456.789012", "3"], &["20240229123456.7890120000", "3.0"]));
+        assert!(!near(&["20240229123456.789012"], &["20240229023456.789012"]));
+        assert!(!near(&["1"], &["1", "2"]));
+        assert!(!near(&["a"], &["b"]));
+    }
+}
