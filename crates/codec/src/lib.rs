@@ -225,6 +225,64 @@ mod tests {
         }
     }
 
+    /// Eleven digits and a dash in turn, or words, some of them far more often than others.
+    fn rows(of_digits: bool, length: usize) -> Vec<u8> {
+        let mut random = Random::new(6);
+        let mut bytes = Vec::new();
+        while bytes.len() < length {
+            let number = match of_digits {
+                true => random.below(100_000_000_000),
+                false => 1 << random.below(30),
+            };
+            bytes.extend_from_slice(
+                match of_digits {
+                    true => format!("{number:011}-").into_bytes(),
+                    false => format!("word{:x} ", random.below(number)).into_bytes(),
+                }
+                .as_slice(),
+            );
+        }
+        bytes.truncate(length);
+        bytes
+    }
+
+    /// Bytes of the pages compressed, and the time that it takes.
+    fn compressed(id: CodecId, pages: &[u8]) -> (usize, std::time::Duration) {
+        let (codec, mut target) = (codec(id, 0), vec![0; 2 * PAGE_BYTES]);
+        let begin = std::time::Instant::now();
+        let sizes = pages.chunks(PAGE_BYTES).map(|page| codec.compress(page, &mut target));
+        (sizes.map(|size| size.expect("room enough")).sum(), begin.elapsed())
+    }
+
+    const PAGE_BYTES: usize = 8192;
+
+    /// A hundred megabytes of them took minutes by a compressor that looked at every earlier
+    /// place with the same three bytes.
+    #[test]
+    fn codecs_for_every_page_are_fast_whatever_the_rows_are() {
+        for pages in [rows(true, 4 << 20), rows(false, 4 << 20), vec![0; 4 << 20]] {
+            for id in [CodecId::Lz4, CodecId::Lzo, CodecId::Snappy] {
+                let (size, time) = compressed(id, &pages);
+                assert!(size < pages.len() * 11 / 10, "{id}: {size}");
+                assert!(time.as_millis() < 1000, "{id}: {time:?} for 4 MiB");
+            }
+        }
+    }
+
+    /// `cargo test -p gannet-codec -- --ignored --nocapture speeds`
+    #[test]
+    #[ignore = "a measurement"]
+    fn speeds() {
+        for (kind, pages) in [("digits", rows(true, 4 << 20)), ("words", rows(false, 4 << 20))] {
+            for id in ALL {
+                let (size, time) = compressed(id, &pages);
+                let share = size as f64 / pages.len() as f64;
+                let speed = pages.len() as f64 / 1e6 / time.as_secs_f64();
+                println!("{kind} {id}: {speed:.1} MB/s, {share:.3} of their bytes");
+            }
+        }
+    }
+
     #[test]
     fn names_and_numbers() {
         for id in ALL {
