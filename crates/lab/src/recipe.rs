@@ -24,7 +24,7 @@ macro_rules! recipe {
 }
 
 /// All of them.
-pub const RECIPES: [Recipe; 12] = [
+pub const RECIPES: [Recipe; 13] = [
     recipe!("quick"),
     recipe!("linkbench-24h"),
     recipe!("linkbench-space"),
@@ -37,6 +37,7 @@ pub const RECIPES: [Recipe; 12] = [
     recipe!("insert-benchmark"),
     recipe!("connection-storm"),
     recipe!("mixed-tenants"),
+    recipe!("crashes"),
 ];
 
 impl Recipe {
