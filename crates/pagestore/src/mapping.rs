@@ -450,15 +450,17 @@ fn write_footers(
 
 fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
     let states = survey.segments.iter().enumerate().map(|(number, accepted)| match accepted {
-        Some(accepted) => SegmentState::recovered(
-            SegmentUse::Closed,
-            accepted.header.seq,
-            accepted.groups.len() as u32,
-        ),
-        None => {
-            let released = !survey.free.contains(&number);
-            SegmentState::recovered(SegmentUse::Unused { released }, 0, 0)
+        Some(accepted) => {
+            let groups = accepted.groups.iter();
+            let written = groups.map(|group| u64::from(group.header.total_bytes)).sum::<u64>();
+            let state = SegmentState::recovered(
+                SegmentUse::Closed,
+                accepted.header.seq,
+                accepted.groups.len() as u32,
+            );
+            state.written(written, files.segment_bytes())
         }
+        None => SegmentState::found_free(survey.free.contains(&number)),
     });
     let groups = survey.segments.iter().flatten().flat_map(|accepted| &accepted.groups);
     let last_group = groups.map(|group| group.header.group_seq).max().unwrap_or(0);

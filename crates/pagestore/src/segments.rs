@@ -32,6 +32,8 @@ use std::collections::BTreeSet;
 /// Segments of the reserve: one for the collector alone, one for what deletes have changed and
 /// for recoveries on a full disk.
 const RESERVE: usize = 2;
+/// Of a segment that a former run has filled a part lacks, in which no further group had room.
+const UNWRITTEN_PARTS: u64 = 4;
 
 /// What a segment is used for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct SegmentState {
     pub(crate) is_collected: bool,
     /// All of its space is known to be allocated.
     pub(crate) is_whole: bool,
+    /// It was written to its end since it got its space: nearly all of that is allocated.
+    pub(crate) is_filled: bool,
     /// Complete groups known to be durable.
     synced_groups: u32,
     /// Whether the footer is known to be durable; until then the sync record lists the segment.
@@ -79,6 +83,7 @@ impl SegmentState {
             is_damaged: false,
             is_collected: false,
             is_whole: false,
+            is_filled: false,
             synced_groups: 0,
             footer_synced: false,
         }
@@ -87,6 +92,23 @@ impl SegmentState {
     /// A segment found by recovery.
     pub(crate) fn recovered(usage: SegmentUse, seq: u64, groups: u32) -> SegmentState {
         SegmentState { usage, seq, groups, ..SegmentState::unused() }
+    }
+
+    /// The same with `groups_bytes` of groups.
+    pub(crate) fn written(self, groups_bytes: u64, segment_bytes: u64) -> SegmentState {
+        let is_filled = groups_bytes >= segment_bytes - segment_bytes / UNWRITTEN_PARTS;
+        SegmentState { is_filled, ..self }
+    }
+
+    /// A segment in which recovery found nothing.
+    pub(crate) fn found_free(has_space: bool) -> SegmentState {
+        let usage = SegmentUse::Unused { released: !has_space };
+        SegmentState { usage, is_filled: has_space, ..SegmentState::unused() }
+    }
+
+    /// Whether what is written here finds its space.
+    fn has_space(&self) -> bool {
+        self.is_whole || self.is_filled
     }
 }
 
@@ -230,6 +252,7 @@ impl SegmentTable {
         self.next_segment_seq += 1;
         self.segments[number] = SegmentState {
             is_whole: former.is_whole,
+            is_filled: former.is_filled,
             ..SegmentState::recovered(SegmentUse::Open, seq, 0)
         };
         (number as u32, former)
@@ -241,13 +264,13 @@ impl SegmentTable {
         self.segments[number as usize] = former;
     }
 
-    /// Segments that may be used again: those whose space was given back, or the others.
-    pub(crate) fn reusable(&self, released: bool, durable: Lsn) -> Vec<usize> {
-        let is_released =
-            |number: usize| self.segments[number].usage == SegmentUse::Unused { released: true };
+    /// Segments that may be used again: those whose space is to be had first, or the others.
+    pub(crate) fn reusable(&self, needs_space: bool, durable: Lsn) -> Vec<usize> {
         let all = 0..self.segments.len();
-        all.filter(|&number| is_released(number) == released && self.is_reusable(number, durable))
-            .collect()
+        all.filter(|&number| {
+            self.segments[number].has_space() != needs_space && self.is_reusable(number, durable)
+        })
+        .collect()
     }
 
     /// Segments that are to be free and whole: none in a store so small that they would be a good
@@ -298,7 +321,7 @@ impl SegmentTable {
     pub(crate) fn released(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
         segment.usage = SegmentUse::Unused { released: true };
-        segment.is_whole = false;
+        (segment.is_whole, segment.is_filled) = (false, false);
     }
 
     /// A group is about to be written; returns its sequence.
@@ -320,9 +343,11 @@ impl SegmentTable {
         self.writing.remove(&seq);
     }
 
-    /// The segment's footer is written.
-    pub(crate) fn close(&mut self, number: u32) {
-        self.segments[number as usize].usage = SegmentUse::Closed;
+    /// The segment's footer is written; `is_filled` if no further group had room before it.
+    pub(crate) fn close(&mut self, number: u32, is_filled: bool) {
+        let segment = &mut self.segments[number as usize];
+        segment.usage = SegmentUse::Closed;
+        segment.is_filled |= is_filled;
     }
 
     /// Rule 3: what a sync that begins now will cover.
@@ -396,6 +421,7 @@ impl SegmentTable {
                     && self.is_reusable(number, durable)
             })
             .collect();
+        free.sort_by_key(|&number| !self.segments[number].has_space());
         let count = free.len().saturating_sub(spare);
         free.drain(..free.len() - count);
         free.into_iter().map(|number| number as u32).collect()

@@ -195,7 +195,7 @@ impl SegmentWriter {
             if let Some(current) = &self.current {
                 disk.note_fill(self.stream, current.blob_bytes);
             }
-            self.close(disk)?;
+            self.end(disk, true)?;
             if !self.open(disk)? {
                 return Ok(false);
             }
@@ -255,8 +255,12 @@ impl SegmentWriter {
         Ok(true)
     }
 
-    /// Closes the current segment with its footer. Parks.
+    /// Closes the current segment with its footer, though it may have room yet. Parks.
     pub(crate) fn close(&mut self, disk: &Disk) -> Result<(), StoreError> {
+        self.end(disk, false)
+    }
+
+    fn end(&mut self, disk: &Disk, is_filled: bool) -> Result<(), StoreError> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let (bytes, offset) = encode_footer(
             disk.uuid,
@@ -267,7 +271,7 @@ impl SegmentWriter {
             &current.footer,
         );
         disk.write_or_wait(&bytes, disk.start_of(current.number) + offset, false)?;
-        disk.table.lock().close(current.number);
+        disk.table.lock().close(current.number, is_filled);
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ fn reuse_waits_for_a_covering_sync() {
     let group = table.begin_group();
     table.end_group(first, group);
     table.born(location(0, 4096));
-    table.close(first);
+    table.close(first, true);
     let (second, _) = table.choose(0, Lsn::ZERO);
     assert_eq!(second, 1, "the first still has live bytes");
     let early = table.sync_point();
@@ -51,7 +51,7 @@ fn freed_pages_wait_for_the_log() {
     let mut table = SegmentTable::new(SIZE);
     let (number, _) = table.choose(0, Lsn::ZERO);
     table.born(location(0, 4096));
-    table.close(number);
+    table.close(number, true);
     table.die(location(0, 4096), Death::Freed(Lsn::new(9000)));
     let point = table.sync_point();
     table.synced(&point);
@@ -63,7 +63,7 @@ fn freed_pages_wait_for_the_log() {
 fn a_reserve_is_left_for_moved_pages() {
     let mut table = SegmentTable::new(SIZE);
     let (number, _) = table.choose(0, Lsn::ZERO);
-    table.close(number);
+    table.close(number, true);
     let point = table.sync_point();
     table.synced(&point);
     assert_eq!(table.choose(1, Lsn::MAX).0, 1, "one reusable segment is in reserve");
@@ -78,7 +78,7 @@ fn the_emptiest_segment_is_collected_first() {
         for blob in 0..=(segment + 1) % 3 {
             table.born(location(segment, 4096 + blob * 128));
         }
-        table.close(number);
+        table.close(number, true);
     }
     assert_eq!(table.victim(SIZE, false), Some(2));
     assert_eq!(table.victim(100, false), None);
@@ -92,7 +92,7 @@ fn the_reserve_is_whole_and_left_to_the_collector() {
     for _ in 0..5 {
         let (number, _) = table.choose(0, Lsn::ZERO);
         table.born(location(u64::from(number), 4096));
-        table.close(number);
+        table.close(number, true);
     }
     assert_eq!(table.reserve_missing(Lsn::ZERO), 2);
     assert_eq!(table.begin_reserve(Lsn::ZERO), [5], "nothing is free: a new one");
@@ -107,4 +107,27 @@ fn the_reserve_is_whole_and_left_to_the_collector() {
     table.unchoose(moved, former);
     assert_eq!(table.choose(0, Lsn::ZERO).0, 5, "it is what it was");
     assert!(table.segments[5].is_whole, "its space stays allocated");
+}
+
+#[test]
+fn a_segment_that_was_never_filled_has_no_space() {
+    let mut table = SegmentTable::new(SIZE);
+    for is_filled in [false, true, false] {
+        let (number, _) = table.choose(0, Lsn::ZERO);
+        table.close(number, is_filled);
+    }
+    let point = table.sync_point();
+    table.synced(&point);
+    let free = |table: &SegmentTable| [false, true].map(|needs| table.reusable(needs, Lsn::MAX));
+    assert_eq!(free(&table), [vec![1], vec![0, 2]]);
+    assert_eq!(table.releasable(1, Lsn::MAX), [0, 2], "the one with space is worth keeping");
+    assert_eq!(table.choose(1, Lsn::MAX).0, 0, "the reserve is not taken in its place");
+    let (number, _) = table.choose(0, Lsn::MAX);
+    assert_eq!(number, 1);
+    table.close(number, false);
+    let point = table.sync_point();
+    table.synced(&point);
+    assert_eq!(free(&table), [vec![1], vec![2]], "what was filled once keeps its space");
+    table.released(1);
+    assert_eq!(free(&table), [vec![], vec![1, 2]]);
 }
