@@ -23,6 +23,8 @@ const CLIENTS: u64 = 4;
 const ROWS_A_STATEMENT: u64 = 50;
 /// How soon rows can be inserted again when there is space.
 const RELIEF: Duration = Duration::from_secs(30);
+/// How long the file system may be held by a server that has ended.
+const UNMOUNT_PATIENCE: Duration = Duration::from_secs(10);
 /// A client has had enough of a full disk after so many errors.
 const ERRORS_ENOUGH: u64 = 20;
 
@@ -87,10 +89,25 @@ pub fn run(words: &[String]) -> Outcome {
     let outcome = drill.leave_free(free).and_then(|()| drill.all());
     // The server first: it holds the file system.
     drill.server = None;
-    let unmounted = process::run("umount", &[&path(&drill.mount)]);
+    let unmounted = unmount(&drill.mount);
     outcome?;
     unmounted?;
     std::fs::remove_file(&drill.image).map_err(|error| error.to_string())
+}
+
+/// The kernel lets go of the files of a process's ring a while after the process has ended: until
+/// then they hold the file system.
+fn unmount(mount: &Path) -> Outcome {
+    let begin = Instant::now();
+    let path = mount.display().to_string();
+    while !process::quiet("umount").arg(&path).status().is_ok_and(|status| status.success()) {
+        if begin.elapsed() > UNMOUNT_PATIENCE {
+            return process::run("umount", &[&path]);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("unmounted after {} ms", begin.elapsed().as_millis());
+    Ok(())
 }
 
 fn number(field: &Field) -> u64 {
