@@ -11,7 +11,7 @@ use plan::physical::{RangeEnd, RangePlan, RangeValue};
 use std::ops::Bound;
 use types::collation;
 use types::row::{KeyColumn, LayoutColumn};
-use types::{ColumnType, DateTime, Decimal, TimeZone, TypeKind, Value, ValueRef};
+use types::{ColumnType, DateTime, Decimal, TimeZone, Timestamp, TypeKind, Value, ValueRef};
 
 /// Where a value lies among the values of a column.
 #[derive(Debug, PartialEq)]
@@ -103,7 +103,11 @@ pub fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place 
             Place::At(Value::Timestamp(kept), kept == v)
         }
         (TypeKind::Timestamp, ValueRef::DateTime(v)) if v.date().is_complete() => {
-            place(ValueRef::Timestamp(zone.to_instant(v)), column, zone)
+            match zone.to_instant(v) {
+                Timestamp(instant) if instant <= 0 => Place::Unknown,
+                instant if instant > Timestamp::MAX => Place::Above,
+                instant => place(ValueRef::Timestamp(instant), column, zone),
+            }
         }
         (TypeKind::Time, ValueRef::Time(v)) => {
             let kept = v.truncated(column.scale);
@@ -118,7 +122,11 @@ pub fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place 
 fn place_member(text: &[u8], members: &types::Members, column: &ColumnType) -> Place {
     let collation = column.collation.info();
     let value = match column.kind {
-        TypeKind::Set => Some(members.text_of_bits(members.bits_of(text, column.collation).0)),
+        TypeKind::Set => {
+            // A member has no blanks at its end; what has them may be equal to it.
+            let end = text.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+            Some(members.text_of_bits(members.bits_of(&text[..end], column.collation).0))
+        }
         _ => {
             members.number_of(text, column.collation).and_then(|it| members.name(it)).map(Vec::from)
         }

@@ -174,7 +174,15 @@ fn decimal<'a>(
         ArithmeticOperator::Divide | ArithmeticOperator::IntegerDivide => a.divide(b, increment),
         ArithmeticOperator::Modulo => a.remainder(b),
     };
+    // A quotient of zero, and a product that would be -0.0, have no digits behind the point; it
+    // is seen where they are stored as text.
+    let is_bare = match operator {
+        ArithmeticOperator::Divide | ArithmeticOperator::Modulo => a.is_zero(),
+        ArithmeticOperator::Multiply => a.is_negative() != b.is_negative(),
+        _ => false,
+    };
     match result {
+        Ok(Some(value)) if is_bare && value.is_zero() => Ok(ValueRef::Decimal(value.with_scale(0))),
         Ok(Some(value)) => Ok(ValueRef::Decimal(value)),
         Ok(None) => division_by_zero(context),
         Err(_) => Err(out_of_range("DECIMAL", expr, context)),

@@ -196,7 +196,8 @@ pub(crate) fn to_integer(
         },
         ValueRef::Bytes(bytes) => {
             let parsed = types::number::parse_integer(bytes);
-            if parsed.length != bytes.len() || parsed.length == 0 || parsed.overflow {
+            let whole = parsed.length == bytes.len() && parsed.length > 0 && !parsed.overflow;
+            if !whole && !result.is_variable {
                 let (length, overflow) = (parsed.length, parsed.overflow);
                 warn_truncated(context, "INTEGER", (bytes, result), length, overflow)?;
             }
@@ -235,6 +236,8 @@ pub(crate) fn to_bits(
         ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_) => {
             to_decimal(context, value, result)?
         }
+        // Fractions of seconds are rounded.
+        _ if result.column_type.kind.is_temporal() => to_decimal(context, value, result)?,
         _ => return Ok(to_integer(context, value, result)? as u64),
     };
     let (bits, fits) = match exact.is_negative() {

@@ -257,7 +257,10 @@ fn conversion(
         };
     }
     let constant = match operand.kind {
-        ExprKind::External(_) => own.coercibility >= Coercibility::SystemConstant,
+        // Columns so weak are constants of derived tables.
+        ExprKind::External(_) | ExprKind::Column { .. } => {
+            own.coercibility >= Coercibility::SystemConstant
+        }
         _ => is_known_at_start(operand),
     };
     if unicode || source == Charset::Binary || own.ascii {

@@ -14,7 +14,7 @@ use types::{CollationId, SqlError, TypeKind, Value, codes};
 impl Builder<'_> {
     /// `NOT operand`. A comparison is turned round instead.
     pub fn not(&self, operand: Expr) -> Result<Expr, SqlError> {
-        let operand = scalar(operand)?;
+        let operand = extreme_of_numbers(scalar(operand)?);
         let result = ResultType::boolean(operand.result.nullable);
         Ok(Expr { kind: ExprKind::Not(Box::new(operand)), result })
     }
@@ -25,7 +25,7 @@ impl Builder<'_> {
         for side in [scalar(left)?, scalar(right)?] {
             match side.kind {
                 ExprKind::And(inner) => list.extend(inner),
-                _ => list.push(side),
+                _ => list.push(extreme_of_numbers(side)),
             }
         }
         let nullable = list.iter().any(|e| e.result.nullable);
@@ -38,7 +38,7 @@ impl Builder<'_> {
         for side in [scalar(left)?, scalar(right)?] {
             match side.kind {
                 ExprKind::Or(inner) => list.extend(inner),
-                _ => list.push(side),
+                _ => list.push(extreme_of_numbers(side)),
             }
         }
         let nullable = list.iter().any(|e| e.result.nullable);
@@ -163,7 +163,8 @@ impl Builder<'_> {
                 aggregate_collations(self, operation, operands, CollationUse::Compare)?;
             return Ok(CompareRule::Text(collation));
         }
-        let is_year = |e: &Expr| e.result.column_type.kind == TypeKind::Year;
+        // Of a table: an aggregate of years is a number.
+        let is_year = |e: &Expr| e.result.column_type.kind == TypeKind::Year && e.result.is_column;
         let years = !rule.is_temporal()
             && match operation {
                 "case" => false,

@@ -14,8 +14,9 @@ pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
     convert_to_json_text, is_known_at_start,
 };
+pub use operators::extreme_of_numbers;
 pub(crate) use operators::{
-    Domain, HEX_DIGITS, extreme_of_decimals, extreme_of_numbers, number_of_hex, numbers_of_hex,
+    Domain, HEX_DIGITS, extreme_of_decimals, number_of_hex, numbers_of_hex,
 };
 
 use crate::context::{Settings, UserVariable};

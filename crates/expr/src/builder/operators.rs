@@ -313,8 +313,9 @@ pub(crate) fn as_number(expr: Expr) -> Expr {
     extreme_of_numbers(number_of_hex(expr))
 }
 
-/// GREATEST and LEAST of texts whose result is wanted as a number compare numbers.
-pub(crate) fn extreme_of_numbers(expr: Expr) -> Expr {
+/// GREATEST and LEAST of texts whose result is wanted as a number, or as a condition, compare
+/// numbers.
+pub fn extreme_of_numbers(expr: Expr) -> Expr {
     match is_text_extreme(&expr) {
         true => extreme_of(expr, ResultType::double(true), extreme_of_numbers),
         false => expr,

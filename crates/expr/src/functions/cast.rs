@@ -86,6 +86,8 @@ fn integer<'a>(
         context.note(&codes::DATA_OVERFLOW, &[&shown, &"UNSIGNED BIGINT"]);
         return Ok(ValueRef::UInt(0));
     }
+    // Of variables, too, a cast warns.
+    let from = &ResultType { is_variable: false, ..*from };
     let wide = coerce::to_integer(context, value, from)?;
     if let (false, true, ValueRef::Bytes(text)) = (unsigned, wide < low, value) {
         let shown = coerce::shown_text(text, from);
@@ -185,8 +187,12 @@ fn text<'a>(
             ValueRef::Bytes(source) => coerce::shown_text(source, from),
             _ => coerce::printable(bytes),
         };
-        // A warning also where others are errors.
-        context.push_warning(Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown]));
+        if from.is_string() {
+            // Of text a warning also where others are errors.
+            context.push_warning(Warning::new(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown]));
+        } else {
+            context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown])?;
+        }
         return Ok(ValueRef::Bytes(&bytes[..end]));
     }
     if pads && bytes.len() < length {

@@ -112,7 +112,8 @@ pub(super) fn seconds_result(scale: u8) -> ResultType {
 pub(super) fn seconds_value<'a>(result: &ResultType, micros: i64) -> ValueRef<'a> {
     if result.column_type.kind == TypeKind::Decimal {
         let seconds = Decimal::new(i128::from(micros), 6);
-        return ValueRef::Decimal(seconds.truncated(result.column_type.scale));
+        // The digits that are not shown are zeros.
+        return ValueRef::Decimal(seconds.truncated(result.column_type.scale).with_scale(6));
     }
     ValueRef::Int(micros / MICROS)
 }

@@ -280,6 +280,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 true => self.bind_negated(operand, true)?,
                 false => self.bind_scalar(operand)?,
             };
+            let operand = expr::extreme_of_numbers(operand);
             match (operator, operand.kind) {
                 (ast::LogicalOperator::And, ExprKind::And(inner))
                 | (ast::LogicalOperator::Or, ExprKind::Or(inner)) => bound.extend(inner),

@@ -118,16 +118,11 @@ impl<'q> Binder<'_, '_, 'q> {
         for (position, operand) in operands.iter_mut().enumerate() {
             let column = inner.0.columns()[position].result;
             nullable |= operand.result.nullable || column.nullable || reads;
-            let given = operand.clone();
-            let rule = match self.rule(operand, CompareOperator::Equal, column) {
-                Ok(rule) => rule,
-                Err(error) => {
-                    forms = None;
-                    *operand = given;
-                    let equal = CompareOperator::Equal;
-                    self.selected_rule(operand, equal, &mut inner.0, position).ok_or(error)?
-                }
-            };
+            let equal = CompareOperator::Equal;
+            let (rule, is_changed) = self.rule_of(operand, equal, &mut inner.0, position)?;
+            if is_changed {
+                forms = None;
+            }
             rules.push(rule);
         }
         let kind = ApplyKind::In { operand: operands, rules };
@@ -136,38 +131,63 @@ impl<'q> Binder<'_, '_, 'q> {
         Ok(value)
     }
 
-    /// The same where a constant that the subquery selects has to be converted.
+    /// How a value is compared with a column of a subquery, and whether that was refused before
+    /// what it selects was converted.
+    fn rule_of(
+        &self,
+        operand: &mut Expr,
+        operator: CompareOperator,
+        query: &mut QueryPlan,
+        position: usize,
+    ) -> Result<(CompareRule, bool)> {
+        let mut given = operand.clone();
+        match self.rule(operand, operator, query.columns()[position].result) {
+            Ok((rule, true)) => Ok((rule, false)),
+            Ok((rule, false)) => {
+                let selected = self.selected_rule(&mut given, operator, query, position)?;
+                Ok((selected.unwrap_or(rule), false))
+            }
+            Err(error) => {
+                *operand = given;
+                let selected = self.selected_rule(operand, operator, query, position);
+                let rule = selected.ok().flatten();
+                Ok((rule.ok_or(error)?, true))
+            }
+        }
+    }
+
+    /// The same where what the subquery selects has to be converted.
     fn selected_rule(
         &self,
         operand: &mut Expr,
         operator: CompareOperator,
         query: &mut QueryPlan,
         position: usize,
-    ) -> Option<CompareRule> {
-        let QueryPlan::Select(select) = query else { return None };
-        let selected = select.projection.get_mut(position)?;
-        let compared = self.builder().compare(operator, operand.clone(), selected.clone()).ok()?;
-        let ExprKind::Compare { rule, left, right, .. } = compared.kind else { return None };
+    ) -> Result<Option<CompareRule>> {
+        let QueryPlan::Select(select) = query else { return Ok(None) };
+        let Some(selected) = select.projection.get_mut(position) else { return Ok(None) };
+        let compared = self.builder().compare(operator, operand.clone(), selected.clone())?;
+        let ExprKind::Compare { rule, left, right, .. } = compared.kind else { return Ok(None) };
         select.columns[position].result = right.result;
         (*operand, *selected) = (*left, *right);
-        Some(rule)
+        Ok(Some(rule))
     }
 
-    /// How a value is compared with a column of a subquery.
+    /// How a value is compared with a column of a subquery, and whether with the column as it is.
     fn rule(
         &self,
         operand: &mut Expr,
         operator: CompareOperator,
         column: ResultType,
-    ) -> Result<CompareRule> {
+    ) -> Result<(CompareRule, bool)> {
         let builder = self.builder();
         let other = builder.column(0, column, "");
         let taken = std::mem::replace(operand, builder.null());
         let compared = builder.compare(operator, taken, other)?;
         match compared.kind {
-            ExprKind::Compare { rule, left, .. } => {
+            ExprKind::Compare { rule, left, right, .. } => {
                 *operand = *left;
-                Ok(rule)
+                Ok((rule, matches!(right.kind, ExprKind::Column { .. })))
             }
             _ => Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1])),
         }
@@ -200,22 +220,15 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let column = inner.0.columns()[0].result;
         let given = operand.clone();
-        let rule = match self.rule(&mut operand, operator, column) {
-            Ok(rule) => rule,
-            Err(error) => {
-                operand = given.clone();
-                let converted = self.selected_rule(&mut operand, operator, &mut inner.0, 0);
-                // Of a subquery of tables that reads nothing around it the sides change places.
-                match converted {
-                    Some(rule) => rule,
-                    None if !inner.1.is_empty() || has_one_row(query) => return Err(error),
-                    None => {
-                        let builder = self.builder();
-                        let selected = builder.column(0, column, "");
-                        return builder.compare(operator.swapped(), selected, given);
-                    }
-                }
+        let rule = match self.rule_of(&mut operand, operator, &mut inner.0, 0) {
+            Ok((rule, _)) => rule,
+            // Of a subquery of tables that reads nothing around it the sides change places.
+            Err(_) if inner.1.is_empty() && !has_one_row(query) => {
+                let builder = self.builder();
+                let selected = builder.column(0, column, "");
+                return builder.compare(operator.swapped(), selected, given);
             }
+            Err(error) => return Err(error),
         };
         let kind = ApplyKind::Quantified { operand, operator, rule, all };
         Ok(self.add_apply(kind, inner, ResultType::boolean(true)))

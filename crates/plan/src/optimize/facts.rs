@@ -257,8 +257,9 @@ impl FactReader<'_> {
                     TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
                         Some(value.clone())
                     }
-                    // A literal that is still text is no date.
-                    kind if kind.is_string() && value.literal().is_none() => {
+                    // A literal that is still text is no date. What is no date in a column is
+                    // compared as zero, which no cast gives.
+                    kind if kind.is_string() && value.literal().is_none() && is_free(value) => {
                         cast(CastTarget::DateTime(6))
                     }
                     _ => None,
@@ -266,7 +267,9 @@ impl FactReader<'_> {
             }
             CompareRule::Time if column_type.kind == TypeKind::Time => match kind {
                 TypeKind::Time => Some(value.clone()),
-                kind if kind.is_string() && value.literal().is_none() => cast(CastTarget::Time(6)),
+                kind if kind.is_string() && value.literal().is_none() && is_free(value) => {
+                    cast(CastTarget::Time(6))
+                }
                 _ => None,
             },
             _ => None,
@@ -415,4 +418,10 @@ fn multiply(ranges: Vec<RangePlan>, points: &[RangeValue]) -> Vec<RangePlan> {
         }
     }
     product
+}
+/// Whether a value depends on no row.
+fn is_free(value: &Expr) -> bool {
+    let mut free = true;
+    value.for_each_column(&mut |_| free = false);
+    free
 }

@@ -69,6 +69,7 @@ fn incorrect(
             shown_type.scale = crate::column_type::SCALE_NOT_FIXED;
         }
         ValueRef::Double(_) => shown_type = ColumnType::double(),
+        ValueRef::Int(_) | ValueRef::UInt(_) if source.zerofill => shown_type.zerofill = false,
         ValueRef::Int(_) | ValueRef::UInt(_) if source.kind == TypeKind::Bit => {
             shown_type = ColumnType::integer(TypeKind::BigInt, true);
         }

@@ -19,7 +19,7 @@ pub struct Told {
 }
 
 /// Flag of a column that is never NULL.
-const NOT_NULL: u16 = 1;
+pub(super) const NOT_NULL: u16 = 1;
 
 /// How replies are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use super::composed;
 use super::replaced;
 use super::statements::{Statement, TOTAL_ORDER};
 use super::tree::{Node, Role};
-use sqltest::client::Field;
+use sqltest::client::{Answer, Field};
 use std::collections::BTreeSet;
 
 /// The statement with no index of the tables that it reads; none where it reads none.
@@ -52,6 +52,34 @@ pub fn unordered(statement: &Statement) -> Option<Statement> {
         *child = Node::leaf(Role::Fixed, "");
     }
     Some(plain)
+}
+
+/// The query with inner joins in place of outer ones; none where it has none.
+pub fn inner(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let joint = node.texts.get(1)?;
+        let is_outer = matches!(joint.as_str(), " LEFT JOIN " | " RIGHT JOIN ");
+        (node.role == Role::Source && is_outer).then(|| {
+            let mut inner = node.clone();
+            inner.texts[1] = " JOIN ".into();
+            inner
+        })
+    })
+}
+
+/// Whether Gannet says that columns may be NULL, of which MariaDB says that they are not, and not
+/// the other way round.
+pub fn is_nullable_here(ours: &Reply, theirs: &[Told]) -> bool {
+    let Some(Told { answer: Answer::Rows { columns: here, .. }, .. }) =
+        ours.as_ref().ok().and_then(|ours| ours.first())
+    else {
+        return false;
+    };
+    let Some(Told { answer: Answer::Rows { columns: there, .. }, .. }) = theirs.first() else {
+        return false;
+    };
+    let is_said = |flags: u16| flags & compare::NOT_NULL != 0;
+    here.iter().zip(there).all(|(here, there)| !is_said(here.flags) || is_said(there.flags))
 }
 
 /// Whether Gannet's rows are, each once, those that both servers answer to some queries, whatever
@@ -173,7 +201,7 @@ mod tests {
         let rows = rows.iter().map(|text| vec![Some(text.as_bytes().to_vec())]).collect();
         let columns = vec![compare::tests::column_of(246)];
         let (status, warnings, changes) = (0, 0, Vec::new());
-        let answer = sqltest::client::Answer::Rows { columns, rows, status, warnings, changes };
+        let answer = Answer::Rows { columns, rows, status, warnings, changes };
         Told { answer, warnings: Vec::new() }
     }
 

@@ -71,6 +71,19 @@ pub enum Proof {
     Joined,
     /// With NULL in place of columns that are neither grouped nor aggregated both answer the same.
     Valueless,
+    /// With the texts of members in place of columns of ENUM and SET both answer the same.
+    Member,
+    /// With texts of one character set both answer the same, and Gannet the same values as before.
+    Unicode,
+    /// With functions around what is grouped by both answer the same.
+    Unfolded,
+    /// Without conditions in subqueries both refuse with the error that Gannet gives.
+    Satisfied,
+    /// Each value of a row alone is answered by both the same; the errors are among those.
+    Apart,
+    /// With inner joins both answer the same, and only MariaDB says NOT NULL of columns of outer
+    /// ones.
+    Inner,
     /// Only warnings of JSON_CONTAINS and JSON_OVERLAPS about broken documents differ, and a
     /// document is broken.
     Broken,
@@ -120,6 +133,12 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("numbered") => Proof::Numbered,
         Some("joined") => Proof::Joined,
         Some("valueless") => Proof::Valueless,
+        Some("member") => Proof::Member,
+        Some("unicode") => Proof::Unicode,
+        Some("unfolded") => Proof::Unfolded,
+        Some("inner") => Proof::Inner,
+        Some("satisfied") => Proof::Satisfied,
+        Some("apart") => Proof::Apart,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

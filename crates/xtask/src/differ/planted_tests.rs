@@ -8,9 +8,9 @@ use super::statements::{Kind, Statement};
 use super::tree::{Node, Role};
 use sqltest::client::{Answer, ServerError};
 
-const INT: u8 = 3;
-const DECIMAL: u8 = 246;
-const NOT_NULL: u16 = 1;
+pub(super) const INT: u8 = 3;
+pub(super) const DECIMAL: u8 = 246;
+pub(super) const NOT_NULL: u16 = 1;
 
 /// Two servers that answer each text as a function says.
 struct Fake<'a>(&'a dyn Fn(&str) -> [Told; 2]);
@@ -27,7 +27,7 @@ impl Servers for Fake<'_> {
 }
 
 /// The rule that explains the difference of a query, as two servers answer.
-fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Option<&'static str> {
+pub(super) fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Option<&'static str> {
     let rules = explained::load().unwrap();
     let query = Statement { kind: Kind::Query, root: root.clone(), prepared: false };
     let mut servers = Fake(answers);
@@ -40,7 +40,7 @@ fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Option<&'static 
 }
 
 /// One row.
-fn row(type_code: u8, flags: u16, cells: &[&str]) -> Told {
+pub(super) fn row(type_code: u8, flags: u16, cells: &[&str]) -> Told {
     let column = sqltest::client::Column { flags, ..compare::tests::column_of(type_code) };
     let cells = cells.iter().map(|text| Some(text.as_bytes().to_vec()));
     let cells: Vec<_> = cells.collect();
@@ -50,7 +50,7 @@ fn row(type_code: u8, flags: u16, cells: &[&str]) -> Told {
     Told { answer, warnings: Vec::new() }
 }
 
-fn number(cells: &[&str]) -> Told {
+pub(super) fn number(cells: &[&str]) -> Told {
     row(DECIMAL, 0, cells)
 }
 
@@ -59,12 +59,12 @@ fn warned(told: Told, texts: &[&str]) -> Told {
     Told { warnings, ..told }
 }
 
-fn refused(code: u16) -> Told {
+pub(super) fn refused(code: u16) -> Told {
     let error = ServerError { code, state: "21000".into(), message: "more than 1 row".into() };
     Told { answer: Answer::Error(error), warnings: Vec::new() }
 }
 
-fn leaf(text: &str) -> Node {
+pub(super) fn leaf(text: &str) -> Node {
     Node::leaf(Role::Expression, text)
 }
 
@@ -77,7 +77,7 @@ fn grouped_query(items: Vec<Node>) -> Node {
     Node::new(Role::Fixed, &texts, vec![Node::list(items), from, condition, by])
 }
 
-fn aggregate(name: &str, column: &str) -> Node {
+pub(super) fn aggregate(name: &str, column: &str) -> Node {
     Node::new(Role::Aggregate, &[format!("{name}("), ")".into()], vec![leaf(column)])
 }
 
@@ -239,157 +239,4 @@ fn an_unsigned_variable_hides_no_other_value() {
     assert_eq!(with("0", ["0", "0"]), Some(name));
     assert_eq!(with("2", ["0", "0"]), None);
     assert_eq!(with("0", ["0", "1"]), None);
-}
-
-/// `SELECT item FROM t3 AS a1 clause`.
-fn query_of(head: &str, item: Node, clause: Node) -> Node {
-    let from = Node::leaf(Role::Source, "t3 AS a1");
-    let texts = [head, " FROM ", "", ""];
-    Node::new(Role::Fixed, &texts, vec![Node::list(vec![item]), from, clause])
-}
-
-#[test]
-fn an_index_hides_no_other_value() {
-    let condition =
-        Node::new(Role::Expression, &["(", " < ", ")"], vec![leaf("a1.y"), leaf("1e6")]);
-    let clause = Node::clause(" WHERE ", Some(condition), "");
-    let query = query_of("SELECT ", leaf("a1.e"), clause);
-    let with = |own: &'static str, without: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| match text {
-            _ if text.contains("USE INDEX ()") => without.map(|cell| row(INT, 0, &[cell])),
-            // Nothing else shows anything.
-            _ if text.contains(" < ") => [own, "5"].map(|cell| row(INT, 0, &[cell])),
-            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
-        })
-    };
-    assert_eq!(with("4", ["4", "4"]), Some("conditions on an indexed column, values"));
-    assert_eq!(with("4", ["4", "5"]), None);
-    // Gannet itself answers otherwise with an index.
-    assert_eq!(with("4", ["5", "5"]), None);
-}
-
-#[test]
-fn groups_in_a_temporary_table_hide_no_other_value() {
-    let group = Node::clause(" GROUP BY ", Some(leaf("a1.e")), "");
-    let query = query_of("SELECT ", aggregate("SUM", "a1.y"), group);
-    let with = |own: &'static str, sorted: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| match text.contains("SQL_BIG_RESULT") {
-            true => sorted.map(|cell| number(&[cell])),
-            false => [own, "1.3334"].map(|cell| number(&[cell])),
-        })
-    };
-    assert_eq!(with("1.3333", ["1.3333", "1.3333"]), Some("groups in a temporary table"));
-    assert_eq!(with("1.3333", ["1.3333", "1.3334"]), None);
-    assert_eq!(with("1.3332", ["1.3333", "1.3333"]), None);
-}
-
-#[test]
-fn an_order_hides_no_other_description() {
-    let texts = [super::statements::TOTAL_ORDER, ", a1.id"];
-    let order = Node::new(Role::Clause, &texts, vec![leaf("a1.id")]);
-    let query = query_of("SELECT ", leaf("a1.word"), order);
-    let with = |own: u16, plain: [u16; 2]| {
-        rule_of(&query, &move |text: &str| {
-            let flags = if text.contains("ORDER BY") { [own, 0] } else { plain };
-            flags.map(|flags| row(INT, flags, &["1"]))
-        })
-    };
-    let name = "columns of an order's temporary table";
-    assert_eq!(with(NOT_NULL, [NOT_NULL, NOT_NULL]), Some(name));
-    assert_eq!(with(NOT_NULL, [NOT_NULL, 0]), None);
-    assert_eq!(with(NOT_NULL, [0, 0]), None);
-}
-
-#[test]
-fn equal_rows_of_distinct_hide_no_other_row() {
-    let none = Node::clause(" WHERE ", None, "");
-    let mut query = query_of("SELECT DISTINCT ", leaf("a1.y"), none);
-    query.texts.push(String::new());
-    let rows = |cells: &[&str]| {
-        let mut told = number(&[]);
-        let Answer::Rows { columns, rows, .. } = &mut told.answer else { unreachable!() };
-        columns.push(compare::tests::column_of(DECIMAL));
-        *rows = cells.iter().map(|text| vec![Some(text.as_bytes().to_vec())]).collect();
-        told
-    };
-    let with = |own: &'static [&'static str], plain: [&'static [&'static str]; 2]| {
-        rule_of(&query, &move |text: &str| match text.contains("DISTINCT") {
-            true => [rows(own), rows(&["99.9"])],
-            false => plain.map(rows),
-        })
-    };
-    let name = "values cut in a temporary table, equal rows of DISTINCT";
-    let all: &[&str] = &["100.5", "200.5", "100.5"];
-    assert_eq!(with(&["100.5", "200.5"], [all, all]), Some(name));
-    assert_eq!(with(&["100.5", "200.5", "300.5"], [all, all]), None);
-    assert_eq!(with(&["100.5", "200.5"], [all, &["100.5", "200.5", "1"]]), None);
-}
-
-#[test]
-fn sums_of_distinct_values_hide_no_other_sum() {
-    let sum = Node::new(Role::Aggregate, &["SUM(DISTINCT ", ")"], vec![leaf("0x7F")]);
-    let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![sum])]);
-    let with = |own: &'static str, cast: [&'static str; 2]| {
-        rule_of(&root, &move |text: &str| match text.contains("AS DECIMAL(50,20)") {
-            true => cast.map(|cell| number(&[cell])),
-            false => [own, "9"].map(|cell| number(&[cell])),
-        })
-    };
-    let right = ["127.00000000000000000000", "127.00000000000000000000"];
-    assert_eq!(with("127", right), Some("sums of distinct values"));
-    assert_eq!(with("128", right), None);
-    assert_eq!(with("127", ["127.0", "9.0"]), None);
-}
-
-#[test]
-fn distinct_bits_hide_no_other_list() {
-    let texts = ["GROUP_CONCAT(DISTINCT ", ")"];
-    let list = Node::new(Role::Aggregate, &texts, vec![leaf("a1.bits")]);
-    let query = query_of("SELECT ", list, Node::clause(" WHERE ", None, ""));
-    let with = |numbers: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| {
-            let cells = if text.contains("(a1.bits + 0)") { numbers } else { ["\u{1}", "1"] };
-            cells.map(|cell| row(INT, 0, &[cell]))
-        })
-    };
-    assert_eq!(with(["1", "1"]), Some("distinct BIT in lists"));
-    assert_eq!(with(["1", "2"]), None);
-}
-
-#[test]
-fn two_literals_hide_no_other_text() {
-    let repeat = Node::new(Role::Expression, &["REPEAT(", ", 3)"], vec![leaf("'x' 'y'")]);
-    let query = query_of("SELECT ", repeat, Node::clause(" WHERE ", None, ""));
-    let with = |own: &'static str, joined: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| match text {
-            _ if text.contains("REPEAT('xy', 3)") => joined.map(|cell| row(INT, 0, &[cell])),
-            _ if text.contains("REPEAT") && !text.contains("CAST") && !text.contains("kept") => {
-                [own, "xyxyxyxyxyxy"].map(|cell| row(INT, 0, &[cell]))
-            }
-            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
-        })
-    };
-    assert_eq!(with("xyxyxy", ["xyxyxy", "xyxyxy"]), Some("two literals beside each other"));
-    assert_eq!(with("xyxyxy", ["xyxyxy", "xyxy"]), None);
-    assert_eq!(with("xyxyx", ["xyxyxy", "xyxyxy"]), None);
-}
-
-#[test]
-fn columns_beside_aggregates_hide_no_other_value() {
-    let source = Node::leaf(Role::Source, "t2 AS a2");
-    let condition = Node::clause(" WHERE ", None, "");
-    let texts = ["(SELECT COUNT(", ") FROM ", "", ")"];
-    let children = vec![leaf("a1.id"), source, condition];
-    let subquery = Node::new(Role::Expression, &texts, children);
-    let from = Node::leaf(Role::Source, "t1 AS a1");
-    let items = Node::list(vec![subquery, leaf("a1.day")]);
-    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![items, from]);
-    let with = |valueless: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| match text.contains(", NULL FROM t1") {
-            true => valueless.map(|cell| row(INT, 0, &[cell])),
-            false => ["4", "5"].map(|cell| row(INT, 0, &[cell])),
-        })
-    };
-    assert_eq!(with(["4", "4"]), Some("columns beside aggregates of a subquery"));
-    assert_eq!(with(["4", "5"]), None);
 }

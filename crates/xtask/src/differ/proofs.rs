@@ -87,7 +87,18 @@ impl<S: Servers> Judge<'_, S> {
                         Proof::Distinct => self.is_distinct(small, mode, ours)?,
                         Proof::Exact => self.is_exact(small, mode, ours)?,
                         Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
-                        Proof::Joined => self.is_joined(small, mode, ours)?,
+                        Proof::Joined => self.is_answered(replaced::joined(small), mode, ours)?,
+                        Proof::Unicode => self.is_answered(replaced::unicode(small), mode, ours)?,
+                        Proof::Satisfied => {
+                            self.is_refused(replaced::satisfied(small), mode, ours)?
+                        }
+                        Proof::Apart => self.is_apart(small, mode, (ours, theirs))?,
+                        Proof::Member => self.agree_on(replaced::member_texts(small), mode)?,
+                        Proof::Unfolded => self.agree_on(replaced::unfolded(small), mode)?,
+                        Proof::Inner => {
+                            executed::is_nullable_here(ours, theirs)
+                                && self.agree_on(executed::inner(small), mode)?
+                        }
                         Proof::Valueless => self.agree_on(replaced::valueless(small), mode)?,
                         _ => self.is_of_parts(small, mode, (ours, theirs))?,
                     };
@@ -249,15 +260,53 @@ impl<S: Servers> Judge<'_, S> {
         Ok(found.is_none() && executed::are_near(answered, &ours))
     }
 
-    /// Whether both answer the same with one literal in place of two, and Gannet the same values as
-    /// before.
-    fn is_joined(
+    /// Whether both refuse another form of a query with the error that Gannet gives to the query.
+    fn is_refused(
         &mut self,
-        small: &Statement,
+        other: Option<Statement>,
         mode: &'static str,
         answered: &Reply,
     ) -> Result<bool, String> {
-        let Some(query) = replaced::joined(small) else { return Ok(false) };
+        let Some(query) = other else { return Ok(false) };
+        let (ours, theirs) = self.servers.ask(&query, mode)?;
+        let refused = compare::refusals(&query, &ours, &theirs);
+        let given = answered.as_ref().is_ok_and(|own| {
+            compare::refusals(&query, answered, own).map(|[own, _]| own)
+                == refused.as_ref().map(|[here, _]| here.clone())
+        });
+        Ok(given && refused.is_some_and(|[here, there]| here == there))
+    }
+
+    /// Whether both answer each value of a row alone the same, and refuse the row with errors that
+    /// values alone are refused with.
+    fn is_apart(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
+        let mut known = Vec::new();
+        for alone in replaced::values_alone(small) {
+            let (found, ours, theirs) = self.ask(&alone, mode)?;
+            if found.is_some() {
+                return Ok(false);
+            }
+            if let Some([error, _]) = compare::refusals(&alone, &ours, &theirs) {
+                known.push(error);
+            }
+        }
+        Ok(wanted.iter().all(|error| known.contains(error)))
+    }
+
+    /// Whether both answer another form of a query the same, and Gannet the same values as before.
+    fn is_answered(
+        &mut self,
+        other: Option<Statement>,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(query) = other else { return Ok(false) };
         let (found, ours, _) = self.ask(&query, mode)?;
         let is_same = |ours: &Vec<Told>| compare::has_same_values(&query, answered, ours);
         Ok(found.is_none() && ours.as_ref().is_ok_and(is_same))

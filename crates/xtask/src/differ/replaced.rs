@@ -10,7 +10,9 @@
 //! 5. Zeros before a number are those of ZEROFILL.
 //! 6. Summands of DISTINCT sums are kept with as many digits as their type is said to have;
 //!    DECIMAL has enough. The numbers of BIT columns are numbers. Two literals beside each other
-//!    are one.
+//!    are one. Texts of one character set are compared as such, texts of members are no members,
+//!    and what a function computes is no position of a column. What is compared with a subquery
+//!    is compared whatever its condition is, and a value is stored whatever other values are.
 //! 7. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
@@ -96,6 +98,64 @@ pub fn numbered(statement: &Statement) -> Option<Statement> {
 /// are none.
 pub fn joined(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| (is_leaf(node) && node.texts[0] == "'x' 'y'").then(|| leaf("'xy'")))
+}
+
+/// The statement with the texts of members in place of columns of ENUM and SET; none where it reads
+/// none.
+pub fn member_texts(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_member = node.texts[0].ends_with(".e") || node.texts[0].ends_with(".s");
+        (is_leaf(node) && is_member).then(|| leaf(format!("CONCAT({})", node.texts[0])))
+    })
+}
+
+/// The statement with all texts of latin1 as Unicode; none where there are none.
+pub fn unicode(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let text = node.texts[0].as_str();
+        let is_column = text.ends_with(".lat") || text.ends_with(".latc");
+        let is_latin = is_column || text == "@l" || text.starts_with("_latin1");
+        (is_leaf(node) && is_latin).then(|| leaf(format!("CONVERT({text} USING utf8mb4)")))
+    })
+}
+
+/// The statement without conditions in its subqueries; none where there are none.
+pub fn satisfied(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_subquery = node.role == Role::Expression
+            && node.children.iter().any(|child| child.role == Role::Source);
+        let is_condition = |it: &Node| it.role == Role::Clause && it.texts[0] == " WHERE ";
+        let at = node.children.iter().position(is_condition).filter(|_| is_subquery)?;
+        Some(node.with(&[at], Node::leaf(Role::Fixed, "")))
+    })
+}
+
+/// An INSERT with each of its values alone, NULL for the others.
+pub fn values_alone(statement: &Statement) -> Vec<Statement> {
+    let root = &statement.root;
+    if !root.texts[0].starts_with("INSERT ") {
+        return Vec::new();
+    }
+    let is_value = |at: &usize| root.children[*at].role == Role::Expression;
+    let values: Vec<usize> = (0..root.children.len()).filter(is_value).collect();
+    let alone = |kept: &usize| {
+        let others = values.iter().filter(|at| *at != kept);
+        let root = others.fold(root.clone(), |root, at| root.with(&[*at], leaf("NULL")));
+        Statement { root, ..statement.clone() }
+    };
+    values.iter().map(alone).collect()
+}
+
+/// The statement with a function around what it groups by; none where it does not.
+pub fn unfolded(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_group = node.role == Role::Clause && node.texts[0] == " GROUP BY ";
+        let texts = ["IFNULL(", ", NULL)"];
+        is_group.then(|| {
+            let key = Node::new(Role::Expression, &texts, vec![node.children[0].clone()]);
+            node.with(&[0], key)
+        })
+    })
 }
 
 /// The query with NULL in place of all columns of tables that a subquery aggregates, but in that
