@@ -129,11 +129,17 @@ fn io<T>(action: &'static str, path: &Path, result: std::io::Result<T>) -> Resul
     result.map_err(|source| OpenError::Io { action, path: path.to_owned(), source })
 }
 
+/// The current file of the log, the next one and spares come on top of what the log's cap allows:
+/// so each is a small part of it, but has room for two of the longest batches.
+const LOG_FILE_BYTES_MIN: u64 = 8 << 20;
+const LOG_FILE_PARTS: u64 = 8;
+
 fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
     let mut log = WalOptions::new(uuid);
+    let part_bytes = (options.log_cap_bytes / LOG_FILE_PARTS).max(LOG_FILE_BYTES_MIN);
     log.ring_bytes = options.log_ring_bytes;
-    log.first_file_bytes = options.first_log_file_bytes;
-    log.max_file_bytes = options.max_log_file_bytes;
+    log.first_file_bytes = options.first_log_file_bytes.min(part_bytes);
+    log.max_file_bytes = options.max_log_file_bytes.min(part_bytes);
     log.policy = options.flush_policy;
     log.on_fatal = options.on_fatal.clone();
     log
@@ -418,4 +424,24 @@ fn drop_orphans(core: &Arc<Core>) -> u64 {
         core.drop_tree(tree);
     }
     orphans.len() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_of_the_log_are_small_parts_of_its_cap() {
+        let mut options = EngineOptions::new("nowhere", 64 << 20);
+        let cases = [(1, 8, 8), (96, 12, 12), (256, 16, 32), (512, 16, 64), (4096, 16, 64)];
+        for (cap_mib, first_mib, longest_mib) in cases {
+            options.log_cap_bytes = cap_mib << 20;
+            let log = log_options(&options, [0; 16]);
+            assert_eq!(
+                (log.first_file_bytes >> 20, log.max_file_bytes >> 20),
+                (first_mib, longest_mib)
+            );
+            assert!(log.max_file_bytes >= 2 * log.max_batch_bytes as u64);
+        }
+    }
 }
