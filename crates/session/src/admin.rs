@@ -3,6 +3,7 @@
 use crate::Session;
 use crate::analyze::{Wishes, collects_always};
 use crate::answer::{Outlet, Protocol};
+use crate::process::Process;
 use crate::statement::{Answer, Failure};
 use catalog::information_schema::{self, VirtualType};
 use catalog::show::ShowAnswer;
@@ -46,21 +47,45 @@ impl Session {
     pub(crate) fn kill(&mut self, id: u64, query_only: bool) -> Result<(), SqlError> {
         let found = self.server.processes.find(id);
         let process = found.ok_or_else(|| SqlError::new(&codes::NO_SUCH_THREAD, &[&id]))?;
-        let own = process.info().user == self.identity.user;
-        let admin = self.user.global.has(Privilege::Super)
-            || self.user.global.has(Privilege::ConnectionAdmin);
-        if !own && !admin {
-            return Err(SqlError::new(&codes::KILL_DENIED_ERROR, &[&id]));
-        }
+        self.check_kills(&process)?;
         if query_only {
-            process.kill_query();
+            process.kill_query(None);
         } else {
             process.kill_connection();
         }
-        if process.id() == self.process.id() {
-            return Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[]));
+        self.survive(&process)
+    }
+
+    /// KILL QUERY ID.
+    fn kill_query(&mut self, query_id: u64) -> Result<(), SqlError> {
+        let is_it = |process: &Process| process.is_running() && process.info().query_id == query_id;
+        if let Some(process) = self.server.processes.all().iter().find(|process| is_it(process)) {
+            self.check_kills(process)?;
+            // It may have ended meanwhile.
+            if process.kill_query(Some(query_id)) {
+                return self.survive(process);
+            }
         }
-        Ok(())
+        let text = format!("Unknown query id: {query_id}");
+        Err(SqlError::with_message(&codes::NO_SUCH_THREAD, text))
+    }
+
+    fn check_kills(&self, process: &Process) -> Result<(), SqlError> {
+        let own = process.info().user == self.identity.user;
+        let admin = self.user.global.has(Privilege::Super)
+            || self.user.global.has(Privilege::ConnectionAdmin);
+        match own || admin {
+            true => Ok(()),
+            false => Err(SqlError::new(&codes::KILL_DENIED_ERROR, &[&process.id()])),
+        }
+    }
+
+    /// Who kills himself is interrupted.
+    fn survive(&self, killed: &Process) -> Result<(), SqlError> {
+        match killed.id() == self.process.id() {
+            true => Err(SqlError::new(&codes::QUERY_INTERRUPTED, &[])),
+            false => Ok(()),
+        }
     }
 
     /// KILL.
@@ -76,18 +101,8 @@ impl Session {
                 self.kill(id, kill.query)
             }
             KillTarget::QueryId(id) => {
-                let wanted = number(self.constant(id)?.0);
-                let all = self.server.processes.all();
-                let running = all
-                    .iter()
-                    .find(|process| process.is_running() && process.info().query_id == wanted);
-                match running {
-                    Some(process) => self.kill(u64::from(process.id()), true),
-                    None => {
-                        let text = format!("Unknown query id: {wanted}");
-                        Err(SqlError::with_message(&codes::NO_SUCH_THREAD, text))
-                    }
-                }
+                let query_id = number(self.constant(id)?.0);
+                self.kill_query(query_id)
             }
             KillTarget::User(account) => {
                 let user = match account.current {

@@ -3,7 +3,9 @@
 //! Invariants:
 //! 1. A [`Process`] is in the list from the greeting until its connection object is dropped.
 //! 2. KILL sets the cancel token; a running statement ends at its next scheduling point, an idle
-//!    connection is closed at once.
+//!    connection is closed at once. KILL QUERY does so only while the statement is running, and
+//!    KILL QUERY ID only while that one is: a statement begins, ends and is killed under the lock
+//!    of its information, and what was set before its end is forgotten behind it.
 //! 3. A statement whose client has closed its socket is interrupted soon, and its connection
 //!    ends. Only statements that have run for a while are looked at, by one fiber for all
 //!    connections, so the short ones pay nothing.
@@ -171,14 +173,13 @@ impl Process {
         info.query.clear();
         info.query.extend_from_slice(&query[..query.len().min(QUERY_BYTES_MAX)]);
         info.query_id = query_id;
-        drop(info);
         self.running.store(true, Ordering::Release);
     }
 
     /// The command has been answered.
     pub fn end(&self) {
-        self.running.store(false, Ordering::Release);
         let mut info = self.info.lock();
+        self.running.store(false, Ordering::Release);
         info.command = "Sleep";
         info.since = runtime::turn_time();
         info.state = "";
@@ -186,11 +187,16 @@ impl Process {
         info.query.shrink_to(1024);
     }
 
-    /// KILL QUERY.
-    pub fn kill_query(&self) {
-        if self.running.load(Ordering::Acquire) {
+    /// KILL QUERY, or with the number of a statement KILL QUERY ID. Returns whether there was one
+    /// to kill.
+    pub fn kill_query(&self, query_id: Option<u64>) -> bool {
+        let info = self.info.lock();
+        let is_there = self.running.load(Ordering::Acquire)
+            && query_id.is_none_or(|query_id| query_id == info.query_id);
+        if is_there {
             self.cancel.cancel(CancelReason::KillQuery);
         }
+        is_there
     }
 
     /// KILL CONNECTION.
@@ -406,6 +412,53 @@ mod tests {
         });
         runtime.shutdown();
         numbers
+    }
+
+    /// Runs statements until so many of them were killed; returns the numbers of those.
+    fn run_until_killed(process: &Process, count: usize) -> Vec<u64> {
+        let (mut killed, mut query_id) = (Vec::new(), 0);
+        while killed.len() < count {
+            query_id += 1;
+            process.begin("Query", b"", query_id);
+            let early = (0..query_id % 50).any(|_| process.cancel.is_cancelled());
+            process.end();
+            if early || process.cancel.is_cancelled() {
+                killed.push(query_id);
+            }
+            // As a connection does behind a command.
+            process.cancel.rearm();
+        }
+        killed
+    }
+
+    #[test]
+    fn a_statement_is_not_killed_in_place_of_another() {
+        const KILLED: usize = 300;
+        let runtime = Runtime::start(Config { workers: 2, ..Config::default() }).expect("workers");
+        let (killed, mut told) = runtime.run(|| {
+            let (process, _) = ProcessList::new().connect("localhost", Door::Main);
+            let (served, done) = (process.clone(), Arc::new(AtomicBool::new(false)));
+            let is_done = done.clone();
+            let killer = runtime::spawn_on(1, "killer", move || {
+                let mut told = Vec::new();
+                while !is_done.load(Ordering::Relaxed) {
+                    let number = process.info().query_id;
+                    if number % 2 == 1 && process.kill_query(Some(number)) {
+                        told.push(number);
+                    }
+                }
+                told
+            });
+            let statements = runtime::spawn_on(0, "statements", move || {
+                let killed = run_until_killed(&served, KILLED);
+                done.store(true, Ordering::Relaxed);
+                killed
+            });
+            (statements.join().expect("no panic"), killer.join().expect("no panic"))
+        });
+        runtime.shutdown();
+        told.dedup();
+        assert_eq!(killed, told, "those that were to be killed, and no others");
     }
 
     /// KILL QUERY ID takes the first statement with the number.
