@@ -36,7 +36,7 @@ mod stored;
 mod temporal;
 pub mod vector;
 
-pub use builder::{Builder, CastTarget, extreme_of_numbers};
+pub use builder::{Builder, CastTarget, extreme_of_numbers, number_of_hex};
 pub use builder::{variable_of, variable_type};
 pub use compare::{CompareRule, compare_values};
 pub use context::{Columns, EvalContext, Hooks, NoColumns, SessionFacts, Settings, UserVariable};

@@ -29,6 +29,16 @@ pub(crate) fn seconds(
 ) -> Result<Option<Seconds>, SqlError> {
     let result = &source.result;
     let kind = result.column_type.kind;
+    let value = match value {
+        ValueRef::Float(v) => ValueRef::Double(v.into()),
+        // Of a quotient, too.
+        ValueRef::Decimal(v)
+            if v.scale() > result.column_type.scale && kind == TypeKind::Decimal =>
+        {
+            ValueRef::Decimal(v.truncated(result.column_type.scale).with_scale(6))
+        }
+        other => other,
+    };
     let number = match value {
         ValueRef::Null => return Ok(None),
         ValueRef::Double(v) if result.column_type.scale < 6 => {

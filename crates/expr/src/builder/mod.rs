@@ -14,10 +14,8 @@ pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
     convert_to_json_text, is_known_at_start,
 };
-pub use operators::extreme_of_numbers;
-pub(crate) use operators::{
-    Domain, HEX_DIGITS, extreme_of_decimals, number_of_hex, numbers_of_hex,
-};
+pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_decimals, numbers_of_hex};
+pub use operators::{extreme_of_numbers, number_of_hex};
 
 use crate::context::{Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};

@@ -352,7 +352,7 @@ fn extreme_of(expr: Expr, wanted: ResultType, inner: fn(Expr) -> Expr) -> Expr {
 }
 
 /// A hexadecimal literal in numeric context is an unsigned integer.
-pub(crate) fn number_of_hex(expr: Expr) -> Expr {
+pub fn number_of_hex(expr: Expr) -> Expr {
     match &expr.kind {
         ExprKind::Literal(Literal {
             value: Value::Bytes(bytes), form: LiteralForm::Hex, ..

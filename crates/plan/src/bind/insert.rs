@@ -3,12 +3,30 @@
 use super::*;
 use crate::computed;
 use crate::foreign::Effect;
+use crate::physical::QueryPlan;
 use crate::physical::{
     Apply, Computed, InsertPlan, InsertRows, InsertSubqueries, InsertValue, ResultColumn,
     packed_literal,
 };
 use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::ColumnDefault;
+
+/// Hexadecimal literals that a query selects for columns of numbers are numbers.
+fn numbers_of_hex(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize]) {
+    let QueryPlan::Select(select) = plan else { return };
+    if select.distinct || select.aggregate.is_some() {
+        return;
+    }
+    let types = columns.iter().map(|at| target.definition().columns[*at].column_type);
+    for ((value, shown), wanted) in
+        select.projection.iter_mut().zip(select.columns.iter_mut()).zip(types)
+    {
+        if wanted.kind.is_number() && value.is_hex_literal() {
+            *value = expr::number_of_hex(value.clone());
+            shown.result = value.result;
+        }
+    }
+}
 
 impl<'q> Binder<'_, '_, 'q> {
     pub(crate) fn bind_insert(&mut self, insert: &'q ast::Insert) -> Result<InsertPlan> {
@@ -153,7 +171,8 @@ impl<'q> Binder<'_, '_, 'q> {
     ) -> Result<InsertRows> {
         match &insert.source {
             ast::InsertSource::Query(query) => {
-                let plan = self.bind_query(query)?;
+                let mut plan = self.bind_query(query)?;
+                numbers_of_hex(&mut plan, target, columns);
                 if plan.columns().len() != columns.len() + self.source.len() {
                     return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
                 }

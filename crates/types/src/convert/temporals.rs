@@ -30,6 +30,15 @@ fn split_number(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
     Some((decimal.is_negative(), whole, (magnitude % 1_000_000) as u32))
 }
 
+/// Whether a number that is not whole by its type is no BIGINT, and so beyond all times.
+fn is_far(value: ValueRef<'_>) -> bool {
+    match (value, split_number(value)) {
+        (ValueRef::Decimal(_), Some((_, whole, _))) => i64::try_from(whole).is_err(),
+        (ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_), None) => true,
+        _ => false,
+    }
+}
+
 fn plain<T>(value: T) -> Parsed<T> {
     Parsed {
         value,
@@ -214,19 +223,23 @@ pub(super) fn time<'a>(
             Some(plain(TimeOrDateTime::DateTime(settings.time_zone.to_local(v))))
         }
         ValueRef::Bytes(text) => parse_time(text, rules),
+        _ if is_far(value) => None,
         _ => match split_number(value) {
             Some((negative, whole, micros)) => time_from_number(negative, whole, micros, rules),
             None => None,
         },
     };
     let Some(parsed) = found else {
-        if let ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Decimal(_) = value
-            && split_number(value).is_none()
-        {
-            let below = matches!(value, ValueRef::Double(v) if v < 0.0);
+        if is_far(value) {
+            let below = match value {
+                ValueRef::Decimal(v) => v.is_negative(),
+                ValueRef::Double(v) => v < 0.0,
+                _ => false,
+            };
             let issue = incorrect(value, source, target, settings, true);
-            let far = if below { -TIME_MAX_MICROS } else { TIME_MAX_MICROS };
-            return Stored::new(Value::Time(Time(far)), Some(issue));
+            let far = Time::MAX.truncated(target.scale);
+            let far = if below { Time(-far.0) } else { far };
+            return Stored::new(Value::Time(far), Some(issue));
         }
         let issue = incorrect(value, source, target, settings, false);
         return Stored::new(zero(TypeKind::Time), Some(issue));

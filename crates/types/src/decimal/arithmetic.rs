@@ -88,6 +88,12 @@ impl Decimal {
         let product_scale = u32::from(a.scale) + u32::from(b.scale);
         let kept = product_scale.min(u32::from(super::SCALE_MAX));
         let mut product = wide::multiply(&a.limbs, &b.limbs);
+        if product_scale > kept {
+            let mut half = [0; wide::WIDE];
+            half[0] = 5;
+            wide::scale_up(&mut half, product_scale - kept - 1);
+            wide::add(&mut product, &half);
+        }
         wide::scale_down(&mut product, product_scale - kept);
         Self::from_wide(product, kept, negative)
     }

@@ -77,6 +77,8 @@ pub enum Proof {
     Unicode,
     /// With functions around what is grouped by both answer the same.
     Unfolded,
+    /// The answers are the same but for a backslash in escapes of characters of two halves.
+    Surrogates,
     /// Without conditions in subqueries both refuse with the error that Gannet gives.
     Satisfied,
     /// Each value of a row alone is answered by both the same; the errors are among those.
@@ -138,6 +140,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("unfolded") => Proof::Unfolded,
         Some("inner") => Proof::Inner,
         Some("satisfied") => Proof::Satisfied,
+        Some("surrogates") => Proof::Surrogates,
         Some("apart") => Proof::Apart,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };

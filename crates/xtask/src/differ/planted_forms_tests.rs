@@ -291,3 +291,18 @@ fn errors_of_values_hide_no_other_error() {
     assert_eq!(with([1264, 1264], [1366, 1366]), None);
     assert_eq!(with([1264, 1264], [1292, 1264]), None);
 }
+
+#[test]
+fn halves_of_characters_hide_no_other_text() {
+    let call = Node::new(Role::Expression, &["JSON_QUOTE(", ")"], vec![leaf("'x'")]);
+    let root = Node::new(Role::Fixed, &["SELECT ", ""], vec![Node::list(vec![call])]);
+    let with = |own: &'static str| {
+        rule_of(&root, &move |text: &str| match text.contains("CAST") || text.contains("kept") {
+            true => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
+            false => [own, r"[\uD83DDE00]"].map(|cell| row(INT, 0, &[cell])),
+        })
+    };
+    assert_eq!(with(r"[\uD83D\uDE00]"), Some("characters of two halves in JSON"));
+    assert_eq!(with(r"[\uD83D\uDE01]"), None);
+    assert_eq!(with(r"[\uD83D\uDE00, 1]"), None);
+}

@@ -92,6 +92,7 @@ impl<S: Servers> Judge<'_, S> {
                         Proof::Satisfied => {
                             self.is_refused(replaced::satisfied(small), mode, ours)?
                         }
+                        Proof::Surrogates => self.is_halved(small, mode, (ours, theirs)),
                         Proof::Apart => self.is_apart(small, mode, (ours, theirs))?,
                         Proof::Member => self.agree_on(replaced::member_texts(small), mode)?,
                         Proof::Unfolded => self.agree_on(replaced::unfolded(small), mode)?,
@@ -390,6 +391,13 @@ impl<S: Servers> Judge<'_, S> {
         let ours = ours.as_ref().map(|told| replaced::without_padding(told)).map_err(Clone::clone);
         let theirs = replaced::without_padding(theirs);
         compare::difference(small, self.how(mode), &ours, &theirs).is_none()
+    }
+
+    /// Whether the answers are the same but for a backslash in characters of two halves.
+    fn is_halved(&self, small: &Statement, mode: &str, (ours, theirs): (&Reply, &[Told])) -> bool {
+        let ours = ours.as_ref().map(|told| replaced::with_broken_halves(told));
+        let ours = ours.map_err(Clone::clone);
+        compare::difference(small, self.how(mode), &ours, theirs).is_none()
     }
 
     /// Whether only warnings of JSON_CONTAINS and JSON_OVERLAPS about broken documents differ, and
