@@ -3,6 +3,7 @@
 use crate::coerce;
 use crate::context::EvalContext;
 use crate::expression::Expr;
+use crate::result_type::ResultType;
 use crate::temporal::{FAR, seconds_of, shown};
 use types::{SqlError, TypeKind, ValueRef, codes};
 
@@ -19,6 +20,20 @@ pub(crate) struct Seconds {
     pub truncated: bool,
 }
 
+/// A number as its type has it: a quotient has no more digits behind the point.
+fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
+    let scale = result.column_type.scale;
+    match value {
+        ValueRef::Float(v) => ValueRef::Double(v.into()),
+        ValueRef::Decimal(v)
+            if v.scale() > scale && result.column_type.kind == TypeKind::Decimal =>
+        {
+            ValueRef::Decimal(v.truncated(scale).with_scale(6))
+        }
+        other => other,
+    }
+}
+
 /// A value as seconds, at most `limit`, which a warning calls `word`.
 pub(crate) fn seconds(
     context: &EvalContext,
@@ -29,16 +44,7 @@ pub(crate) fn seconds(
 ) -> Result<Option<Seconds>, SqlError> {
     let result = &source.result;
     let kind = result.column_type.kind;
-    let value = match value {
-        ValueRef::Float(v) => ValueRef::Double(v.into()),
-        // Of a quotient, too.
-        ValueRef::Decimal(v)
-            if v.scale() > result.column_type.scale && kind == TypeKind::Decimal =>
-        {
-            ValueRef::Decimal(v.truncated(result.column_type.scale).with_scale(6))
-        }
-        other => other,
-    };
+    let value = cut_to_type(value, result);
     let number = match value {
         ValueRef::Null => return Ok(None),
         ValueRef::Double(v) if result.column_type.scale < 6 => {
