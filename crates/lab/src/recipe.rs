@@ -24,10 +24,12 @@ macro_rules! recipe {
 }
 
 /// All of them.
-pub const RECIPES: [Recipe; 13] = [
+pub const RECIPES: [Recipe; 15] = [
     recipe!("quick"),
     recipe!("linkbench-24h"),
     recipe!("linkbench-space"),
+    recipe!("flash-linkbench"),
+    recipe!("flash-sysbench"),
     recipe!("tpcc-3h"),
     recipe!("tpcc-sweep"),
     recipe!("sysbench-stalls"),

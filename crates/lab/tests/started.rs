@@ -2,26 +2,30 @@
 //! Gannet that is not on the path.
 
 use lab::client::Connection;
-use lab::server::{Beginning, Description, Kind, Settings, Size, Started, is_available, start};
+use lab::server::{
+    Beginning, Description, Engine, Kind, Settings, Size, Started, is_available, start,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs a test for each kind of server that is there, with a folder for its results.
 fn with_each(name: &str, test: fn(Description, &Path)) {
-    for kind in [Kind::Gannet, Kind::Mariadb, Kind::Mysql] {
+    let kinds = Kind::ALL.map(|kind| (kind, Engine::Innodb));
+    for (kind, engine) in kinds.into_iter().chain([(Kind::Mariadb, Engine::Rocksdb)]) {
         let program = std::env::var_os("GANNET_PROGRAM").filter(|_| kind == Kind::Gannet);
         let settings = Settings {
             memory: Size(64 << 20),
             log_capacity: Size(64 << 20),
+            engine,
             ..Settings::default()
         };
         let description =
             Description { program: program.map(PathBuf::from), settings, ..Description::new(kind) };
         if let Err(why) = is_available(&description) {
-            eprintln!("without {kind}: {why}");
+            eprintln!("without {kind} and {}: {why}", engine.word());
             continue;
         }
-        let folder = format!("lab-started-{name}-{kind}-{}", std::process::id());
+        let folder = format!("lab-started-{name}-{kind}-{}-{}", engine.word(), std::process::id());
         let folder = std::env::temp_dir().join(folder);
         let config = runtime::Config { workers: 1, ..runtime::Config::default() };
         let runtime = runtime::Runtime::start(config).expect("threads");
@@ -48,7 +52,13 @@ fn process_exists(id: u32) -> bool {
 fn what_was_committed_survives_kill_and_stop() {
     with_each("kill", |description, results| {
         let server = start(&description, "a", results).expect("it starts");
-        execute(&server, "CREATE TABLE t (a INT PRIMARY KEY)");
+        execute(&server, &format!("CREATE TABLE t (a INT PRIMARY KEY) {}", server.table_options()));
+        let engine = single(
+            &server,
+            "SELECT engine FROM information_schema.tables WHERE \
+                                      table_schema = 'lab' AND table_name = 't'",
+        );
+        assert!(engine.eq_ignore_ascii_case(description.settings.engine.word()), "{engine}");
         execute(&server, "INSERT INTO t VALUES (1), (2)");
         let first = server.id().expect("it runs");
         server.kill().expect("it ran");
@@ -74,14 +84,20 @@ fn what_was_committed_survives_kill_and_stop() {
 fn settings_are_in_effect() {
     with_each("settings", |description, results| {
         let server = start(&description, "b", results).expect("it starts");
-        assert_eq!(single(&server, "SELECT @@innodb_buffer_pool_size"), (64 << 20).to_string());
-        assert_eq!(single(&server, "SELECT @@innodb_flush_log_at_trx_commit"), "1");
+        let engine = description.settings.engine;
+        let variable = |name| {
+            let name = engine.variable(name).expect("every engine has it");
+            single(&server, &format!("SELECT @@{name}"))
+        };
+        assert_eq!(variable("innodb_buffer_pool_size"), (64 << 20).to_string());
+        assert_eq!(variable("innodb_flush_log_at_trx_commit"), "1");
+        assert_eq!(variable("innodb_lock_wait_timeout"), "50");
         assert_eq!(single(&server, "SELECT @@max_connections"), "5000");
         let capacity = match server.kind() {
-            Kind::Mysql => "SELECT @@innodb_redo_log_capacity",
-            _ => "SELECT @@innodb_log_file_size",
+            Kind::Mysql => single(&server, "SELECT @@innodb_redo_log_capacity"),
+            _ => variable("innodb_log_file_size"),
         };
-        assert_eq!(single(&server, capacity), (64 << 20).to_string());
+        assert_eq!(capacity, (64 << 20).to_string());
         assert_eq!(single(&server, "SELECT @@collation_database"), "utf8mb4_general_ci");
         assert_eq!(single(&server, "SELECT @@log_bin"), "0");
         let facts = server.facts();

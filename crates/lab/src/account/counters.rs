@@ -1,4 +1,7 @@
 //! What a server itself counts.
+//!
+//! MariaDB with MyRocks has two engines that count, InnoDB for what is its own: figures are those
+//! of both together.
 
 use crate::client::{Connection, Failure};
 use serde::{Deserialize, Serialize};
@@ -33,7 +36,9 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_os_log_
     'Innodb_data_fsyncs', 'Innodb_os_log_fsyncs', 'Innodb_data_written', 'Bytes_received', \
     'Bytes_sent', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted', \
     'Innodb_row_lock_time', 'Innodb_deadlocks', 'Handler_update', 'Handler_write', \
-    'Handler_delete')";
+    'Handler_delete', 'Rocksdb_wal_bytes', 'Rocksdb_flush_write_bytes', \
+    'Rocksdb_compact_write_bytes', 'Rocksdb_wal_synced', 'Rocksdb_rows_inserted', \
+    'Rocksdb_rows_updated', 'Rocksdb_rows_deleted', 'Rocksdb_row_lock_deadlocks')";
 
 impl Counters {
     /// Asks the server.
@@ -51,23 +56,27 @@ impl Counters {
 
     fn from(status: &BTreeMap<String, u64>) -> Self {
         let get = |name: &str| status.get(name).copied();
-        let sum = |names: [&str; 3]| names.into_iter().map(get).sum::<Option<u64>>();
         let page_bytes = get("innodb_page_size").unwrap_or(16 << 10);
+        let sum = |names: &[&str]| names.iter().map(|name| get(name)).sum::<Option<u64>>();
+        let with = |innodb: Option<u64>, rocksdb: &[&str]| match (innodb, sum(rocksdb)) {
+            (None, found) | (found, None) => found,
+            (Some(innodb), Some(rocksdb)) => Some(innodb + rocksdb),
+        };
+        let rows = sum(&["innodb_rows_inserted", "innodb_rows_updated", "innodb_rows_deleted"]);
+        let rows =
+            with(rows, &["rocksdb_rows_inserted", "rocksdb_rows_updated", "rocksdb_rows_deleted"]);
+        let pages = get("innodb_pages_written").map(|pages| pages * page_bytes);
         Self {
-            log_bytes: get("innodb_os_log_written"),
-            data_bytes: get("innodb_pages_written").map(|pages| pages * page_bytes),
+            log_bytes: with(get("innodb_os_log_written"), &["rocksdb_wal_bytes"]),
+            data_bytes: with(pages, &["rocksdb_flush_write_bytes", "rocksdb_compact_write_bytes"]),
             doublewrite_bytes: get("innodb_dblwr_pages_written").map(|pages| pages * page_bytes),
-            syncs: get("innodb_data_fsyncs"),
+            syncs: with(get("innodb_data_fsyncs"), &["rocksdb_wal_synced"]),
             received_bytes: get("bytes_received"),
             sent_bytes: get("bytes_sent"),
-            rows_changed: sum([
-                "innodb_rows_inserted",
-                "innodb_rows_updated",
-                "innodb_rows_deleted",
-            ])
-            .or_else(|| sum(["handler_write", "handler_update", "handler_delete"])),
+            rows_changed: rows
+                .or_else(|| sum(&["handler_write", "handler_update", "handler_delete"])),
             lock_wait_millis: get("innodb_row_lock_time"),
-            deadlocks: get("innodb_deadlocks"),
+            deadlocks: with(get("innodb_deadlocks"), &["rocksdb_row_lock_deadlocks"]),
         }
     }
 }
@@ -83,5 +92,21 @@ mod tests {
         let counters = Counters::from(&status);
         assert_eq!((counters.log_bytes, counters.rows_changed), (Some(5), None));
         assert_eq!(counters.data_bytes, None);
+    }
+
+    #[test]
+    fn two_engines_are_one_figure() {
+        let status = [
+            ("innodb_os_log_written", 5),
+            ("rocksdb_wal_bytes", 7),
+            ("innodb_pages_written", 1),
+            ("innodb_page_size", 100),
+            ("rocksdb_flush_write_bytes", 20),
+            ("rocksdb_compact_write_bytes", 30),
+        ];
+        let status = status.map(|(name, value)| (name.to_string(), value)).into_iter().collect();
+        let counters = Counters::from(&status);
+        assert_eq!((counters.log_bytes, counters.data_bytes), (Some(12), Some(150)));
+        assert_eq!(counters.syncs, None);
     }
 }

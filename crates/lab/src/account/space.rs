@@ -65,12 +65,14 @@ impl FileKind {
         }
     }
 
-    /// Of a path below a data directory of Gannet, MariaDB or MySQL.
+    /// Of a path below a data directory of Gannet, MariaDB, with MyRocks or not, or MySQL.
     pub fn of(path: &str) -> Self {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let begins = |names: &[&str]| names.iter().any(|name| file.starts_with(name));
         let is_binary_log = file.contains("-bin.") || begins(&["binlog."]);
-        if begins(&["ib_logfile", "aria_log", "#ib_redo"]) || is_binary_log || folder == "wal" {
+        let is_redo = begins(&["ib_logfile", "aria_log", "#ib_redo"])
+            || folder == "#rocksdb" && file.ends_with(".log");
+        if is_redo || is_binary_log || folder == "wal" {
             return Self::Log;
         }
         if begins(&["ibtmp", "#sql"]) || folder == "tmp" || folder == "#innodb_temp" {
@@ -80,7 +82,7 @@ impl FileKind {
             return Self::Undo;
         }
         let is_own = ["mysql", "sys", "performance_schema"].contains(&folder);
-        let is_data = [".ibd", ".ibt", ".MYD", ".MYI", ".MAD", ".MAI"];
+        let is_data = [".ibd", ".ibt", ".MYD", ".MYI", ".MAD", ".MAI", ".sst"];
         if !is_own && is_data.iter().any(|end| file.ends_with(end)) || folder == "data" {
             return Self::Data;
         }
@@ -211,6 +213,10 @@ mod tests {
             ("engine.lock", FileKind::Other),
             ("test/sbtest1.ibd", FileKind::Data),
             ("test/sbtest1.frm", FileKind::Other),
+            ("#rocksdb/000017.sst", FileKind::Data),
+            ("#rocksdb/000018.log", FileKind::Log),
+            ("#rocksdb/MANIFEST-000005", FileKind::Other),
+            ("#rocksdb/LOG", FileKind::Other),
             ("mysql/innodb_table_stats.ibd", FileKind::Other),
             ("ib_logfile0", FileKind::Log),
             ("#innodb_redo/#ib_redo12", FileKind::Log),

@@ -8,7 +8,7 @@ use super::dsn;
 use crate::client::Target;
 use crate::machine::{Machine, busy};
 use crate::parity::Confines;
-use crate::server::{Description, Kind, start};
+use crate::server::{Description, Engine, Kind, MYROCKS, start};
 use clap::Args;
 use judge::{Asked, Finding, Gravity, of_machine};
 use std::path::PathBuf;
@@ -19,8 +19,8 @@ pub(super) struct Arguments {
     /// A server to be measured: mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE.
     #[arg(long, value_parser = dsn::parse)]
     dsn: Vec<Target>,
-    /// Start a server as `run` would, and look at it: gannet, mariadb or mysql, with =PROGRAM for
-    /// another than the installed one.
+    /// Start a server as `run` would, and look at it: gannet, mariadb, myrocks (MariaDB with that
+    /// engine) or mysql, with =PROGRAM for another than the installed one.
     #[arg(long, value_parser = described)]
     start: Vec<Description>,
     /// Clients that are to run at the same time.
@@ -43,7 +43,13 @@ fn described(text: &str) -> Result<Description, String> {
         Some((kind, program)) => (kind, Some(PathBuf::from(program))),
         None => (text, None),
     };
-    Ok(Description { program, ..Description::new(kind.parse::<Kind>()?) })
+    let (kind, engine) = match kind {
+        MYROCKS => (Kind::Mariadb, Engine::Rocksdb),
+        kind => (kind.parse()?, Engine::default()),
+    };
+    let mut description = Description { program, ..Description::new(kind) };
+    description.settings.engine = engine;
+    Ok(description)
 }
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
@@ -127,6 +133,8 @@ mod tests {
         assert_eq!(described("mariadb"), Ok(Description::new(Kind::Mariadb)));
         let given = described("mysql=/opt/mysql").expect("valid");
         assert_eq!(given.program, Some(PathBuf::from("/opt/mysql")));
+        let myrocks = described("myrocks").expect("valid");
+        assert_eq!((myrocks.kind, myrocks.settings.engine), (Kind::Mariadb, Engine::Rocksdb));
         assert!(described("postgres").is_err());
     }
 }

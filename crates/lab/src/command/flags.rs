@@ -190,8 +190,8 @@ pub(super) struct Filled {
 pub(super) struct Outer {
     #[command(flatten)]
     pub(super) place: Place,
-    /// A server that the lab starts, [NAME=]KIND[:PROGRAM] with gannet, mariadb or mysql; may be
-    /// given several times, and beside --dsn.
+    /// A server that the lab starts, [NAME=]KIND[:PROGRAM] with gannet, mariadb, myrocks or mysql;
+    /// may be given several times, and beside --dsn.
     #[arg(long)]
     pub(super) start: Vec<String>,
     /// Show the effective description in TOML, and run nothing.

@@ -4,7 +4,7 @@ use super::dsn;
 use super::spec::{SERVER, SUBJECT, lay_over, unknown};
 use crate::client::Target;
 use crate::experiment::Subject;
-use crate::server::{self, Description, Kind};
+use crate::server::{self, Description, Engine, Kind, MYROCKS};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,33 +84,38 @@ fn subject(table: &Table, shared: &Table) -> Result<Described, String> {
 
 /// The subjects that the command line names, as a description has them.
 pub(super) fn on_command_line(dsn: &[String], start: &[String]) -> Result<Vec<Value>, String> {
+    let text = |(key, value): &(&str, &str)| (key.to_string(), Value::String(value.to_string()));
+    let table = |pairs: &[(&str, &str)]| -> Table { pairs.iter().map(text).collect() };
     let mut found = Vec::new();
-    let mut put = |pairs: &[(&str, &str)]| {
-        let text =
-            |(key, value): &(&str, &str)| (key.to_string(), Value::String(value.to_string()));
-        found.push(Value::Table(pairs.iter().map(text).collect()));
-    };
     for text in dsn {
         match text.split_once("=mysql://") {
-            Some((name, rest)) => put(&[("name", name), ("dsn", &format!("mysql://{rest}"))]),
-            None => put(&[("dsn", text)]),
+            Some((name, rest)) => {
+                found.push(table(&[("name", name), ("dsn", &format!("mysql://{rest}"))]));
+            }
+            None => found.push(table(&[("dsn", text)])),
         }
     }
     for text in start {
         let (name, rest) = text.split_once('=').unwrap_or(("", text));
         let (kind, program) = rest.split_once(':').unwrap_or((rest, ""));
-        let kinds = [Kind::Gannet, Kind::Mariadb, Kind::Mysql].map(Kind::word);
+        let kinds = ["gannet", "mariadb", MYROCKS, "mysql"];
         if !kinds.contains(&kind) {
             return Err(format!("--start {text}: '{kind}' is none of {}", kinds.join(", ")));
         }
         let name = if name.is_empty() { kind } else { name };
-        let mut pairs = vec![("name", name), ("kind", kind)];
+        let is_myrocks = kind == MYROCKS;
+        let kind = if is_myrocks { Kind::Mariadb.word() } else { kind };
+        let mut one = table(&[("name", name), ("kind", kind)]);
         if !program.is_empty() {
-            pairs.push(("program", program));
+            one.insert("program".into(), program.into());
         }
-        put(&pairs);
+        if is_myrocks {
+            let settings = table(&[("engine", Engine::Rocksdb.word())]);
+            one.insert("settings".into(), settings.into());
+        }
+        found.push(one);
     }
-    Ok(found)
+    Ok(found.into_iter().map(Value::Table).collect())
 }
 
 /// The servers of a description that run already; those that the lab would start are left out.
@@ -310,14 +315,16 @@ mod tests {
         let texts = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
         let values = on_command_line(
             &texts(&["A=mysql://root@127.0.0.1/test"]),
-            &texts(&["gannet", "new=mariadb:/opt/mariadbd"]),
+            &texts(&["gannet", "new=mariadb:/opt/mariadbd", "myrocks"]),
         );
         let table =
             Table::from_iter([("subject".to_string(), Value::Array(values.expect("valid")))]);
         let found = read(&table).expect("valid");
         let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["A", "gannet", "new"]);
+        assert_eq!(names, ["A", "gannet", "new", "myrocks"]);
+        let Place::Started(myrocks) = &found[3].place else { panic!("it is to be started") };
+        assert_eq!((myrocks.kind, myrocks.settings.engine), (Kind::Mariadb, Engine::Rocksdb));
         let error = on_command_line(&[], &texts(&["oracle"])).expect_err("unknown");
-        assert!(error.contains("gannet, mariadb, mysql"), "{error}");
+        assert!(error.contains("gannet, mariadb, myrocks, mysql"), "{error}");
     }
 }

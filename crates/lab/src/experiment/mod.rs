@@ -25,6 +25,7 @@ use crate::driver::{self, Interval, Load, Plan, Planned, Stop, Watch};
 use crate::machine;
 use crate::parity;
 use crate::results::{self, Experiment, Loaded, Note, Origin, Phase, PhaseKind, Run, SCHEMA, Step};
+use crate::server::Engine;
 use crate::workload::{Beside, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -345,7 +346,9 @@ fn one(
     run.beginning = beginning;
     run.device = device;
     if design.stalls {
-        let pool = described.variables.get("innodb_buffer_pool_size");
+        let engine = Engine::in_effect(&described.variables);
+        let pool = engine.variable("innodb_buffer_pool_size");
+        let pool = pool.and_then(|name| described.variables.get(name));
         run.findings.extend(pace::findings(&run, pool.and_then(|pool| pool.parse().ok())));
     }
     run.findings.extend(sla::findings(&run, &cell.load, measured_time, design.sla));

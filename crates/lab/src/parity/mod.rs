@@ -12,7 +12,7 @@ mod rules;
 pub use process::Confines;
 
 use crate::results::{ParityRow, Subject, Weight};
-use crate::server::{Kind, Version};
+use crate::server::{Engine, Kind, Version};
 use std::collections::BTreeMap;
 
 /// A server as it says that it is set.
@@ -70,13 +70,15 @@ struct Rule {
 struct Server<'a> {
     kind: Kind,
     version: Version,
+    engine: Engine,
     variables: &'a BTreeMap<String, String>,
     confines: Option<&'a Confines>,
 }
 
 impl Server<'_> {
+    /// A variable, or that of the tables' engine for one of InnoDB.
     fn value(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
+        self.variables.get(self.engine.variable(name)?).map(String::as_str)
     }
 
     fn first(&self, names: &[&str]) -> Option<&str> {
@@ -99,7 +101,8 @@ impl<'a> From<&Settled<'a>> for Server<'a> {
         let version = settled.variables.get("version").map_or(settled.version, String::as_str);
         let version = Version::find(version).unwrap_or_default();
         let Settled { variables, confines, .. } = *settled;
-        Self { kind, version, variables, confines }
+        let engine = Engine::in_effect(variables);
+        Self { kind, version, engine, variables, confines }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Compared, Reading, Rule, Server};
 use crate::results::Weight::{Behaviour, Durability, Information, Memory};
-use crate::server::{Kind, Version};
+use crate::server::{Engine, Kind, Version};
 
 /// In the order of the report.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
@@ -99,7 +99,7 @@ static BEHAVIOUR: [Rule; 14] = [
         "snapshot isolation",
         "whether overwriting what the transaction has not seen is an error",
         Behaviour,
-        |server| Some(on_off(server.is_on("innodb_snapshot_isolation").unwrap_or(false))),
+        snapshot_isolation,
         "with it there are conflicts to retry where otherwise a change is lost",
     ),
     exact("autocommit", "", Behaviour, |server| server.is_on("autocommit").map(on_off), ""),
@@ -251,7 +251,11 @@ fn flush_at_commit(server: &Server<'_>) -> Option<Reading> {
 /// Only where commits do not wait for the device.
 fn flush_interval(server: &Server<'_>) -> Option<Reading> {
     let waits = flush_at_commit(server)?.means == "device";
-    let seconds = server.value("innodb_flush_log_at_timeout")?;
+    // MyRocks syncs its log in the background once a second.
+    let seconds = match server.engine {
+        Engine::Innodb => server.value("innodb_flush_log_at_timeout")?,
+        Engine::Rocksdb => "1",
+    };
     (!waits).then(|| Reading::same(format!("{seconds} s")))
 }
 
@@ -269,7 +273,7 @@ fn binary_log(server: &Server<'_>) -> Option<Reading> {
 }
 
 fn torn_pages(server: &Server<'_>) -> Option<Reading> {
-    if server.kind == Kind::Gannet {
+    if server.kind == Kind::Gannet || server.engine == Engine::Rocksdb {
         return Some(Reading::new("mended", "no page is overwritten in its place"));
     }
     let value = server.value("innodb_doublewrite")?;
@@ -286,6 +290,9 @@ fn checksums(server: &Server<'_>) -> Option<Reading> {
     if server.kind == Kind::Gannet {
         return Some(Reading::new("noticed", "crc32c, always"));
     }
+    if server.engine == Engine::Rocksdb {
+        return Some(Reading::new("noticed", "of each block, always"));
+    }
     // Where the variable is gone, there is one algorithm.
     let value = server.value("innodb_checksum_algorithm").unwrap_or("crc32");
     let means = if value.ends_with("none") { "not noticed" } else { "noticed" };
@@ -293,7 +300,7 @@ fn checksums(server: &Server<'_>) -> Option<Reading> {
 }
 
 fn syncs(server: &Server<'_>) -> Option<Reading> {
-    if server.kind == Kind::Gannet {
+    if server.kind == Kind::Gannet || server.engine == Engine::Rocksdb {
         return Some(Reading::same("yes"));
     }
     let method = server.value("innodb_flush_method").unwrap_or_default().to_ascii_lowercase();
@@ -309,6 +316,9 @@ fn log_capacity(server: &Server<'_>) -> Option<Reading> {
         return bytes(capacity);
     }
     let one = server.number("innodb_log_file_size")?;
+    if server.engine == Engine::Rocksdb && one == 0 {
+        return Some(Reading::new("0", "what its write buffers hold"));
+    }
     // MariaDB has one file since 10.5; the variable stayed for a while and was ignored.
     let files = match server.kind {
         Kind::Gannet => 1,
@@ -321,6 +331,11 @@ fn log_capacity(server: &Server<'_>) -> Option<Reading> {
 fn system_cache(server: &Server<'_>) -> Option<Reading> {
     if server.kind == Kind::Gannet {
         return Some(Reading::new("past", "never used"));
+    }
+    if server.engine == Engine::Rocksdb {
+        let names = ["rocksdb_use_direct_reads", "rocksdb_use_direct_io_for_flush_and_compaction"];
+        let is_direct = names.into_iter().all(|name| server.is_on(name) == Some(true));
+        return Some(used(!is_direct, names[0]));
     }
     // MariaDB 11 and later decide it here, and ignore the method.
     if let Some(buffered) = server.is_on("innodb_data_file_buffering") {
@@ -338,6 +353,12 @@ fn used(is_used: bool, by: &str) -> Reading {
         true => Reading::new("through", format!("used ({by})")),
         false => Reading::new("past", format!("not used ({by})")),
     }
+}
+
+/// MyRocks knows nothing else.
+fn snapshot_isolation(server: &Server<'_>) -> Option<Reading> {
+    let is_on = server.is_on("innodb_snapshot_isolation").unwrap_or(false);
+    Some(on_off(is_on || server.engine == Engine::Rocksdb))
 }
 
 fn isolation(server: &Server<'_>) -> Option<Reading> {
@@ -389,6 +410,12 @@ fn tls(server: &Server<'_>) -> Option<Reading> {
 }
 
 fn compression(server: &Server<'_>) -> Option<Reading> {
+    if server.engine == Engine::Rocksdb {
+        return Some(Reading::same(match server.value("rocksdb_default_cf_options") {
+            None | Some("") => "blocks, as RocksDB does by default (Debian: Snappy)",
+            Some(options) => options,
+        }));
+    }
     match server.kind {
         Kind::Gannet => {
             let algorithm = server.value("innodb_compression_algorithm")?;

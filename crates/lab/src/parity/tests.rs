@@ -16,6 +16,10 @@ fn mariadb() -> Variables {
     recorded(include_str!("../../tests/variables/mariadb-10.11.tsv"))
 }
 
+fn myrocks() -> Variables {
+    recorded(include_str!("../../tests/variables/mariadb-10.11-myrocks.tsv"))
+}
+
 fn mysql() -> Variables {
     recorded(include_str!("../../tests/variables/mysql-8.4.tsv"))
 }
@@ -59,7 +63,7 @@ fn forbidden(servers: &[&Variables]) -> Vec<String> {
 
 #[test]
 fn a_server_is_equal_to_itself() {
-    for variables in [gannet(), mariadb(), mysql(), mysql_9()] {
+    for variables in [gannet(), mariadb(), myrocks(), mysql(), mysql_9()] {
         let rows = compare(&[&variables, &variables]);
         assert!(rows.len() > 20 && rows.iter().all(|row| row.equal && row.note.is_empty()));
         assert!(forbids(&rows).is_empty());
@@ -82,6 +86,39 @@ fn defaults_of_three_servers_differ_where_they_do() {
     assert_eq!(shown(row(&rows, "TLS offered")), ["on", "off", "on"]);
     let names = forbidden(&[&gannet, &mariadb, &mysql]);
     assert_eq!(names, ["binary log", "memory for pages", "log capacity"]);
+}
+
+#[test]
+fn myrocks_is_read_by_its_own_variables() {
+    let (mariadb, myrocks) = (mariadb(), myrocks());
+    let rows = compare(&[&mariadb, &myrocks]);
+    let of = |what| row(&rows, what).values[1].clone().expect(what);
+    assert_eq!(of("memory for pages"), "512 MiB", "not what InnoDB beside it has");
+    assert_eq!(of("log capacity"), "what its write buffers hold");
+    assert_eq!(of("deadlocks"), "by timeout");
+    assert_eq!(of("lock wait timeout"), "1");
+    assert_eq!(of("page size"), "4 KiB");
+    assert_eq!(of("snapshot isolation"), "on");
+    assert!(row(&rows, "torn pages").equal && row(&rows, "checksums of pages").equal);
+    assert!(row(&rows, "flush at commit").equal && row(&rows, "syncs of files").equal);
+    assert_eq!(row(&rows, "change buffer").values[1], None);
+    let wanted = ["memory for pages", "log capacity", "cache of the operating system"];
+    assert_eq!(forbidden(&[&mariadb, &myrocks]), wanted);
+    let alike = [
+        ("rocksdb_block_cache_size", "134217728"),
+        ("rocksdb_max_total_wal_size", "100663296"),
+        ("rocksdb_use_direct_reads", "ON"),
+        ("rocksdb_use_direct_io_for_flush_and_compaction", "ON"),
+    ];
+    let alike = with(myrocks, &alike);
+    assert!(forbidden(&[&mariadb, &alike]).is_empty());
+    let later = with(alike.clone(), &[("rocksdb_flush_log_at_trx_commit", "2")]);
+    let names = ["flush at commit", "interval of flushes"];
+    assert_eq!(forbidden(&[&alike, &later]), names);
+    let half = with(alike.clone(), &[("rocksdb_use_direct_reads", "OFF")]);
+    assert_eq!(forbidden(&[&alike, &half]), ["cache of the operating system"]);
+    let both = [&with(mariadb, &[("innodb_flush_log_at_trx_commit", "2")]), &later];
+    assert!(forbidden(&both).is_empty(), "both lose a second");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! An empty data directory becomes one that a server starts on.
 
+use super::engine;
 use super::kind::{Kind, Version};
-use super::program::Program;
+use super::program::{Program, answer};
+use super::settings::Settings;
 use super::started::spawned;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -16,14 +18,47 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub(super) const TEMPORARY: &str = "TMPDIR";
 
 /// Whether what is needed is there.
-pub(super) fn check(program: &Program) -> Result<(), String> {
+pub(super) fn check(program: &Program, settings: &Settings) -> Result<(), String> {
     match program.kind {
-        Kind::Mariadb => program.helper(&MARIADB_NAMES).map(|_| ()),
+        Kind::Mariadb => {
+            program.helper(&MARIADB_NAMES)?;
+            check_plugins(program, settings)
+        }
         Kind::Mysql if program.version < Version(5, 7, 6) => {
             Err(format!("MySQL {} cannot initialise data by itself", program.version))
         }
         Kind::Mysql | Kind::Gannet => Ok(()),
     }
+}
+
+/// A server goes on without a plugin that it does not find, and would be measured as another.
+pub(super) fn check_plugins(program: &Program, settings: &Settings) -> Result<(), String> {
+    let plugins = engine::plugins(program.kind, program.version, settings);
+    if plugins.is_empty() {
+        return Ok(());
+    }
+    let folder = plugin_folder(program)?;
+    for plugin in plugins {
+        let file = folder.join(&plugin.name).with_extension("so");
+        if !file.is_file() {
+            return Err(format!(
+                "{} is not there: install it (Debian: {})",
+                file.display(),
+                plugin.package
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Where a MariaDB looks for plugins, as it says itself.
+fn plugin_folder(program: &Program) -> Result<PathBuf, String> {
+    let mut command = Command::new(&program.path);
+    let text =
+        answer(command.args(["--no-defaults", "--verbose", "--help"]).args(common(program)))?;
+    let folder = text.lines().find_map(|line| line.strip_prefix("plugin-dir "));
+    let folder = folder.map(|folder| PathBuf::from(folder.trim()));
+    folder.ok_or_else(|| format!("{} does not say its plugin-dir", program.path.display()))
 }
 
 /// Makes the tables of the system. Gannet makes its own at its first start. Temporary files are

@@ -9,6 +9,7 @@
 //!    unless the description says where they are.
 
 mod cold;
+mod engine;
 mod folder;
 mod install;
 mod kind;
@@ -19,6 +20,7 @@ mod started;
 mod watchdog;
 
 pub use cold::{Beginning, drop_caches};
+pub use engine::{Engine, MYROCKS};
 pub use kind::{Kind, Version};
 pub use options::{Options, options, table_options, variant};
 pub use program::Program;
@@ -80,10 +82,10 @@ impl Description {
     }
 }
 
-/// Whether a server of this description could be started, as far as its program goes.
+/// Whether a server of this description could be started, as far as its program and its plugins go.
 pub fn is_available(description: &Description) -> Result<(), String> {
     let program = Program::find(description.kind, description.program.as_deref())?;
-    install::check(&program)
+    install::check(&program, &description.settings)
 }
 
 /// Starts a server, initialises its data if there are none, and waits until it answers. What it

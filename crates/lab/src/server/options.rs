@@ -1,5 +1,6 @@
 //! Settings as the options of a command line, and what of them a kind cannot keep.
 
+use super::engine::{self, Engine};
 use super::kind::{Kind, Version};
 use super::settings::{Compression, Settings, Threads, Variables};
 
@@ -13,7 +14,7 @@ pub struct Options {
 }
 
 impl Options {
-    fn set(&mut self, name: &str, value: impl std::fmt::Display) {
+    pub(super) fn set(&mut self, name: &str, value: impl std::fmt::Display) {
         self.words.push(format!("--{}={value}", name.replace('_', "-")));
     }
 
@@ -21,7 +22,7 @@ impl Options {
         self.words.push(word.to_string());
     }
 
-    fn note(&mut self, sentence: impl Into<String>) {
+    pub(super) fn note(&mut self, sentence: impl Into<String>) {
         self.notes.push(sentence.into());
     }
 
@@ -30,7 +31,7 @@ impl Options {
     }
 }
 
-fn switch(is_on: bool) -> &'static str {
+pub(super) fn switch(is_on: bool) -> &'static str {
     if is_on { "ON" } else { "OFF" }
 }
 
@@ -38,6 +39,12 @@ fn switch(is_on: bool) -> &'static str {
 pub fn options(kind: Kind, version: Version, settings: &Settings) -> Options {
     let mut options = Options::default();
     options.set("max_connections", settings.max_connections);
+    for plugin in engine::plugins(kind, version, settings) {
+        options.put(&format!("--plugin-load-add={}", plugin.name));
+    }
+    if settings.engine == Engine::Rocksdb {
+        options.set("default_storage_engine", "RocksDB");
+    }
     if !settings.defaults {
         options.set("max_prepared_stmt_count", 1 << 20);
         shared(&mut options, settings);
@@ -47,7 +54,7 @@ pub fn options(kind: Kind, version: Version, settings: &Settings) -> Options {
             Kind::Mysql => mysql(&mut options, version, settings),
         }
     }
-    compression(&mut options, kind, version, settings);
+    compression(&mut options, kind, settings);
     options.variables(&settings.variables);
     options.variables(match kind {
         Kind::Gannet => &settings.gannet,
@@ -135,6 +142,9 @@ fn mariadb(options: &mut Options, version: Version, settings: &Settings) {
         Threads::PerConnection => options.set("thread_handling", "one-thread-per-connection"),
         Threads::Pool => options.set("thread_handling", "pool-of-threads"),
     }
+    if settings.engine == Engine::Rocksdb {
+        engine::myrocks(options, settings);
+    }
 }
 
 fn mysql(options: &mut Options, version: Version, settings: &Settings) {
@@ -163,7 +173,7 @@ fn mysql(options: &mut Options, version: Version, settings: &Settings) {
     }
 }
 
-fn compression(options: &mut Options, kind: Kind, version: Version, settings: &Settings) {
+fn compression(options: &mut Options, kind: Kind, settings: &Settings) {
     let algorithm = settings.compression_algorithm.as_deref();
     match (kind, settings.compression, algorithm) {
         (_, Compression::None | Compression::Default, _) => {}
@@ -177,14 +187,7 @@ fn compression(options: &mut Options, kind: Kind, version: Version, settings: &S
         (Kind::Mariadb, Compression::Page, Some("zstd")) => {
             options.note("MariaDB has no zstd for its pages; it uses its default, zlib");
         }
-        (Kind::Mariadb, Compression::Page, Some(name)) => {
-            // Since 10.7 all but zlib are plugins.
-            if version >= Version(10, 7, 0) && name != "zlib" {
-                options.put(&format!("--plugin-load-add=provider_{name}"));
-            }
-            options.set("innodb_compression_algorithm", name);
-        }
-        (Kind::Gannet, Compression::Page, Some(name)) => {
+        (Kind::Gannet | Kind::Mariadb, Compression::Page, Some(name)) => {
             options.set("innodb_compression_algorithm", name);
         }
         (Kind::Mysql, Compression::Page, Some(name)) if !["zlib", "lz4"].contains(&name) => {
@@ -194,8 +197,12 @@ fn compression(options: &mut Options, kind: Kind, version: Version, settings: &S
     }
 }
 
-/// What CREATE TABLE needs behind its bracket for the compression that the settings ask for.
+/// What CREATE TABLE needs behind its bracket for the engine and the compression that the settings
+/// ask for.
 pub fn table_options(kind: Kind, settings: &Settings) -> String {
+    if settings.engine == Engine::Rocksdb {
+        return "ENGINE=RocksDB".into();
+    }
     match (settings.compression, kind) {
         (Compression::None, Kind::Gannet) => "PAGE_COMPRESSED=0".into(),
         (Compression::Default | Compression::None, _) => String::new(),
@@ -208,10 +215,11 @@ pub fn table_options(kind: Kind, settings: &Settings) -> String {
     }
 }
 
-/// The compression in a word or two, for a report; empty for the default.
+/// Engine and compression in a word or two, for a report; empty for the default.
 pub fn variant(settings: &Settings) -> String {
     let algorithm = settings.compression_algorithm.as_deref();
     match (settings.compression, algorithm) {
+        _ if settings.engine == Engine::Rocksdb => "MyRocks".into(),
         (Compression::Default, _) => String::new(),
         (Compression::None, _) => "uncompressed".into(),
         (Compression::Row, _) => "row compressed".into(),

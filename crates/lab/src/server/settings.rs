@@ -1,5 +1,6 @@
 //! What servers are told, once for all kinds of them.
 
+use super::engine::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -175,6 +176,8 @@ pub struct Settings {
     pub binlog: bool,
     /// Pages go past the cache of the operating system.
     pub direct_io: bool,
+    /// Storage engine of the tables; MyRocks needs a subject of its own, of kind MariaDB.
+    pub engine: Engine,
     /// Compression of the tables.
     pub compression: Compression,
     /// zlib, lz4, lzo, lzma, bzip2, snappy or zstd; the server's own choice if absent.
@@ -213,6 +216,7 @@ impl Default for Settings {
             doublewrite: true,
             binlog: false,
             direct_io: true,
+            engine: Engine::default(),
             compression: Compression::Default,
             compression_algorithm: None,
             max_connections: 5000,

@@ -5,7 +5,9 @@ use super::folder::{Folder, free_port};
 use super::kind::Kind;
 use super::program::{Program, answer};
 use super::watchdog::Watchdog;
-use super::{DATABASE, Description, Options, USER, install, options, table_options, variant};
+use super::{
+    DATABASE, Description, Options, USER, engine, install, options, table_options, variant,
+};
 use crate::client::{Connection, Failure, Target};
 use runtime::net::Address;
 use runtime::sync::Mutex;
@@ -90,7 +92,9 @@ impl Started {
         results: &Path,
     ) -> Result<Self, String> {
         description.settings.check()?;
+        engine::check(description.kind, &description.settings)?;
         let program = Program::find(description.kind, description.program.as_deref())?;
+        install::check_plugins(&program, &description.settings)?;
         let mut options = options(program.kind, program.version, &description.settings);
         let folder = Folder::make(description, name, results)?;
         if folder.is_filled {
@@ -173,12 +177,12 @@ impl Started {
         self.program.kind
     }
 
-    /// Options of CREATE TABLE for the compression that its settings ask for.
+    /// Options of CREATE TABLE for the engine and the compression that its settings ask for.
     pub fn table_options(&self) -> String {
         table_options(self.program.kind, &self.description.settings)
     }
 
-    /// Their compression in a word or two, for a report; empty for the server's default.
+    /// Their engine and compression in a word or two, for a report; empty for the server's default.
     pub fn variant(&self) -> String {
         variant(&self.description.settings)
     }

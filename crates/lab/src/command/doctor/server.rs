@@ -6,9 +6,11 @@ use crate::client::{Connection, Failure, Target};
 use crate::experiment::{self, Subject};
 use crate::machine::Machine;
 use crate::parity::Confines;
+use crate::server::Engine;
 use runtime::net::Address;
 use std::collections::BTreeMap;
 
+const POOL: &str = "innodb_buffer_pool_size";
 /// A pool that nobody has chosen.
 const POOL_BY_DEFAULT: u64 = 128 << 20;
 /// Statements that a client of the largest workload prepares, and some.
@@ -99,9 +101,11 @@ fn settings(
     machine: &Machine,
     asked: &Asked,
 ) {
-    let number = |name: &str| variables.get(name).and_then(|value| value.parse::<u64>().ok());
+    let engine = Engine::in_effect(variables);
+    let value = |name: &str| variables.get(engine.variable(name)?);
+    let number = |name: &str| value(name).and_then(|value| value.parse::<u64>().ok());
     let is_on = |name: &str| {
-        variables.get(name).is_some_and(|value| value.eq_ignore_ascii_case("on") || value == "1")
+        value(name).is_some_and(|value| value.eq_ignore_ascii_case("on") || value == "1")
     };
     let mut put = |gravity, what: String, fix: &str| {
         findings.put(gravity, format!("{place}: {what}"), fix);
@@ -109,15 +113,16 @@ fn settings(
     if version.to_ascii_lowercase().contains("debug") {
         put(Gravity::Spoils, "it is a build with checks".into(), "take a release");
     }
-    let pool = number("innodb_buffer_pool_size").unwrap_or(0);
+    let pool_variable = engine.variable(POOL).unwrap_or(POOL);
+    let pool = number(POOL).unwrap_or(0);
     if pool > 0 && pool <= POOL_BY_DEFAULT {
         let what = format!("its pool is {} MiB: it is not set up", pool >> 20);
-        put(Gravity::Spoils, what, "innodb_buffer_pool_size: half of the memory and more");
+        put(Gravity::Spoils, what, &format!("{pool_variable}: half of the memory and more"));
     }
     let most = machine.memory_limit.unwrap_or(u64::MAX).min(machine.memory);
     if most > 0 && pool > most / 10 * 9 {
         let what = format!("its pool of {} MiB leaves nothing of {} MiB", pool >> 20, most >> 20);
-        put(Gravity::Spoils, what, "a smaller innodb_buffer_pool_size");
+        put(Gravity::Spoils, what, &format!("a smaller {pool_variable}"));
     }
     let clients = u64::from(asked.clients);
     if number("max_connections").is_some_and(|most| most < clients + CONNECTIONS) {
@@ -199,5 +204,13 @@ mod tests {
             assert_eq!(found[0].gravity, gravity);
         }
         assert_eq!(of(&[], "10.11-debug")[0].gravity, Gravity::Spoils);
+        let myrocks = [
+            ("default_storage_engine", "ROCKSDB"),
+            ("innodb_buffer_pool_size", "5242880"),
+            ("rocksdb_block_cache_size", "4294967296"),
+        ];
+        assert_eq!(of(&myrocks, "10.11"), [], "the pool is MyRocks'");
+        let small = [myrocks[0], ("rocksdb_block_cache_size", "8388608")];
+        assert!(of(&small, "10.11")[0].what.contains("not set up"));
     }
 }
