@@ -62,10 +62,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   plans [--mariadb] [--all] [--bless] [TEXT]
                             plans against forced orders and indexes, by rows read; those of the
                             analytics benchmark against recorded ones
-  space [--megabytes N] [--mariadb] [--release] [--model]
-                            files after deletes, DROP, TRUNCATE, OPTIMIZE; a model of collection
-  codecs [--megabytes N] [--pool N] [--release]
-                            bytes of the same rows under every codec and in MariaDB's ways
+  space [--megabytes N] [--pool N] [--connections N] [--drop] [--mariadb] [--release] [--model]
+                            files after deletes, DROP, TRUNCATE, OPTIMIZE (--drop: DROP alone); a
+                            model of collection
+  codecs [--megabytes N] [--pool N] [--codecs A,B] [--rows KIND] [--release]
+                            bytes of the same rows under every codec and in MariaDB's ways, MyRocks
+                            among them
   full-disk [--megabytes N] [--release]
                             a small file system filled up under load (needs root: mount)
   spill [--release]         resident memory of operators with ten times their budget

@@ -18,7 +18,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Outcome {
     }
 }
 
-/// Whether a program is on the path.
+/// Whether a program is on the path, or a file there if a whole path is given.
 pub fn exists(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())

@@ -40,10 +40,17 @@ pub fn chosen_gannet(arguments: &Arguments) -> Result<PathBuf, String> {
 
 /// Bytes that a file, or the files of a folder, take in the file system.
 pub fn allocated_bytes(path: &Path) -> u64 {
+    allocated_bytes_of(path, "")
+}
+
+/// The same of those files whose names end so.
+pub fn allocated_bytes_of(path: &Path, ending: &str) -> u64 {
     let Ok(entries) = std::fs::read_dir(path) else {
-        return std::fs::metadata(path).map_or(0, |found| found.blocks() * 512);
+        let is_one = path.to_string_lossy().ends_with(ending);
+        let found = std::fs::metadata(path).ok().filter(|_| is_one);
+        return found.map_or(0, |found| found.blocks() * 512);
     };
-    entries.flatten().map(|entry| allocated_bytes(&entry.path())).sum()
+    entries.flatten().map(|entry| allocated_bytes_of(&entry.path(), ending)).sum()
 }
 
 /// How long a server may take to start; only a failure takes so long.

@@ -2,17 +2,18 @@
 //! MariaDB's own ways of storage, how long their load takes, and how much of Gannet's store is
 //! live.
 //!
-//! Of MariaDB only the table's file counts, of Gannet all data files. `--megabytes N` (200) of rows
-//! for each of two kinds (`rows`), `--pool N` (32) MB of buffer pool; one server for each row of
-//! the table printed. Limits: zstd at most 0.55 of uncompressed InnoDB for digits and 0.35
-//! for documents, and less than InnoDB's best.
+//! Of InnoDB only the table's file counts, of MyRocks its sorted files with memory flushed to them,
+//! of Gannet all data files. `--megabytes N` (200) of rows for each of two kinds (`rows`), `--pool
+//! N` (32) MB of buffer pool; one server for each row of the table printed; `--codecs A,B` and
+//! `--rows digits` or `documents` take these alone. Limits: zstd at most 0.55 of uncompressed
+//! InnoDB for digits and 0.35 for documents, and less than InnoDB's best.
 
 mod rows;
 
 use crate::arguments::Arguments;
 use crate::bank::{CODECS, codec_option};
 use crate::process::{self, Server};
-use crate::{Outcome, servers};
+use crate::{Outcome, packages, servers};
 use rows::{Kind, Rows};
 use sqltest::client::{Connection, Options};
 use std::path::{Path, PathBuf};
@@ -22,12 +23,12 @@ const ROWS_A_STATEMENT: u64 = 500;
 /// A store is at rest when its files did not change for so long.
 const REST: Duration = Duration::from_secs(5);
 const REST_LIMIT: Duration = Duration::from_secs(120);
-/// MariaDB's ways: name, options of the table, algorithm of its pages.
-const WAYS: [(&str, &str, &str); 4] = [
-    ("MariaDB uncompressed", "", "zlib"),
-    ("MariaDB page lz4", "PAGE_COMPRESSED=1", "lz4"),
-    ("MariaDB page zlib", "PAGE_COMPRESSED=1", "zlib"),
-    ("MariaDB row format", "ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8", "zlib"),
+/// InnoDB's ways: name, options of the table, algorithm of its pages. The first is the measure.
+const INNODB: [(&str, &str, &str); 4] = [
+    ("InnoDB uncompressed", "", "zlib"),
+    ("InnoDB page lz4", "PAGE_COMPRESSED=1", "lz4"),
+    ("InnoDB page zlib", "PAGE_COMPRESSED=1", "zlib"),
+    ("InnoDB row format", "ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=8", "zlib"),
 ];
 
 /// One row of the table.
@@ -35,103 +36,176 @@ struct Taken {
     name: String,
     bytes: u64,
     load: Duration,
-    /// Live share of the store.
-    live: Option<f64>,
+    /// Bytes of the store that are live.
+    live: Option<u64>,
+}
+
+/// The rows of one table, with what they take as measures.
+struct Measured {
+    all: Vec<Taken>,
+    /// Uncompressed InnoDB.
+    base: u64,
+    /// InnoDB's smallest.
+    best: u64,
 }
 
 /// See the head of the file.
 pub fn run(words: &[String]) -> Outcome {
-    let arguments = Arguments::new(words, &["--release"], &["--megabytes", "--pool", "--binary"])?;
+    let valued = ["--megabytes", "--pool", "--binary", "--codecs", "--rows"];
+    let arguments = Arguments::new(words, &["--release"], &valued)?;
     let bytes = arguments.number("--megabytes", 200)? * 1_000_000;
     let pool = format!("{}M", arguments.number("--pool", 32)?);
+    let codecs = match arguments.value("--codecs") {
+        None => CODECS.to_vec(),
+        Some(list) => list.split(',').collect(),
+    };
+    packages::install(&packages::SERVERS)?;
+    packages::install(&packages::STORAGE)?;
     let gannet = servers::chosen_gannet(&arguments)?;
     let mut failures = Vec::new();
+    let wanted = arguments.value("--rows");
     for (kind, limit) in [(Kind::Digits, 0.55), (Kind::Documents, 0.35)] {
-        let mut all = Vec::new();
-        for way in WAYS {
-            all.push(mariadb(way, kind, bytes, &pool)?);
+        if wanted.is_some_and(|wanted| wanted != kind.table()) {
+            continue;
         }
-        let (base, best) = (all[0].bytes, all.iter().map(|taken| taken.bytes).min());
-        for codec in CODECS {
-            all.push(gannet_with(&gannet, codec, kind, bytes, &pool)?);
+        let load = Load { kind, bytes, pool: pool.clone() };
+        let mut measured = of_mariadb(&load)?;
+        for codec in &codecs {
+            measured.all.push(load.gannet(&gannet, codec)?);
         }
-        print(kind, &all, base);
-        let zstd = all.last().map_or(u64::MAX, |taken| taken.bytes);
-        let share = zstd as f64 / base as f64;
-        if share > limit || best.is_some_and(|best| zstd >= best) {
+        measured.print(kind);
+        let zstd = measured.all.iter().find(|taken| taken.name.ends_with("zstd"));
+        let Some(zstd) = zstd.map(|taken| taken.bytes) else { continue };
+        let share = zstd as f64 / measured.base as f64;
+        if share > limit || zstd >= measured.best {
             failures.push(format!("{}: zstd {share:.2} of uncompressed InnoDB", kind.table()));
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(failures.join("; ")) }
 }
 
-fn print(kind: Kind, all: &[Taken], base: u64) {
-    println!(
-        "\n| {} | MB | of InnoDB uncompressed | live | load, s |\n|---|---|---|---|---|",
-        kind.table()
-    );
-    for taken in all {
-        let live = taken.live.map_or("-".into(), |live| format!("{:.0} %", live * 100.0));
+fn of_mariadb(load: &Load) -> Result<Measured, String> {
+    let mut all = Vec::new();
+    for way in INNODB {
+        all.push(load.innodb(way)?);
+    }
+    let base = all[0].bytes;
+    let best = all.iter().map(|taken| taken.bytes).min().unwrap_or(base);
+    all.push(load.myrocks()?);
+    Ok(Measured { all, base, best })
+}
+
+impl Measured {
+    fn print(&self, kind: Kind) {
         println!(
-            "| {} | {} | {:.2} | {live} | {:.1} |",
+            "\n| {} | MB | of InnoDB | of InnoDB's best | live MB | live, of InnoDB | live share | \
+             load, s |\n|---|---|---|---|---|---|---|---|",
+            kind.table()
+        );
+        for taken in &self.all {
+            let ratio = |bytes: u64, to: u64| format!("{:.2}", bytes as f64 / to.max(1) as f64);
+            let of_live = |text: &dyn Fn(u64) -> String| taken.live.map_or("-".into(), text);
+            println!(
+                "| {} | {} | {} | {} | {} | {} | {} | {:.1} |",
+                taken.name,
+                taken.bytes / 1_000_000,
+                ratio(taken.bytes, self.base),
+                ratio(taken.bytes, self.best),
+                of_live(&|live| (live / 1_000_000).to_string()),
+                of_live(&|live| ratio(live, self.base)),
+                of_live(&|live| ratio(live, taken.bytes)),
+                taken.load.as_secs_f64()
+            );
+        }
+    }
+}
+
+/// The rows of one table, for one server after the other.
+struct Load {
+    kind: Kind,
+    /// Of the statements.
+    bytes: u64,
+    /// As an option has it.
+    pool: String,
+}
+
+impl Load {
+    fn innodb(&self, (name, options, algorithm): (&str, &str, &str)) -> Result<Taken, String> {
+        let pool = format!("--innodb-buffer-pool-size={}", self.pool);
+        let algorithm = format!("--innodb-compression-algorithm={algorithm}");
+        let log = "--innodb-log-file-size=256M";
+        let provider = "--plugin-load-add=provider_lz4";
+        // Nothing is left in the pool, so that what is on disk is all there is.
+        let clean = "--innodb-max-dirty-pages-pct=0";
+        let file = format!("codecs/{}.ibd", self.kind.table());
+        let words = [pool.as_str(), &algorithm, log, provider, clean];
+        self.mariadb(name, &words, (options, None), (&file, ""))
+    }
+
+    fn myrocks(&self) -> Result<Taken, String> {
+        let pool = format!("--rocksdb-block-cache-size={}", self.pool);
+        let words = [pool.as_str(), "--plugin-load-add=ha_rocksdb"];
+        let flush = "SET GLOBAL rocksdb_force_flush_memtable_now = 1";
+        self.mariadb("MyRocks", &words, ("ENGINE=ROCKSDB", Some(flush)), ("#rocksdb", ".sst"))
+    }
+
+    /// `finish` is executed behind the rows; of `files` below the data those count that end so.
+    fn mariadb(
+        &self,
+        name: &str,
+        words: &[&str],
+        (options, finish): (&str, Option<&str>),
+        (files, ending): (&str, &'static str),
+    ) -> Result<Taken, String> {
+        let folder = servers::fresh_folder("codecs")?;
+        let server = servers::start_mariadb(&folder, process::free_port()?, words)?;
+        let files = folder.join("data").join(files);
+        let mut subject = Subject { server, files, ending };
+        let load = subject.load(self, options)?;
+        if let Some(sql) = finish {
+            subject.connect()?.execute(sql).map_err(|error| format!("{sql}: {error}"))?;
+        }
+        let bytes = subject.at_rest()?;
+        subject.server.kill();
+        Ok(self.told(Taken { name: name.into(), bytes, load, live: None }))
+    }
+
+    fn gannet(&self, binary: &Path, codec: &str) -> Result<Taken, String> {
+        let folder = servers::fresh_folder("codecs")?;
+        let options = ["--buffer-pool-size", &self.pool, "--innodb-log-file-size=256M"];
+        let server = servers::start_gannet(binary, &folder.join("data"), 0, &options)?;
+        let mut subject = Subject { server, files: folder.join("data/data"), ending: "" };
+        let load = subject.load(self, &codec_option(codec))?;
+        let bytes = subject.at_rest()?;
+        let live = status(&mut subject.connect()?, "Gannet_store_live_bytes")?;
+        if !subject.server.stop() {
+            return Err(format!("{codec}: the server did not stop cleanly"));
+        }
+        let name = format!("Gannet {codec}");
+        Ok(self.told(Taken { name, bytes, load, live: Some(live) }))
+    }
+
+    /// A run takes long: what is known is shown before the table.
+    fn told(&self, taken: Taken) -> Taken {
+        let live =
+            taken.live.map_or(String::new(), |live| format!(", {} MB live", live / 1_000_000));
+        eprintln!(
+            "{}: {}: {} MB{live}, loaded in {:.1} s",
+            self.kind.table(),
             taken.name,
             taken.bytes / 1_000_000,
-            taken.bytes as f64 / base as f64,
             taken.load.as_secs_f64()
         );
+        taken
     }
-}
-
-fn mariadb(
-    (name, options, algorithm): (&str, &str, &str),
-    kind: Kind,
-    bytes: u64,
-    pool: &str,
-) -> Result<Taken, String> {
-    let folder = servers::fresh_folder("codecs")?;
-    let pool = format!("--innodb-buffer-pool-size={pool}");
-    let algorithm = format!("--innodb-compression-algorithm={algorithm}");
-    let log = "--innodb-log-file-size=256M";
-    let provider = "--plugin-load-add=provider_lz4";
-    // Nothing is left in the pool, so that what is on disk is all there is.
-    let clean = "--innodb-max-dirty-pages-pct=0";
-    let options_of_server = [pool.as_str(), &algorithm, log, provider, clean];
-    let server = servers::start_mariadb(&folder, process::free_port()?, &options_of_server)?;
-    let file = folder.join("data/codecs").join(format!("{}.ibd", kind.table()));
-    let mut subject = Subject { server, files: file };
-    let load = subject.load(kind, options, bytes)?;
-    let taken = subject.at_rest()?;
-    subject.server.kill();
-    Ok(Taken { name: name.into(), bytes: taken, load, live: None })
-}
-
-fn gannet_with(
-    binary: &Path,
-    codec: &str,
-    kind: Kind,
-    bytes: u64,
-    pool: &str,
-) -> Result<Taken, String> {
-    let folder = servers::fresh_folder("codecs")?;
-    let options = ["--buffer-pool-size", pool, "--innodb-log-file-size=256M"];
-    let server = servers::start_gannet(binary, &folder.join("data"), 0, &options)?;
-    let mut subject = Subject { server, files: folder.join("data/data") };
-    let load = subject.load(kind, &codec_option(codec), bytes)?;
-    let taken = subject.at_rest()?;
-    let mut connection = subject.connect()?;
-    let live = status(&mut connection, "Gannet_store_live_bytes")?;
-    let allocated = status(&mut connection, "Gannet_store_allocated_bytes")?;
-    if !subject.server.stop() {
-        return Err(format!("{codec}: the server did not stop cleanly"));
-    }
-    let live = Some(live as f64 / allocated.max(1) as f64);
-    Ok(Taken { name: format!("Gannet {codec}"), bytes: taken, load, live })
 }
 
 struct Subject {
     server: Server,
     /// What counts: a file, or a folder of files.
     files: PathBuf,
+    /// How the names of those end.
+    ending: &'static str,
 }
 
 impl Subject {
@@ -141,7 +215,8 @@ impl Subject {
         Connection::open(&options).map_err(|error| error.to_string())
     }
 
-    fn load(&self, kind: Kind, options: &str, bytes: u64) -> Result<Duration, String> {
+    fn load(&self, load: &Load, options: &str) -> Result<Duration, String> {
+        let Load { kind, bytes, .. } = *load;
         let mut connection = self.connect()?;
         let mut execute = |sql: &str| {
             let shown = sql.get(..80).unwrap_or(sql).to_owned();
@@ -173,7 +248,7 @@ impl Subject {
         let (mut last, mut since) = (0, Instant::now());
         while begin.elapsed() < REST_LIMIT {
             let dirty = status(&mut connection, "Innodb_buffer_pool_pages_dirty")?;
-            let now = servers::allocated_bytes(&self.files);
+            let now = servers::allocated_bytes_of(&self.files, self.ending);
             if now != last || dirty > 0 {
                 (last, since) = (now, Instant::now());
             }
