@@ -129,8 +129,8 @@ fn io<T>(action: &'static str, path: &Path, result: std::io::Result<T>) -> Resul
     result.map_err(|source| OpenError::Io { action, path: path.to_owned(), source })
 }
 
-/// The current file of the log, the next one and spares come on top of what the log's cap allows:
-/// so each is a small part of it, but has room for two of the longest batches.
+/// The current file of the log and the next one come on top of what the log's cap allows: so each
+/// is a small part of it, but has room for two of the longest batches.
 const LOG_FILE_BYTES_MIN: u64 = 8 << 20;
 const LOG_FILE_PARTS: u64 = 8;
 
@@ -140,6 +140,7 @@ fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
     log.ring_bytes = options.log_ring_bytes;
     log.first_file_bytes = options.first_log_file_bytes.min(part_bytes);
     log.max_file_bytes = options.max_log_file_bytes.min(part_bytes);
+    log.kept_bytes = options.log_cap_bytes + 2 * log.max_file_bytes;
     log.policy = options.flush_policy;
     log.on_fatal = options.on_fatal.clone();
     log

@@ -3,22 +3,17 @@
 use crate::core::Core;
 use pagestore::{PaceFigures, StoreCounters};
 
+fn metric(name: &str) -> u64 {
+    base::metrics::value(name).unwrap_or(0).max(0) as u64
+}
+
 /// Names and values.
 pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
-    let metric = |name: &str| base::metrics::value(name).unwrap_or(0).max(0) as u64;
     let store = core.store.counters();
     let pace = core.store.pace();
     let page_bytes = 1u64 << core.options.page_class;
     let pool_pages = core.options.buffer_pool_bytes as u64 / page_bytes;
     let mut all = vec![
-        ("Gannet_log_commit_wait_nanos", metric("wal_commit_wait_nanos")),
-        ("Gannet_log_commits", metric("wal_commits")),
-        ("Gannet_log_group_max", metric("wal_group_max")),
-        ("Gannet_log_group_waiters", metric("wal_group_waiters")),
-        ("Gannet_log_groups", metric("wal_groups")),
-        ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
-        ("Gannet_log_synced_writes", metric("wal_synced_writes")),
-        ("Gannet_log_written_bytes", metric("wal_file_bytes")),
         ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
         ("Innodb_buffer_pool_pages_total", pool_pages),
@@ -67,10 +62,28 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_undo_bytes", core.txn.undo().used_bytes()),
         ("Innodb_undo_spilled_bytes", core.txn.undo().spilled_bytes()),
     ];
+    all.extend(log());
     all.extend(flushing(&store, &pace));
     all.extend(stored(core, &store));
     all.sort_unstable();
     all
+}
+
+/// What the log has written, and how long commits waited for it.
+fn log() -> [(&'static str, u64); 11] {
+    [
+        ("Gannet_log_commit_wait_nanos", metric("wal_commit_wait_nanos")),
+        ("Gannet_log_commits", metric("wal_commits")),
+        ("Gannet_log_files_created", metric("wal_files_created")),
+        ("Gannet_log_files_recycled", metric("wal_files_recycled")),
+        ("Gannet_log_files_removed", metric("wal_files_removed")),
+        ("Gannet_log_group_max", metric("wal_group_max")),
+        ("Gannet_log_group_waiters", metric("wal_group_waiters")),
+        ("Gannet_log_groups", metric("wal_groups")),
+        ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
+        ("Gannet_log_synced_writes", metric("wal_synced_writes")),
+        ("Gannet_log_written_bytes", metric("wal_file_bytes")),
+    ]
 }
 
 /// What the pace of writes sees and does.

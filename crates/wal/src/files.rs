@@ -18,7 +18,7 @@
 
 use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
 use crate::listing::{Listing, LogFile, log_name, open_file};
-use crate::spares::Spare;
+use crate::spares::{Demand, SPARES_MIN, Spare};
 use crate::types::WalOptions;
 use base::probe;
 use runtime::WaitClass;
@@ -69,10 +69,32 @@ struct State {
     /// Oldest first; the last one is being written.
     live: VecDeque<LiveFile>,
     spares: Vec<Spare>,
+    demand: Demand,
     next: Next,
 }
 
 impl State {
+    /// Bytes of all files: those that hold the log, the prepared one, spares.
+    fn all_bytes(&self) -> u64 {
+        let live: u64 = self.live.iter().map(|file| file.len).sum();
+        let next = if let Next::Ready(next) = &self.next { next.len } else { 0 };
+        live + next + self.spare_bytes()
+    }
+
+    fn spare_bytes(&self) -> u64 {
+        self.spares.iter().map(|spare| spare.1).sum()
+    }
+
+    /// Whether a file that the log gives back is kept (spares.rs, invariants 4 to 6).
+    fn wants_spare(&self, len: u64, kept_bytes: u64) -> bool {
+        // What `make_next` takes when it would like a file twice as long as the current one.
+        let is_long = self.live.back().is_none_or(|current| len >= current.len / 2);
+        // One more than expected: perhaps the next file is not prepared yet.
+        let is_expected = self.spare_bytes() < self.demand.expected_bytes() + len;
+        let fits = self.all_bytes() + len <= kept_bytes;
+        self.spares.len() < SPARES_MIN || is_long && is_expected && fits
+    }
+
     /// A spare of at least so many bytes.
     fn take_spare(&mut self, least_bytes: u64) -> Option<Spare> {
         let found = self.spares.iter().position(|spare| spare.1 >= least_bytes);
@@ -87,7 +109,7 @@ pub(crate) struct LogFiles {
     block_bytes: u64,
     max_file_bytes: u64,
     first_file_bytes: u64,
-    spare_files: usize,
+    kept_bytes: u64,
     state: Mutex<State>,
     /// The last preparation failed for lack of space.
     out_of_space: AtomicBool,
@@ -109,10 +131,11 @@ impl LogFiles {
             block_bytes: options.block_bytes as u64,
             max_file_bytes: options.max_file_bytes,
             first_file_bytes: options.first_file_bytes,
-            spare_files: options.spare_files,
+            kept_bytes: options.kept_bytes,
             state: Mutex::new(State {
                 live: VecDeque::new(),
                 spares: Vec::new(),
+                demand: Demand::new(),
                 next: Next::None,
             }),
             out_of_space: AtomicBool::new(false),
@@ -166,6 +189,7 @@ impl LogFiles {
     pub(crate) fn began(&self, sequence: u64, first_lsn: u64, len: u64) {
         let path = self.dir.join(log_name(sequence));
         let mut state = self.state.lock();
+        state.demand.note_begun(len);
         state.live.push_back(LiveFile { path, sequence, first_lsn, len });
     }
 
@@ -194,11 +218,7 @@ impl LogFiles {
 
     /// Bytes of all files: those that hold the log, the prepared one, spares.
     pub(crate) fn all_bytes(&self) -> u64 {
-        let state = self.state.lock();
-        let live: u64 = state.live.iter().map(|file| file.len).sum();
-        let spares: u64 = state.spares.iter().map(|spare| spare.1).sum();
-        let next = if let Next::Ready(next) = &state.next { next.len } else { 0 };
-        live + spares + next
+        self.state.lock().all_bytes()
     }
 
     /// First LSN the files still hold.
@@ -326,6 +346,15 @@ impl LogFiles {
         change(&mut self.state.lock().spares)
     }
 
+    /// What is expected of the spares, and they; `change` must not park.
+    pub(crate) fn with_demand<R>(
+        &self,
+        change: impl FnOnce(&mut Demand, &mut Vec<Spare>) -> R,
+    ) -> R {
+        let State { demand, spares, .. } = &mut *self.state.lock();
+        change(demand, spares)
+    }
+
     fn make_next(&self, need_bytes: u64, unhurried: bool) -> io::Result<Prepared> {
         let longest = self.longest_bytes(self.available_bytes());
         let (sequence, wanted, spare) = {
@@ -434,22 +463,22 @@ impl LogFiles {
     /// See [`crate::Wal::recycle_before`].
     pub(crate) fn recycle_before(&self, lsn: u64) -> io::Result<()> {
         let mut retired = Vec::new();
-        let mut spares = {
+        {
             let mut state = self.state.lock();
             while state.live.len() > 1 && state.live[1].first_lsn <= lsn {
                 retired.extend(state.live.pop_front());
             }
-            state.spares.len()
-        };
-        if retired.is_empty() {
-            return Ok(());
+            if retired.is_empty() {
+                return Ok(());
+            }
+            state.demand.note_retirement();
         }
         for file in retired {
-            if spares < self.spare_files {
+            let is_kept = self.state.lock().wants_spare(file.len, self.kept_bytes);
+            if is_kept {
                 let path = self.spare_path();
                 runtime::fs::rename(&file.path, &path)?;
                 self.state.lock().spares.push((path, file.len));
-                spares += 1;
                 FILES_RECYCLED.add(1);
                 probe!("wal.file_recycled");
             } else {

@@ -270,7 +270,7 @@ impl Drop for LeaderGuard<'_> {
 }
 
 /// Once a second: makes everything durable (policies 0 and 2, and records of transactions still
-/// open), then leaves a note of it.
+/// open), then leaves a note of it and gives back files that are not needed.
 pub(crate) fn background(wal: &Weak<Wal>) {
     if let Some(wal) = wal.upgrade() {
         *wal.background.lock() = Some(runtime::current_unparker());
@@ -285,6 +285,9 @@ pub(crate) fn background(wal: &Weak<Wal>) {
         let is_over = wal.closing.load(Ordering::SeqCst);
         if is_over || wal.wait(Goal::Noted(wal.end().get())).is_err() {
             return;
+        }
+        if wal.files.release_spares().is_err() {
+            probe!("wal.idle_spare_not_removed");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How long files are made, and spares kept, by what the file system can still give.
+//! How long files are made, and spares kept, by what the file system can still give and by what the
+//! log is going to need again.
 //!
 //! 1. A new file takes one of [`FREE_PARTS`] parts of that at most, but not less than the first
 //!    file has: where little is free, the log goes on in small files and gives each back soon.
@@ -6,18 +7,73 @@
 //!    What a crash makes undone of it is a longer spare.
 //! 3. None is removed because space is short: on a full disk spares are what a large transaction,
 //!    and its rollback, goes on in.
+//! 4. A checkpoint may give back several files at once. As much of them is kept as was begun
+//!    between two such moments lately: a log that goes on at its pace makes no file anew.
+//! 5. By that all files together take no more than
+//!    [`WalOptions::kept_bytes`](crate::WalOptions::kept_bytes).
+//! 6. [`SPARES_MIN`] files are kept in any case (invariant 3). The others go when no file was begun
+//!    for [`QUIET_PERIOD`].
 
+use crate::counters::FILES_REMOVED;
 use crate::files::LogFiles;
 use crate::listing::open_file;
 use base::probe;
+use runtime::Instant;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Invariant 1.
 const FREE_PARTS: u64 = 32;
+/// What is expected goes down by one part of so many, at most, each time files are given back.
+const FORGOTTEN_PARTS: u64 = 16;
+/// Invariant 6.
+pub(crate) const SPARES_MIN: usize = 2;
+/// Invariant 6.
+const QUIET_PERIOD: Duration = Duration::from_secs(10);
 
 /// Path and length of a spare.
 pub(crate) type Spare = (PathBuf, u64);
+
+/// What the log is going to need of spares (invariants 4 and 6).
+#[derive(Debug)]
+pub(crate) struct Demand {
+    /// Of files begun since files were given back.
+    begun_bytes: u64,
+    expected_bytes: u64,
+    /// When a file was begun last.
+    begun: Instant,
+}
+
+impl Demand {
+    /// Nothing is known yet.
+    pub(crate) fn new() -> Demand {
+        Demand { begun_bytes: 0, expected_bytes: 0, begun: runtime::now() }
+    }
+
+    /// A file of this length has become the current one.
+    pub(crate) fn note_begun(&mut self, len: u64) {
+        self.begun_bytes += len;
+        self.begun = runtime::now();
+    }
+
+    /// Files are about to be given back.
+    pub(crate) fn note_retirement(&mut self) {
+        let remembered = self.expected_bytes - self.expected_bytes / FORGOTTEN_PARTS;
+        let expected = self.begun_bytes.max(remembered);
+        self.expected_bytes = if self.is_quiet() { 0 } else { expected };
+        self.begun_bytes = 0;
+    }
+
+    /// Bytes of spares that will be needed until files are given back again.
+    pub(crate) fn expected_bytes(&self) -> u64 {
+        self.expected_bytes
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.begun.elapsed() >= QUIET_PERIOD
+    }
+}
 
 fn cut(path: &Path, len: u64) -> io::Result<()> {
     let file = open_file(path)?;
@@ -53,5 +109,26 @@ impl LogFiles {
             done?;
         }
         Ok(())
+    }
+
+    /// Removes what a log that rests does not need (invariant 6). Parks.
+    pub(crate) fn release_spares(&self) -> io::Result<()> {
+        if self.out_of_space() {
+            return Ok(());
+        }
+        while let Some(spare) = self.take_idle_spare() {
+            probe!("wal.idle_spare_removed");
+            runtime::fs::remove_file(&spare.0)?;
+            FILES_REMOVED.add(1);
+        }
+        Ok(())
+    }
+
+    fn take_idle_spare(&self) -> Option<Spare> {
+        self.with_demand(|demand, spares| {
+            let shortest = (0..spares.len()).min_by_key(|at| spares[*at].1);
+            let is_idle = spares.len() > SPARES_MIN && demand.is_quiet();
+            shortest.filter(|_| is_idle).map(|at| spares.swap_remove(at))
+        })
     }
 }

@@ -60,8 +60,9 @@ pub struct WalOptions {
     /// Batches begin and end at multiples of this; a power of two from 4096 to 65,536. The
     /// sector size of the superblock, 4096 unless the device wants more.
     pub block_bytes: usize,
-    /// Recycled files kept for reuse beside the prepared one; more are removed.
-    pub spare_files: usize,
+    /// Recycled files are kept for reuse as long as all files together take at most so many bytes,
+    /// and as long as the log is expected to need them.
+    pub kept_bytes: u64,
     /// What a commit waits for; can be changed later.
     pub policy: FlushPolicy,
     /// See [`OnFatal`].
@@ -78,7 +79,7 @@ impl WalOptions {
             max_file_bytes: 256 << 20,
             max_batch_bytes: 4 << 20,
             block_bytes: 4096,
-            spare_files: 2,
+            kept_bytes: 2 << 30,
             policy: FlushPolicy::EveryCommit,
             on_fatal: Arc::new(|_| {}),
         }

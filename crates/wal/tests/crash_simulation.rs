@@ -53,7 +53,7 @@ fn options(random: &mut Random, block_bytes: usize) -> WalOptions {
         max_file_bytes: *random.pick(&[65536, 131_072]),
         max_batch_bytes: *random.pick(&[512, 4096, 16384]),
         block_bytes,
-        spare_files: random.index(3),
+        kept_bytes: *random.pick(&[0, 400_000, 1_000_000]),
         policy: *random.pick(&policies),
         ..WalOptions::new(UUID)
     }
