@@ -13,7 +13,10 @@ use engine_api::{
 use thiserror::Error;
 use types::{CollationId, ColumnType, Members, TypeKind};
 
-const TABLE_FORMAT: u8 = 3;
+/// Written, and read beside [`OLD_TABLE_FORMAT`].
+const TABLE_FORMAT: u8 = 4;
+/// Its indexes all repeat the clustered key, which it does not say.
+const OLD_TABLE_FORMAT: u8 = 3;
 
 /// A dictionary record cannot be read.
 #[derive(Debug, Error, Clone, PartialEq, Eq)]
@@ -280,7 +283,10 @@ fn read_column(input: &mut Reader<'_>) -> Decoded<ColumnDefinition> {
 fn write_index(out: &mut Writer, index: &IndexDefinition) {
     out.u32(index.id.0);
     out.string(&index.name);
-    out.u8(u8::from(index.unique) | u8::from(index.primary) << 1 | u8::from(index.generated) << 2);
+    out.u8(u8::from(index.unique)
+        | u8::from(index.primary) << 1
+        | u8::from(index.generated) << 2
+        | u8::from(index.repeats_key) << 3);
     out.length(index.parts.len());
     for part in &index.parts {
         out.length(part.column);
@@ -294,7 +300,7 @@ fn write_index(out: &mut Writer, index: &IndexDefinition) {
     out.u16(index.collation_version);
 }
 
-fn read_index(input: &mut Reader<'_>, column_count: usize) -> Decoded<IndexDefinition> {
+fn read_index(input: &mut Reader<'_>, format: u8, column_count: usize) -> Decoded<IndexDefinition> {
     let id = IndexId(input.u32()?);
     let name = input.string()?;
     let flags = input.u8()?;
@@ -324,6 +330,7 @@ fn read_index(input: &mut Reader<'_>, column_count: usize) -> Decoded<IndexDefin
         root: PageId(input.u64()?),
         page_class: input.u8()?,
         collation_version: input.u16()?,
+        repeats_key: format == OLD_TABLE_FORMAT || flags & 8 != 0,
     })
 }
 
@@ -422,7 +429,11 @@ pub(crate) fn encode_table(table: &TableDefinition) -> Vec<u8> {
 
 /// Reads the record of a table.
 pub(crate) fn decode_table(bytes: &[u8]) -> Decoded<TableDefinition> {
-    let mut input = Reader::new(bytes, TABLE_FORMAT)?;
+    let format = match bytes.first() {
+        Some(&OLD_TABLE_FORMAT) => OLD_TABLE_FORMAT,
+        _ => TABLE_FORMAT,
+    };
+    let mut input = Reader::new(bytes, format)?;
     let id = TableId(input.u64()?);
     let version = input.u64()?;
     let schema = input.string()?;
@@ -444,7 +455,7 @@ pub(crate) fn decode_table(bytes: &[u8]) -> Decoded<TableDefinition> {
     }
     let mut indexes = Vec::new();
     for _ in 0..input.length()? {
-        indexes.push(read_index(&mut input, columns.len())?);
+        indexes.push(read_index(&mut input, format, columns.len())?);
     }
     let mut foreign_keys = Vec::new();
     for _ in 0..input.length()? {
@@ -514,6 +525,7 @@ pub(crate) mod tests {
             root: PageId(1 << 40),
             page_class: 13,
             collation_version: 1,
+            repeats_key: !primary,
         };
         TableDefinition {
             id: TableId(7),
@@ -550,6 +562,17 @@ pub(crate) mod tests {
     fn a_table_is_read_as_written() {
         let table = sample_table("s", "t");
         assert_eq!(decode_table(&encode_table(&table)), Ok(table));
+    }
+
+    #[test]
+    fn indexes_of_earlier_versions_repeat_the_clustered_key() {
+        let mut table = sample_table("s", "t");
+        table.indexes.iter_mut().for_each(|index| index.repeats_key = false);
+        let mut bytes = encode_table(&table);
+        assert_eq!(bytes[0], TABLE_FORMAT);
+        bytes[0] = OLD_TABLE_FORMAT;
+        table.indexes.iter_mut().for_each(|index| index.repeats_key = true);
+        assert_eq!(decode_table(&bytes), Ok(table));
     }
 
     #[test]

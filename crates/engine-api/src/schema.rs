@@ -87,6 +87,7 @@ impl IndexDefinition {
             root: PageId(0),
             page_class: 0,
             collation_version: types::collation::COLLATION_VERSION,
+            repeats_key: false,
         }
     }
 }
@@ -130,8 +131,8 @@ impl ColumnDefinition {
     }
 }
 
-/// One index: its own tree whose keys are the parts followed, for a secondary one, by the
-/// clustered key.
+/// One index: its own tree whose keys are the parts followed, for a secondary one, by what the
+/// clustered key says more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexDefinition {
     /// Stable id.
@@ -156,6 +157,9 @@ pub struct IndexDefinition {
     pub page_class: u8,
     /// Version of the collation tables its keys were made with.
     pub collation_version: u16,
+    /// Of a secondary index: the whole clustered key follows the parts, also what they say already.
+    /// No index is made so any more; those of earlier versions stay as they are.
+    pub repeats_key: bool,
 }
 
 /// One part of an index.
@@ -316,8 +320,10 @@ impl TableDefinition {
 
     /// How the keys of the index at `position` are laid out; `row` is [`Self::row_layout`].
     pub fn index_layout(&self, row: &RowLayout, position: usize) -> IndexLayout {
+        let repeats_key = self.indexes.get(position).is_some_and(|index| index.repeats_key);
         match position {
             0 => IndexLayout::clustered(row),
+            _ if repeats_key => IndexLayout::repeating(row, &self.key_parts(position)),
             _ => IndexLayout::new(row, &self.key_parts(position)),
         }
     }

@@ -103,8 +103,7 @@ fn load(
             let split = keys.split(position, &key)?;
             let own = if split.has_null { 0 } else { split.own_bytes };
             if own > 0 && own == last_own && key[..own] == last[..own] {
-                let clustered_key = key[own..].to_vec();
-                return Ok(Some(DuplicateKey { index: position, clustered_key }));
+                return keys.duplicate(position, &key).map(Some);
             }
             last_own = own;
             last.clear();

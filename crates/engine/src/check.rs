@@ -168,10 +168,11 @@ impl TableParts {
         let mut expected = Vec::new();
         let mut cursor = self.scan_all(trx, position);
         while cursor.next(trx, &mut entry)? {
-            let split = self.keys.split(position, &entry.key)?;
-            row.key.clear();
-            row.key.extend_from_slice(&entry.key[split.own_bytes..]);
-            if !self.read_plain(trx, &entry.key[split.own_bytes..], &mut row)? {
+            let mut clustered = std::mem::take(&mut row.key);
+            self.keys.clustered_key(position, &entry.key, &mut clustered)?;
+            let found = self.read_plain(trx, &clustered, &mut row);
+            row.key = clustered;
+            if !found? {
                 report(format!("entry {:02x?} has no row", entry.key));
                 continue;
             }

@@ -1,6 +1,6 @@
 //! Index keys of rows: the only place where the engine asks `types` how a row is laid out.
 
-use engine_api::{EngineError, Result, RowBuffer, TableDefinition};
+use engine_api::{DuplicateKey, EngineError, Result, RowBuffer, TableDefinition};
 use types::row::{IndexLayout, LayoutError, RowLayout, RowView};
 
 /// Makes the keys of a table's secondary indexes from its rows.
@@ -12,10 +12,10 @@ pub struct TableKeys {
     indexes: Vec<IndexLayout>,
 }
 
-/// Where the own parts of a secondary key end and the clustered key begins.
+/// The own parts of a secondary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecondarySplit {
-    /// Bytes of the index's own parts; the clustered key follows.
+    /// Bytes of the index's own parts; what the clustered key says more follows.
     pub own_bytes: usize,
     /// One of the own parts is NULL: the entry never collides in a unique index.
     pub has_null: bool,
@@ -45,7 +45,28 @@ impl TableKeys {
         key.clear();
         let view = RowView::new(&self.row, &row.key, &row.payload);
         let pushed = self.indexes[position].push_key(&view, &row.key, key);
+        debug_assert!(
+            pushed.is_err()
+                || self.duplicate(position, key).is_ok_and(|it| it.clustered_key == row.key),
+            "entry {key:02x?} of index {position} does not give back {:02x?}",
+            row.key
+        );
         pushed.map_err(|error| self.corrupt(&error))
+    }
+
+    /// Writes the clustered key of the row that `entry` of index `position` is of to `key`,
+    /// replacing its content.
+    pub fn clustered_key(&self, position: usize, entry: &[u8], key: &mut Vec<u8>) -> Result<()> {
+        key.clear();
+        let pushed = self.indexes[position].push_clustered_key(entry, key);
+        pushed.map_err(|error| self.corrupt(&error))
+    }
+
+    /// The row that has the value of `entry` in the unique index `position`.
+    pub fn duplicate(&self, position: usize, entry: &[u8]) -> Result<DuplicateKey> {
+        let mut clustered_key = Vec::new();
+        self.clustered_key(position, entry, &mut clustered_key)?;
+        Ok(DuplicateKey { index: position, clustered_key })
     }
 
     /// Whether the columns of index `position` have the same values in both rows.

@@ -321,12 +321,11 @@ impl LockingCursor {
             self.give_entry(key, row);
             return Ok(true);
         }
-        let split = self.table.keys.split(self.position, key)?.own_bytes;
-        let clustered = &key[split..];
-        let found = self.table.read_locked(trx, clustered, self.mode, self.wait, row)?;
-        row.key.clear();
-        row.key.extend_from_slice(clustered);
-        if !found {
+        let mut clustered = std::mem::take(&mut row.key);
+        self.table.keys.clustered_key(self.position, key, &mut clustered)?;
+        let found = self.table.read_locked(trx, &clustered, self.mode, self.wait, row);
+        row.key = clustered;
+        if !found? {
             return Ok(false);
         }
         self.table.keys.secondary_key(self.position, row, &mut self.row_key)?;

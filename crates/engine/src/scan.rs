@@ -170,17 +170,19 @@ impl EngineCursor {
 
     /// Fetches the row of the visible or candidate entry whose key is `self.key`.
     fn fetch(&mut self, trx: &mut EngineTransaction, row: &mut RowBuffer) -> Result<bool> {
-        let split = match self.position {
-            0 => 0,
-            position => self.table.keys.split(position, &self.key)?.own_bytes,
-        };
-        let clustered = &self.key[split..];
+        let mut clustered = std::mem::take(&mut row.key);
+        if self.position == 0 {
+            clustered.clear();
+            clustered.extend_from_slice(&self.key);
+        } else {
+            self.table.keys.clustered_key(self.position, &self.key, &mut clustered)?;
+        }
         let found = match self.lock {
-            Some(mode) => self.table.read_locked(trx, clustered, mode, self.wait, row)?,
-            None => self.table.read_plain(trx, clustered, row)?,
+            Some(mode) => self.table.read_locked(trx, &clustered, mode, self.wait, row),
+            None => self.table.read_plain(trx, &clustered, row),
         };
-        row.key.clear();
-        row.key.extend_from_slice(clustered);
+        row.key = clustered;
+        let found = found?;
         if self.position == 0 {
             return Ok(found);
         }

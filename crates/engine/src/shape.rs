@@ -3,16 +3,18 @@
 //!
 //! ```text
 //! key   = 0 | 't' | table id u64 BE
-//! value = version u8 (1) | hidden row id u8 | schema str | name str | codec str
+//! value = version u8 (2) | hidden row id u8 | schema str | name str | codec str
 //!         | column count u16 | columns | index count u16 | indexes
 //! column = kind u8 | bits u8 (1 unsigned, 2 zerofill, 4 nullable) | length u32 | precision u8
 //!         | scale u8 | collation u16
-//! index = id u32 | name str | bits u8 (1 unique, 2 primary) | tree u32 | root u64 | class u8
+//! index = id u32 | name str | bits u8 (1 unique, 2 primary, 4 repeats the clustered key)
+//!         | tree u32 | root u64 | class u8
 //!         | collation version u16 | part count u16 | parts
 //! part  = column u16 | prefix u32 (0 none, else prefix + 1) | descending u8
 //! str   = length u16 | UTF-8
 //! ```
-//! All integers little-endian except in the key.
+//! All integers little-endian except in the key. Version 1 is read as well: its secondary indexes
+//! repeat the clustered key without saying so.
 
 use base::{IndexId, PageId, TableId, TreeId};
 use engine_api::{
@@ -20,7 +22,8 @@ use engine_api::{
 };
 use types::{CollationId, ColumnType, Members, TypeKind};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+const OLD_VERSION: u8 = 1;
 
 /// Codes of types in the shape: the position in this list, for ever.
 const KINDS: [TypeKind; 29] = [
@@ -110,7 +113,9 @@ pub(crate) fn encode(table: &TableDefinition) -> Vec<u8> {
 fn encode_index(out: &mut Vec<u8>, index: &IndexDefinition) {
     out.extend_from_slice(&index.id.get().to_le_bytes());
     push_text(out, &index.name);
-    out.push(u8::from(index.unique) | u8::from(index.primary) << 1);
+    out.push(
+        u8::from(index.unique) | u8::from(index.primary) << 1 | u8::from(index.repeats_key) << 2,
+    );
     out.extend_from_slice(&index.tree.get().to_le_bytes());
     out.extend_from_slice(&index.root.get().to_le_bytes());
     out.push(index.page_class);
@@ -186,7 +191,7 @@ impl Decoder<'_> {
         })
     }
 
-    fn index(&mut self, columns: usize) -> Option<IndexDefinition> {
+    fn index(&mut self, version: u8, columns: usize) -> Option<IndexDefinition> {
         let id = IndexId::new(self.u32()?);
         let name = self.text()?;
         let bits = self.u8()?;
@@ -216,6 +221,7 @@ impl Decoder<'_> {
             root,
             page_class,
             collation_version,
+            repeats_key: version == OLD_VERSION || bits & 4 != 0,
         })
     }
 }
@@ -225,16 +231,14 @@ impl Decoder<'_> {
 pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<TableDefinition> {
     let id = TableId::new(u64::from_be_bytes(key.strip_prefix(&SHAPES)?.try_into().ok()?));
     let mut decoder = Decoder(value);
-    if decoder.u8()? != VERSION {
-        return None;
-    }
+    let version = decoder.u8().filter(|version| matches!(*version, OLD_VERSION | VERSION))?;
     let hidden_row_id = decoder.u8()? != 0;
     let (schema, name, codec) = (decoder.text()?, decoder.text()?, decoder.text()?);
     let columns: Option<Vec<_>> =
         (1..=u32::from(decoder.u16()?)).map(|number| decoder.column(number)).collect();
     let columns = columns?;
     let indexes: Option<Vec<_>> =
-        (0..decoder.u16()?).map(|_| decoder.index(columns.len())).collect();
+        (0..decoder.u16()?).map(|_| decoder.index(version, columns.len())).collect();
     Some(TableDefinition {
         id,
         version: 0,
@@ -248,4 +252,29 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<TableDefinition> {
         options: TableOptions { codec, ..TableOptions::default() },
         created_micros: 0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{definition, index};
+
+    #[test]
+    fn a_shape_is_read_as_written_and_as_earlier_versions_wrote_it() {
+        let mut table = definition();
+        table.indexes.push(IndexDefinition { repeats_key: true, ..index("old", false, &[1, 0]) });
+        table.indexes.iter_mut().for_each(|index| index.root = PageId::new(7));
+        let repeats = |table: &TableDefinition| -> Vec<bool> {
+            table.indexes.iter().map(|index| index.repeats_key).collect()
+        };
+        let (key, mut bytes) = (shape_key(table.id), encode(&table));
+        let read = decode(&key, &bytes).expect("well formed");
+        assert_eq!(read.indexes, table.indexes);
+        assert_eq!(repeats(&read), [false, false, false, true]);
+        bytes[0] = OLD_VERSION;
+        let read = decode(&key, &bytes).expect("well formed");
+        assert_eq!(repeats(&read), [true; 4]);
+        bytes[0] = VERSION + 1;
+        assert!(decode(&key, &bytes).is_none());
+    }
 }

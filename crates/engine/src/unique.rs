@@ -15,7 +15,7 @@ use crate::transaction::EngineTransaction;
 use crate::write::{Intent, Written, write_entry};
 use base::TrxId;
 use btree::{Batch, DELETED, Direction};
-use engine_api::{DuplicateKey, Result};
+use engine_api::Result;
 use std::ops::Bound;
 use txn::{Acquired, LockError, LockMode, WaitRule, WordState};
 
@@ -62,8 +62,7 @@ impl TableParts {
                     return Err(self.corrupt(position, format!("entry to insert: {other:?}")));
                 }
                 Ok(Obstacle::Duplicate(entry)) => {
-                    let clustered_key = entry[own_bytes..].to_vec();
-                    return Ok(Err(DuplicateKey { index: position, clustered_key }));
+                    return self.keys.duplicate(position, &entry).map(Err);
                 }
                 Ok(Obstacle::Locked(entry)) => {
                     let mode = duplicate_mode(trx);

@@ -181,9 +181,10 @@ impl Session {
         let mut parts: Vec<KeyColumn> = own[..whole].to_vec();
         let is_key = index.unique && !own.iter().any(|part| part.nullable);
         if number != 0 && whole == own.len() && !is_key {
-            let more = layouts.row.clustered_key().iter();
-            let more = more.filter(|part| !own.iter().any(|known| known.column == part.column));
-            parts.extend(more.copied());
+            // Columns that are there already say nothing more, nor does what is behind them.
+            let more = layouts.indexes[number].entry_parts()[own.len()..].iter();
+            let is_new = |part: &&KeyColumn| own.iter().all(|it| it.column != part.column);
+            parts.extend(more.take_while(is_new).copied());
         }
         let mut counts = vec![(0u64, 0u64); parts.len()];
         let mut before: Vec<u8> = Vec::new();

@@ -3,7 +3,7 @@
 use crate::client::promise_of;
 use crate::faults::FaultKind;
 use crate::model::Promise;
-use crate::tables::TableShape;
+use crate::tables::{GroupIndex, TableShape};
 use crate::world::SLOTS;
 use base::Random;
 use engine_api::FlushPolicy;
@@ -108,10 +108,10 @@ impl Knobs {
         Knobs {
             clients: 8 + random.index(9),
             shapes: [
-                shape(random, false, false, &[60, 300]),
-                shape(random, true, false, &[100, 1000]),
-                shape(random, true, true, &[200, 1500, 9000]),
-                shape(random, true, false, &[400]),
+                shape(random, GroupIndex::None, false, &[60, 300]),
+                shape(random, GroupIndex::WithId, false, &[100, 1000]),
+                shape(random, GroupIndex::Plain, true, &[200, 1500, 9000]),
+                shape(random, GroupIndex::Repeating, false, &[400]),
             ],
             policy: match random.below(10) {
                 0 => None,

@@ -5,7 +5,7 @@ use engine_api::{
     ColumnDefault, ColumnDefinition, IndexDefinition, IndexPart, RowBuffer, TableDefinition,
     TableOptions,
 };
-use types::row::{IndexLayout, KeyPart, LayoutColumn, RowLayout, RowView};
+use types::row::{IndexLayout, RowLayout, RowView};
 use types::{CollationId, ColumnType, TypeKind, ValueRef};
 
 /// Columns of every table, in order.
@@ -19,13 +19,35 @@ pub const VERSION: usize = 3;
 /// Bytes of any length.
 pub const BODY: usize = 4;
 
+/// The index over [`GROUP`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupIndex {
+    /// None at first; one that is built is as `WithId`.
+    None,
+    /// Over GROUP alone: the clustered key follows.
+    Plain,
+    /// Over GROUP and ID: the clustered key is among its own parts.
+    WithId,
+    /// As `WithId`, and the clustered key follows nevertheless, as it did in earlier versions.
+    Repeating,
+}
+
+impl GroupIndex {
+    /// The index as it is built.
+    pub fn definition(self) -> IndexDefinition {
+        let columns: &[usize] = if self == GroupIndex::Plain { &[GROUP] } else { &[GROUP, ID] };
+        let repeats_key = self == GroupIndex::Repeating;
+        IndexDefinition { repeats_key, ..index("by_group", columns, false) }
+    }
+}
+
 /// What a table is like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableShape {
     /// No primary key: rows are known by a number that the engine gives them.
     pub keyless: bool,
     /// Index on GROUP.
-    pub by_group: bool,
+    pub by_group: GroupIndex,
     /// Unique index on UNIQUE.
     pub unique: bool,
     /// Largest body in bytes.
@@ -74,20 +96,21 @@ fn column(id: u32, name: &str, kind: TypeKind, nullable: bool, length: u32) -> C
     }
 }
 
-/// The index over one column.
-pub fn index(name: &str, column: usize, unique: bool) -> IndexDefinition {
+fn index(name: &str, columns: &[usize], unique: bool) -> IndexDefinition {
+    let part = |&column: &usize| IndexPart { column, prefix: None, descending: false };
     IndexDefinition {
         id: IndexId::ZERO,
         name: name.to_owned(),
         unique,
         primary: name == "PRIMARY",
         generated: false,
-        parts: vec![IndexPart { column, prefix: None, descending: false }],
+        parts: columns.iter().map(part).collect(),
         comment: String::new(),
         tree: TreeId::ZERO,
         root: PageId::ZERO,
         page_class: 0,
         collation_version: 1,
+        repeats_key: false,
     }
 }
 
@@ -96,13 +119,13 @@ impl TableShape {
     pub fn definition(&self, name: &str) -> TableDefinition {
         let mut indexes = vec![match self.keyless {
             true => IndexDefinition::hidden(),
-            false => index("PRIMARY", ID, true),
+            false => index("PRIMARY", &[ID], true),
         }];
-        if self.by_group {
-            indexes.push(index("by_group", GROUP, false));
+        if self.by_group != GroupIndex::None {
+            indexes.push(self.by_group.definition());
         }
         if self.unique {
-            indexes.push(index("by_unique", UNIQUE, true));
+            indexes.push(index("by_unique", &[UNIQUE], true));
         }
         TableDefinition {
             id: TableId::ZERO,
@@ -152,22 +175,9 @@ pub struct Layout {
 impl Layout {
     /// The layout of a definition.
     pub fn new(definition: &TableDefinition) -> Layout {
-        let columns: Vec<LayoutColumn> = definition
-            .columns
-            .iter()
-            .map(|column| LayoutColumn {
-                column_type: column.column_type,
-                nullable: column.nullable,
-            })
-            .collect();
-        let parts = |index: &IndexDefinition| -> Vec<KeyPart> {
-            index.parts.iter().map(|part| KeyPart::ascending(part.column)).collect()
-        };
-        let row = RowLayout::new(&columns, &parts(&definition.indexes[0]), 0);
-        let secondary = definition.indexes[1..].iter();
-        let indexes = std::iter::once(IndexLayout::clustered(&row))
-            .chain(secondary.map(|index| IndexLayout::new(&row, &parts(index))))
-            .collect();
+        let row = definition.row_layout();
+        let positions = 0..definition.indexes.len();
+        let indexes = positions.map(|at| definition.index_layout(&row, at)).collect();
         Layout { row, indexes, keyless: definition.hidden_row_id }
     }
 
@@ -212,10 +222,12 @@ impl Layout {
         }
     }
 
-    /// The clustered key at the end of a key of index `position`.
+    /// The clustered key of the row that a key of index `position` is of.
     pub fn clustered_key(&self, position: usize, key: &[u8]) -> Vec<u8> {
-        let found = self.indexes[position].clustered_key(key);
-        found.expect("the engine gives keys of the index").to_vec()
+        let mut clustered_key = Vec::new();
+        let found = self.indexes[position].push_clustered_key(key, &mut clustered_key);
+        found.expect("the engine gives keys of the index");
+        clustered_key
     }
 
     /// The UNIQUE column of a row.
@@ -254,7 +266,7 @@ mod tests {
 
     const PLAIN: TableShape = TableShape {
         keyless: false,
-        by_group: false,
+        by_group: GroupIndex::None,
         unique: false,
         body_bytes: 300,
         ids: 50,
@@ -263,7 +275,7 @@ mod tests {
 
     #[test]
     fn rows_without_a_key_come_back() {
-        let shape = TableShape { keyless: true, by_group: true, ..PLAIN };
+        let shape = TableShape { keyless: true, by_group: GroupIndex::WithId, ..PLAIN };
         let layout = Layout::new(&shape.definition("t"));
         let mut random = Random::new(3);
         for version in 0..50 {
@@ -279,7 +291,12 @@ mod tests {
 
     #[test]
     fn rows_come_back() {
-        let shape = TableShape { by_group: true, unique: true, body_bytes: 300, ids: 50, ..PLAIN };
+        for by_group in [GroupIndex::Plain, GroupIndex::WithId, GroupIndex::Repeating] {
+            come_back(TableShape { by_group, unique: true, ..PLAIN });
+        }
+    }
+
+    fn come_back(shape: TableShape) {
         let layout = Layout::new(&shape.definition("t"));
         let mut random = Random::new(3);
         for version in 0..200 {
@@ -291,7 +308,8 @@ mod tests {
             if let Some(group) = row.group {
                 assert!(by_group.starts_with(&layout.index_prefix(1, group)));
             }
-            assert!(by_group.ends_with(&buffer.key));
+            assert!(by_group.ends_with(&buffer.key), "ID is last in all of them");
+            assert_eq!(layout.clustered_key(1, &by_group), buffer.key);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::knobs::{CODECS, Knobs, UNDO};
 use crate::model::{Model, Promise, Resolution};
 use crate::reading::{check_table, read_all};
 use crate::session::check;
-use crate::tables::{GROUP, Layout, TableShape, UNIQUE, index};
+use crate::tables::{GROUP, Layout, TableShape, UNIQUE};
 use base::Random;
 use engine_api::{
     Engine, EngineError, FlushPolicy, IndexPart, Isolation, Table, TableDefinition, Transaction,
@@ -425,7 +425,7 @@ impl World {
                 changed.indexes.remove(position);
             }
             None => {
-                changed.indexes.push(index("by_group", GROUP, false));
+                changed.indexes.push(self.knobs.shapes[slot].by_group.definition());
                 let position = changed.indexes.len() - 1;
                 let built = self.engine.build_index(&mut *trx, &mut changed, position);
                 let built = sure("build_index", built);

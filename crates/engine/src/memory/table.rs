@@ -74,9 +74,7 @@ fn duplicate(
             break;
         }
         if state.read(tree, other, u64::MAX, 0).is_some() {
-            let own_bytes = keys.split(position, other)?.own_bytes;
-            let clustered_key = other[own_bytes..].to_vec();
-            return Ok(Some(DuplicateKey { index: position, clustered_key }));
+            return keys.duplicate(position, other).map(Some);
         }
     }
     Ok(None)
@@ -430,11 +428,11 @@ impl Cursor for MemoryCursor {
                 key
             };
             let position = self.options.index;
-            let clustered = if position == 0 {
-                key.clone()
-            } else {
-                key[self.table.keys.split(position, &key)?.own_bytes..].to_vec()
-            };
+            let mut clustered = Vec::new();
+            match position {
+                0 => clustered.extend_from_slice(&key),
+                _ => self.table.keys.clustered_key(position, &key, &mut clustered)?,
+            }
             let (lock, wait) = (self.options.lock, self.options.lock_wait);
             if !self.table.get(trx, &clustered, lock, wait, row)? {
                 continue;

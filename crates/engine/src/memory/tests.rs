@@ -36,6 +36,7 @@ fn definition() -> TableDefinition {
             root: PageId::ZERO,
             page_class: 0,
             collation_version: 0,
+            repeats_key: false,
         }],
         hidden_row_id: false,
         collation: CollationId::BINARY,

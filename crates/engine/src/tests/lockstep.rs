@@ -180,10 +180,25 @@ fn end(pair: Pair, commit: bool) {
     }
 }
 
+/// Secondary indexes that have the clustered key among their own parts, or not, or both.
+fn definition_of(seed: u64) -> TableDefinition {
+    let mut definition = definition();
+    let [_, k, u] = &mut definition.indexes[..] else { unreachable!("three indexes") };
+    match seed % 4 {
+        0 => *k = index("k", false, &[1, 0]),
+        1 => *k = IndexDefinition { repeats_key: true, ..index("k", false, &[1, 0]) },
+        2 => *u = index("u", true, &[2, 0, 1]),
+        _ => {}
+    }
+    definition
+}
+
 fn run(seed: u64, steps: u64) -> u64 {
     simulate(seed, move || {
         let (real, model) = (new_engine(), MemoryEngine::new());
-        let tables = [Tested::create(&*real), Tested::create(&model)];
+        let definition = definition_of(seed);
+        let tables =
+            [Tested::create_as(&*real, definition.clone()), Tested::create_as(&model, definition)];
         let engines: [&dyn engine_api::Engine; 2] = [&*real, &model];
         let mut both = Both { engines, tables, random: Random::new(seed), checks: 0 };
         let (mut writer, mut readers): (Option<Pair>, Vec<Pair>) = (None, Vec::new());

@@ -101,6 +101,7 @@ pub(crate) fn index(name: &str, unique: bool, columns: &[usize]) -> IndexDefinit
         root: PageId::ZERO,
         page_class: 0,
         collation_version: 0,
+        repeats_key: false,
     }
 }
 
@@ -149,7 +150,13 @@ pub(crate) struct Tested {
 
 impl Tested {
     pub(crate) fn create(engine: &dyn engine_api::Engine) -> Self {
-        let mut definition = definition();
+        Self::create_as(engine, definition())
+    }
+
+    pub(crate) fn create_as(
+        engine: &dyn engine_api::Engine,
+        mut definition: TableDefinition,
+    ) -> Self {
         let mut trx = engine.begin(options());
         engine.create_table(&mut *trx, &mut definition).unwrap();
         trx.commit().unwrap();

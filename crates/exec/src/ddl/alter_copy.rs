@@ -41,6 +41,7 @@ fn copied_definition(
             moved(part.column).map(|column| engine_api::IndexPart { column, ..*part })
         });
         index.parts = parts.collect();
+        index.repeats_key = false;
     }
     let clustered_lost = new.indexes[0].parts.is_empty();
     new.indexes.retain(|index| !index.parts.is_empty());

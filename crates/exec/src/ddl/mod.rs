@@ -263,7 +263,8 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
         Some(other) => {
             let (other_schema, other) = context.resolve(other)?;
             let entry = context.find(other_schema, other)?.base()?;
-            let definition = (**entry.definition()).clone();
+            let mut definition = (**entry.definition()).clone();
+            definition.indexes.iter_mut().for_each(|index| index.repeats_key = false);
             (TableDefinition { foreign_keys: Vec::new(), ..definition }, None)
         }
         None => table::definition(context, create, &schema)?,

@@ -73,6 +73,13 @@ impl KeyColumn {
         })
     }
 
+    /// Whether both parts have the same bytes in all rows of the table that both are of.
+    pub fn is_same(&self, other: &KeyColumn) -> bool {
+        self.column == other.column
+            && self.prefix == other.prefix
+            && self.descending == other.descending
+    }
+
     /// Width in bytes if it is the same for all values.
     pub fn fixed_width(&self) -> Option<usize> {
         self.codec.filter(|_| !self.nullable).map(FixedCodec::width)
