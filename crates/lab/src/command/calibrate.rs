@@ -2,7 +2,9 @@
 //!
 //! 1. Server and client have a processor each. On shared ones a cheaper client leaves more of them
 //!    to the server, and the comparison measures that.
-//! 2. The clients take turns, there and back, and a figure is the median of its runs.
+//! 2. The clients take turns, there and back. A ratio is that of one round's runs; the median of
+//!    the rounds is judged: what neighbours take of the machine for a minute meets both sides of
+//!    a round, and many short rounds tell more than a few long ones.
 //! 3. A server's cost of an answer holds the waking of who waits for it. sysbench has a thread for
 //!    each client, nearly always asleep; the lab has one for all, which is often awake when the
 //!    next answer comes. So throughput and the server's cost are judged with a thread for each of
@@ -13,6 +15,7 @@
 //!    figures of the kernel.
 
 mod processors;
+mod rounds;
 mod sysbench;
 
 use super::Outcome;
@@ -27,6 +30,7 @@ use crate::server::{Description, Kind, Program, Started, start};
 use crate::workload::sysbench::{Load, Options, Script, Sysbench};
 use clap::Args;
 use processors::Processors;
+use rounds::{Ratio, median};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -244,45 +248,38 @@ fn ours(
     Ok(found)
 }
 
-/// Prints the medians and the verdict; the limits that were missed.
+/// Prints medians, ratios with their intervals and the verdict; the limits that were missed.
 fn judge(name: &str, found: &[Vec<Found>; CLIENTS]) -> Vec<String> {
     let rows: [(&str, fn(&Found) -> f64); 3] = [
         ("transactions/s", |found| found.per_second),
         ("server CPU us", |found| found.server_micros),
         ("client CPU us", |found| found.client_micros),
     ];
+    println!("{name}, medians; ratios to sysbench's (95 % interval)");
     println!(
-        "{name:24} {:16} {:>12} {:>14} {:>8} {:>14} {:>8}",
-        "", "sysbench", "lab, a thread", "lab/sys", "lab, one for", "lab/sys"
+        "  {:14} {:>9}  {:>9} {:^21}  {:>9} {:^21}",
+        "", "sysbench", "threads", "a thread for each", "one", "one thread for all"
     );
-    println!("{:24} {:16} {:>12} {:>14} {:>8} {:>14}", "", "", "", "for each", "", "all");
     let mut missed = Vec::new();
     for (place, (what, of)) in rows.into_iter().enumerate() {
-        let medians = found.each_ref().map(|runs| median(runs.iter().map(of).collect()));
-        let ratios = medians.map(|median| median / medians[SYSBENCH]);
+        let figures = found.each_ref().map(|runs| runs.iter().map(of).collect::<Vec<f64>>());
+        let medians = figures.each_ref().map(|values| median(values.clone()));
+        let each = Ratio::of_rounds(&figures[SYSBENCH], &figures[LAB_EACH]);
+        let one = Ratio::of_rounds(&figures[SYSBENCH], &figures[LAB]);
         println!(
-            "{:24} {what:16} {:12.1} {:14.1} {:8.3} {:14.1} {:8.3}",
-            "", medians[SYSBENCH], medians[LAB_EACH], ratios[LAB_EACH], medians[LAB], ratios[LAB]
+            "  {what:14} {:9.1}  {:9.1} {each:^21}  {:9.1} {one:^21}",
+            medians[SYSBENCH], medians[LAB_EACH], medians[LAB]
         );
         let (ratio, is_kept) = match place {
-            2 => (ratios[LAB], ratios[LAB] <= CLIENT_RATIO),
-            _ => (ratios[LAB_EACH], (ratios[LAB_EACH] - 1.0).abs() <= SERVER_DIFFERENCE),
+            2 => (&one, one.median <= CLIENT_RATIO),
+            _ => (&each, (each.median - 1.0).abs() <= SERVER_DIFFERENCE),
         };
         if !is_kept {
-            missed.push(format!("{name}: {what} is {ratio:.3} of sysbench's"));
+            missed.push(format!("{name}: {what} is {ratio} of sysbench's"));
         }
     }
-    println!("{:24} {}", "", if missed.is_empty() { "agrees" } else { "MISSED" });
+    println!("  {}", if missed.is_empty() { "agrees" } else { "MISSED" });
     missed
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
-    }
 }
 
 #[cfg(test)]
@@ -292,7 +289,7 @@ mod tests {
     #[test]
     fn limits_are_kept_or_named() {
         let found = |per_second, server_micros, client_micros| {
-            vec![Found { per_second, server_micros, client_micros }; 3]
+            vec![Found { per_second, server_micros, client_micros }; 6]
         };
         let sysbench = || found(1000.0, 50.0, 20.0);
         // A thread for each client may cost more, one for all may make a faster server.
@@ -302,13 +299,6 @@ mod tests {
         let missed = judge("x", &other);
         assert_eq!(missed.len(), 3);
         assert!(missed[0].contains("transactions/s is 1.060"), "{missed:?}");
-    }
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(Vec::new()).is_nan());
     }
 
     #[test]

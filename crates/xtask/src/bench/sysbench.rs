@@ -247,6 +247,7 @@ fn watch(child: &mut Child, server: u32) -> Result<(Used, String), String> {
     }
     match (begin, end) {
         (Some(begin), Some(end)) => Ok((end.since(&begin), text)),
+        (None, Some(_)) => Err(format!("sysbench began after its warm-up (--warm-up): {text}")),
         _ => Err(format!("sysbench: {text}")),
     }
 }

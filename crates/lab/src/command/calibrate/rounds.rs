@@ -1,0 +1,99 @@
+//! Ratios of rounds: each client runs twice in a round, there and back.
+
+use std::fmt;
+
+/// Runs of one client in a round.
+const RUNS: usize = 2;
+
+/// The median of the ratios of all rounds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ratio {
+    pub median: f64,
+    /// Lower end of the 95 % interval of the median; 0 where there are too few rounds for one.
+    pub low: f64,
+    /// Upper end; infinite where there are too few rounds.
+    pub high: f64,
+}
+
+impl Ratio {
+    /// `other` over `base`; the runs of each in the order in which they were made.
+    pub fn of_rounds(base: &[f64], other: &[f64]) -> Ratio {
+        let of_round =
+            |(base, other): (&[f64], &[f64])| other.iter().sum::<f64>() / base.iter().sum::<f64>();
+        let mut ratios: Vec<f64> =
+            base.chunks(RUNS).zip(other.chunks(RUNS)).map(of_round).collect();
+        ratios.sort_by(f64::total_cmp);
+        let (low, high) = match outside(ratios.len()) {
+            Some(count) => (ratios[count], ratios[ratios.len() - 1 - count]),
+            None => (0.0, f64::INFINITY),
+        };
+        Ratio { median: median(ratios), low, high }
+    }
+}
+
+impl fmt::Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:.3} ({:.3}..{:.3})", self.median, self.low, self.high))
+    }
+}
+
+/// How many of the sorted values lie outside a 95 % interval of their median on either side,
+/// whatever they are distributed like: each is above the median with probability 1/2 (W. J.
+/// Conover, Practical Nonparametric Statistics, section 3.2). None if there are too few values.
+fn outside(values: usize) -> Option<usize> {
+    let mut ways = 1.0;
+    let mut below = 0.0;
+    let mut count = None;
+    for at in 0..values {
+        // `ways` is the number of choices of `at` values out of all.
+        below += ways * 0.5_f64.powi(values as i32);
+        if below > 0.025 {
+            break;
+        }
+        count = Some(at);
+        ways *= (values - at) as f64 / (at + 1) as f64;
+    }
+    count
+}
+
+pub(super) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        count if count % 2 == 1 => values[count / 2],
+        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(Vec::new()).is_nan());
+    }
+
+    /// A machine that becomes half as fast in the middle changes no ratio, where the ratio of
+    /// the medians of all runs would depend on who ran when.
+    #[test]
+    fn a_slow_time_meets_both_sides_of_a_round() {
+        let speed = |round: usize| if round < 5 { 1.0 } else { 0.5 };
+        let runs = |rate: f64| (0..20).map(|run| rate * speed(run / RUNS)).collect::<Vec<f64>>();
+        let ratio = Ratio::of_rounds(&runs(1000.0), &runs(1100.0));
+        assert!((ratio.median - 1.1).abs() < 1e-9, "{ratio}");
+        assert!((ratio.high - ratio.low).abs() < 1e-9, "{ratio}");
+    }
+
+    /// From the table of the sign test.
+    #[test]
+    fn intervals_need_six_values() {
+        let expected =
+            [(5, None), (6, Some(0)), (8, Some(0)), (9, Some(1)), (16, Some(3)), (20, Some(5))];
+        for (values, count) in expected {
+            assert_eq!(outside(values), count, "{values}");
+        }
+    }
+}
