@@ -1,7 +1,8 @@
 //! The catalog: cache, look-ups and definition changes.
 
-use crate::encoding::{DecodeError, Reader, Writer, decode_table, encode_table};
+use crate::encoding::{DecodeError, decode_table, encode_table};
 use crate::information_schema;
+use crate::schema::{decode_schema, encode_schema, schema_key};
 use crate::{CatalogError, LockKind, MetadataLock, MetadataLockSet, Result, TableEntry, TableRef};
 use crate::{Schema, SchemaOptions};
 use engine_api::{
@@ -12,15 +13,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use types::CollationId;
 
-const SCHEMA_FORMAT: u8 = 1;
 const NAME_CHARACTERS_MAX: usize = 64;
 
 /// See the crate's documentation.
 pub struct Catalog {
     engine: Arc<dyn Engine>,
-    schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
+    pub(crate) schemas: RwLock<BTreeMap<String, Arc<Schema>>>,
     locks: Mutex<HashMap<(String, String), Arc<MetadataLock>>>,
     version: AtomicU64,
     pub(crate) families: RwLock<crate::foreign::Families>,
@@ -198,91 +197,6 @@ impl Catalog {
             connection: 0,
             ends_with_statement: false,
         })
-    }
-
-    /// CREATE DATABASE. Fails with 1007 or 1102.
-    pub fn create_schema(
-        &self,
-        locks: &mut MetadataLockSet,
-        name: &str,
-        options: SchemaOptions,
-    ) -> Result<()> {
-        if is_virtual_schema(name) {
-            return Err(CatalogError::DatabaseExists(name.to_owned()));
-        }
-        if !is_valid_name(name) {
-            return Err(CatalogError::WrongDatabaseName(name.to_owned()));
-        }
-        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
-        if self.schema(name).is_some() {
-            return Err(CatalogError::DatabaseExists(name.to_owned()));
-        }
-        self.put_schema(name, &options)?;
-        let schema = Schema { name: name.to_owned(), options, tables: BTreeMap::new() };
-        let mut schemas = self.schemas.write();
-        schemas.insert(name.to_owned(), Arc::new(schema));
-        drop(schemas);
-        self.changed();
-        Ok(())
-    }
-
-    fn put_schema(&self, name: &str, options: &SchemaOptions) -> Result<()> {
-        let mut trx = self.begin();
-        self.engine.dictionary_put(&mut *trx, &schema_key(name), &encode_schema(options))?;
-        trx.commit()?;
-        Ok(())
-    }
-
-    /// ALTER DATABASE.
-    pub fn alter_schema(
-        &self,
-        locks: &mut MetadataLockSet,
-        name: &str,
-        options: SchemaOptions,
-    ) -> Result<()> {
-        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
-        if self.schema(name).is_none() {
-            return Err(CatalogError::UnknownDatabase(name.to_owned()));
-        }
-        self.put_schema(name, &options)?;
-        self.edit_schema(name, |schema| schema.options = options);
-        Ok(())
-    }
-
-    /// DROP DATABASE with all its tables, in one transaction. Returns the number of tables.
-    pub fn drop_schema(&self, locks: &mut MetadataLockSet, name: &str) -> Result<usize> {
-        if is_virtual_schema(name) || name == "mysql" {
-            return Err(CatalogError::SystemDatabase(name.to_owned()));
-        }
-        locks.acquire_all(vec![(self.lock(name, ""), LockKind::Exclusive)])?;
-        let missing = || CatalogError::DatabaseMissing(name.to_owned());
-        let schema = self.schema(name).ok_or_else(missing)?;
-        let tables = schema.tables.keys();
-        let wanted = tables.map(|table| (self.lock(name, table), LockKind::Exclusive)).collect();
-        locks.acquire_all(wanted)?;
-        let schema = self.schema(name).ok_or_else(missing)?;
-        let mut trx = self.begin();
-        for (table, entry) in &schema.tables {
-            if entry.view().is_some() {
-                let key = crate::view::view_key(name, table);
-                self.engine.dictionary_delete(&mut *trx, &key)?;
-                continue;
-            }
-            self.engine.drop_table(&mut *trx, entry.definition())?;
-            self.engine.dictionary_delete(&mut *trx, &table_key(name, table))?;
-        }
-        self.engine.dictionary_delete(&mut *trx, &schema_key(name))?;
-        trx.commit()?;
-        for entry in schema.tables.values() {
-            entry.set_replaced();
-        }
-        self.schemas.write().remove(name);
-        for (table, entry) in &schema.tables {
-            self.move_statistics((name, table), None);
-            self.note_family(Some(entry.definition()), None, (name, table));
-        }
-        self.changed();
-        Ok(schema.tables.len())
     }
 
     /// Locks the names of tables that a statement defines anew or drops: their schemas shared,
@@ -548,7 +462,7 @@ impl Catalog {
         replaced
     }
 
-    fn edit_schema(&self, name: &str, edit: impl FnOnce(&mut Schema)) {
+    pub(crate) fn edit_schema(&self, name: &str, edit: impl FnOnce(&mut Schema)) {
         let mut schemas = self.schemas.write();
         if let Some(schema) = schemas.get_mut(name) {
             edit(Arc::make_mut(schema));
@@ -570,24 +484,6 @@ pub(crate) fn is_valid_name(name: &str) -> bool {
         && !name.contains('\0')
 }
 
-fn schema_key(name: &str) -> Vec<u8> {
-    [b"s", name.as_bytes()].concat()
-}
-
-fn table_key(schema: &str, name: &str) -> Vec<u8> {
+pub(crate) fn table_key(schema: &str, name: &str) -> Vec<u8> {
     [b"t", schema.as_bytes(), b"\0", name.as_bytes()].concat()
-}
-
-fn encode_schema(options: &SchemaOptions) -> Vec<u8> {
-    let mut out = Writer::new(SCHEMA_FORMAT);
-    out.u16(options.collation.0);
-    out.string(&options.comment);
-    out.finish()
-}
-
-fn decode_schema(bytes: &[u8]) -> std::result::Result<SchemaOptions, DecodeError> {
-    let mut input = Reader::new(bytes, SCHEMA_FORMAT)?;
-    let options = SchemaOptions { collation: CollationId(input.u16()?), comment: input.string()? };
-    input.finish()?;
-    Ok(options)
 }

@@ -44,23 +44,7 @@ impl Scene<'_> {
 pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, ExecError> {
     let (schema, name) = context.resolve(&alter.table)?;
     let (schema, name) = (schema.to_string(), name.to_string());
-    // Before the definition is read: what is planned below is for the table as it stays.
-    let renamed = alter.actions.iter().filter_map(|action| match action {
-        AlterAction::Rename(to) => Some(to),
-        _ => None,
-    });
-    let names: Vec<_> = renamed.chain([&alter.table]).collect();
-    let timeout = context.locks.timeout();
-    if let Some(seconds) = alter.wait_seconds {
-        context.locks.set_timeout(Duration::from_secs(seconds));
-    }
-    let locked = lock_names(context, &names);
-    context.locks.set_timeout(timeout);
-    locked?;
-    if context.temporary.find(&schema, &name).is_none() {
-        let parents = new_parents(&schema, alter);
-        context.catalog.lock_family(context.locks, &[(&schema, &name)], &parents)?;
-    }
+    lock_tables(context, alter, (&schema, &name))?;
     let entry = match context.find(&schema, &name) {
         Ok(found) => found.base()?,
         Err(error @ CatalogError::NoSuchTable(..)) if alter.if_exists => {
@@ -114,6 +98,32 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     }
     // What MariaDB does in place or at once changes no rows in its eyes.
     Ok(outcome(context, if reports { copied } else { (0, 0) }))
+}
+
+/// Locks the table, its new name and the parents of new foreign keys, before the definition is
+/// read: what is planned afterwards is for the table as it stays.
+fn lock_tables(
+    context: &mut DdlContext<'_>,
+    alter: &AlterTable,
+    (schema, name): (&str, &str),
+) -> Result<(), ExecError> {
+    let renamed = alter.actions.iter().filter_map(|action| match action {
+        AlterAction::Rename(to) => Some(to),
+        _ => None,
+    });
+    let names: Vec<_> = renamed.chain([&alter.table]).collect();
+    let timeout = context.locks.timeout();
+    if let Some(seconds) = alter.wait_seconds {
+        context.locks.set_timeout(Duration::from_secs(seconds));
+    }
+    let locked = lock_names(context, &names);
+    context.locks.set_timeout(timeout);
+    locked?;
+    if context.temporary.find(schema, name).is_none() {
+        let parents = new_parents(schema, alter);
+        context.catalog.lock_family(context.locks, &[(schema, name)], &parents)?;
+    }
+    Ok(())
 }
 
 /// TRUNCATE PARTITION tells nothing of records.

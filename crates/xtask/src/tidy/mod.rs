@@ -15,7 +15,7 @@ pub fn run(root: &Path) -> Result<(), String> {
     let mut findings = Vec::new();
     findings.extend(layers::check(root)?);
     findings.extend(ways::check(root, &files)?);
-    findings.extend(sizes::check(root, &files)?);
+    findings.extend(sizes::check(&files));
     for file in &files {
         findings.extend(rules::check(file));
     }

@@ -12,6 +12,9 @@
 //! 4. Cascades are bounded in depth, and none updates a table that it came from (1451), as in
 //!    InnoDB.
 
+mod refusal;
+
+use self::refusal::is_foreign;
 use crate::ExecError;
 use crate::context::Exec;
 use crate::error::in_table;
@@ -22,7 +25,7 @@ use engine_api::{
 };
 use plan::physical::{ChildLink, ForeignKeys, ParentLink};
 use types::row::RowView;
-use types::{Level, SqlError, TypeKind, Value, ValueRef, Warning, codes};
+use types::{Level, SqlError, TypeKind, Value, ValueRef, Warning};
 
 /// Rows that one change may drag behind it, one after the other.
 const DEPTH_MAX: usize = 15;
@@ -423,55 +426,6 @@ impl<'p> ForeignChecks<'p> {
         }
         Ok(rows)
     }
-
-    fn no_parent(&self, table: usize, link: &ParentLink) -> SqlError {
-        let child = self.entry(table).definition();
-        let text = catalog::constraint_in_table(child, &child.foreign_keys[link.key], false);
-        SqlError::new(&codes::NO_REFERENCED_ROW_2, &[&text])
-    }
-
-    fn child_text(&self, link: &ChildLink) -> String {
-        let child = self.entry(link.table).definition();
-        catalog::constraint_in_table(child, &child.foreign_keys[link.key], false)
-    }
-
-    fn has_child(&self, link: &ChildLink) -> SqlError {
-        SqlError::new(&codes::ROW_IS_REFERENCED_2, &[&self.child_text(link)])
-    }
-
-    fn too_deep(&self, link: &ChildLink) -> SqlError {
-        let text = self.child_text(link);
-        let message = format!("Got error 193 '{text}' from InnoDB");
-        SqlError::with_message(&codes::GET_ERRMSG, message)
-    }
-
-    fn duplicate_child(
-        &self,
-        exec: &Exec<'_>,
-        (table, link): (usize, &ChildLink),
-        new: Option<&RowBuffer>,
-        duplicate: &DuplicateKey,
-    ) -> SqlError {
-        let (parent, child) = (self.entry(table), self.entry(link.table));
-        let layout = &parent.layouts().row;
-        let mut record = Vec::new();
-        if let Some(new) = new {
-            let view = RowView::new(layout, &new.key, &new.payload);
-            for (number, at) in link.parent_columns.iter().enumerate() {
-                if number > 0 {
-                    record.push(b'-');
-                }
-                let column_type = &parent.definition().columns[*at].column_type;
-                let zone = exec.eval.settings.time_zone;
-                types::text::write_text(view.get(*at), column_type, zone, &mut record);
-            }
-        }
-        let record = String::from_utf8_lossy(&record);
-        let index = &child.definition().indexes[duplicate.index].name;
-        let arguments: [&dyn std::fmt::Display; 4] =
-            [&parent.definition().name, &record, &child.definition().name, index];
-        SqlError::new(&codes::FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO, &arguments)
-    }
 }
 
 fn action_of(link: &ChildLink, new: Option<&RowBuffer>) -> ReferentialAction {
@@ -499,14 +453,4 @@ fn is_too_long(bytes: &[u8], column_type: &types::ColumnType) -> bool {
         TypeKind::Binary | TypeKind::VarBinary => bytes.len() > limit,
         _ => false,
     }
-}
-
-/// Whether an error is a foreign key's, which IGNORE leaves the row out for.
-fn is_foreign(error: &ExecError) -> bool {
-    let foreign = [
-        &codes::NO_REFERENCED_ROW_2,
-        &codes::ROW_IS_REFERENCED_2,
-        &codes::FOREIGN_DUPLICATE_KEY_WITH_CHILD_INFO,
-    ];
-    foreign.into_iter().any(|code| error.sql.is(code))
 }
