@@ -99,7 +99,7 @@ fn with_dates(node: &Node, casts: &mut Vec<Node>) -> Node {
         }
     }
     let children = node.children.iter().map(|child| with_dates(child, casts)).collect();
-    Node { role: node.role, texts: node.texts.clone(), children }
+    Node { texts: node.texts.clone(), children, ..*node }
 }
 
 /// A date that can be read, of the type that a cast makes.

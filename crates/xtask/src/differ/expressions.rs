@@ -12,6 +12,10 @@ use super::grammar::{Grammar, Template};
 use super::tree::{Node, Role};
 use crate::random::Random;
 
+/// How often, in a hundred, any family is taken in place of the wanted one where types may be
+/// combined in any way.
+const WILD_PERCENT: u64 = 2;
+
 /// A table in reach: its columns under the name that it has in the query.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -30,8 +34,6 @@ pub struct Generator<'g> {
     pub(super) aliases: usize,
     /// Whether a subquery may stand here.
     pub(super) subqueries: bool,
-    /// How often, in a hundred, another family than the wanted one is taken.
-    pub(super) wild: u64,
     /// The size of the largest expression; any if none.
     size: Option<u32>,
     /// How many operators and functions the part that is next may have.
@@ -39,11 +41,11 @@ pub struct Generator<'g> {
 }
 
 impl<'g> Generator<'g> {
-    /// One of a seed; `wild` of a hundred holes are filled with any family.
-    pub fn new(grammar: &'g Grammar, seed: u64, wild: u64, size: Option<u32>) -> Self {
+    /// One of a seed.
+    pub fn new(grammar: &'g Grammar, seed: u64, size: Option<u32>) -> Self {
         let random = Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
         let (reach, left) = (Vec::new(), size);
-        Self { grammar, random, reach, aliases: 0, subqueries: false, wild, size, left }
+        Self { grammar, random, reach, aliases: 0, subqueries: false, size, left }
     }
 
     /// True so often in a hundred.
@@ -87,28 +89,32 @@ impl<'g> Generator<'g> {
 
     fn part(&mut self, name: &str, depth: u32) -> Node {
         let depth = if self.left == Some(0) { 0 } else { depth };
-        let members = self.grammar.members(name);
-        let mut family = self.pick(&members);
+        let mut family = self.family(name);
         if self.grammar.is_words(family) {
             let template = self.template(family, true);
             return Node::new(Role::Words, &template.texts, Vec::new());
         }
         // What a function says of a broken document depends on how far it has to look.
-        if family != "json" && self.chance(self.wild) && family != "aggregate" {
-            let all = self.grammar.members("any");
-            family = self.pick(&all);
+        let is_aggregate = self.grammar.members("aggregate").contains(&family);
+        let may_be_other = self.grammar.is_wild() && family != "json" && !is_aggregate;
+        if may_be_other && self.chance(WILD_PERCENT) {
+            family = self.family("any");
         }
-        let columns_often = if depth == 0 { 60 } else { 12 };
+        let columns_often = match depth {
+            0 if !self.grammar.has_leaf(family) => 100,
+            0 => 60,
+            _ => 12,
+        };
         if self.chance(columns_often) {
             if let Some(column) = self.column(family) {
                 return column;
             }
         }
-        if depth >= 2 && self.subqueries && family != "aggregate" && self.chance(4) {
+        if depth >= 2 && self.subqueries && self.is_asked_of_rows(family) && self.chance(4) {
             return self.subquery(family, depth - 1);
         }
         let template = self.template(family, depth == 0);
-        let role = if family == "aggregate" { Role::Aggregate } else { Role::Expression };
+        let role = if is_aggregate { Role::Aggregate } else { Role::Expression };
         let below = depth.saturating_sub(1);
         let values = template.holes.iter().filter(|hole| !self.is_word(hole)).count();
         let mut shares = self.shares(values).into_iter();
@@ -117,7 +123,34 @@ impl<'g> Generator<'g> {
             let share = if self.is_word(hole) { None } else { shares.next().flatten() };
             children.push(self.part_of(share, hole, below));
         }
-        Node::new(role, &template.texts, children)
+        Node::new(role, &template.texts, children).of(self.kept(family))
+    }
+
+    /// One of the families that a name stands for, of those that have a value here.
+    pub(super) fn family(&mut self, name: &str) -> &'static str {
+        let families = self.possible(name);
+        self.pick(&families)
+    }
+
+    /// The families of a name that have literals, or columns that are in reach.
+    fn possible(&self, name: &str) -> Vec<&'static str> {
+        let has_column = |family: &str| {
+            let mut columns = self.reach.iter().flat_map(|source| source.columns.iter());
+            columns.any(|(of, _)| *of == family)
+        };
+        let mut families = self.grammar.members(name);
+        families.retain(|family| self.grammar.has_leaf(family) || has_column(family));
+        families
+    }
+
+    /// The family that what replaces a part must be of.
+    pub(super) fn kept(&self, family: &'static str) -> &'static str {
+        if self.grammar.is_wild() { "" } else { family }
+    }
+
+    /// Whether a subquery may have values of a family: those of aggregates and literals do not.
+    fn is_asked_of_rows(&self, family: &str) -> bool {
+        self.grammar.members("any").contains(&family)
     }
 
     fn is_word(&self, hole: &str) -> bool {
@@ -127,7 +160,10 @@ impl<'g> Generator<'g> {
     /// A template of a family by weight.
     fn template(&mut self, family: &str, leaf: bool) -> Template {
         let grammar = self.grammar;
-        let fits = |template: &&Template| !leaf || grammar.is_leaf(template);
+        let fits = |template: &&Template| match leaf {
+            true => grammar.is_leaf(template),
+            false => template.holes.iter().all(|hole| !self.possible(hole).is_empty()),
+        };
         let choices: Vec<&Template> = grammar.templates(family).iter().filter(fits).collect();
         let whole: u64 = choices.iter().map(|template| template.weight).sum();
         let mut left = self.random.below(whole.max(1));
@@ -141,7 +177,7 @@ impl<'g> Generator<'g> {
     }
 
     /// A column of a family that is in reach.
-    fn column(&mut self, family: &str) -> Option<Node> {
+    fn column(&mut self, family: &'static str) -> Option<Node> {
         let sources = self.reach.iter();
         let all: Vec<(&str, &str)> = sources
             .flat_map(|source| source.columns.iter().map(move |column| (source, column)))
@@ -153,7 +189,8 @@ impl<'g> Generator<'g> {
         }
         let chosen = self.random.below(all.len() as u64) as usize;
         let (alias, name) = all[chosen];
-        Some(Node::leaf(Role::Expression, format!("{alias}.{name}")))
+        let column = Node::leaf(Role::Expression, format!("{alias}.{name}"));
+        Some(column.of(self.kept(family)))
     }
 }
 
@@ -163,8 +200,8 @@ mod tests {
 
     #[test]
     fn one_seed_is_one_expression() {
-        let grammar = Grammar::load().unwrap();
-        let text = |seed| Generator::new(&grammar, seed, 5, None).expression("any", 3).sql();
+        let grammar = Grammar::load(false).unwrap();
+        let text = |seed| Generator::new(&grammar, seed, None).expression("any", 3).sql();
         assert_eq!(text(7), text(7));
         let texts: std::collections::HashSet<String> = (0..200).map(text).collect();
         assert!(texts.len() > 150, "{} of 200", texts.len());
@@ -172,9 +209,9 @@ mod tests {
 
     #[test]
     fn holes_are_filled_and_depth_ends() {
-        let grammar = Grammar::load().unwrap();
+        let grammar = Grammar::load(false).unwrap();
         for seed in 0..2_000 {
-            let node = Generator::new(&grammar, seed, 5, None).expression("any", 3);
+            let node = Generator::new(&grammar, seed, None).expression("any", 3);
             let text = node.sql();
             for family in grammar.members("any") {
                 assert!(!text.contains(&format!("{{{family}}}")), "{text}");
@@ -185,8 +222,8 @@ mod tests {
 
     #[test]
     fn columns_in_reach_are_used() {
-        let grammar = Grammar::load().unwrap();
-        let mut generator = Generator::new(&grammar, 1, 0, None);
+        let grammar = Grammar::load(false).unwrap();
+        let mut generator = Generator::new(&grammar, 1, None);
         let columns = vec![("int", "n".to_string())];
         generator.reach.push(Source { alias: "a".into(), columns });
         let found = (0..50).any(|_| generator.expression("int", 1).sql().contains("a.n"));

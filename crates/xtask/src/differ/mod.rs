@@ -43,30 +43,30 @@ const MODE_STATEMENTS: u64 = 64;
 const EVERYDAY_SIZE: u32 = 3;
 
 /// Runs `differ [--seed N] [--minutes M] [--statements N] [--size N | --deep] [--one SEED]
-/// [--lengths]`.
+/// [--wild] [--lengths]`. Expressions are typed, with `--wild` types are combined in any way.
 pub fn run(words: &[String]) -> Outcome {
-    let options = ["--seed", "--minutes", "--statements", "--one", "--wild", "--size"];
-    const SWITCHES: [&str; 4] = ["--release", "--text", "--lengths", "--deep"];
+    let options = ["--seed", "--minutes", "--statements", "--one", "--size"];
+    const SWITCHES: [&str; 5] = ["--release", "--text", "--lengths", "--deep", "--wild"];
     let arguments = Arguments::new(words, &SWITCHES, &options)?;
     let size = match arguments.has("--deep") {
         true => None,
         false => Some(arguments.number("--size", u64::from(EVERYDAY_SIZE))? as u32),
     };
-    let grammar = Grammar::load()?;
+    let grammar = Grammar::load(arguments.has("--wild"))?;
     let rules = explained::load()?;
-    let wild = arguments.number("--wild", 2)?;
     if arguments.has("--text") {
         let first = arguments.number("--seed", 1)?;
         for seed in first..first + arguments.number("--statements", 20)? {
-            println!("{};", Generator::new(&grammar, seed, wild, size).statement().root.sql());
+            println!("{};", Generator::new(&grammar, seed, size).statement().root.sql());
         }
         return Ok(());
     }
     let binary = servers::build_gannet(arguments.has("--release"))?;
-    let folder = servers::fresh_folder("differ")?;
+    let kind = if arguments.has("--wild") { "wild" } else { "typed" };
+    let folder = servers::fresh_folder(&format!("differ-{kind}"))?;
     let pair = Pair::start(&binary, &folder)?;
     let lengths = arguments.has("--lengths");
-    let mut differ = Differ { grammar, rules, wild, size, lengths, pair };
+    let mut differ = Differ { grammar, rules, size, lengths, pair };
     if arguments.value("--one").is_some() {
         return differ.show(arguments.number("--one", 0)?);
     }
@@ -75,6 +75,8 @@ pub fn run(words: &[String]) -> Outcome {
     let mut report = Report::new(folder.join("found.test"));
     let begin = Instant::now();
     let first = arguments.number("--seed", 1)?;
+    let most_of_one = size.map_or("any number of".into(), |size| format!("at most {size}"));
+    println!("differ: {kind} expressions of {most_of_one} operators, seeds from {first} on");
     let mut seed = first;
     while begin.elapsed() < limit && seed - first < most {
         differ.try_one(seed, &mut report)?;
@@ -91,7 +93,6 @@ fn mode(seed: u64) -> &'static str {
 struct Differ {
     grammar: Grammar,
     rules: Vec<Rule>,
-    wild: u64,
     size: Option<u32>,
     lengths: bool,
     pair: Pair,
@@ -99,7 +100,7 @@ struct Differ {
 
 impl Differ {
     fn statement(&self, seed: u64) -> Statement {
-        Generator::new(&self.grammar, seed, self.wild, self.size).statement()
+        Generator::new(&self.grammar, seed, self.size).statement()
     }
 
     fn judge(&mut self) -> Judge<'_, Pair> {

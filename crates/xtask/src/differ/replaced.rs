@@ -273,7 +273,7 @@ fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Node> {
     }
     let children = replaced.into_iter().zip(&node.children);
     let children = children.map(|(other, child)| other.unwrap_or_else(|| child.clone())).collect();
-    Some(Node { role: node.role, texts: node.texts.clone(), children })
+    Some(Node { texts: node.texts.clone(), children, ..*node })
 }
 
 fn is_leaf(node: &Node) -> bool {

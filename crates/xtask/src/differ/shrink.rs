@@ -7,6 +7,25 @@ use super::tree::{Node, Role};
 const PLAIN: [&str; 10] =
     ["NULL", "1", "0", "'a'", "''", "1.5", "1e0", "-1", "DATE'2024-02-29'", "TIME'10:11:12'"];
 
+/// Values that a part of an expression of a family is replaced by: others would make it an
+/// expression of another type.
+fn plain_of(family: &str) -> &'static [&'static str] {
+    match family {
+        "" => &PLAIN,
+        "int" => &["1", "0", "-1"],
+        "decimal" => &["1.5", "0.5"],
+        "double" => &["1e0"],
+        "text" => &["'a'", "''"],
+        "binary" => &["x'41'"],
+        "date" => &["DATE'2024-02-29'"],
+        "datetime" => &["TIMESTAMP'2024-02-29 00:00:00'"],
+        "time" => &["TIME'10:11:12'"],
+        "truth" => &["TRUE"],
+        "json" => &["'{}'"],
+        _ => &[],
+    }
+}
+
 /// Trials of one statement; a statement of some dozen nodes needs a few hundred.
 const TRIALS_MAX: usize = 600;
 
@@ -52,7 +71,9 @@ fn step(
 /// What can stand in place of a node; each is smaller or plainer, so that shrinking ends.
 fn smaller(node: &Node) -> Vec<Node> {
     let mut others = Vec::new();
-    let children_of = |role: Role| node.children.iter().filter(move |it| it.role == role).cloned();
+    let fits = |it: &&Node| node.family.is_empty() || it.family == node.family;
+    let children_of =
+        |role: Role| node.children.iter().filter(move |it| it.role == role).filter(fits).cloned();
     match node.role {
         Role::Clause => others.push(Node::leaf(Role::Fixed, "")),
         Role::List if node.children.len() > 1 => {
@@ -72,8 +93,9 @@ fn smaller(node: &Node) -> Vec<Node> {
             others.extend(children_of(Role::Expression));
             // A literal is replaced only by plainer ones, a column or more by all.
             let text = node.sql();
-            let plainer = PLAIN.iter().take_while(|plain| **plain != text);
-            others.extend(plainer.map(|plain| Node::leaf(Role::Expression, *plain)));
+            let plainer = plain_of(node.family).iter().take_while(|plain| **plain != text);
+            let leaf = |plain: &&str| Node::leaf(Role::Expression, *plain).of(node.family);
+            others.extend(plainer.map(leaf));
         }
         Role::Fixed => others.extend(without_table(node)),
         Role::List | Role::Words => {}
@@ -119,10 +141,10 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        let grammar = Grammar::load().unwrap();
+        let grammar = Grammar::load(false).unwrap();
         let mut shrunk = 0;
-        for seed in 0..1_200 {
-            let statement = Generator::new(&grammar, seed, 3, None).statement();
+        for seed in 0..2_400 {
+            let statement = Generator::new(&grammar, seed, None).statement();
             if !statement.root.sql().contains("LOWER(") || statement.kind == Kind::Change {
                 continue;
             }
@@ -132,6 +154,21 @@ mod tests {
             shrunk += 1;
         }
         assert!(shrunk > 10, "{shrunk}");
+    }
+
+    #[test]
+    fn what_is_smaller_is_of_the_same_family() {
+        let leaf = |text: &str, family| Node::leaf(Role::Expression, text).of(family);
+        let choice = Node::new(
+            Role::Expression,
+            &["IF(", ", ", ", ", ")"],
+            vec![leaf("a1.t", "truth"), leaf("a1.d", "date"), leaf("a1.n", "int")],
+        );
+        let texts = |family| -> Vec<String> {
+            smaller(&choice.clone().of(family)).iter().map(Node::sql).collect()
+        };
+        assert_eq!(texts("date"), ["a1.d", "DATE'2024-02-29'"]);
+        assert_eq!(texts("").len(), 3 + PLAIN.len());
     }
 
     #[test]

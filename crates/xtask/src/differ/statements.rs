@@ -107,7 +107,8 @@ impl Generator<'_> {
         let here = self.reach.len();
         let (a, b) = (self.reach[here - 2].alias.clone(), self.reach[here - 1].alias.clone());
         if self.chance(40) {
-            return Node::leaf(Role::Expression, format!("{a}.id = {b}.id"));
+            let same = Node::leaf(Role::Expression, format!("{a}.id = {b}.id"));
+            return same.of(self.kept("truth"));
         }
         let before = std::mem::replace(&mut self.subqueries, false);
         let family = self.pick(&["int", "decimal", "text", "date"]);
@@ -122,11 +123,12 @@ impl Generator<'_> {
         let (left, right) = (side(self, 0), side(self, 1));
         self.reach = outer.into_iter().chain(pair).collect();
         let compare = self.pick(&[" = ", " = ", " = ", " < ", " <=> "]);
-        let equal = Node::new(Role::Expression, &["(", compare, ")"], vec![left, right]);
+        let truth = self.kept("truth");
+        let equal = Node::new(Role::Expression, &["(", compare, ")"], vec![left, right]).of(truth);
         // AND is an operator, too.
         let condition = if self.chance(30) && shares[2] != Some(0) {
             let more = self.part_of(shares[2].map(|share| share - 1), "truth", 1);
-            Node::new(Role::Expression, &["(", " AND ", ")"], vec![equal, more])
+            Node::new(Role::Expression, &["(", " AND ", ")"], vec![equal, more]).of(truth)
         } else {
             equal
         };
@@ -158,12 +160,7 @@ impl Generator<'_> {
         let before = std::mem::replace(&mut self.subqueries, false);
         let table = self.pick(&["t1", "t2", "t3"]);
         let from = self.put_in_reach(table);
-        let families: Vec<&'static str> = (0..2)
-            .map(|_| {
-                let all = self.grammar.members("any");
-                self.pick(&all)
-            })
-            .collect();
+        let families: Vec<&'static str> = (0..2).map(|_| self.family("any")).collect();
         let members = families.iter().enumerate().map(|(position, family)| {
             let value = self.expression(family, 2);
             Node::new(Role::Fixed, &["".to_string(), format!(" AS c{position}")], vec![value])
@@ -209,6 +206,7 @@ impl Generator<'_> {
         let text = value.sql();
         if !self.reach.iter().any(|source| text.contains(&format!("{}.", source.alias))) {
             value = Node::leaf(Role::Expression, format!("{}.id", self.reach[0].alias));
+            value = value.of(self.kept("int"));
         }
         let keys: Vec<String> =
             self.reach.iter().map(|source| format!("{}.id", source.alias)).collect();
@@ -240,9 +238,11 @@ impl Generator<'_> {
         let having = self.chance(25).then(|| {
             self.begin();
             let shares = self.shares(1);
-            let value = self.part_of(shares[0], "aggregate", 2);
+            let compared = if self.grammar.is_wild() { "aggregate" } else { "counted" };
+            let value = self.part_of(shares[0], compared, 2);
             let limit = self.part_of(Some(0), "int", 0);
-            Node::new(Role::Expression, &["(", " > ", ")"], vec![value, limit])
+            let node = Node::new(Role::Expression, &["(", " > ", ")"], vec![value, limit]);
+            node.of(self.kept("truth"))
         });
         let children = vec![
             Node::list(items),
@@ -258,9 +258,9 @@ impl Generator<'_> {
     fn union(&mut self) -> Node {
         let all = self.chance(60);
         let group = if all { "any" } else { "key" };
-        let members = self.grammar.members(group);
-        let families: Vec<&str> =
-            (0..1 + self.random.below(2)).map(|_| self.pick(&members)).collect();
+        // Before there are tables: either part may have none.
+        let count = 1 + self.random.below(2);
+        let families: Vec<&str> = (0..count).map(|_| self.family(group)).collect();
         let parts = (0..2).map(|_| {
             self.reach.clear();
             let from = self.chance(60).then(|| self.source());
@@ -293,22 +293,39 @@ impl Generator<'_> {
                 let inner = self.part_of(shares[2], of, 1);
                 condition_of(kind, [value, inner, from, condition])
             }
-            None if self.chance(60) => {
+            None if self.chance(60) || !self.has_extremes(family) => {
                 let value = self.part_of(shares[2], family, depth);
                 let end = format!(" ORDER BY {key} LIMIT 1)");
                 let texts = ["(SELECT ", " FROM ", "", end.as_str()];
                 Node::new(Role::Expression, &texts, vec![value, from, condition])
             }
             None => {
-                let value = self.part_of(shares[2], "key", depth);
-                let aggregate = self.pick(&["(SELECT MAX(", "(SELECT MIN(", "(SELECT COUNT("]);
-                let texts = [aggregate, ") FROM ", "", ")"];
+                let (of, functions) = self.aggregated(family);
+                let value = self.part_of(shares[2], of, depth);
+                let head = format!("(SELECT {}(", self.pick(functions));
+                let texts = [head.as_str(), ") FROM ", "", ")"];
                 Node::new(Role::Expression, &texts, vec![value, from, condition])
             }
         };
         self.reach.truncate(here);
         self.subqueries = before;
-        node
+        node.of(self.kept(family))
+    }
+
+    /// What a subquery that makes one value of a family aggregates, and by which functions.
+    fn aggregated(&mut self, family: &'static str) -> (&'static str, &'static [&'static str]) {
+        if self.grammar.is_wild() {
+            ("key", &["MAX", "MIN", "COUNT"])
+        } else if family == "int" && self.chance(40) {
+            ("key", &["COUNT"])
+        } else {
+            (family, &["MAX", "MIN"])
+        }
+    }
+
+    /// Whether the smallest value of a family is one: equal ones look the same.
+    fn has_extremes(&self, family: &str) -> bool {
+        self.grammar.is_wild() || self.grammar.members("key").contains(&family)
     }
 
     /// INSERT, UPDATE or DELETE of the table that is changed.
@@ -327,10 +344,18 @@ impl Generator<'_> {
         }
     }
 
-    /// The columns of the changed table with their families.
+    /// The columns of the changed table with their families, each once.
     fn target_columns(&self) -> Vec<(&'static str, &'static str)> {
         let columns = self.grammar.columns(TARGET);
-        columns.flat_map(|group| group.names.iter().map(|name| (group.family, *name))).collect()
+        let mut all: Vec<(&'static str, &'static str)> = Vec::new();
+        for (family, name) in
+            columns.flat_map(|group| group.names.iter().map(|name| (group.family, *name)))
+        {
+            if !all.iter().any(|(_, known)| *known == name) {
+                all.push((family, name));
+            }
+        }
+        all
     }
 
     fn update(&mut self, ignore: &str) -> Node {
@@ -351,10 +376,12 @@ impl Generator<'_> {
         Node::new(Role::Fixed, &[head.as_str(), "", ""], children)
     }
 
-    /// A value to be stored: half of the time of the column's family, else of any.
+    /// A value to be stored: what people store in a column of a family; where types may be combined
+    /// in any way, half of the time any value.
     fn stored(&mut self, family: &str) -> Node {
-        let other = self.chance(50);
-        self.expression(if other { "any" } else { family }, 2)
+        let is_other = self.grammar.is_wild() && self.chance(50);
+        let name = if is_other { "any".into() } else { format!("stored{family}") };
+        self.expression(&name, 2)
     }
 
     fn insert(&mut self, ignore: &str) -> Node {
@@ -402,9 +429,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_statement_is_made() {
-        let grammar = Grammar::load().unwrap();
+        let grammar = Grammar::load(false).unwrap();
         let statements: Vec<Statement> =
-            (0..1_500).map(|seed| Generator::new(&grammar, seed, 3, None).statement()).collect();
+            (0..1_500).map(|seed| Generator::new(&grammar, seed, None).statement()).collect();
         let wanted = [
             "LEFT JOIN",
             "RIGHT JOIN",
@@ -437,10 +464,10 @@ mod tests {
 
     #[test]
     fn a_size_bounds_expressions_and_nothing_else() {
-        let grammar = &Grammar::load().unwrap();
+        let grammar = &Grammar::load(false).unwrap();
         let with = |size| {
             let seeds = 0..6_000;
-            seeds.map(move |seed| Generator::new(grammar, seed, 3, size).statement().root)
+            seeds.map(move |seed| Generator::new(grammar, seed, size).statement().root)
         };
         for size in [1, 3] {
             let sizes: Vec<usize> = with(Some(size)).map(|root| root.operators()).collect();

@@ -31,17 +31,25 @@ pub struct Node {
     pub texts: Vec<String>,
     /// In the order of the text.
     pub children: Vec<Node>,
+    /// What it is of, if nothing else may stand there (see `grammar.rs`); empty if anything may.
+    pub family: &'static str,
 }
 
 impl Node {
     /// Without children.
     pub fn leaf(role: Role, text: impl Into<String>) -> Self {
-        Self { role, texts: vec![text.into()], children: Vec::new() }
+        Self { role, texts: vec![text.into()], children: Vec::new(), family: "" }
     }
 
     /// Of texts and children that alternate.
     pub fn new<T: ToString>(role: Role, texts: &[T], children: Vec<Node>) -> Self {
-        Self { role, texts: texts.iter().map(T::to_string).collect(), children }
+        let texts = texts.iter().map(T::to_string).collect();
+        Self { role, texts, children, family: "" }
+    }
+
+    /// The same as an expression of a family.
+    pub fn of(self, family: &'static str) -> Self {
+        Self { family, ..self }
     }
 
     /// Members separated by commas.
@@ -49,7 +57,7 @@ impl Node {
         let mut texts = vec![", ".to_string(); members.len() + 1];
         texts[0].clear();
         texts[members.len()].clear();
-        Self { role: Role::List, texts, children: members }
+        Self { role: Role::List, texts, children: members, family: "" }
     }
 
     /// A clause, or its absence.
