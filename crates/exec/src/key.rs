@@ -11,7 +11,8 @@ use plan::physical::{RangeEnd, RangePlan, RangeValue};
 use std::ops::Bound;
 use types::collation;
 use types::row::{KeyColumn, LayoutColumn};
-use types::{ColumnType, DateTime, Decimal, TimeZone, Timestamp, TypeKind, Value, ValueRef};
+use types::temporal::fraction_unit;
+use types::{ColumnType, DateTime, Decimal, Time, TimeZone, Timestamp, TypeKind, Value, ValueRef};
 
 /// Where a value lies among the values of a column.
 #[derive(Debug, PartialEq)]
@@ -110,8 +111,9 @@ pub fn place(value: ValueRef<'_>, column: &ColumnType, zone: TimeZone) -> Place 
             }
         }
         (TypeKind::Time, ValueRef::Time(v)) => {
-            let kept = v.truncated(column.scale);
-            Place::At(Value::Time(kept), kept == v && !v.is_negative())
+            let unit = i64::from(fraction_unit(column.scale));
+            let kept = Time(v.0 - v.0.rem_euclid(unit));
+            Place::At(Value::Time(kept), kept == v)
         }
         _ => Place::Unknown,
     }

@@ -8,7 +8,7 @@ use crate::predicates::{
     all, any, between, choose_searched, choose_simple, compare, compare_rows, in_list, ruled,
 };
 use crate::{arithmetic, coerce, functions};
-use types::{SqlError, Value, ValueRef};
+use types::{SqlError, Value, ValueRef, codes};
 
 /// SQL's truth value as a value.
 fn truth<'a>(value: Option<bool>) -> ValueRef<'a> {
@@ -162,7 +162,7 @@ impl Expr {
             }
             ExprKind::Is { operand, test, negated } => {
                 let holds = match test {
-                    Test::Null => operand.eval(context, row)?.is_null(),
+                    Test::Null => is_null(operand, context, row)?,
                     Test::True => operand.truth(context, row)? == Some(true),
                     Test::False => operand.truth(context, row)? == Some(false),
                 };
@@ -260,5 +260,16 @@ fn read_variable<'a>(name: &str, context: &'a EvalContext) -> ValueRef<'a> {
         None => ValueRef::Null,
         Some(Value::Bytes(bytes)) => ValueRef::Bytes(context.keep(bytes)),
         Some(value) => detached(value),
+    }
+}
+
+/// Whether an operand is NULL. Of one that cannot be nothing else matters, not even that its value
+/// is out of range.
+fn is_null(operand: &Expr, context: &EvalContext, row: &dyn Columns) -> Result<bool, SqlError> {
+    match operand.eval(context, row) {
+        Err(error) if error.code == codes::DATA_OUT_OF_RANGE.number && !operand.result.nullable => {
+            Ok(false)
+        }
+        value => Ok(value?.is_null()),
     }
 }

@@ -44,6 +44,7 @@ pub(crate) fn seconds(
 ) -> Result<Option<Seconds>, SqlError> {
     let result = &source.result;
     let kind = result.column_type.kind;
+    let given = value;
     let value = cut_to_type(value, result);
     let number = match value {
         ValueRef::Null => return Ok(None),
@@ -100,17 +101,34 @@ pub(crate) fn seconds(
     };
     let truncated = whole > limit || is_far;
     if truncated {
-        let shown = shown(context, told(value, number, micros));
+        let shown = shown(context, told(given, value, number, micros, source));
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&word, &shown])?;
     }
     Ok(Some(Seconds { negative, whole: whole.min(limit), micros, truncated }))
 }
 
-/// A number of seconds as a warning tells it: a DOUBLE as it is, a date with all digits of its
-/// seconds, or none.
-fn told<'a>(value: ValueRef<'a>, number: ValueRef<'a>, micros: u32) -> ValueRef<'a> {
+/// A number of seconds as a warning tells it: a DOUBLE as it is, or as a whole number where its
+/// type has no other, a quotient with all its digits, a date with all digits of its seconds, or
+/// none.
+fn told<'a>(
+    given: ValueRef<'a>,
+    value: ValueRef<'a>,
+    number: ValueRef<'a>,
+    micros: u32,
+    source: &Expr,
+) -> ValueRef<'a> {
+    let result = &source.result;
     match (value, number) {
+        // Beyond its range it is the end of that.
+        (ValueRef::Double(v), _) if result.decimals() == 0 => {
+            ValueRef::Int(v.round_ties_even() as i64)
+        }
         (ValueRef::Double(_), _) => value,
+        (ValueRef::Decimal(_), _)
+            if matches!(given, ValueRef::Decimal(_)) && result.decimals() > 0 =>
+        {
+            given
+        }
         (_, ValueRef::Decimal(exact)) if crate::temporal::is_temporal(value) => {
             ValueRef::Decimal(exact.with_scale(if micros > 0 { 6 } else { 0 }))
         }

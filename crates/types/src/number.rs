@@ -183,7 +183,7 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) {
 
 /// The fewest digits that tell a number from its neighbours, the last one even where two are
 /// equally near.
-fn shortest(value: f64) -> String {
+pub(crate) fn shortest(value: f64) -> String {
     let text = format!("{value:e}");
     let digits = text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count();
     if digits < TIE_DIGITS {

@@ -9,13 +9,20 @@ use types::{ColumnType, SqlError, TypeKind, codes};
 /// Digits that SUM adds for the number of rows.
 const SUM_DIGITS: u32 = 22;
 
-/// Type of MIN and MAX of a type. A whole number that is computed is a BIGINT, a truth is not.
+/// Type of MIN and MAX of a type. A whole number or year that is computed is a BIGINT, a truth is
+/// not; a FLOAT that is computed is a DOUBLE.
 fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
     let own = &mut result.column_type;
     own.zerofill = false;
     match own.kind {
         TypeKind::Bit => own.kind = TypeKind::BigInt,
-        kind if kind.is_integer() && !keeps_type => own.kind = TypeKind::BigInt,
+        kind if (kind.is_integer() || kind == TypeKind::Year) && !keeps_type => {
+            own.kind = TypeKind::BigInt;
+        }
+        TypeKind::Float if !keeps_type => {
+            let computed = ResultType::double_of_scale(own.scale, result.nullable).column_type;
+            *own = ColumnType { unsigned: own.unsigned, ..computed };
+        }
         TypeKind::Double => own.length = own.length.max(23),
         _ => {}
     }

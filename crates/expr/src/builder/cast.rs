@@ -6,7 +6,7 @@ use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::Nature;
 use crate::result_type::{Coercibility, ResultType, STRING_DECIMALS};
-use types::{CollationId, ColumnType, SqlError, TypeKind, Value, codes, collation};
+use types::{Charset, CollationId, ColumnType, SqlError, TypeKind, Value, codes, collation};
 
 /// What CAST converts to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -220,7 +220,8 @@ fn char_type(from: &ResultType, length: Option<u32>, collation: CollationId) -> 
         _ => from.characters(),
     };
     let characters = length.map_or(own, u64::from);
-    let ascii = from.ascii && collation != CollationId::BINARY;
+    // What it is made of does not count, only what its character set could hold.
+    let ascii = from.ascii && !matches!(collation.charset(), Charset::Utf8mb4 | Charset::Binary);
     let strength = Coercibility::Implicit;
     without_decimals(ResultType::string(characters, collation, strength, ascii, true))
 }

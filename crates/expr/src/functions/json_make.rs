@@ -58,7 +58,7 @@ fn resolve_object(
 
 fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     convert_to_json_text(builder, &mut arguments[0]);
-    Ok(json_text(arguments[0].result.characters() * 6 + 2))
+    Ok(json_text(arguments[0].result.characters() * 12 + 2))
 }
 
 /// From which character set the text of an operand is.

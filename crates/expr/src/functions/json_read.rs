@@ -88,8 +88,7 @@ fn resolve_document(
 
 /// Text that is JSON, and that other JSON functions take as any other text.
 fn resolve_list(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let characters = arguments[0].result.characters().saturating_mul(2);
-    Ok(text_like(builder, &arguments[0], characters))
+    Ok(text_like(builder, &arguments[0], arguments[0].result.characters()))
 }
 
 fn resolve_detailed(

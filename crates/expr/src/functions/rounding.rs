@@ -153,8 +153,12 @@ fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
         Domain::Integer if is_year(&operand) => ResultType::integer_of_length(4, true, nullable),
         Domain::Integer if places >= 0 || cut => {
             // Also of a literal one character is the sign's.
-            let digits = operand.text_length().saturating_sub(u32::from(!unsigned));
             let mut result = any;
+            let own = &mut result.column_type;
+            if own.kind.is_integer() && arguments[0].result.column_type.zerofill {
+                own.length = ColumnType::integer(own.kind, unsigned).length;
+            }
+            let digits = result.text_length().saturating_sub(u32::from(!unsigned));
             result.column_type.precision = digits.clamp(1, 20) as u8;
             result
         }

@@ -99,9 +99,8 @@ fn resolve_replace(
     arguments: &mut [Expr],
 ) -> Resolved {
     let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
-    let growth = lengths[2].saturating_sub(lengths[1]);
-    let most = lengths[0].checked_div(lengths[1]).unwrap_or(0);
-    compared_text(builder, function.name(), arguments, lengths[0] + most * growth)
+    // As if each character were replaced.
+    compared_text(builder, function.name(), arguments, lengths[0] * lengths[2].max(1))
 }
 
 fn replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -173,7 +172,14 @@ fn resolve_field(
     arguments: &mut [Expr],
 ) -> Resolved {
     if arguments.iter().all(is_text_or_null) {
-        compared(builder, function, arguments)?;
+        // All are compared by the one collation of all.
+        let collation = compared(builder, function, arguments)?;
+        let is_of_it = |it: &&mut Expr| {
+            it.result.is_string() && it.result.collation().charset() == collation.charset()
+        };
+        for argument in arguments.iter_mut().filter(is_of_it) {
+            argument.result.column_type.collation = collation;
+        }
     }
     Ok(int(3, false))
 }

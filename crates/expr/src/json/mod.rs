@@ -138,14 +138,27 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// Whether an array begins with all that another one has, at any depth; other nodes are equal.
+    fn begins_with(&self, other: &Node<'_>) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Array(own), Kind::Array(wanted)) => {
+                own.len() >= wanted.len()
+                    && own.iter().zip(wanted).all(|(own, wanted)| own.begins_with(wanted))
+            }
+            _ => self.equals(other),
+        }
+    }
+
     /// JSON_OVERLAPS.
     pub fn overlaps(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Array(a), Kind::Array(b)) => a.iter().any(|a| b.iter().any(|b| a.equals(b))),
+            (Kind::Array(a), Kind::Array(b)) => {
+                a.iter().any(|a| b.iter().any(|b| a.begins_with(b)))
+            }
             (Kind::Array(list), _) => list.iter().any(|own| own.equals(other)),
             (_, Kind::Array(list)) => list.iter().any(|own| own.equals(self)),
             (Kind::Object(a), Kind::Object(_)) => {
-                a.iter().any(|(key, a)| other.member(key).is_some_and(|b| a.equals(b)))
+                a.iter().any(|(key, a)| other.member(key).is_some_and(|b| a.begins_with(b)))
             }
             _ => self.scalar_equals(other),
         }

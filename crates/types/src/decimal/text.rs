@@ -57,7 +57,7 @@ impl Decimal {
         if !value.is_finite() {
             return None;
         }
-        Some(Self::parse(format!("{value:e}").as_bytes()))
+        Some(Self::parse(crate::number::shortest(value).as_bytes()))
     }
 
     /// Appends the digits of the magnitude without a point.

@@ -217,13 +217,14 @@ fn rows(ours: &[Row], theirs: &[Row], columns: &[Column], ordered: bool) -> Opti
     })
 }
 
-/// A row without the signs that a zero may have among numbers that are not whole.
+/// A row without the signs that a zero may have among times and numbers that are not whole.
 fn without_signs_of_zero(row: &Row, columns: &[Column]) -> Row {
     let cell = |(cell, column): (&Field, &Column)| {
-        let is_fraction = matches!(column.type_code, 0 | 4 | 5 | 246);
+        let is_fraction = matches!(column.type_code, 0 | 4 | 5 | 11 | 246);
         let size = cell.as_deref().and_then(|text| text.strip_prefix(b"-"));
-        let is_zero =
-            |size: &&[u8]| is_fraction && size.iter().all(|digit| matches!(digit, b'0' | b'.'));
+        let is_zero = |size: &&[u8]| {
+            is_fraction && size.iter().all(|digit| matches!(digit, b'0' | b'.' | b':'))
+        };
         size.filter(is_zero).map(<[u8]>::to_vec).or_else(|| cell.clone())
     };
     row.iter().zip(columns).map(cell).collect()
@@ -251,6 +252,9 @@ fn column(ours: &Column, theirs: &Column, lengths: bool) -> Option<Difference> {
     // ZEROFILL, ENUM, AUTO_INCREMENT and SET. Flags of keys and of bytes are those of a temporary
     // table where the answer was put into one.
     const FLAGS: u16 = 64 | 256 | 512 | 2048;
+    // A YEAR that is computed is filled with zeros where it was kept in a temporary table, too.
+    let is_kept_year = theirs.type_code == 13 && theirs.schema.is_empty();
+    let flags = if is_kept_year { FLAGS & !64 } else { FLAGS };
     let kind = render::type_name(theirs.type_code);
     let computed = theirs.schema.is_empty();
     let is_text = is_text(theirs) && computed;
@@ -266,7 +270,7 @@ fn column(ours: &Column, theirs: &Column, lengths: bool) -> Option<Difference> {
         "nullability"
     } else if (ours.flags ^ theirs.flags) & 32 != 0 && has_sign(theirs) {
         "sign"
-    } else if (ours.flags ^ theirs.flags) & FLAGS != 0 {
+    } else if (ours.flags ^ theirs.flags) & flags != 0 {
         "flags"
     } else if ours.length != theirs.length && (lengths || !computed) {
         "length"
@@ -294,11 +298,14 @@ fn message(text: &str, is_query: bool, has_condition: bool) -> String {
         text = text.replace("longblob", "blob").replace("mediumblob", "blob");
     }
     // MariaDB names some CASTs by their text.
-    if let Some((before, rest)) = text.split_once(" for column 'CAST(")
-        && let Some((_, row)) = rest.rsplit_once(")' at row ")
-    {
-        let row = if row == "0" { "1" } else { row };
-        return format!("{before} for column '(null)' at row {row}");
+    if let Some((before, rest)) = text.split_once(" for column 'CAST(") {
+        if let Some((_, row)) = rest.rsplit_once(")' at row ") {
+            let row = if row == "0" { "1" } else { row };
+            return format!("{before} for column '(null)' at row {row}");
+        }
+        if rest.ends_with(")'") {
+            return format!("{before} for column '(null)'");
+        }
     }
     // Gannet names the alias of the table that is read.
     match text.split_once(" for column `differ`.`") {

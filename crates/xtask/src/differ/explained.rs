@@ -89,6 +89,28 @@ pub enum Proof {
     /// Only warnings of JSON_CONTAINS and JSON_OVERLAPS about broken documents differ, and a
     /// document is broken.
     Broken,
+    /// Without materialized subqueries both answer the same, and Gannet as before.
+    Unmaterialized,
+    /// With IFNULL around the condition both answer the same, and Gannet as before.
+    Guarded,
+    /// With NULLIF around comparisons with ANY and ALL both answer the same, and Gannet as
+    /// before.
+    Nullable,
+    /// With comparisons in place of IN both answer the same, and Gannet the same values as
+    /// before.
+    Alternatives,
+    /// With CONCAT around what is stored in columns of text both do the same, and Gannet as
+    /// before.
+    StoredAsText,
+    /// Without parameters both answer the same, and Gannet as before.
+    Unprepared,
+    /// Both refuse, and name the same two sides of a comparison.
+    Mirrored,
+    /// Without fixed digits of FLOAT and DOUBLE columns both answer the same, and Gannet the same
+    /// values as before.
+    Unfixed,
+    /// The answers are the same but for signs of zeros.
+    Signless,
 }
 
 /// The rules of `tests/differ`.
@@ -142,6 +164,15 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("satisfied") => Proof::Satisfied,
         Some("surrogates") => Proof::Surrogates,
         Some("apart") => Proof::Apart,
+        Some("unmaterialized") => Proof::Unmaterialized,
+        Some("guarded") => Proof::Guarded,
+        Some("nullable") => Proof::Nullable,
+        Some("alternatives") => Proof::Alternatives,
+        Some("stored as text") => Proof::StoredAsText,
+        Some("unprepared") => Proof::Unprepared,
+        Some("mirrored") => Proof::Mirrored,
+        Some("unfixed") => Proof::Unfixed,
+        Some("signless") => Proof::Signless,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

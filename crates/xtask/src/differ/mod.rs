@@ -12,6 +12,8 @@ mod grammar;
 mod pair;
 mod parts;
 #[cfg(test)]
+mod planted_executed_tests;
+#[cfg(test)]
 mod planted_forms_tests;
 #[cfg(test)]
 mod planted_tests;

@@ -101,6 +101,31 @@ impl<S: Servers> Judge<'_, S> {
                                 && self.agree_on(executed::inner(small), mode)?
                         }
                         Proof::Valueless => self.agree_on(replaced::valueless(small), mode)?,
+                        Proof::Unmaterialized => {
+                            self.is_executed(executed::unmaterialized(small), mode, ours)?
+                        }
+                        Proof::Guarded => self.is_executed(executed::guarded(small), mode, ours)?,
+                        Proof::Nullable => {
+                            self.is_executed(executed::nullable(small), mode, ours)?
+                        }
+                        Proof::Alternatives => {
+                            self.is_answered(executed::one_by_one(small), mode, ours)?
+                        }
+                        Proof::StoredAsText => {
+                            self.is_executed(executed::stored_as_text(small), mode, ours)?
+                        }
+                        Proof::Unprepared => {
+                            self.is_executed(executed::unprepared(small), mode, ours)?
+                        }
+                        Proof::Unfixed => self.is_answered(executed::unfixed(small), mode, ours)?,
+                        Proof::Signless => {
+                            let alike = |told: &[Told]| executed::without_signs_of_zero(told);
+                            let own = ours.as_ref().map(|told| alike(told)).map_err(Clone::clone);
+                            let how = self.how(mode);
+                            compare::difference(small, how, &own, &alike(theirs)).is_none()
+                        }
+                        Proof::Mirrored => compare::refusals(small, ours, theirs)
+                            .is_some_and(|both| executed::are_mirrored(&both)),
                         _ => self.is_of_parts(small, mode, (ours, theirs))?,
                     };
                     proven.push((rule.proof, shown));
@@ -275,7 +300,8 @@ impl<S: Servers> Judge<'_, S> {
             compare::refusals(&query, answered, own).map(|[own, _]| own)
                 == refused.as_ref().map(|[here, _]| here.clone())
         });
-        Ok(given && refused.is_some_and(|[here, there]| here == there))
+        let are_one = |both: &[Problem; 2]| both[0] == both[1] || executed::are_mirrored(both);
+        Ok(given && refused.is_some_and(|both| are_one(&both)))
     }
 
     /// Whether both answer each value of a row alone the same, and refuse the row with errors that
