@@ -44,8 +44,7 @@ pub(crate) fn seconds(
 ) -> Result<Option<Seconds>, SqlError> {
     let result = &source.result;
     let kind = result.column_type.kind;
-    let given = value;
-    let value = cut_to_type(value, result);
+    let (given, value) = (value, cut_to_type(value, result));
     let number = match value {
         ValueRef::Null => return Ok(None),
         ValueRef::Double(v) if result.column_type.scale < 6 => {

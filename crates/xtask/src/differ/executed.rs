@@ -7,10 +7,10 @@
 //!    answer could be described.
 //! 4. A difference is explained where both answer the other way alike, and Gannet as before: all of
 //!    the answer by 1, 2 and 5, the descriptions of its columns by 3.
-//! 5. Without materialization IN looks at the rows of a subquery, not at a table of them. With IFNULL
-//!    around a condition an outer join stays one. NULLIF may be NULL, also of what cannot. IN is
-//!    as good as a comparison with each member, and CONCAT of a number as the number where a text
-//!    is stored. A statement with parameters is one with the values in their place.
+//! 5. Without materialization IN looks at the rows of a subquery, not at a table of them. With
+//!    IFNULL around a condition an outer join stays one. NULLIF may be NULL, also of what cannot.
+//!    IN is as good as a comparison with each member, and CONCAT of a number as the number where a
+//!    text is stored. A statement with parameters is one with the values in their place.
 
 use super::compare::{self, Reply, Row, Told};
 use super::composed;

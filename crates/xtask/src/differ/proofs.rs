@@ -64,70 +64,8 @@ impl<S: Servers> Judge<'_, S> {
             let is_proven = match proven.iter().find(|(proof, _)| *proof == rule.proof) {
                 Some((_, known)) => *known,
                 None => {
-                    let shown = match rule.proof {
-                        Proof::Errors => self.is_of_two_parts(small, mode, (ours, theirs))?,
-                        Proof::Selected => self.is_selected(small, mode, ours)?,
-                        Proof::Composed => self.is_composed(small, mode, ours)?,
-                        Proof::Lenient => self.is_lenient(small, (ours, theirs))?,
-                        Proof::Readable => self.is_readable(small, mode, difference)?,
-                        Proof::Named => composed::are_named_alike(small, ours, theirs),
-                        Proof::Untabled => self.is_untabled(small, mode, ours)?,
-                        Proof::Narrow => self.agree_on(replaced::narrow(small), mode)?,
-                        Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
-                        Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
-                        Proof::Written => self.is_written(small, mode, ours)?,
-                        Proof::Limited => self.agree_on(replaced::limited(small), mode)?,
-                        Proof::Padded => self.is_padded(small, mode, (ours, theirs)),
-                        Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
-                        Proof::Unindexed => {
-                            self.is_executed(executed::unindexed(small), mode, ours)?
-                        }
-                        Proof::Sorted => self.is_executed(executed::sorted(small), mode, ours)?,
-                        Proof::Unordered => self.is_described(small, mode, ours)?,
-                        Proof::Distinct => self.is_distinct(small, mode, ours)?,
-                        Proof::Exact => self.is_exact(small, mode, ours)?,
-                        Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
-                        Proof::Joined => self.is_answered(replaced::joined(small), mode, ours)?,
-                        Proof::Unicode => self.is_answered(replaced::unicode(small), mode, ours)?,
-                        Proof::Satisfied => {
-                            self.is_refused(replaced::satisfied(small), mode, ours)?
-                        }
-                        Proof::Surrogates => self.is_halved(small, mode, (ours, theirs)),
-                        Proof::Apart => self.is_apart(small, mode, (ours, theirs))?,
-                        Proof::Member => self.agree_on(replaced::member_texts(small), mode)?,
-                        Proof::Unfolded => self.agree_on(replaced::unfolded(small), mode)?,
-                        Proof::Inner => {
-                            executed::is_nullable_here(ours, theirs)
-                                && self.agree_on(executed::inner(small), mode)?
-                        }
-                        Proof::Valueless => self.agree_on(replaced::valueless(small), mode)?,
-                        Proof::Unmaterialized => {
-                            self.is_executed(executed::unmaterialized(small), mode, ours)?
-                        }
-                        Proof::Guarded => self.is_executed(executed::guarded(small), mode, ours)?,
-                        Proof::Nullable => {
-                            self.is_executed(executed::nullable(small), mode, ours)?
-                        }
-                        Proof::Alternatives => {
-                            self.is_answered(executed::one_by_one(small), mode, ours)?
-                        }
-                        Proof::StoredAsText => {
-                            self.is_executed(executed::stored_as_text(small), mode, ours)?
-                        }
-                        Proof::Unprepared => {
-                            self.is_executed(executed::unprepared(small), mode, ours)?
-                        }
-                        Proof::Unfixed => self.is_answered(executed::unfixed(small), mode, ours)?,
-                        Proof::Signless => {
-                            let alike = |told: &[Told]| executed::without_signs_of_zero(told);
-                            let own = ours.as_ref().map(|told| alike(told)).map_err(Clone::clone);
-                            let how = self.how(mode);
-                            compare::difference(small, how, &own, &alike(theirs)).is_none()
-                        }
-                        Proof::Mirrored => compare::refusals(small, ours, theirs)
-                            .is_some_and(|both| executed::are_mirrored(&both)),
-                        _ => self.is_of_parts(small, mode, (ours, theirs))?,
-                    };
+                    let asked = (ours, theirs);
+                    let shown = self.is_proven(rule.proof, small, mode, difference, asked)?;
                     proven.push((rule.proof, shown));
                     shown
                 }
@@ -137,6 +75,82 @@ impl<S: Servers> Judge<'_, S> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether what a rule wants to be shown besides is shown.
+    fn is_proven(
+        &mut self,
+        proof: Proof,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        Ok(match proof {
+            Proof::Errors => self.is_of_two_parts(small, mode, (ours, theirs))?,
+            Proof::Selected => self.is_selected(small, mode, ours)?,
+            Proof::Composed => self.is_composed(small, mode, ours)?,
+            Proof::Lenient => self.is_lenient(small, (ours, theirs))?,
+            Proof::Readable => self.is_readable(small, mode, difference)?,
+            Proof::Named => composed::are_named_alike(small, ours, theirs),
+            Proof::Untabled => self.is_untabled(small, mode, ours)?,
+            Proof::Narrow => self.agree_on(replaced::narrow(small), mode)?,
+            Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
+            Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
+            Proof::Written => self.is_written(small, mode, ours)?,
+            Proof::Limited => self.agree_on(replaced::limited(small), mode)?,
+            Proof::Padded => self.is_padded(small, mode, (ours, theirs)),
+            Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
+            _ => self.is_proven_otherwise(proof, small, mode, (ours, theirs))?,
+        })
+    }
+
+    /// The same for proofs by executing a statement in another way, and by forms of it.
+    fn is_proven_otherwise(
+        &mut self,
+        proof: Proof,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        Ok(match proof {
+            Proof::Unindexed => self.is_executed(executed::unindexed(small), mode, ours)?,
+            Proof::Sorted => self.is_executed(executed::sorted(small), mode, ours)?,
+            Proof::Unordered => self.is_described(small, mode, ours)?,
+            Proof::Distinct => self.is_distinct(small, mode, ours)?,
+            Proof::Exact => self.is_exact(small, mode, ours)?,
+            Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
+            Proof::Joined => self.is_answered(replaced::joined(small), mode, ours)?,
+            Proof::Unicode => self.is_answered(replaced::unicode(small), mode, ours)?,
+            Proof::Satisfied => self.is_refused(replaced::satisfied(small), mode, ours)?,
+            Proof::Surrogates => self.is_halved(small, mode, (ours, theirs)),
+            Proof::Apart => self.is_apart(small, mode, (ours, theirs))?,
+            Proof::Member => self.agree_on(replaced::member_texts(small), mode)?,
+            Proof::Unfolded => self.agree_on(replaced::unfolded(small), mode)?,
+            Proof::Inner => {
+                executed::is_nullable_here(ours, theirs)
+                    && self.agree_on(executed::inner(small), mode)?
+            }
+            Proof::Valueless => self.agree_on(replaced::valueless(small), mode)?,
+            Proof::Unmaterialized => {
+                self.is_executed(executed::unmaterialized(small), mode, ours)?
+            }
+            Proof::Guarded => self.is_executed(executed::guarded(small), mode, ours)?,
+            Proof::Nullable => self.is_executed(executed::nullable(small), mode, ours)?,
+            Proof::Alternatives => self.is_answered(executed::one_by_one(small), mode, ours)?,
+            Proof::StoredAsText => self.is_executed(executed::stored_as_text(small), mode, ours)?,
+            Proof::Unprepared => self.is_executed(executed::unprepared(small), mode, ours)?,
+            Proof::Unfixed => self.is_answered(executed::unfixed(small), mode, ours)?,
+            Proof::Signless => {
+                let alike = |told: &[Told]| executed::without_signs_of_zero(told);
+                let own = ours.as_ref().map(|told| alike(told)).map_err(Clone::clone);
+                let how = self.how(mode);
+                compare::difference(small, how, &own, &alike(theirs)).is_none()
+            }
+            Proof::Mirrored => compare::refusals(small, ours, theirs)
+                .is_some_and(|both| executed::are_mirrored(&both)),
+            _ => self.is_of_parts(small, mode, (ours, theirs))?,
+        })
     }
 
     /// Whether Gannet answers as many rows as both servers find the condition of a plain query true
