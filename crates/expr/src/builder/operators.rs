@@ -85,7 +85,9 @@ fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
         _ => left.integer_digits(),
     };
     let mut result = ResultType::integer_of_length(length.max(1), unsigned, true);
-    result.column_type.precision = length.min(20) as u8;
+    // What is computed with it has a place for the sign within the length.
+    let digits = length.saturating_sub(u32::from(!unsigned));
+    result.column_type.precision = digits.clamp(1, 20) as u8;
     result
 }
 

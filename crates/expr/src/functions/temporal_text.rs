@@ -175,6 +175,8 @@ pub(crate) fn str_to_date_by(frame: Frame<'_>, wanted: DateRules) -> Evaluated<'
             TypeKind::Time => "time",
             _ => "datetime",
         };
+        // This message shows bytes.
+        let shown = types::convert::shown_text(text, types::Charset::Binary);
         frame.context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&name, &shown])?;
     }
     Ok(match kind {

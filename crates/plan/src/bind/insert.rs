@@ -10,6 +10,8 @@ use crate::physical::{
 };
 use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::ColumnDefault;
+use expr::{ArithmeticOperator, ExprKind};
+use types::TypeKind;
 
 /// Hexadecimal literals that a query selects for columns of numbers are numbers.
 fn numbers_of_hex(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize]) {
@@ -24,6 +26,27 @@ fn numbers_of_hex(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize]) 
         if wanted.kind.is_number() && value.is_hex_literal() {
             *value = expr::number_of_hex(value.clone());
             shown.result = value.result;
+        }
+    }
+}
+
+/// Digits behind those that a quotient is shown with, at most.
+const HIDDEN_DIGITS: u8 = 9;
+
+/// Quotients that a query selects for columns of numbers are stored with all their digits, not with
+/// those that are shown.
+fn whole_quotients(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize]) {
+    let QueryPlan::Select(select) = plan else { return };
+    if select.distinct || select.aggregate.is_some() {
+        return;
+    }
+    let types = columns.iter().map(|at| target.definition().columns[*at].column_type);
+    for (value, wanted) in select.projection.iter_mut().zip(types) {
+        let is_quotient =
+            matches!(value.kind, ExprKind::Arithmetic { operator: ArithmeticOperator::Divide, .. });
+        let own = &mut value.result.column_type;
+        if wanted.kind.is_number() && is_quotient && own.kind == TypeKind::Decimal {
+            own.scale = (own.scale + HIDDEN_DIGITS).min(types::decimal::SCALE_MAX);
         }
     }
 }
@@ -173,6 +196,7 @@ impl<'q> Binder<'_, '_, 'q> {
             ast::InsertSource::Query(query) => {
                 let mut plan = self.bind_query(query)?;
                 numbers_of_hex(&mut plan, target, columns);
+                whole_quotients(&mut plan, target, columns);
                 if plan.columns().len() != columns.len() + self.source.len() {
                     return Err(SqlError::new(&codes::WRONG_VALUE_COUNT_ON_ROW, &[&1]));
                 }
