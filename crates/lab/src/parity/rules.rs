@@ -411,9 +411,10 @@ fn tls(server: &Server<'_>) -> Option<Reading> {
 
 fn compression(server: &Server<'_>) -> Option<Reading> {
     if server.engine == Engine::Rocksdb {
-        return Some(Reading::same(match server.value("rocksdb_default_cf_options") {
-            None | Some("") => "blocks, as RocksDB does by default (Debian: Snappy)",
-            Some(options) => options,
+        let options = server.value("rocksdb_default_cf_options").unwrap_or_default();
+        return Some(Reading::same(match options.contains("compression") {
+            false => "blocks, as RocksDB does by default (Debian: Snappy)",
+            true => options,
         }));
     }
     match server.kind {

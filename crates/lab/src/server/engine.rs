@@ -35,9 +35,14 @@ const ROCKSDB_VARIABLES: [(&str, &str); 6] = [
 /// InnoDB stays beside MyRocks with the least that it starts with, bytes.
 const INNODB_POOL_LEAST: u64 = 8 << 20;
 const INNODB_LOG_LEAST: u64 = 4 << 20;
-/// Write buffers of MyRocks have this part of the memory; by default a fixed size, which would be
-/// all the memory of a small server twice.
-const WRITE_BUFFERS_PART: u64 = 8;
+/// The memory for which RocksDB's own sizes of write buffers, files and levels are taken. Below it
+/// they shrink with the memory, as the data of a scaled experiment do: else a small server would
+/// hold all its data in write buffers, or rewrite them all with each of them.
+const ROCKSDB_MEMORY: u64 = 512 << 20;
+/// RocksDB's sizes, bytes; a family of columns has two write buffers.
+const WRITE_BUFFER: u64 = 64 << 20;
+const FILE: u64 = 64 << 20;
+const FIRST_LEVEL: u64 = 256 << 20;
 /// Seconds; MyRocks' own default is one.
 const INNODB_LOCK_WAIT_TIMEOUT: u32 = 50;
 
@@ -124,7 +129,17 @@ pub(super) fn plugins(kind: Kind, version: Version, settings: &Settings) -> Vec<
 /// MyRocks with the memory, durability and behaviour that the settings want of any server.
 pub(super) fn myrocks(options: &mut Options, settings: &Settings) {
     options.set("rocksdb_block_cache_size", settings.memory.bytes());
-    options.set("rocksdb_db_write_buffer_size", settings.memory.bytes() / WRITE_BUFFERS_PART);
+    let share = settings.memory.bytes().min(ROCKSDB_MEMORY) as f64 / ROCKSDB_MEMORY as f64;
+    let [buffer, file, level] =
+        [WRITE_BUFFER, FILE, FIRST_LEVEL].map(|size| (size as f64 * share) as u64);
+    options.set("rocksdb_db_write_buffer_size", 2 * buffer);
+    options.set(
+        "rocksdb_default_cf_options",
+        format!(
+            "write_buffer_size={buffer};target_file_size_base={file};\
+             max_bytes_for_level_base={level}"
+        ),
+    );
     options.set("rocksdb_flush_log_at_trx_commit", settings.durability);
     options.set("rocksdb_max_total_wal_size", settings.log_capacity.bytes());
     options.set("rocksdb_use_direct_reads", switch(settings.direct_io));
@@ -137,7 +152,7 @@ pub(super) fn myrocks(options: &mut Options, settings: &Settings) {
     options.set("innodb_buffer_pool_size", INNODB_POOL_LEAST);
     options.set("innodb_log_file_size", INNODB_LOG_LEAST);
     options.note(
-        "MyRocks' block cache has the memory; its write buffers, an eighth of that, come on top",
+        "MyRocks' block cache has the memory; its write buffers, up to a quarter, come on top",
     );
     options.note("MyRocks locks no gaps: a range that was read may get rows from others");
     if !settings.snapshot_isolation && settings.isolation == Isolation::RepeatableRead {
@@ -149,6 +164,7 @@ pub(super) fn myrocks(options: &mut Options, settings: &Settings) {
 mod tests {
     use super::*;
     use crate::server::options::{options, table_options, variant};
+    use crate::server::settings::Size;
 
     fn rocksdb() -> Settings {
         Settings { engine: Engine::Rocksdb, ..Settings::default() }
@@ -213,7 +229,17 @@ mod tests {
         assert!(found.words.contains(&"--plugin-load-add=ha_rocksdb".to_string()));
         assert_eq!(last("default-storage-engine"), Some("RocksDB"));
         assert_eq!(last("rocksdb-block-cache-size"), Some("536870912"));
-        assert_eq!(last("rocksdb-db-write-buffer-size"), Some("67108864"));
+        assert_eq!(last("rocksdb-db-write-buffer-size"), Some("134217728"));
+        let of_rocksdb = "write_buffer_size=67108864;target_file_size_base=67108864;\
+                          max_bytes_for_level_base=268435456";
+        assert_eq!(last("rocksdb-default-cf-options"), Some(of_rocksdb), "its own for 512 MiB");
+        let small = Settings { memory: Size(32 << 20), ..rocksdb() };
+        let small = options(Kind::Mariadb, Version(10, 11, 0), &small).words.join(" ");
+        assert!(small.contains("write_buffer_size=4194304;"), "{small}");
+        assert!(small.contains("max_bytes_for_level_base=16777216"), "{small}");
+        let large = Settings { memory: Size(50 << 30), ..rocksdb() };
+        let large = options(Kind::Mariadb, Version(10, 11, 0), &large).words.join(" ");
+        assert!(large.contains(of_rocksdb), "{large}");
         assert_eq!(last("rocksdb-flush-log-at-trx-commit"), Some("2"));
         assert_eq!(last("rocksdb-use-direct-reads"), Some("ON"));
         assert_eq!(last("innodb-buffer-pool-size"), Some("8388608"));

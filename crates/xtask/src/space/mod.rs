@@ -226,8 +226,11 @@ impl Subject {
             }
             let limit = if self.is_judged { LIMIT } else { LIMIT / 4 };
             if is_done || passed > limit {
-                let ratio = (files as f64) / live.max(1) as f64;
-                println!("{}: {when}: {ratio:.2} of the live bytes", self.name);
+                // Of next to nothing, or of a server that does not tell, it says nothing.
+                if live >= 1 << 20 {
+                    let ratio = files as f64 / live as f64;
+                    println!("{}: {when}: {ratio:.2} of the live bytes", self.name);
+                }
                 return Ok(is_small);
             }
             std::thread::sleep(Duration::from_millis(500));
