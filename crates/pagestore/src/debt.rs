@@ -32,7 +32,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Target share while little is written (invariant 1).
-const IDLE_UTILISATION: f64 = 0.82;
+const IDLE_UTILISATION: f64 = 0.88;
 /// Invariant 5, of what full segments hold.
 const END_UTILISATION: f64 = 0.93;
 /// Target share on a disk that is short of space, of what full segments hold: above the share at
@@ -53,7 +53,7 @@ const BURST_BYTES: f64 = (16 << 20) as f64;
 /// Time over which the rate of writing is smoothed.
 const SMOOTHING: f64 = 2.0;
 /// Garbage beyond so many times its goal delays commits.
-const DEBT_FREE: f64 = 3.0;
+const DEBT_FREE: f64 = 5.0;
 /// A commit is never delayed longer than this.
 const DELAY_MAX: Duration = Duration::from_millis(10);
 /// Stores with fewer closed segments delay nobody.

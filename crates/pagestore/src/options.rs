@@ -64,7 +64,7 @@ impl StoreOptions {
             flushers: 2,
             codec: (CodecId::Lz4, 0),
             writes_deltas: true,
-            target_utilisation: 0.70,
+            target_utilisation: 0.80,
             log_cap_bytes: 1 << 30,
             dirty_share_max: 0.9,
             spare_segments: 4,
