@@ -179,13 +179,9 @@ impl Collector {
         Some(victim)
     }
 
-    /// Waits until a group may be moved.
-    fn keep_pace(&mut self, shared: &Shared, disk: &Disk, victim: u32) {
-        let (live, usable) = {
-            let table = disk.table.lock();
-            (table.segments[victim as usize].live_bytes, table.usable_bytes())
-        };
-        let share = live as f64 / usable as f64;
+    /// Waits until a group may be moved; `share`: what of the victim was live when its collection
+    /// began. What is left of it falls to nothing meanwhile, and the pace would with it.
+    fn keep_pace(&mut self, shared: &Shared, disk: &Disk, share: f64) {
         self.pace.look(shared, disk, share);
         while !self.pace.allows(disk) && !shared.background.is_stopping() {
             runtime::sleep(PACE_PERIOD);
@@ -200,6 +196,10 @@ impl Collector {
         let groups = match read_directory(disk, &mut scanner, victim) {
             Ok(groups) => groups,
             Err(error) => return leave_alone(disk, victim, error),
+        };
+        let share = {
+            let table = disk.table.lock();
+            table.segments[victim as usize].live_bytes as f64 / table.usable_bytes() as f64
         };
         self.clear(disk);
         for scanned in &groups {
@@ -221,7 +221,7 @@ impl Collector {
                 }
                 if !self.has_room(entry) {
                     self.move_group(shared, disk)?;
-                    self.keep_pace(shared, disk, victim);
+                    self.keep_pace(shared, disk, share);
                 }
                 if !self.has_room(entry) {
                     // Not at the end of this segment: at the begin of the next.

@@ -131,3 +131,49 @@ fn pages_that_gain_nothing_are_not_tried_and_the_slow_codecs_are_left_to_helpers
     assert!(counters.compression_by_helpers > 0, "{counters:?}");
     assert!(counters.raw_bytes > counters.stored_bytes || counters.compressed_pages == 0);
 }
+
+/// The collector's pace is by what its victim held at first: by what is left of it, it would fall
+/// behind writers to twice the garbage that is aimed at.
+#[test]
+fn garbage_stays_near_its_goal_while_pages_are_written() {
+    let model = SharedModel::default();
+    let mut simulation = Simulation::new(quiet(12));
+    let seen = simulation.run(move || {
+        let mut random = Random::new(12);
+        let sizes = Sizes { segment_bytes: 4 << 20, segments_per_file: 64 };
+        let options = StoreOptions {
+            pool_bytes: 96 << 20,
+            group_bytes: 64 << 10,
+            max_pages: 1 << 16,
+            codec: (codec::CodecId::None, 0),
+            target_utilisation: 0.8,
+            writes_deltas: false,
+            ..large_pool(&mut random)
+        };
+        let mini = Miniature::start(&model, options, sizes).expect("no faults");
+        while lock(&mini.model).live.len() < 8_000 {
+            mini.allocate(&mut random, 2, 13).expect("no faults");
+        }
+        mini.store.flush_until(mini.wal.end()).expect("no faults");
+        let live: Vec<u64> = lock(&mini.model).live.keys().copied().collect();
+        let mut seen = Vec::new();
+        for round in 0..40_000 {
+            let pid = live[random.index(live.len())];
+            mini.patch(&mut random, &[pid]).expect("no faults");
+            runtime::sleep(Duration::from_millis(1));
+            if round % 100 == 0 {
+                mini.checkpoint().expect("no faults");
+                let debt = mini.store.collection_debt_bytes() as f64;
+                seen.push(debt / mini.store.space_in_use().0 as f64);
+            }
+        }
+        mini.stop().expect("no faults");
+        seen
+    });
+    let seen = seen.expect("no crash");
+    let mut rest = seen[seen.len() / 2..].to_vec();
+    rest.sort_by(f64::total_cmp);
+    let median = rest[rest.len() / 2];
+    println!("beyond what an idle store keeps: {median:.2} of the live bytes");
+    assert!(median < 0.2, "{seen:?}");
+}
