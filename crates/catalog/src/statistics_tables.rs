@@ -263,6 +263,10 @@ impl Catalog {
                 }
             }
         }
-        Ok(if has_changed { trx.commit()? } else { trx.rollback()? })
+        match has_changed {
+            true => trx.commit()?,
+            false => trx.rollback()?,
+        }
+        Ok(())
     }
 }

@@ -63,7 +63,7 @@ impl ColumnStatistics {
         let mut others = Vec::with_capacity(values.len());
         for (at, (first, count)) in runs.iter().enumerate() {
             if frequent.binary_search(&at).is_err() {
-                others.extend(values[*first..first + count].iter());
+                others.extend(values[*first..first + count].iter().map(Box::as_ref));
             }
         }
         let in_ranges = share(others.len());
@@ -227,10 +227,10 @@ fn distinct_of(values: &[(Box<[u8]>, u32)], rows: f64) -> f64 {
 }
 
 /// Ends of ranges that hold equally many of the sorted values.
-fn bounds_of(values: &[&Box<[u8]>]) -> Vec<Box<[u8]>> {
+fn bounds_of(values: &[&[u8]]) -> Vec<Box<[u8]>> {
     let Some(last) = values.len().checked_sub(1) else { return Vec::new() };
     let ranges = RANGES_MAX.min(last.max(1));
-    (0..=ranges).map(|number| values[number * last / ranges].clone()).collect()
+    (0..=ranges).map(|number| values[number * last / ranges].into()).collect()
 }
 
 /// Where `key` lies between two ends, from 0 to 1, by the bytes behind what both have in common;

@@ -114,7 +114,8 @@ mod tests {
                 let one = RowLayout::new(&columns, &[last], 1);
                 let two = RowLayout::new(&columns, &[last, KeyPart::ascending(0)], 1);
                 for value in integers() {
-                    let [ahead, looked_up] = keys(&one, &[parameter(0)], &[value.clone()]);
+                    let alone = std::slice::from_ref(&value);
+                    let [ahead, looked_up] = keys(&one, &[parameter(0)], alone);
                     assert_eq!(ahead, looked_up, "{value:?} as {kind:?}, unsigned: {unsigned}");
                     *(if ahead.is_some() { &mut known } else { &mut unknown }) += 1;
                     let values = [parameter(1), parameter(0)];

@@ -60,8 +60,8 @@ impl Location {
         );
         base::invariant!(crate::header::class_is_valid(class), "page class {class}");
         Location(
-            offset_bytes / BLOB_UNIT_BYTES
-                | (units - 1) << LENGTH_SHIFT
+            (offset_bytes / BLOB_UNIT_BYTES)
+                | ((units - 1) << LENGTH_SHIFT)
                 | u64::from(class - CLASS_MIN) << CLASS_SHIFT
                 | u64::from(crc & FRAGMENT_MASK) << FRAGMENT_SHIFT,
         )

@@ -161,7 +161,8 @@ mod tests {
         let mut queue = ReadyQueue::default();
         queue.push_long(1, 0);
         queue.push_long(2, 0);
-        assert!(!queue.is_empty() && queue.len() == 0);
+        assert!(!queue.is_empty());
+        assert_eq!(queue.len(), 0, "long ones are not counted");
         assert_eq!(queue.pop(1), None, "first the backlog is looked at");
         assert_eq!((queue.pop_long(1), queue.pop_long(1)), (Some(1), Some(2)));
         assert!(queue.is_empty() && queue.pop_long(1).is_none());

@@ -260,9 +260,9 @@ fn listen_extra(
 
 /// How to log in to a server that was just initialised.
 fn print_first_login(listeners: &[ServeHandle]) {
-    log::complain(&format!(
-        "A new server was initialised. Log in as root without a password, from here only:"
-    ));
+    log::complain(
+        "A new server was initialised. Log in as root without a password, from here only:",
+    );
     for listener in listeners {
         match listener.address() {
             Address::Tcp(address) => {
@@ -277,7 +277,7 @@ fn print_first_login(listeners: &[ServeHandle]) {
             }
         }
     }
-    log::complain(&format!("Then set one:  ALTER USER root@localhost IDENTIFIED BY '...';"));
+    log::complain("Then set one:  ALTER USER root@localhost IDENTIFIED BY '...';");
 }
 
 /// The line that says that clients may come.

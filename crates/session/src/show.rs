@@ -306,11 +306,11 @@ impl Session {
                 }
             }
         }
-        text.push_str(&format!(
+        text.push_str(
             "0 queries inside InnoDB, 0 queries in queue\n\
              ----------------------------\nEND OF INNODB MONITOR OUTPUT\n\
-             ============================\n"
-        ));
+             ============================\n",
+        );
         text
     }
 

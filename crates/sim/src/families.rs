@@ -152,7 +152,7 @@ pub fn run_seed(seed: u64, statements: u64) -> Result<(u64, u64), String> {
         while shared.left.load(Ordering::Relaxed) > crash_at {
             runtime::sleep(Duration::from_micros(300));
         }
-        if seed % 2 == 0 {
+        if seed.is_multiple_of(2) {
             drop(finished.acquire(CLIENTS, None));
             look_for_orphans(&mut client).expect("the server answers");
         }

@@ -189,7 +189,7 @@ impl Seed {
                     // What a clean shutdown has settled needs no log.
                     let was_closing = self.is_closing.load(Ordering::Relaxed);
                     let has_tail = was_resolved && !was_closing;
-                    disk = Some(match has_tail && self.life % TAIL_EVERY == 0 {
+                    disk = Some(match has_tail && self.life.is_multiple_of(TAIL_EVERY) {
                         true => self.rot_the_tail(crashed)?,
                         false => crashed,
                     });

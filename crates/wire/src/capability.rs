@@ -121,6 +121,6 @@ mod tests {
     #[test]
     fn a_mysql_client_gets_no_mariadb_capabilities() {
         assert_eq!(negotiate(u64::MAX) >> 32, 0);
-        assert_eq!(negotiate(u64::MAX & !1), SERVER);
+        assert_eq!(negotiate(!1), SERVER);
     }
 }

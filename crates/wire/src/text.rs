@@ -210,10 +210,11 @@ fn push_scientific(out: &mut Vec<u8>, text: &str) {
     let digits = &digits[..count];
     let places = exponent + 1;
     let has_fraction = places > 0 && (count as i32) > places;
+    let is_fixed = -FIXED_PLACES_MAX < places && places <= FIXED_PLACES_MAX;
     out.extend_from_slice(sign.as_bytes());
     if digits == b"0" {
         out.push(b'0');
-    } else if !(-FIXED_PLACES_MAX < places && places <= FIXED_PLACES_MAX) && !has_fraction {
+    } else if !is_fixed && !has_fraction {
         out.push(digits[0]);
         if count > 1 {
             out.push(b'.');

@@ -175,7 +175,7 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
             Value::Null,
             text(definition.collation.name()),
             Value::Null,
-            text(&create_options(definition)),
+            text(create_options(definition)),
             text(&definition.options.comment),
             Value::UInt(0),
             text("N"),

@@ -8,7 +8,7 @@ use crate::ExecError;
 use crate::context::Exec;
 use crate::store::store;
 use engine_api::TableDefinition;
-use expr::{EvalContext, Expr};
+use expr::{Columns, EvalContext, Expr};
 use plan::physical::{Computed, GeneratedColumn, Refused};
 use types::convert::ColumnPlace;
 use types::{Value, codes};
@@ -44,6 +44,7 @@ pub fn compute_generated(
     }
 }
 
+#[expect(clippy::ptr_arg, reason = "a slice is no `dyn Columns`")]
 fn compute_each(
     eval: &EvalContext,
     table: &TableDefinition,
@@ -88,7 +89,7 @@ fn computed_value(
     eval: &EvalContext,
     table: &TableDefinition,
     (column, expr): (usize, &Expr),
-    values: &Vec<Value>,
+    values: &dyn Columns,
 ) -> Result<Value, ExecError> {
     let value = expr.eval(eval, values)?;
     let column = &table.columns[column];

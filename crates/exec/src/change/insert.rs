@@ -302,6 +302,7 @@ impl<'p> Inserter<'p> {
         Ok(())
     }
 
+    #[expect(clippy::ptr_arg, reason = "a slice is no `dyn Columns`")]
     fn return_row(
         &mut self,
         exec: &mut Exec<'_>,

@@ -342,5 +342,5 @@ pub fn remove(
     };
     engine.drop_index(transaction, table, position).map_err(CatalogError::from)?;
     table.indexes.remove(position);
-    Ok(super::table::check_auto_increment(table)?)
+    super::table::check_auto_increment(table)
 }

@@ -240,7 +240,8 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
         true => context.temporary.find(&schema, &name).is_some(),
         false => context.catalog.find(&schema, &name).is_ok(),
     };
-    if !create.temporary && !(exists && create.if_not_exists) {
+    let is_there = exists && create.if_not_exists;
+    if !create.temporary && !is_there {
         // Only a name that is not there is waited for: those who use a table do not matter.
         let keys = create.foreign_keys.iter().map(|key| foreign::parent_of(&schema, key));
         let inline = create.columns.iter().filter_map(foreign::of_column);
@@ -274,10 +275,8 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     definition.id = base::TableId(0);
     definition.created_micros = runtime::wall_clock_micros();
     check_foreign_keys(context, create, &definition)?;
-    if create.or_replace && exists {
-        if !create.temporary {
-            foreign::check_may_drop(context, &schema, &name)?;
-        }
+    if create.or_replace && exists && !create.temporary {
+        foreign::check_may_drop(context, &schema, &name)?;
     }
     if !create.temporary {
         foreign::check_waiting_children(context, &definition)?;

@@ -189,10 +189,11 @@ impl<'p> Output<'p> {
     ) -> Result<Flow, ExecError> {
         let shown = self.plan.columns.len();
         self.passed += 1;
-        if self.passed > self.limit.offset && self.passed <= self.limit.needed() {
-            if target(eval, &values[..shown])?.is_break() {
-                return Ok(Flow::Break(()));
-            }
+        if self.passed > self.limit.offset
+            && self.passed <= self.limit.needed()
+            && target(eval, &values[..shown])?.is_break()
+        {
+            return Ok(Flow::Break(()));
         }
         let full = self.passed >= self.limit.needed() && !self.plan.calculate_found_rows;
         Ok(if full { Flow::Break(()) } else { Flow::Continue(()) })

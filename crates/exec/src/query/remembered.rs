@@ -168,7 +168,7 @@ mod tests {
     fn row(number: u64) -> Option<RowBuffer> {
         let key = number.to_be_bytes().to_vec();
         let payload = vec![number as u8; 1 + number as usize % 50];
-        (!number.is_multiple_of(7)).then(|| RowBuffer { key, payload, ..RowBuffer::default() })
+        (!number.is_multiple_of(7)).then_some(RowBuffer { key, payload })
     }
 
     /// Asks for keys as a join does; how many lookups went to the table.

@@ -139,7 +139,7 @@ fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
     // A duration has no months.
     if frame.result(0).column_type.kind == TypeKind::Time && !matches!(unit, U::Week) {
-        return Ok(frame.value(0)?.is_null().then_some(ValueRef::Null).unwrap_or(ValueRef::Int(0)));
+        return Ok(if frame.value(0)?.is_null() { ValueRef::Null } else { ValueRef::Int(0) });
     }
     let rules = temporal::session_rules(frame.context);
     let Some(value) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };

@@ -47,7 +47,7 @@ enum Digits {
     Whole,
     Fraction,
     Exponent,
-    ExponentDigits,
+    AfterExponent,
 }
 
 impl Digits {
@@ -60,7 +60,7 @@ impl Digits {
             (Digits::Whole | Digits::Fraction, b'0'..=b'9') => self,
             (Digits::Whole | Digits::Fraction, b'e' | b'E') => Digits::Exponent,
             (Digits::Exponent, b'+' | b'-') => self,
-            (Digits::Exponent | Digits::ExponentDigits, b'0'..=b'9') => Digits::ExponentDigits,
+            (Digits::Exponent | Digits::AfterExponent, b'0'..=b'9') => Digits::AfterExponent,
             _ => return None,
         })
     }

@@ -88,11 +88,10 @@ fn tokens(text: &str) -> Vec<Token> {
             at += 1;
         } else if byte == b'\'' {
             found.push(Token::Text(quoted(bytes, &mut at)));
-        } else if rest.starts_with("0x") {
-            let end =
-                rest[2..].find(|c: char| !c.is_ascii_hexdigit()).map_or(rest.len(), |n| n + 2);
-            found.push(Token::Hex(hex(&rest[2..end]), true));
-            at += end;
+        } else if let Some(digits) = rest.strip_prefix("0x") {
+            let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+            found.push(Token::Hex(hex(&digits[..end]), true));
+            at += 2 + end;
         } else if rest.starts_with("x'") || rest.starts_with("b'") {
             at += 1;
             let digits = quoted(bytes, &mut at);

@@ -72,7 +72,7 @@ impl Moment {
         let busy = (all as u64).saturating_sub(idle + stolen + ours);
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         let share = |ticks: u64| ticks as f64 / all * processors as f64;
-        used.sort_by(|a, b| b.1.cmp(&a.1));
+        used.sort_by_key(|(_, ticks)| std::cmp::Reverse(*ticks));
         used.truncate(NAMED);
         Busy {
             cores: share(busy),

@@ -231,9 +231,9 @@ fn on_off(is_on: bool) -> Reading {
 fn bytes(number: u64) -> Option<Reading> {
     let shown = match number {
         0 => "0".to_string(),
-        _ if number % (1 << 30) == 0 => format!("{} GiB", number >> 30),
-        _ if number % (1 << 20) == 0 => format!("{} MiB", number >> 20),
-        _ if number % 1024 == 0 && number < 1 << 20 => format!("{} KiB", number >> 10),
+        _ if number.is_multiple_of(1 << 30) => format!("{} GiB", number >> 30),
+        _ if number.is_multiple_of(1 << 20) => format!("{} MiB", number >> 20),
+        _ if number.is_multiple_of(1024) && number < 1 << 20 => format!("{} KiB", number >> 10),
         _ => format!("{:.1} MiB", number as f64 / f64::from(1 << 20)),
     };
     Some(Reading::new(number.to_string(), shown))

@@ -37,7 +37,7 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
-        let fits = |shift: u32| self.0 != 0 && self.0 % (1u64 << shift) == 0;
+        let fits = |shift: u32| self.0 != 0 && self.0.is_multiple_of(1u64 << shift);
         match units.into_iter().find(|(shift, _)| fits(*shift)) {
             Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
             None => write!(f, "{}", self.0),

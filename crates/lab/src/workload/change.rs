@@ -230,7 +230,7 @@ fn finding(one: &Executed, completed: &[u64], space: &[(f64, u64)]) -> Finding {
         space.iter().filter(move |(second, _)| (from..=to).contains(second)).map(|(_, b)| *b)
     };
     let peak = at(one.begin, one.end + 1.0).max();
-    if let (Some(before), Some(peak)) = (at(0.0, one.begin).last(), peak) {
+    if let (Some(before), Some(peak)) = (at(0.0, one.begin).next_back(), peak) {
         let mebibytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
         let more = mebibytes(peak.saturating_sub(before));
         found.push_str(&format!("; {:.1} MiB at most, {more:.1} more", mebibytes(peak)));

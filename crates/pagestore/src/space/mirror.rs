@@ -261,7 +261,7 @@ impl Mirror {
             extent.used == [0; 4] && extent.tree != TreeId::ZERO && extent.tree != SPACE_TREE
         };
         let indexed = self.extents.iter_mut().enumerate();
-        let chosen = indexed.filter(|(_, extent)| empty(&extent)).take(limit);
+        let chosen = indexed.filter(|(_, extent)| empty(extent)).take(limit);
         chosen
             .map(|(index, extent)| {
                 extent.used = [u64::MAX; 4];

@@ -90,7 +90,7 @@ impl<'q> Binder<'_, '_, 'q> {
 
     /// The type that values of all these types have together, as UNION decides it.
     fn common_type(&self, types: &[ResultType]) -> Result<ResultType> {
-        Ok(self.builder().union_type(types)?)
+        self.builder().union_type(types)
     }
 
     /// The error of the first column of several character sets, should its texts have to be

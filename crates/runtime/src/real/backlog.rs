@@ -164,7 +164,7 @@ impl<T: Queued> Backlog<T> {
 #[cfg(test)]
 impl Queued for (u32, Option<u32>) {
     fn is_urgent(&self) -> bool {
-        self.0 >= 1000 && self.0 % 2 == 0
+        self.0 >= 1000 && self.0.is_multiple_of(2)
     }
 
     fn since_ticks(&self) -> u64 {

@@ -176,8 +176,8 @@ impl Group {
         number: usize,
         leave: impl Fn(&mut Box<Task>) -> Option<u32>,
     ) -> VecDeque<Box<Task>> {
-        let stolen = self.others(number).map(|other| self.backlogs[other].steal(&leave));
-        stolen.filter(|stolen| !stolen.is_empty()).next().unwrap_or_default()
+        let mut stolen = self.others(number).map(|other| self.backlogs[other].steal(&leave));
+        stolen.find(|stolen| !stolen.is_empty()).unwrap_or_default()
     }
 }
 

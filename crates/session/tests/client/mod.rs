@@ -107,7 +107,7 @@ impl Client {
     fn send_packet(&mut self, payload: &[u8]) {
         let mut bytes = Vec::new();
         let mut parts = payload.chunks(wire::PACKET_PAYLOAD_MAX).collect::<Vec<_>>();
-        if payload.len() % wire::PACKET_PAYLOAD_MAX == 0 {
+        if payload.len().is_multiple_of(wire::PACKET_PAYLOAD_MAX) {
             parts.push(&[]);
         }
         for part in parts {

@@ -424,7 +424,7 @@ mod tests {
             for _ in 0..random.below(12) {
                 let (low, length) = (random.below(64), random.below(12));
                 let high = (low + length).min(64);
-                let end = (high < 64).then(|| [high as u8]);
+                let end = (high < 64).then_some([high as u8]);
                 intervals.add(&[low as u8], end.as_ref().map(|it| it.as_slice()));
                 (low..high).for_each(|key| model[key as usize] = true);
                 for (key, expected) in model.iter().enumerate() {

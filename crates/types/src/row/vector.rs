@@ -378,10 +378,11 @@ mod tests {
             expected.push(row);
         }
         let selected: Vec<u32> = (0..200).filter(|row| row % 3 != 1).collect();
+        let text = |row: u32, column: usize| expected[row as usize][column].as_deref();
         let mut texts = Vec::new();
         for column in 0..columns.len() {
             layout.read_texts(column, &rows, &selected, &mut texts);
-            let rows = selected.iter().map(|&row| expected[row as usize][column].as_deref());
+            let rows = selected.iter().map(|&row| text(row, column));
             assert!(texts.iter().copied().eq(rows), "column {column}");
         }
     }

@@ -74,9 +74,7 @@ fn value(random: &mut Random, column: &LayoutColumn) -> Value {
                 false => Value::Int((raw as i64) << (64 - bits) >> (64 - bits)),
             }
         }
-        TypeKind::Decimal => {
-            Value::Decimal(Decimal::largest(precision.into(), scale, random.chance(0.5)))
-        }
+        TypeKind::Decimal => Value::Decimal(Decimal::largest(precision, scale, random.chance(0.5))),
         TypeKind::Double => Value::Double(*random.pick(&[0.0, -1.5, 1e300, 0.1])),
         TypeKind::Float => Value::Float(*random.pick(&[0.0, -1.5, 1e30, 0.1])),
         TypeKind::Date => Value::Date(Date::new(random.below(9999) as u32, 2, 3)),

@@ -5,7 +5,7 @@ use super::cpu::{self, Sample};
 use super::subject::Subject;
 use crate::process;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -89,7 +89,7 @@ impl Drop for Client {
 
 impl Client {
     /// Starts `gannet-bench client` with these options.
-    pub fn start(tool: &PathBuf, port: u16, options: &[String]) -> Result<Self, String> {
+    pub fn start(tool: &Path, port: u16, options: &[String]) -> Result<Self, String> {
         let mut child = process::with_descriptors(tool)
             .args(["client", "--port", &port.to_string()])
             .args(options)

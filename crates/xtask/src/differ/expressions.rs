@@ -105,10 +105,10 @@ impl<'g> Generator<'g> {
             0 => 60,
             _ => 12,
         };
-        if self.chance(columns_often) {
-            if let Some(column) = self.column(family) {
-                return column;
-            }
+        if self.chance(columns_often)
+            && let Some(column) = self.column(family)
+        {
+            return column;
         }
         if depth >= 2 && self.subqueries && self.is_asked_of_rows(family) && self.chance(4) {
             return self.subquery(family, depth - 1);

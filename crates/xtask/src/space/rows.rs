@@ -83,8 +83,8 @@ impl Subject {
         };
         std::thread::scope(|scope| {
             let clients: Vec<_> = (0..self.connections).map(|_| scope.spawn(client)).collect();
-            let ended = clients.into_iter().map(|client| client.join());
-            ended.map(|ended| ended.unwrap_or_else(|_| Err("a client panicked".into()))).collect()
+            let mut ended = clients.into_iter().map(|client| client.join());
+            ended.try_for_each(|ended| ended.unwrap_or_else(|_| Err("a client panicked".into())))
         })
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn sections(experiment: &Experiment) -> Vec<Section> {
         folded: Vec::new(),
     }];
     let by_step = |title: &str, of: &dyn Fn(Step, bool) -> Vec<Figure>| {
-        let Some(main) = main else { return None };
+        let main = main?;
         let others = experiment.steps().into_iter().filter(|step| *step != main);
         Some(Section {
             title: format!("{title}, {}", main.label()),
