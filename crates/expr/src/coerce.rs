@@ -259,18 +259,9 @@ pub(crate) fn to_val_int(
     source: &Expr,
 ) -> Result<u64, SqlError> {
     let result = &source.result;
-    let unsigned = result.column_type.unsigned;
-    let kind = if unsigned { "UNSIGNED INT" } else { "INT" };
     let double = match value {
         ValueRef::Decimal(exact) => {
-            let (bits, fits) = match unsigned {
-                true => exact.to_u64(),
-                false => (exact.to_i64().0 as u64, exact.to_i64().1),
-            };
-            if !fits {
-                context.warn(&codes::DATA_OVERFLOW, &[&exact, &kind])?;
-            }
-            return Ok(bits);
+            return nearest_bits(context, &exact, result.column_type.unsigned);
         }
         ValueRef::Double(v) => v,
         ValueRef::Float(v) => f64::from(v),
@@ -290,6 +281,23 @@ pub(crate) fn to_val_int(
         context.warn(&codes::DATA_OVERFLOW, &[&String::from_utf8_lossy(&shown), &"INT"])?;
     }
     Ok(whole as i64 as u64)
+}
+
+/// The nearest 64 bit integer, with a warning where that is another number.
+pub(crate) fn nearest_bits(
+    context: &EvalContext,
+    exact: &Decimal,
+    unsigned: bool,
+) -> Result<u64, SqlError> {
+    let (bits, fits) = match unsigned {
+        true => exact.to_u64(),
+        false => (exact.to_i64().0 as u64, exact.to_i64().1),
+    };
+    if !fits {
+        let kind = if unsigned { "UNSIGNED INT" } else { "INT" };
+        context.warn(&codes::DATA_OVERFLOW, &[exact, &kind])?;
+    }
+    Ok(bits)
 }
 
 /// As a truth value.

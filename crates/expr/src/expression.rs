@@ -434,7 +434,7 @@ impl Expr {
         self.eval(&context, &NoColumns).ok().map(|value| value.to_owned())
     }
 
-    fn has_parameter(&self) -> bool {
+    pub(crate) fn has_parameter(&self) -> bool {
         let mut found = matches!(self.kind, ExprKind::Parameter(_));
         self.for_each_child(&mut |child| found |= child.has_parameter());
         found

@@ -45,6 +45,9 @@ pub struct ResultType {
     pub is_hex: bool,
     /// True or false by its making: so JSON shows it.
     pub is_truth: bool,
+    /// A column of a derived table whose rows compute it: not a constant, however weak its
+    /// collation is.
+    pub is_computed: bool,
 }
 
 /// What the column definition packet says.
@@ -98,6 +101,7 @@ impl ResultType {
             is_variable: false,
             is_hex: false,
             is_truth: false,
+            is_computed: false,
         }
     }
 
@@ -119,6 +123,7 @@ impl ResultType {
             is_variable: false,
             is_hex: false,
             is_truth: false,
+            is_computed: false,
         }
     }
 
@@ -135,6 +140,7 @@ impl ResultType {
             is_variable: false,
             is_hex: false,
             is_truth: false,
+            is_computed: false,
         }
     }
 
@@ -218,6 +224,7 @@ impl ResultType {
             is_variable: false,
             is_hex: false,
             is_truth: false,
+            is_computed: false,
         }
     }
 
@@ -278,7 +285,7 @@ impl ResultType {
         match self.column_type.kind {
             TypeKind::Decimal | TypeKind::Year => u32::from(self.column_type.precision),
             TypeKind::Bit => self.text_length(),
-            kind if kind.is_integer() => u32::from(self.column_type.precision),
+            kind if kind.is_integer() => u32::from(self.column_type.precision.max(1)),
             TypeKind::Date => 8,
             TypeKind::Time => 7 + u32::from(self.column_type.scale),
             TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.column_type.scale),
@@ -304,7 +311,17 @@ impl ResultType {
             self.column_type.kind = TypeKind::VarChar;
         }
         self.column_type.zerofill = false;
-        Self { is_column: false, is_variable: false, is_hex: false, is_json_part: false, ..self }
+        if self.is_column && self.column_type.kind.is_integer() {
+            self.column_type.length = self.characters() as u32;
+        }
+        Self {
+            is_column: false,
+            is_variable: false,
+            is_hex: false,
+            is_json_part: false,
+            is_computed: false,
+            ..self
+        }
     }
 
     /// Longest text in characters; a TEXT column may have as many as its bytes would be of the
@@ -354,6 +371,17 @@ impl ResultType {
             TypeKind::Set => "set",
             TypeKind::Bit => "bit",
         }
+    }
+
+    /// The same type, of a whole number with as many digits as its length has room for: one
+    /// character is the sign's.
+    pub fn with_digits_of_length(mut self) -> Self {
+        if self.column_type.kind.is_integer() {
+            let sign = u32::from(!self.column_type.unsigned);
+            let digits = self.text_length().saturating_sub(sign);
+            self.column_type.precision = digits.clamp(1, 20) as u8;
+        }
+        self
     }
 
     /// The same type, NULL possible or not.

@@ -136,6 +136,7 @@ pub(crate) enum ParameterKind {
     /// The length is rounded up, so that a plan serves values of about the same length.
     Text {
         characters: u64,
+        ascii: bool,
     },
     Date,
     DateTime,
@@ -155,9 +156,10 @@ impl ParameterKind {
                 let scale = u32::from(number.scale());
                 Self::Decimal { precision: number.precision().max(scale), scale }
             }
-            Value::Bytes(bytes) => {
-                Self::Text { characters: (bytes.len() as u64).next_power_of_two().max(256) }
-            }
+            Value::Bytes(bytes) => Self::Text {
+                characters: (bytes.len() as u64).next_power_of_two().max(256),
+                ascii: bytes.is_ascii(),
+            },
             Value::Date(_) => Self::Date,
             Value::DateTime(_) | Value::Timestamp(_) => Self::DateTime,
             Value::Time(_) => Self::Time,
@@ -173,8 +175,8 @@ impl ParameterKind {
             Self::Decimal { precision, scale } => {
                 ResultType::decimal(precision, scale, false, true)
             }
-            Self::Text { characters } => {
-                ResultType::string(characters, collation, Coercibility::Coercible, false, true)
+            Self::Text { characters, ascii } => {
+                ResultType::string(characters, collation, Coercibility::Coercible, ascii, true)
             }
             Self::Date => ResultType::of(ColumnType::date(), true),
             Self::DateTime => widest(TypeKind::DateTime),

@@ -226,7 +226,7 @@ pub fn write_double_within(value: f64, width: usize, out: &mut Vec<u8>) -> bool 
 
 /// The digits of a number without zeros at their end, and the place of the point.
 fn significant(value: f64, digits: i32) -> (Vec<u8>, i32) {
-    let mut text = format!("{:e}", value.abs());
+    let mut text = shortest(value.abs());
     if text.bytes().take_while(|byte| *byte != b'e').filter(u8::is_ascii_digit).count()
         > digits.max(1) as usize
     {
@@ -312,19 +312,29 @@ pub fn write_float(value: f32, out: &mut Vec<u8>) {
     }
 }
 
+/// Digits that are always enough to read the same number back.
+const SIGNIFICANT_MAX: i32 = 17;
+
 /// Appends a number with so many digits after the point; zeros follow the fewest digits that
 /// read back the same.
 pub fn write_fixed(value: f64, places: u8, out: &mut Vec<u8>) {
     // Zero has no sign.
     let value = value + 0.0;
     let places = usize::from(places);
-    let shortest = value.to_string();
-    let own = shortest.find('.').map_or(0, |point| shortest.len() - point - 1);
+    if !value.is_finite() {
+        out.extend_from_slice(value.to_string().as_bytes());
+        return;
+    }
+    let (digits, point) = significant(value, SIGNIFICANT_MAX);
+    let own = (digits.len() as i32 - point).max(0) as usize;
     if own > places {
         out.extend_from_slice(format!("{value:.places$}").as_bytes());
         return;
     }
-    out.extend_from_slice(shortest.as_bytes());
+    if value < 0.0 {
+        out.push(b'-');
+    }
+    push_plain(&digits, point, out);
     if own == 0 && places > 0 {
         out.push(b'.');
     }
@@ -358,6 +368,26 @@ pub fn write_signed(value: i64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fixed_digits_are_the_fewest_ones_and_even_in_the_middle() {
+        for (value, places, text) in [
+            (999999605089391.25, 4, "999999605089391.2000"),
+            (9999899999.0078125, 6, "9999899999.007812"),
+            (9999899999.0078125, 7, "9999899999.0078120"),
+            (-0.05, 2, "-0.05"),
+            (0.0, 1, "0.0"),
+            (-0.0, 1, "0.0"),
+            (1e20, 0, "100000000000000000000"),
+            (1e20, 1, "100000000000000000000.0"),
+            (0.001, 2, "0.00"),
+            (123.456, 1, "123.5"),
+        ] {
+            let mut out = Vec::new();
+            write_fixed(value, places, &mut out);
+            assert_eq!(String::from_utf8(out).unwrap(), text, "{value} {places}");
+        }
+    }
 
     fn printed(value: f64) -> String {
         let mut out = Vec::new();

@@ -164,6 +164,9 @@ fn push_fixed(out: &mut Vec<u8>, number: f64, places: usize) {
     let number = number + 0.0;
     let shortest = Scratch::format(format_args!("{number}"));
     let text = shortest.text();
+    if text.len() > TIE_LENGTH {
+        return types::number::write_fixed(number, places as u8, out);
+    }
     let own = text.find('.').map_or(0, |point| text.len() - point - 1);
     if own > places {
         let text = Scratch::format(format_args!("{number:.places$}"));

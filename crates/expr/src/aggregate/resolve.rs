@@ -26,7 +26,7 @@ fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
         TypeKind::Double => own.length = own.length.max(23),
         _ => {}
     }
-    result
+    result.with_digits_of_length()
 }
 
 fn is_deviation(function: AggregateFunction) -> bool {
@@ -35,6 +35,14 @@ fn is_deviation(function: AggregateFunction) -> bool {
         function,
         F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance
     )
+}
+
+/// A moment with as many digits as its value has, where it is told apart from others: it has all.
+fn with_all_fractions(moment: &mut Expr) {
+    let column_type = &mut moment.result.column_type;
+    if column_type.kind.is_temporal() {
+        column_type.scale = column_type.scale.min(6);
+    }
 }
 
 impl Builder<'_> {
@@ -61,6 +69,9 @@ impl Builder<'_> {
             return Err(SqlError::new(&codes::WRONG_ARGUMENTS, &[&"aggregate"]));
         }
         let result = self.aggregate_result(function, &mut arguments)?;
+        if function == AggregateFunction::GroupConcat && distinct {
+            arguments.iter_mut().for_each(with_all_fractions);
+        }
         let mut concat = concat;
         if let (Some(separator), true) = (&mut concat.separator, result.is_string()) {
             let own = self.connection_collation().charset();

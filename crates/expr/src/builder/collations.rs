@@ -259,7 +259,7 @@ fn conversion(
     let constant = match operand.kind {
         // Columns so weak are constants of derived tables.
         ExprKind::External(_) | ExprKind::Column { .. } => {
-            own.coercibility >= Coercibility::SystemConstant
+            own.coercibility >= Coercibility::SystemConstant && !operand.result.is_computed
         }
         _ => is_known_at_start(operand),
     };

@@ -17,7 +17,7 @@ pub(crate) use collations::{
 pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_decimals, numbers_of_hex};
 pub use operators::{extreme_of_numbers, number_of_hex};
 
-use crate::context::{Settings, UserVariable};
+use crate::context::{EvalContext, NoColumns, Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
 use crate::functions;
 use crate::result_type::{Coercibility, ResultType};
@@ -29,12 +29,31 @@ use types::{CollationId, ColumnType, SqlError, TypeKind, Value, ValueRef, codes}
 #[derive(Clone, Copy, Debug)]
 pub struct Builder<'a> {
     settings: &'a Settings,
+    statement: Option<&'a EvalContext>,
 }
 
 impl<'a> Builder<'a> {
     /// A builder for a session.
     pub fn new(settings: &'a Settings) -> Self {
-        Self { settings }
+        Self { settings, statement: None }
+    }
+
+    /// A builder for a statement that has begun: variables and the time are known.
+    pub fn within(statement: &'a EvalContext) -> Self {
+        Self { settings: &statement.settings, statement: Some(statement) }
+    }
+
+    /// The value of an expression that is the same for the whole statement, as far as it is known
+    /// before it runs; `None` if it is not, or cannot be computed.
+    pub(crate) fn value_at_start(&self, expr: &Expr) -> Option<Value> {
+        let Some(statement) = self.statement else { return expr.known_value(self.settings) };
+        if !is_known_at_start(expr) || expr.has_parameter() {
+            return None;
+        }
+        let before = statement.warning_count();
+        let value = expr.eval(statement, &NoColumns).map(|value| value.to_owned());
+        statement.drop_warnings_after(before);
+        value.ok()
     }
 
     /// The session's settings.

@@ -117,10 +117,12 @@ fn resolve_negate(
     let known = match arguments[0].nature() {
         // The server does not take it for a constant.
         Nature::Interval => None,
-        _ => arguments[0].known_value(builder.settings()),
+        _ => builder.value_at_start(&arguments[0]),
     };
     let is_beyond = match known {
         Some(types::Value::Int(v)) => v < 0,
+        // Its opposite is a BIGINT, but only a literal is looked at so closely.
+        Some(types::Value::UInt(v)) if v == 1 << 63 => !arguments[0].is_plain_literal(),
         Some(types::Value::UInt(v)) => v > 1 << 63,
         // The server forgets the sign type of a variable.
         None => operand.is_variable && operand.column_type.unsigned,
@@ -152,6 +154,9 @@ fn resolve_negate(
         }
     };
     result.column_type.length = length;
+    if result.column_type.kind.is_integer() {
+        result.column_type.precision = operand.decimal_precision().min(20) as u8;
+    }
     Ok(result)
 }
 

@@ -172,8 +172,9 @@ fn text<'a>(
     context: &'a EvalContext,
 ) -> Result<ValueRef<'a>, SqlError> {
     let target = expr.result.collation();
-    let bytes = converted_bytes(value, from, target, context)?;
     let length = expr.result.column_type.length as usize;
+    let kept = if cuts { length } else { usize::MAX };
+    let bytes = converted_bytes(value, from, (target, kept), context)?;
     // BINARY(n) of text cuts behind its n-th character.
     let charset = match target.charset() {
         types::Charset::Binary if from.is_string() => from.collation().charset(),
@@ -203,11 +204,11 @@ fn text<'a>(
     Ok(ValueRef::Bytes(bytes))
 }
 
-/// The text of a value in the character set of `target`.
+/// The text of a value in the character set of `target`, of which so many characters are kept.
 fn converted_bytes<'a>(
     value: ValueRef<'a>,
     from: &ResultType,
-    target: CollationId,
+    (target, kept): (CollationId, usize),
     context: &'a EvalContext,
 ) -> Result<&'a [u8], SqlError> {
     let bytes = coerce::to_text(context, value, from);
@@ -225,7 +226,8 @@ fn converted_bytes<'a>(
             return Ok(bytes);
         }
         let valid = charset.valid_prefix(bytes);
-        if valid == bytes.len() {
+        // Nobody looks at what is cut off.
+        if valid == bytes.len() || charset.character_count(&bytes[..valid]) >= kept {
             return Ok(bytes);
         }
         let bad = crate::temporal::shown(context, ValueRef::Bytes(&bytes[valid..]));
@@ -305,7 +307,7 @@ pub(crate) fn convert_text<'a>(
     if let (Nature::Characters, ValueRef::Bytes(bytes)) = (operand.nature(), value) {
         return characters_of_numbers(bytes, target.charset(), context);
     }
-    converted_bytes(value, &operand.result, target, context).map(ValueRef::Bytes)
+    converted_bytes(value, &operand.result, (target, usize::MAX), context).map(ValueRef::Bytes)
 }
 
 /// A constant's text in another character set.

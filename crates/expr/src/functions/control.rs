@@ -285,10 +285,12 @@ pub(super) fn one_of_two(
     })
 }
 
-/// The type of IF with NULL as the other alternative.
+/// The type of a value beside which there is only NULL. Also of a literal one character of a whole
+/// number is the sign's.
 fn only_alternative(value: &Expr) -> ResultType {
     let is_hex = value.result.is_hex;
-    ResultType { is_hex, ..value.result.of_expression() }
+    let result = ResultType { is_hex, ..value.result.of_expression() };
+    if value.is_plain_literal() { result.with_digits_of_length() } else { result }
 }
 
 fn eval_if(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -345,13 +347,12 @@ fn resolve_nullif(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    let own = arguments[0].result;
+    // As it is before it is converted for the comparison.
+    let own = only_alternative(&arguments[0]);
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
     }
-    let mut result = own.of_expression().with_nullable(true);
-    result.is_hex = own.is_hex;
-    Ok(result)
+    Ok(own.with_nullable(true))
 }
 
 /// NULLIF of dates or times as an operand of a comparison.

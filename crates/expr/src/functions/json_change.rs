@@ -315,17 +315,25 @@ fn patched<'a>(target: Option<Node<'a>>, patch: Node<'a>) -> Node<'a> {
 fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let mut node = None;
     let mut unknown = false;
+    // The first document is read when another one is merged into it.
+    let mut first_fault = None;
     for argument in 0..frame.count() {
         let Some(parsed) = parsed(&frame, argument)? else {
             unknown = true;
             continue;
         };
+        if argument == 0 {
+            (node, first_fault) = (parsed.node, parsed.fault);
+            continue;
+        }
+        if let (Some(fault), false) = (first_fault.take(), unknown) {
+            return Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null));
+        }
         let patch = match parsed.fault {
             None => parsed.node,
             Some(fault) => refuse(&frame, argument, fault)?,
         };
         match patch {
-            Some(patch) if argument == 0 => node = Some(patch),
             Some(patch) => {
                 // What an object is merged into is unknown where NULL came before.
                 if !matches!(patch.kind, Kind::Object(_)) {

@@ -4,7 +4,7 @@ use super::json_make::{
     Resolved, as_json, document, document_of, json_text_of, loose, parsed, path, plain_path,
     refuse, told, warn_one_or_all,
 };
-use super::typing::{int, json_text, plain, system_text, text_like};
+use super::typing::{int, json_text, plain, resolve_text_like, system_text, text_like};
 use super::{Frame, Function, MANY, Nature, any_nullable};
 use crate::builder::{Builder, convert_to_json_text};
 use crate::expression::Expr;
@@ -21,16 +21,16 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_length", 1, 2, resolve_count, json_length),
     Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
     Function::new("json_value", 2, 2, resolve_text, json_value),
-    Function::new("json_query", 2, 2, resolve_document, json_query),
+    Function::new("json_query", 2, 2, resolve_as_long, json_query),
     Function::new("json_unquote", 1, 1, resolve_unquote, json_unquote),
-    Function::new("json_keys", 1, 2, resolve_list, json_keys),
+    Function::new("json_keys", 1, 2, resolve_text_like, json_keys),
     Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
-    Function::new("json_search", 3, MANY, resolve_document, json_search),
-    Function::new("json_compact", 1, 1, resolve_document, json_compact).being(Nature::PrintedJson),
-    Function::new("json_loose", 1, 1, resolve_document, json_loose).being(Nature::PrintedJson),
+    Function::new("json_search", 3, MANY, resolve_as_long, json_search),
+    Function::new("json_compact", 1, 1, resolve_as_long, json_compact).being(Nature::PrintedJson),
+    Function::new("json_loose", 1, 1, resolve_loose, json_loose).being(Nature::PrintedJson),
     Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed)
         .being(Nature::PrintedJson),
     Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed).being(Nature::PrintedJson),
@@ -77,18 +77,18 @@ fn resolve_normalize(
     Ok(as_json(json_text(arguments[0].result.characters().saturating_mul(2))))
 }
 
-fn resolve_document(
-    builder: &Builder<'_>,
-    _: &'static Function,
-    arguments: &mut [Expr],
-) -> Resolved {
+fn resolve_loose(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let characters = arguments[0].result.characters().saturating_mul(2);
     Ok(as_json(text_like(builder, &arguments[0], characters)))
 }
 
-/// Text that is JSON, and that other JSON functions take as any other text.
-fn resolve_list(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(text_like(builder, &arguments[0], arguments[0].result.characters()))
+/// A document not longer than the one it is made of.
+fn resolve_as_long(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    Ok(as_json(text_like(builder, &arguments[0], arguments[0].result.characters())))
 }
 
 fn resolve_detailed(
@@ -105,7 +105,9 @@ fn resolve_extract(
     arguments: &mut [Expr],
 ) -> Resolved {
     let paths = arguments.len() as u64 - 1;
+    let between = if paths > 1 { paths } else { 0 };
     let characters = arguments[0].result.characters().saturating_mul(paths);
+    let characters = characters.saturating_add(between).saturating_mul(2);
     let result = as_json(text_like(builder, &arguments[0], characters));
     Ok(ResultType { is_json_part: true, ..result })
 }

@@ -321,7 +321,9 @@ fn whole<'a>(
             if result == Domain::Decimal {
                 return Ok(ValueRef::Decimal(number));
             }
-            integer_result(frame.expr, number.mantissa().unwrap_or(i128::MAX), frame.context)
+            let unsigned = frame.expr.result.column_type.unsigned;
+            let bits = coerce::nearest_bits(frame.context, &number, unsigned)?;
+            Ok(if unsigned { ValueRef::UInt(bits) } else { ValueRef::Int(bits as i64) })
         }
     }
 }

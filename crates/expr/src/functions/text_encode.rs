@@ -35,7 +35,8 @@ type Resolved = Result<ResultType, SqlError>;
 fn resolve_hex(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let result = &arguments[0].result;
     let characters = match result.column_type.kind {
-        TypeKind::BigInt => 2 * u64::from(result.text_length()),
+        TypeKind::Bit | TypeKind::Year => 2 * u64::from(result.text_length()),
+        kind if kind.is_integer() && result.column_type.unsigned => 2 * result.characters(),
         kind if kind.is_number() => 16,
         _ => 2 * argument_bytes(&arguments[0]),
     };
@@ -393,19 +394,36 @@ fn soundex(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 /// Most digits after the point that FORMAT gives.
 const FORMAT_PLACES_MAX: i64 = 38;
 /// Digits before the point of the largest DOUBLE.
-const DOUBLE_DIGITS: u64 = 310;
+const DOUBLE_DIGITS: u64 = 309;
 
 fn resolve_format(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let result = &arguments[0].result;
-    let digits = match Domain::of(result) {
-        Domain::Integer => u64::from(result.decimal_precision()),
-        Domain::Decimal => u64::from(result.integer_digits()) + 1,
-        Domain::Double => DOUBLE_DIGITS,
-    };
     let places = super::typing::constant_integer(arguments.get(1)).unwrap_or(FORMAT_PLACES_MAX);
     let places = places.clamp(0, FORMAT_PLACES_MAX) as u64;
+    let digits = match Domain::of(result) {
+        Domain::Integer => u64::from(digits_of_kind(result)),
+        Domain::Decimal => u64::from(result.integer_digits()),
+        Domain::Double => DOUBLE_DIGITS,
+    };
+    // Rounding may make one more.
+    let is_rounded = places < u64::from(result.decimals());
+    let digits = digits + u64::from(is_rounded || digits == 0);
     let separators = digits / 3 + u64::from(places > 0) + 1;
     Ok(any_text(builder, digits + separators + places))
+}
+
+/// The digits of the largest number of a type of whole numbers, however few the value has.
+fn digits_of_kind(result: &ResultType) -> u32 {
+    match (result.column_type.kind, result.column_type.unsigned) {
+        (TypeKind::TinyInt, _) => 3,
+        (TypeKind::SmallInt, _) => 5,
+        (TypeKind::MediumInt, false) => 7,
+        (TypeKind::MediumInt, true) => 8,
+        (TypeKind::Int, _) => 10,
+        (TypeKind::BigInt, false) => 19,
+        (TypeKind::BigInt, true) => 20,
+        _ => result.decimal_precision(),
+    }
 }
 
 fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -128,8 +128,9 @@ impl<'q> Binder<'_, '_, 'q> {
     /// The column that stands for an aggregate of block `level`; equal calls share one.
     fn add_aggregate(&mut self, level: usize, call: Aggregate) -> Expr {
         let result = call.result;
-        let printed = format!("{call:?}");
         let shown = shown(&call);
+        let call = counted(call);
+        let printed = format!("{call:?}");
         let builder = self.builder();
         let aggregates = &mut self.blocks[level].aggregates;
         let found = aggregates.iter().position(|known| format!("{known:?}") == printed);
@@ -139,6 +140,17 @@ impl<'q> Binder<'_, '_, 'q> {
         });
         let position = self.pass_inward(level, AGGREGATE + number);
         builder.column(position, result, shown)
+    }
+}
+
+/// COUNT of values that cannot be NULL counts rows: nobody computes them.
+fn counted(call: Aggregate) -> Aggregate {
+    let is_of_rows = call.function == AggregateFunction::Count
+        && !call.distinct
+        && call.arguments.iter().all(|it| !it.result.nullable && it.has_no_effect());
+    match is_of_rows {
+        true => Aggregate { function: AggregateFunction::CountRows, arguments: vec![], ..call },
+        false => call,
     }
 }
 

@@ -170,7 +170,13 @@ impl<'q> Binder<'_, '_, 'q> {
     }
 
     pub(super) fn add_derived(&mut self, plan: QueryPlan, alias: &str, from: &mut From) {
-        let columns = plan.columns().to_vec();
+        let mut columns = plan.columns().to_vec();
+        for (number, column) in columns.iter_mut().enumerate() {
+            column.result.is_computed = match &plan {
+                QueryPlan::Select(select) => !select.projection[number].is_constant(),
+                QueryPlan::Set(_) => true,
+            };
+        }
         let unplanned = self.unplanned.take();
         let branches = std::mem::take(&mut self.branches);
         self.add_listed(TableSource::Derived(Box::new(plan)), &columns, alias, from);
@@ -378,9 +384,10 @@ fn derived_type(result: ResultType) -> ResultType {
         column.coercibility = result.coercibility;
     }
     column.is_json = result.is_json;
+    column.is_computed = result.is_computed;
     // A computed number is as wide as it is said to be.
     column.is_column = result.is_column || !result.column_type.kind.is_integer();
-    column
+    if column.is_column { column } else { column.with_digits_of_length() }
 }
 
 /// The columns of a run of positions can be NULL from here on.

@@ -357,7 +357,7 @@ impl<'c, 'a, 'q> Binder<'c, 'a, 'q> {
 
     /// Builds expressions under the session's settings.
     pub(crate) fn builder(&self) -> Builder<'a> {
-        Builder::new(&self.context.eval.settings)
+        Builder::within(self.context.eval)
     }
 
     /// The block being bound.

@@ -106,7 +106,8 @@ pub(super) fn set<'a>(
         Given::Number(number) => of_bits(members, number as u64, true),
         Given::Text(text) => {
             let (bits, clean) = members.bits_of(without_blanks(&text), target.collation);
-            if bits != 0 || text.is_empty() {
+            // What is longer than any number is not read as one.
+            if bits != 0 || text.is_empty() || text.len() > 21 {
                 return of_bits(members, bits, clean);
             }
             if let Some(bits) = number_in(&text, 21) {

@@ -151,7 +151,12 @@ pub(super) fn decimal<'a>(
 
 fn from_double(value: f64, issue: &mut Option<StoreIssue>) -> Decimal {
     match Decimal::from_f64(value) {
-        Some(parsed) if !parsed.overflow => parsed.value,
+        Some(parsed) if !parsed.overflow => {
+            if parsed.truncated {
+                *issue = Some(StoreIssue::Shortened);
+            }
+            parsed.value
+        }
         _ => {
             *issue = Some(StoreIssue::OutOfRange);
             Decimal::largest(81, 0, value < 0.0)

@@ -156,7 +156,8 @@ pub(super) fn datetime<'a>(
     match target.kind {
         TypeKind::Date => {
             let is_fraction = !is_text && moment.date() == Default::default();
-            if moment.time_micros() != 0 && issue.is_none() && !is_fraction {
+            // Nobody misses a fraction of a second.
+            if moment.time_micros() >= 1_000_000 && issue.is_none() && !is_fraction {
                 issue = Some(StoreIssue::Shortened);
             }
             Stored::new(Value::Date(moment.date()), issue)

@@ -28,12 +28,13 @@ pub fn unindexed(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// The query with subqueries of IN that are not materialized; none where there are none.
+/// The query with subqueries of IN that are not materialized, and are looked up in no index; none
+/// where there are none.
 pub fn unmaterialized(statement: &Statement) -> Option<Statement> {
     let is_query = statement.root.texts[0].starts_with("SELECT ");
     (is_query && statement.root.sql().contains(" IN (SELECT ")).then(|| {
         let switch = "SET STATEMENT optimizer_switch='materialization=off' FOR ";
-        let mut other = statement.clone();
+        let mut other = unindexed(statement).unwrap_or_else(|| statement.clone());
         other.root.texts[0].insert_str(0, switch);
         other
     })
@@ -64,6 +65,9 @@ pub fn nullable(statement: &Statement) -> Option<Statement> {
 /// The statement with a comparison with each member in place of IN; none where there is none.
 pub fn one_by_one(statement: &Statement) -> Option<Statement> {
     replaced::replaced(statement, &|node| {
+        if node.texts.get(2).is_some_and(|text| text == ") IN ((") {
+            return rows_one_by_one(node);
+        }
         let is_list = node.texts.get(1).is_some_and(|text| text == " IN (");
         let [operand, members @ ..] = &node.children[..] else { return None };
         let equal = |member: &Node| {
@@ -73,6 +77,28 @@ pub fn one_by_one(statement: &Statement) -> Option<Statement> {
         let mut texts = vec![" OR "; members.len() + 1];
         (texts[0], texts[members.len()]) = ("(", ")");
         is_list.then(|| Node::new(Role::Expression, &texts, members.iter().map(equal).collect()))
+    })
+}
+
+/// A comparison of a row of two with each row of a list.
+fn rows_one_by_one(node: &Node) -> Option<Node> {
+    let [a, b, members @ ..] = &node.children[..] else { return None };
+    let (rows, []) = members.as_chunks::<2>() else { return None };
+    let equal = |row: &[Node; 2]| {
+        let children = vec![a.clone(), b.clone(), row[0].clone(), row[1].clone()];
+        Node::new(Role::Expression, &["((", ", ", ") = (", ", ", "))"], children)
+    };
+    let mut texts = vec![" OR "; rows.len() + 1];
+    (texts[0], texts[rows.len()]) = ("(", ")");
+    Some(Node::new(Role::Expression, &texts, rows.iter().map(equal).collect()))
+}
+
+/// The statement with the documents of JSON_OVERLAPS in the other order; none where there are none.
+pub fn swapped(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let [first, second] = &node.children[..] else { return None };
+        let children = vec![second.clone(), first.clone()];
+        (node.texts[0] == "JSON_OVERLAPS(").then(|| Node { children, ..node.clone() })
     })
 }
 
@@ -120,6 +146,22 @@ pub fn unfixed(statement: &Statement) -> Option<Statement> {
     })
 }
 
+/// A reply whose columns are called as those of another form of the statement: they are called by
+/// the text of their expressions.
+pub fn with_names_of(answered: &Reply, other: &[Told]) -> Reply {
+    let mut answered = answered.clone()?;
+    for (one, other) in answered.iter_mut().zip(other) {
+        if let (Answer::Rows { columns, .. }, Answer::Rows { columns: others, .. }) =
+            (&mut one.answer, &other.answer)
+        {
+            for (column, other) in columns.iter_mut().zip(others) {
+                column.name.clone_from(&other.name);
+            }
+        }
+    }
+    Ok(answered)
+}
+
 /// Answers without the signs of zeros, also of those that are texts.
 pub fn without_signs_of_zero(told: &[Told]) -> Vec<Told> {
     let mut told = told.to_vec();
@@ -158,6 +200,28 @@ pub fn sorted(statement: &Statement) -> Option<Statement> {
         let mut sorted = statement.clone();
         sorted.root.texts[0] = "SELECT SQL_BIG_RESULT ".into();
         sorted
+    })
+}
+
+/// The query with its groups told apart by their keys' texts; none where it has none.
+pub fn texted(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let is_group = node.role == Role::Clause && node.texts[0] == " GROUP BY ";
+        let key = node.children.first().filter(|key| is_group && key.role == Role::Expression)?;
+        let texts = ["CONCAT(", ")"];
+        Some(node.with(&[0], Node::new(Role::Expression, &texts, vec![key.clone()])))
+    })
+}
+
+/// The query without conditions on its rows; none where it has none.
+pub fn unconditional(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let is_condition = node.role == Role::Clause && node.texts[0] == " WHERE ";
+        if is_condition && !node.children.is_empty() {
+            return Some(Node::leaf(Role::Fixed, ""));
+        }
+        let is_join = node.role == Role::Source && node.texts.get(2).is_some_and(|it| it == " ON ");
+        is_join.then(|| node.with(&[2], Node::leaf(Role::Expression, "TRUE")))
     })
 }
 

@@ -2,6 +2,7 @@
 //! answers differ; each difference is shrunk to a small statement, and either explained by a rule
 //! or a fault.
 
+mod alike;
 mod compare;
 mod composed;
 mod difference;
@@ -11,6 +12,8 @@ mod expressions;
 mod grammar;
 mod pair;
 mod parts;
+#[cfg(test)]
+mod planted_equal_tests;
 #[cfg(test)]
 mod planted_executed_tests;
 #[cfg(test)]

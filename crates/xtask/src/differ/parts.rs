@@ -8,7 +8,8 @@
 //!    being evaluated.
 //! 3. Every part is also one where it is a condition or a number, and a date also where it is
 //!    compared: there it is read otherwise.
-//! 4. What is compared with several others is compared with each of them.
+//! 4. What is compared with several others is compared with each of them, and columns that
+//!    NATURAL JOIN compares are compared.
 
 use super::statements::{Kind, Statement, TARGET};
 use super::tree::{Node, Role};
@@ -42,6 +43,11 @@ pub fn parts(statement: &Statement) -> Vec<Part> {
                 add_as(selected(root, &["SELECT 1", ""], " WHERE ", node.clone()), true);
                 add_as(selected(root, &AS_NUMBER, "", node.clone()), false);
                 add_as(selected(root, &AS_DOUBLE, "", node.clone()), false);
+            }
+            Role::Source => {
+                for pair in joined_pairs(node) {
+                    add_as(selected(&statement.root, &["SELECT ", ""], "", pair), true);
+                }
             }
             Role::Aggregate => {
                 add_as(selected(&statement.root, &["SELECT ", ""], "", flattened(node)), true);
@@ -100,6 +106,24 @@ fn compared_pairs(node: &Node) -> impl Iterator<Item = Node> {
         sides[position + 1..].iter().map(move |right| vec![left.clone(), right.clone()])
     });
     pairs.map(|pair| Node::new(Role::Expression, &["(", " = ", ")"], pair))
+}
+
+/// The comparisons of columns of derived tables that NATURAL JOIN makes.
+fn joined_pairs(node: &Node) -> Vec<Node> {
+    let [left, right] = &node.children[..] else { return Vec::new() };
+    if node.texts[1] != " NATURAL JOIN " {
+        return Vec::new();
+    }
+    let (left, right) = (left.sql(), right.sql());
+    let alias = |source: &str| source.rsplit(' ').next().unwrap_or_default().to_string();
+    let (here, there) = (alias(&left), alias(&right));
+    let names = ["c0", "c1"].into_iter().filter(|name| {
+        let end = format!(" AS {name}");
+        left.contains(&end) && right.contains(&end)
+    });
+    let column = |alias: &str, name| Node::leaf(Role::Expression, format!("{alias}.{name}"));
+    let pair = |name| vec![column(&here, name), column(&there, name)];
+    names.map(|name| Node::new(Role::Expression, &["(", " = ", ")"], pair(name))).collect()
 }
 
 /// A query of a value, or with it as its condition, over the tables that it names.
@@ -183,6 +207,26 @@ mod tests {
     fn texts(root: Node) -> Vec<String> {
         let statement = Statement { kind: Kind::Query, root, prepared: false };
         parts(&statement).iter().map(|part| part.query.root.sql()).collect()
+    }
+
+    #[test]
+    fn columns_of_a_natural_join_are_compared() {
+        let derived = |value: &str, alias: &str| {
+            let item = Node::new(Role::Fixed, &["", " AS c0"], vec![leaf(value)]);
+            let source = Node::leaf(Role::Source, "t1 AS a1");
+            let end = format!(") AS {alias}");
+            let texts = ["(SELECT id, ", " FROM ", end.as_str()];
+            Node::new(Role::Fixed, &texts, vec![Node::list(vec![item]), source])
+        };
+        let sides = vec![derived("'a'", "a2"), derived("1", "a3")];
+        let join = Node::new(Role::Source, &["", " NATURAL JOIN ", ""], sides);
+        let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![leaf("2"), join]);
+        let texts = texts(root);
+        assert!(texts.iter().any(|text| text.starts_with("SELECT (a2.c0 = a3.c0) FROM ")));
+        let table = Node::leaf(Role::Source, "t1 AS a2");
+        let sides = vec![table, derived("1", "a3")];
+        let join = Node::new(Role::Source, &["", " NATURAL JOIN ", ""], sides);
+        assert!(joined_pairs(&join).is_empty());
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! The rules that execute a statement in another way are given the difference that each is for, and
 //! then another one planted beside it, which must not be swallowed.
 
-use super::planted_tests::{INT, leaf, number, refused, row, rule_of};
+use super::compare::Told;
+use super::planted_tests::{
+    INT, PREPARED, leaf, number, refused, row, rule_of, rule_of_sent, warned_of,
+};
 use super::tree::{Node, Role};
 
 const VARCHAR: u8 = 253;
@@ -197,4 +200,160 @@ fn the_longest_literal_hides_no_other_product() {
     };
     assert_eq!(with(["5", "5"]), Some("products of DECIMAL with too many digits, of a literal"));
     assert_eq!(with(["5", "6"]), None);
+}
+
+/// Error 1267 about some collations.
+fn mixed(collations: &str) -> Told {
+    let mut told = refused(1267);
+    if let sqltest::client::Answer::Error(error) = &mut told.answer {
+        error.message = format!("Illegal mix of collations {collations}");
+    }
+    told
+}
+
+#[test]
+fn collations_of_parameters_hide_no_other_error() {
+    let query = query_of(leaf("('a' = @l)"));
+    let (own, other) = ("(a,COERCIBLE) and (b,IMPLICIT)", "(c,COERCIBLE) and (b,IMPLICIT)");
+    let with = |prepared: bool, here: &'static str, written: [Told; 2]| {
+        rule_of_sent(&query, prepared, &move |text: &str| match text.starts_with(PREPARED) {
+            true => [mixed(here), mixed(other)],
+            false => written.clone(),
+        })
+    };
+    let both = |text: &str| [mixed(text), mixed(text)];
+    let name = "which parameter's collation is told";
+    assert_eq!(with(true, own, both(own)), Some(name));
+    // With the values in place of the parameters Gannet says something else, or both do.
+    assert_eq!(with(true, own, [mixed(own), mixed(other)]), None);
+    assert_eq!(with(true, own, both("(d,COERCIBLE) and (b,IMPLICIT)")), None);
+    assert_eq!(with(true, own, [row(INT, 0, &["1"]), row(INT, 0, &["1"])]), None);
+    // What is not prepared has no parameters.
+    let plain = rule_of(&query, &|_: &str| [mixed(own), mixed(other)]);
+    assert_eq!(plain, None);
+}
+
+#[test]
+fn cases_hide_no_other_value() {
+    let texts = ["(CASE WHEN ", " THEN ", " ELSE 2 END)"];
+    let inner = Node::new(Role::Expression, &["IFNULL(", ", 1)"], vec![leaf("a1.x")]);
+    let case = Node::new(Role::Expression, &texts, vec![leaf("TRUE"), inner]);
+    let query = query_of(case);
+    let with = |kept: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| {
+            let answers = if text.contains("AS kept") { kept } else { ["1", "2"] };
+            answers.map(|cell| row(INT, 0, &[cell]))
+        })
+    };
+    assert_eq!(with(["1", "1"]), Some("values that depend on what reads them"));
+    assert_eq!(with(["1", "2"]), None);
+    assert_eq!(with(["2", "2"]), None);
+}
+
+#[test]
+fn collations_of_derived_literals_hide_no_other_error() {
+    let item = Node::new(Role::Fixed, &["", " AS c0"], vec![leaf("'a'")]);
+    let source = Node::leaf(Role::Source, "t2 AS a2");
+    let texts = ["(SELECT id, ", " FROM ", ") AS a3"];
+    let derived = Node::new(Role::Fixed, &texts, vec![Node::list(vec![item]), source]);
+    let items = Node::list(vec![leaf("(a3.c0 = @l)")]);
+    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![items, derived]);
+    let with = |limited: [Told; 2]| {
+        rule_of(&query, &move |text: &str| match text.contains("LIMIT") {
+            true => limited.clone(),
+            false => [mixed("x"), row(INT, 0, &["1"])],
+        })
+    };
+    assert_eq!(with([mixed("x"), mixed("x")]), Some("literals of derived tables, collations"));
+    assert_eq!(with([mixed("x"), row(INT, 0, &["1"])]), None);
+    assert_eq!(with([mixed("x"), refused(1242)]), None);
+}
+
+#[test]
+fn broken_parts_of_conditions_hide_no_other_error() {
+    let char = Node::new(Role::Expression, &["CHAR(", " USING utf8mb4)"], vec![leaf("255")]);
+    let both = vec![leaf("a1.tiny"), char];
+    let condition = Node::new(Role::Expression, &["(", " OR ", ")"], both);
+    let texts = ["UPDATE t4 AS a1 SET a1.tiny = 1 WHERE ", ""];
+    let update = Node::new(Role::Fixed, &texts, vec![condition]);
+    let broken = || warned_of(row(INT, 0, &["0"]), "1300");
+    let with = |parts: [Told; 2]| {
+        rule_of(&update, &move |text: &str| match text {
+            _ if text.starts_with("UPDATE") => [refused(1300), row(INT, 0, &["1"])],
+            _ if text.contains("CHAR(") => parts.clone(),
+            _ => [row(INT, 0, &["1"]), row(INT, 0, &["1"])],
+        })
+    };
+    assert_eq!(with([broken(), broken()]), Some("a part of a condition that is broken"));
+    assert_eq!(with([broken(), row(INT, 0, &["0"])]), None);
+    assert_eq!(with([row(INT, 0, &["0"]), row(INT, 0, &["0"])]), None);
+}
+
+#[test]
+fn averages_of_many_digits_hide_no_other_warning() {
+    let average = Node::new(Role::Aggregate, &["AVG(", ")"], vec![leaf("a1.wide")]);
+    let by = Node::clause(" GROUP BY ", Some(leaf("a1.tiny")), "");
+    let source = Node::leaf(Role::Source, "t1 AS a1");
+    let texts = ["SELECT ", " FROM ", "", ""];
+    let query = Node::new(Role::Fixed, &texts, vec![Node::list(vec![average]), source, by]);
+    let with = |code: &'static str, narrow: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("SQL_BIG_RESULT") => [number(&["8"]), number(&["9"])],
+            _ if text.contains(".dec10") => narrow.map(|cell| number(&[cell])),
+            _ if text.contains("GROUP BY") => [number(&["1"]), warned_of(number(&["1"]), code)],
+            _ => [number(&["7"]), number(&["7"])],
+        })
+    };
+    let name = "averages of DECIMAL with too many digits, warnings";
+    assert_eq!(with("1916", ["5", "5"]), Some(name));
+    assert_eq!(with("1916", ["5", "6"]), None);
+    assert_eq!(with("1292", ["5", "5"]), None);
+}
+
+#[test]
+fn zeros_of_computed_years_hide_no_other_flag() {
+    let (year, smallint) = (13, 2);
+    let (zerofill, set) = (64, 2048);
+    let differ = |type_code: u8, flags: u16, schema: &str| {
+        let statement = super::statements::Statement {
+            kind: super::statements::Kind::Query,
+            root: query_of(leaf("a1.y")),
+            prepared: false,
+        };
+        let [ours, mut theirs] = [0, flags].map(|flags| row(type_code, flags, &["2024"]));
+        if let sqltest::client::Answer::Rows { columns, .. } = &mut theirs.answer {
+            columns[0].schema = schema.into();
+        }
+        let how = super::compare::Rules { strict: true, lengths: false };
+        super::compare::difference(&statement, how, &Ok(vec![ours]), &[theirs]).is_some()
+    };
+    assert!(!differ(year, zerofill, ""));
+    assert!(differ(year, set, ""));
+    assert!(differ(smallint, zerofill, ""));
+    assert!(differ(year, zerofill, "differ"));
+}
+
+#[test]
+fn products_of_many_digits_hide_no_other_count() {
+    let product = Node::new(Role::Expression, &["(", " * ", ")"], vec![leaf("a1.wide"), leaf("2")]);
+    let count = Node::new(Role::Aggregate, &["COUNT(DISTINCT ", ")"], vec![product]);
+    let cast = Node::new(Role::Expression, &["CAST(", " AS DECIMAL(40,20))"], vec![leaf("a1.d")]);
+    let by_cast =
+        Node::new(Role::Expression, &["(", " * ", ")"], vec![cast.clone(), leaf("a1.dec10")]);
+    let of_cast = Node::new(Role::Expression, &["(", " * ", ")"], vec![leaf("a1.dec10"), cast]);
+    let with = |item: &Node, narrow: [&'static str; 2]| {
+        rule_of(&query_of(item.clone()), &move |text: &str| {
+            let is_narrow = !text.contains(".wide") && !text.contains("(40,20)");
+            let answers = match is_narrow {
+                true => narrow,
+                false if text.contains("kept") => ["8", "9"],
+                false => ["8", "5"],
+            };
+            answers.map(|cell| number(&[cell]))
+        })
+    };
+    for item in [&count, &by_cast, &of_cast] {
+        assert!(with(item, ["7", "7"]).is_some_and(|name| name.starts_with("products of DECIMAL")));
+        assert_eq!(with(item, ["7", "6"]), None);
+    }
 }

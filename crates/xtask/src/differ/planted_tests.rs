@@ -12,6 +12,9 @@ pub(super) const INT: u8 = 3;
 pub(super) const DECIMAL: u8 = 246;
 pub(super) const NOT_NULL: u16 = 1;
 
+/// How a function of answers is given the text of a prepared statement.
+pub(super) const PREPARED: &str = "/* prepared */ ";
+
 /// Two servers that answer each text as a function says.
 struct Fake<'a>(&'a dyn Fn(&str) -> [Told; 2]);
 
@@ -21,15 +24,25 @@ impl Servers for Fake<'_> {
         statement: &Statement,
         _: &'static str,
     ) -> Result<(Reply, Vec<Told>), String> {
-        let [ours, theirs] = (self.0)(&statement.root.sql());
+        let head = if statement.prepared { PREPARED } else { "" };
+        let [ours, theirs] = (self.0)(&format!("{head}{}", statement.root.sql()));
         Ok((Ok(vec![ours]), vec![theirs]))
     }
 }
 
 /// The rule that explains the difference of a query, as two servers answer.
 pub(super) fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Option<&'static str> {
+    rule_of_sent(root, false, answers)
+}
+
+/// The same of a query that is sent as it is, or prepared.
+pub(super) fn rule_of_sent(
+    root: &Node,
+    prepared: bool,
+    answers: &dyn Fn(&str) -> [Told; 2],
+) -> Option<&'static str> {
     let rules = explained::load().unwrap();
-    let query = Statement { kind: Kind::Query, root: root.clone(), prepared: false };
+    let query = Statement { kind: Kind::Query, root: root.clone(), prepared };
     let mut servers = Fake(answers);
     let mut judge = Judge { servers: &mut servers, rules: &rules, lengths: false };
     let mode = super::pair::MODES[0];
@@ -57,6 +70,11 @@ pub(super) fn number(cells: &[&str]) -> Told {
 fn warned(told: Told, texts: &[&str]) -> Told {
     let warnings = texts.iter().map(|text| ["Warning", "4038", text].map(String::from)).collect();
     Told { warnings, ..told }
+}
+
+/// An answer with a warning of this number.
+pub(super) fn warned_of(told: Told, code: &str) -> Told {
+    Told { warnings: vec![["Warning", code, "planted"].map(String::from)], ..told }
 }
 
 pub(super) fn refused(code: u16) -> Told {

@@ -24,11 +24,15 @@ use super::tree::{Node, Role};
 use sqltest::client::{Answer, Field};
 
 /// The statement with a DECIMAL column with room for more digits in place of the one without, and a
-/// shorter literal in place of the longest; none where it reads neither.
+/// shorter literal and cast in place of the longest; none where it reads none of them.
 pub fn narrow(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
         if is_leaf(node) && node.texts[0] == "99999999999999999999999999999999999" {
             return Some(leaf("99999999999"));
+        }
+        if node.texts.last().is_some_and(|text| text == " AS DECIMAL(40,20))") {
+            let texts = [node.texts[0].as_str(), " AS DECIMAL(20,6))"];
+            return Some(Node::new(Role::Expression, &texts, node.children.clone()));
         }
         let alias = node.texts[0].strip_suffix(".wide")?;
         is_leaf(node).then(|| leaf(format!("{alias}.dec10")))
@@ -150,6 +154,33 @@ pub fn values_alone(statement: &Statement) -> Vec<Statement> {
     values.iter().map(alone).collect()
 }
 
+/// Ids of rows that tables have.
+const IDS: std::ops::RangeInclusive<u32> = 1..=9;
+
+/// A change with a condition for each row of its table alone; none where it has no condition that
+/// may be changed, and no table.
+pub fn rows_alone(statement: &Statement) -> Vec<Statement> {
+    let root = &statement.root;
+    let is_table = |node: &Node| node.role == Role::Source && node.children.is_empty();
+    let table = root.children.iter().find(|node| is_table(node)).map(Node::sql);
+    let is_condition = |node: &Node| node.role == Role::Clause && node.texts[0] == " WHERE ";
+    let place = root.children.iter().position(is_condition);
+    let empty = || root.children.iter().position(|it| it.sql().is_empty());
+    let (Some(table), Some(place)) = (table, place.or_else(empty)) else { return Vec::new() };
+    let Some((_, alias)) = table.rsplit_once(" AS ") else { return Vec::new() };
+    let alone = |id: u32| {
+        let own = root.children[place].children.first().cloned();
+        let row = leaf(format!("{alias}.id = {id}"));
+        let both = match own {
+            Some(own) => Node::new(Role::Expression, &["(", " AND ", ")"], vec![row, own]),
+            None => row,
+        };
+        let root = root.with(&[place], Node::clause(" WHERE ", Some(both), ""));
+        Statement { root, ..statement.clone() }
+    };
+    IDS.map(alone).collect()
+}
+
 /// The statement with a function around what it groups by; none where it does not.
 pub fn unfolded(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
@@ -162,21 +193,20 @@ pub fn unfolded(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// The query with NULL in place of all columns of tables that a subquery aggregates, but in that
-/// subquery: the query is one group then. None where there is no such subquery.
+/// The query with NULL in place of all columns that it selects and orders by, where a subquery
+/// aggregates columns of it: the query is one group then. None where there is no such subquery.
 pub fn valueless(statement: &Statement) -> Option<Statement> {
     let root = &statement.root;
-    let subqueries = root.paths().into_iter().filter_map(|path| root.at(&path));
-    let grouped: Vec<String> = subqueries.filter_map(outer_aggregate).flatten().collect();
-    let is_grouped = |text: &str| parts::aliases(text).iter().any(|it| grouped.contains(it));
-    if grouped.is_empty() {
-        return None;
-    }
+    let mut subqueries = root.paths().into_iter().filter_map(|path| root.at(&path));
+    subqueries.find_map(outer_aggregate)?;
     replaced(statement, &|node| {
-        if outer_aggregate(node).is_some() {
+        // Which rows there are stays.
+        let head = node.texts[0].as_str();
+        let is_of_rows = node.role == Role::Source || matches!(head, "(SELECT id, " | " WHERE ");
+        if is_of_rows || outer_aggregate(node).is_some() {
             return Some(node.clone());
         }
-        (is_leaf(node) && is_grouped(&node.texts[0])).then(|| leaf("NULL"))
+        (is_leaf(node) && !parts::aliases(head).is_empty()).then(|| leaf("NULL"))
     })
 }
 
@@ -195,15 +225,29 @@ fn outer_aggregate(node: &Node) -> Option<Vec<String>> {
 /// More rows than any derived table has.
 const ROWS_MAX: u32 = 1_000;
 
+/// Flag of a column of ZEROFILL.
+const ZEROFILL: u16 = 64;
+
 /// Answers without zeros before numbers, and without the flag that asks for them.
 pub fn without_padding(told: &[Told]) -> Vec<Told> {
-    /// Flag of a column of ZEROFILL.
-    const ZEROFILL: u16 = 64;
     let mut told = told.to_vec();
     for one in &mut told {
         if let Answer::Rows { columns, rows, .. } = &mut one.answer {
             columns.iter_mut().for_each(|column| column.flags &= !ZEROFILL);
             rows.iter_mut().flatten().for_each(remove_padding);
+        }
+    }
+    told
+}
+
+/// Answers without zeros before the numbers of columns that ask for them.
+pub fn without_filled(told: &[Told]) -> Vec<Told> {
+    let mut told = told.to_vec();
+    for one in &mut told {
+        let Answer::Rows { columns, rows, .. } = &mut one.answer else { continue };
+        for row in rows {
+            let cells = row.iter_mut().zip(columns.iter());
+            cells.filter(|(_, it)| it.flags & ZEROFILL != 0).for_each(|(it, _)| remove_padding(it));
         }
     }
     told

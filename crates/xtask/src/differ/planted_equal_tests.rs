@@ -1,0 +1,234 @@
+//! The rules that explain by a form of a statement that says the same are given the difference that
+//! each is for, and then another one planted beside it, which must not be swallowed.
+
+use super::compare::Told;
+use super::planted_tests::{
+    INT, NOT_NULL, PREPARED, aggregate, leaf, number, refused, row, rule_of, rule_of_sent,
+};
+use super::tree::{Node, Role};
+
+const VARCHAR: u8 = 253;
+const ZEROFILL: u16 = 64;
+
+/// `SELECT item FROM source`.
+fn query_of(item: Node, source: Node) -> Node {
+    Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![Node::list(vec![item]), source])
+}
+
+fn table(text: &str) -> Node {
+    Node::leaf(Role::Source, text)
+}
+
+/// `(SELECT id, value AS c0 FROM t2 AS a2) AS a3`.
+fn derived(value: Node) -> Node {
+    let item = Node::new(Role::Fixed, &["", " AS c0"], vec![value]);
+    let texts = ["(SELECT id, ", " FROM ", ") AS a3"];
+    Node::new(Role::Fixed, &texts, vec![Node::list(vec![item]), table("t2 AS a2")])
+}
+
+fn ints(cells: [&'static str; 2]) -> [Told; 2] {
+    cells.map(|cell| row(INT, 0, &[cell]))
+}
+
+#[test]
+fn merged_tables_hide_no_other_value() {
+    let query = query_of(leaf("a3.c0"), derived(leaf("1")));
+    let with = |limited: [Told; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("LIMIT 1000) AS a3") => limited.clone(),
+            _ if text.contains("kept") => ints(["8", "9"]),
+            _ => ints(["0", "1"]),
+        })
+    };
+    assert_eq!(with(ints(["0", "0"])), Some("literals of derived tables, merged"));
+    assert_eq!(with(ints(["0", "1"])), None);
+    // Gannet says something else where it merges nothing.
+    assert_eq!(with(ints(["1", "1"])), None);
+    assert_eq!(with([row(INT, 0, &["0"]), refused(1267)]), None);
+}
+
+#[test]
+fn documents_in_another_order_hide_no_other_value() {
+    let children = vec![leaf("@j"), leaf("'{}'")];
+    let call = Node::new(Role::Expression, &["JSON_OVERLAPS(", ", ", ")"], children);
+    let query = query_of(call, table("t3 AS a1"));
+    let with = |swapped: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("JSON_OVERLAPS('{}', @j)") => ints(swapped),
+            _ if text.contains("kept") => ints(["8", "9"]),
+            _ => ints(["1", "0"]),
+        })
+    };
+    assert_eq!(with(["1", "1"]), Some("JSON_OVERLAPS of objects"));
+    assert_eq!(with(["1", "0"]), None);
+    assert_eq!(with(["0", "0"]), None);
+}
+
+#[test]
+fn texts_of_keys_hide_no_other_group() {
+    let quotient =
+        Node::new(Role::Expression, &["(", " / ", ")"], vec![leaf("a1.dec2"), leaf("7")]);
+    let by = Node::clause(" GROUP BY ", Some(quotient), "");
+    let children = vec![Node::list(vec![aggregate("SUM", "a1.id")]), table("t1 AS a1"), by];
+    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+    let with = |texted: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("GROUP BY CONCAT((a1.dec2 / 7))") => ints(texted),
+            _ if text.contains("kept") || text.contains("BIG_RESULT") => ints(["8", "9"]),
+            _ => ints(["0", "1"]),
+        })
+    };
+    let name = "groups told apart by digits that are not shown";
+    assert_eq!(with(["0", "0"]), Some(name));
+    assert_eq!(with(["0", "1"]), None);
+    assert_eq!(with(["1", "1"]), None);
+}
+
+#[test]
+fn parts_selected_by_a_subquery_hide_no_other_change() {
+    let texts = ["UPDATE t4 AS a1 SET a1.plain = ", " WHERE ", ""];
+    let value = Node::new(Role::Expression, &["F(", ")"], vec![leaf("a1.clock")]);
+    let update = Node::new(Role::Fixed, &texts, vec![value, leaf("a1.id")]);
+    let with = |selected: [&'static str; 2]| {
+        rule_of(&update, &move |text: &str| match text.contains("(SELECT F(a1.clock) FROM (") {
+            true => ints(selected),
+            false => ints(["0", "1"]),
+        })
+    };
+    assert_eq!(with(["0", "0"]), Some("values that depend on what reads them, in changes"));
+    assert_eq!(with(["0", "1"]), None);
+    assert_eq!(with(["1", "1"]), None);
+}
+
+#[test]
+fn parameters_of_derived_tables_hide_no_other_nullability() {
+    let sum = Node::new(Role::Expression, &["(", " + ", ")"], vec![leaf("a3.c0"), leaf("2")]);
+    let query = query_of(sum, derived(leaf("1")));
+    let with = |written: [u16; 2]| {
+        rule_of_sent(&query, true, &move |text: &str| {
+            // With a limit they differ, too: it is nothing else than the parameter.
+            let is_sent = text.starts_with(PREPARED) || text.contains("LIMIT");
+            let flags = if is_sent { [NOT_NULL, 0] } else { written };
+            flags.map(|flags| row(INT, flags, &["1"]))
+        })
+    };
+    let name = "parameters that a derived table selects";
+    assert_eq!(with([NOT_NULL, NOT_NULL]), Some(name));
+    assert_eq!(with([NOT_NULL, 0]), None);
+    assert_eq!(with([0, 0]), None);
+}
+
+#[test]
+fn numbers_of_bits_hide_no_other_stored_text() {
+    let texts = ["UPDATE t4 AS a1 SET a1.name = ", "", ""];
+    let value = Node::new(Role::Expression, &["CAST(", " AS CHAR)"], vec![leaf("a1.bits")]);
+    let update = Node::new(Role::Fixed, &texts, vec![value, leaf("")]);
+    let with = |numbered: [&'static str; 2]| {
+        rule_of(&update, &move |text: &str| match text {
+            _ if text.contains("(a1.bits + 0)") => numbered.map(|cell| row(VARCHAR, 0, &[cell])),
+            _ if text.contains("(SELECT ") => ["8", "9"].map(|cell| row(VARCHAR, 0, &[cell])),
+            _ => ["a", "15"].map(|cell| row(VARCHAR, 0, &[cell])),
+        })
+    };
+    assert_eq!(with(["15", "15"]), Some("BIT that is computed, stored as text"));
+    assert_eq!(with(["15", "16"]), None);
+}
+
+#[test]
+fn names_of_columns_of_another_form_hide_no_other_description() {
+    use super::executed::with_names_of;
+    use sqltest::client::Answer;
+    let named = |name: &str, flags: u16| {
+        let mut told = row(INT, flags, &["1"]);
+        if let Answer::Rows { columns, .. } = &mut told.answer {
+            columns[0].name = name.into();
+        }
+        told
+    };
+    let same = with_names_of(&Ok(vec![named("a", 0)]), &[named("b", 0)]);
+    assert_eq!(same, Ok(vec![named("b", 0)]));
+    let other = with_names_of(&Ok(vec![named("a", NOT_NULL)]), &[named("b", 0)]);
+    assert_ne!(other, Ok(vec![named("b", 0)]));
+}
+
+#[test]
+fn rows_compared_one_by_one_hide_no_other_value() {
+    let texts = ["((", ", ", ") IN ((", ", ", "), (", ", ", ")))"];
+    let children = ["1", "a1.lat", "1", "'a'", "2", "'b'"].map(leaf).to_vec();
+    let list = Node::new(Role::Expression, &texts, children);
+    let query = query_of(list, table("t2 AS a1"));
+    let with = |one_by_one: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| {
+            if text.contains(" OR ") {
+                let wanted = "(((1, a1.lat) = (1, 'a')) OR ((1, a1.lat) = (2, 'b')))";
+                assert!(text.contains(wanted), "{text}");
+                return ints(one_by_one);
+            }
+            let is_other = text.contains("kept") || text.contains("utf8mb4");
+            ints(if is_other { ["8", "9"] } else { ["1", "0"] })
+        })
+    };
+    let name = "lists of rows with texts of two character sets, compared one by one";
+    assert_eq!(with(["1", "1"]), Some(name));
+    assert_eq!(with(["1", "0"]), None);
+    assert_eq!(with(["0", "0"]), None);
+}
+
+#[test]
+fn in_of_a_subquery_hides_no_other_value() {
+    let texts = ["(", " IN (SELECT ", " FROM ", "))"];
+    let children = vec![leaf("a1.plain"), leaf("a2.medium"), table("t1 AS a2")];
+    let query = query_of(Node::new(Role::Expression, &texts, children), table("t3 AS a1"));
+    let with = |other: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("materialization=off") => {
+                assert!(text.contains("t1 AS a2 USE INDEX ()"), "{text}");
+                ints(other)
+            }
+            _ if text.contains("kept") => ints(["8", "9"]),
+            _ => ints(["0", "1"]),
+        })
+    };
+    assert_eq!(with(["0", "0"]), Some("IN with a materialized subquery"));
+    assert_eq!(with(["0", "1"]), None);
+    assert_eq!(with(["1", "1"]), None);
+}
+
+#[test]
+fn columns_without_a_value_hide_no_other_value() {
+    let condition = Node::clause(" WHERE ", Some(leaf("a1.f")), "");
+    let children = vec![leaf("a1.big"), table("t3 AS a2"), condition];
+    let texts = ["(SELECT MAX(", ") FROM ", "", ")"];
+    let query = query_of(Node::new(Role::Expression, &texts, children), table("t1 AS a1"));
+    let with = |grouped: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("WHERE NULL") => ints(grouped),
+            _ if text.contains("kept") => ints(["8", "9"]),
+            _ => ints(["0", "1"]),
+        })
+    };
+    assert_eq!(with(["5", "5"]), Some("ungrouped columns beside aggregates, values"));
+    assert_eq!(with(["0", "1"]), None);
+}
+
+#[test]
+fn zeros_of_one_part_of_a_union_hide_no_other_value() {
+    let part = |item: &str, source: Option<&str>| {
+        let from = Node::clause(" FROM ", source.map(table), "");
+        let children = vec![Node::list(vec![leaf(item)]), from];
+        Node::new(Role::Query, &["SELECT ", "", ""], children)
+    };
+    let parts = vec![part("TO_SECONDS(@t)", None), part("a1.plainu", Some("t1 AS a1"))];
+    let query = Node::new(Role::Query, &["", " UNION ALL ", ""], parts);
+    let with = |own: &'static str, filled: u16| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("UNION") => [number(&[own]), number(&["99"])],
+            _ if text.contains("plainu") => ["0012", "0012"].map(|it| row(INT, filled, &[it])),
+            _ => [number(&["7"]), number(&["7"])],
+        })
+    };
+    assert_eq!(with("12", ZEROFILL), Some("values cut in a temporary table, of UNION"));
+    assert_eq!(with("12", 0), None);
+    assert_eq!(with("120", ZEROFILL), None);
+    assert_eq!(with("0012", ZEROFILL), None);
+}
