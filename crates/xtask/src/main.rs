@@ -20,6 +20,7 @@ mod interleaving_command;
 mod isolation;
 mod miri_command;
 mod model_command;
+mod mysql;
 mod packages;
 mod plans;
 mod power_cut_command;
@@ -78,6 +79,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   fuzz [TARGET] [SECONDS]   libFuzzer on packets, statements, log records, pages
   model [NAME]              the lock-free protocols in every order (loom)
   miri                      every pointer of the unsafe code that Miri can follow
+  mysql                     MySQL of Debian's unstable distribution, unpacked with its libraries,
+                            for the lab and for `bench sysbench --mysql`
   bigger [--megabytes N] [--pool N] [--seconds S] [--debug] [--mariadb]
                             data many times the buffer pool: memory, checksums, restart
   instructions [--bless] [--profile] [NAME...]
@@ -110,6 +113,7 @@ fn main() -> ExitCode {
         Some("bigger") => bigger_command::run(rest),
         Some("model") => model_command::run(rest),
         Some("miri") => miri_command::run(),
+        Some("mysql") => mysql::run(),
         Some("bench") => bench::run(rest),
         Some("instructions") => instructions::run(rest),
         Some("space") => space::run(rest),

@@ -169,13 +169,14 @@ pub fn start_mariadb(folder: &Path, port: u16, options: &[&str]) -> Result<Serve
     Ok(server)
 }
 
-fn user_name() -> Result<String, String> {
+/// Who runs this: servers that refuse to run as root unless told to are told so.
+pub fn user_name() -> Result<String, String> {
     let output = Command::new("id").arg("-un").output().map_err(|e| format!("id: {e}"))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
 /// Connects until a statement is answered.
-fn wait_until_ready(server: &mut Server) -> Result<(), String> {
+pub fn wait_until_ready(server: &mut Server) -> Result<(), String> {
     let options = Options::local(server.port);
     let start = Instant::now();
     let mut last = String::new();

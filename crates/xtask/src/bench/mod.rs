@@ -22,15 +22,15 @@ mod sysbench;
 use crate::arguments::Arguments;
 use crate::{Outcome, packages};
 
-const FLAGS: &[&str] = &["--quick", "--gannet-only", "--prepared", "--text"];
+const FLAGS: &[&str] = &["--quick", "--gannet-only", "--prepared", "--text", "--mysql"];
 const OPTIONS: &[&str] = &["--seconds", "--warm-up", "--pairs", "--clients", "--before"];
 
 /// What can be run.
 pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [--warm-up S]
            [--pairs N] [--clients N,N...]
-  sysbench [SCRIPT...] [--prepared | --text] [--before BINARY]
-                  CPU per transaction and throughput of sysbench's scripts, beside MariaDB, or
-                  beside an earlier build of the server
+  sysbench [SCRIPT...] [--prepared | --text] [--mysql | --before BINARY]
+                  CPU per transaction and throughput of sysbench's scripts, beside MariaDB,
+                  beside MySQL, or beside an earlier build of the server
   limit [point_select | update_non_index] [--before BINARY]
                   beside a server that answers with a constant, up to 4,096 connections
   connections     resident memory of idle and of active connections

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use crate::process::{self, Server};
-use crate::servers;
+use crate::{mysql, servers};
 use sqltest::client::{Connection, Options};
 use sqltest::template;
 use std::io::{BufRead, BufReader};
@@ -75,6 +75,16 @@ impl Built {
         let options = [pool.as_str(), log, CONNECTIONS, STATEMENTS, handling, backlog];
         let server = servers::start_mariadb(&folder, process::free_port()?, &options)?;
         Ok(Subject { name, server, tool: self.tool.clone() })
+    }
+
+    /// MySQL, empty.
+    pub fn mysql(&self, pool: &str) -> Result<Subject, String> {
+        let folder = servers::fresh_folder("bench-mysql")?;
+        let pool = format!("--innodb-buffer-pool-size={pool}");
+        let log = "--innodb-redo-log-capacity=512M";
+        let options = [pool.as_str(), log, CONNECTIONS, STATEMENTS, "--back-log=4096"];
+        let server = mysql::start(&folder, process::free_port()?, &options)?;
+        Ok(Subject { name: "mysql", server, tool: self.tool.clone() })
     }
 
     /// The server that answers with a constant.

@@ -1,4 +1,4 @@
-//! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn, or against
+//! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn, or MySQL, or
 //! an earlier build of Gannet, which may have cost at most 3 % less. Prints, per
 //! script, protocol and number of clients, CPU per transaction (user and system time of the server
 //! process between the end of the warm-up and the end of the run) and transactions a second.
@@ -85,6 +85,7 @@ pub fn run(plan: &Plan) -> Outcome {
     let built = Built::build()?;
     let peer = match plan.arguments.value("--before") {
         Some(binary) => built.before(Path::new(binary), "1G")?,
+        None if plan.arguments.has("--mysql") => built.mysql("1G")?,
         None => built.mariadb("1G", false)?,
     };
     let subjects = [built.gannet("1G")?, peer];
@@ -212,14 +213,14 @@ impl Cell<'_> {
             return;
         }
         if let Some(limit) = self.script.cpu {
-            limits.at_most(&format!("{name}: CPU / MariaDB's"), ratio(cpu), limit);
+            limits.at_most(&format!("{name}: CPU / {}'s", self.peer), ratio(cpu), limit);
             if self.clients == THROUGHPUT_CLIENTS {
-                let what = format!("{name}: throughput / MariaDB's");
+                let what = format!("{name}: throughput / {}'s", self.peer);
                 limits.at_least(&what, ratio(rate), THROUGHPUT);
             }
         }
         if let Some(limit) = self.script.user {
-            limits.at_most(&format!("{name}: user time / MariaDB's"), ratio(user), limit);
+            limits.at_most(&format!("{name}: user time / {}'s", self.peer), ratio(user), limit);
         }
     }
 }
