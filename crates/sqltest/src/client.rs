@@ -236,7 +236,8 @@ impl Connection {
             Some(0xfe) => {
                 let mut fields = Fields::new(&answer[1..]);
                 let plugin = fields.zero_terminated()?.to_vec();
-                if plugin != b"mysql_native_password" {
+                // No password is no proof with any plugin.
+                if plugin != b"mysql_native_password" && !options.password.is_empty() {
                     return Err(protocol_error("the server asks for another plugin"));
                 }
                 let fresh = fields.zero_terminated()?.to_vec();

@@ -98,7 +98,8 @@ pub fn start(folder: &Path, port: u16, options: &[&str]) -> Result<Server, Strin
         .arg(format!("--socket={}", folder.join("sock").display()))
         .arg(format!("--pid-file={}", folder.join("pid").display()))
         .arg(format!("--port={port}"))
-        .args(["--bind-address=127.0.0.1", "--skip-name-resolve", "--performance-schema=0"])
+        // Its root may come from localhost only: names are resolved.
+        .args(["--bind-address=127.0.0.1", "--performance-schema=0"])
         .args(["--mysqlx=0", "--skip-log-bin", "--innodb-doublewrite=1"])
         .args(["--innodb-flush-log-at-trx-commit=1", "--max-connections=5000"])
         .args(["--max-prepared-stmt-count=1048576", "--character-set-server=utf8mb4"])
