@@ -8,13 +8,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const SOURCE: &str = "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
-                      http://deb.debian.org/debian sid main\n";
+const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const PACKAGE: &str = "mysql-server-core";
 
-/// Starts the server below `$root`; what chooses option files has to be said first.
+/// Starts the server that is unpacked beside; what chooses option files has to be said first.
 const STARTER: &str = r#"#!/bin/sh
-root=$(dirname "$(readlink -f "$0")")/root/usr
+root=$(dirname "$(readlink -f "$0")")/files/usr
 libraries=$root/lib/x86_64-linux-gnu
 case "$1" in --no-defaults|--defaults-*) first=$1; shift;; esac
 exec "$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" --argv0 "$root/sbin/mysqld" \
@@ -46,10 +45,11 @@ pub fn program() -> Result<PathBuf, String> {
 /// apt finds out what is needed where nothing is installed, and checks the signatures.
 fn unpack(folder: &Path) -> Outcome {
     let of = |error: std::io::Error| format!("{}: {error}", folder.display());
-    for name in ["lists/partial", "cache/archives/partial", "root"] {
+    for name in ["lists/partial", "cache/archives/partial", "files"] {
         std::fs::create_dir_all(folder.join(name)).map_err(of)?;
     }
-    std::fs::write(folder.join("sources.list"), SOURCE).map_err(of)?;
+    let source = format!("deb [signed-by={KEYS}] {} sid main\n", mirror()?);
+    std::fs::write(folder.join("sources.list"), source).map_err(of)?;
     std::fs::write(folder.join("status"), "").map_err(of)?;
     let options = [
         ("Dir::Etc::SourceList", "sources.list"),
@@ -63,7 +63,7 @@ fn unpack(folder: &Path) -> Outcome {
     process::run("apt-get", &[&words[..], &["update"]].concat())?;
     let get = ["-y", "--download-only", "--no-install-recommends", "install", PACKAGE];
     process::run("apt-get", &[&words[..], &get].concat())?;
-    let root = folder.join("root");
+    let root = folder.join("files");
     for entry in std::fs::read_dir(folder.join("cache/archives")).map_err(of)?.flatten() {
         let package = entry.path();
         if package.extension().is_some_and(|extension| extension == "deb") {
@@ -76,6 +76,16 @@ fn unpack(folder: &Path) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Where this machine has its Debian packages from.
+fn mirror() -> Result<String, String> {
+    let output = Command::new("apt-get")
+        .args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Label: Debian"])
+        .output()
+        .map_err(|error| format!("apt-get: {error}"))?;
+    let found = String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_string);
+    found.ok_or_else(|| "apt knows no Debian: this needs Debian's packages".to_string())
 }
 
 /// Starts it, as durable as [`servers::start_mariadb`] does MariaDB, with an empty data directory
