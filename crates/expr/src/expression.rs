@@ -420,6 +420,11 @@ impl Expr {
         matches!(&self.kind, ExprKind::Literal(literal) if literal.form == LiteralForm::Plain)
     }
 
+    /// The value of a parameter.
+    pub(crate) fn is_bound(&self) -> bool {
+        matches!(&self.kind, ExprKind::Literal(literal) if literal.form == LiteralForm::Bound)
+    }
+
     /// The value of an expression without columns, variables and parameters, under these settings;
     /// `None` if it cannot be computed.
     pub(crate) fn known_value(&self, settings: &crate::Settings) -> Option<Value> {

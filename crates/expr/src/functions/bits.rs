@@ -120,6 +120,8 @@ fn resolve_negate(
         _ => builder.value_at_start(&arguments[0]),
     };
     let is_beyond = match known {
+        // A parameter is a BIGINT, and has no opposite.
+        Some(types::Value::Int(i64::MIN)) => !arguments[0].is_bound(),
         Some(types::Value::Int(v)) => v < 0,
         // Its opposite is a BIGINT, but only a literal is looked at so closely.
         Some(types::Value::UInt(v)) if v == 1 << 63 => !arguments[0].is_plain_literal(),

@@ -69,7 +69,9 @@ fn integer<'a>(
     };
     if let Some(exact) = exact {
         let clamped = exact.clamp(low, high);
-        if clamped != exact {
+        // The largest BIGINT as a DOUBLE is one more than it.
+        let is_nearest = !unsigned && exact == high + 1 && !matches!(value, ValueRef::Decimal(_));
+        if clamped != exact && !is_nearest {
             warn_overflow(unsigned, value, context)?;
         }
         return Ok(integer_value(unsigned, clamped));

@@ -92,6 +92,15 @@ impl<'a> Frame<'a> {
 
     /// An argument as a date and time under rules; `None` for NULL and for what is none.
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
+        if let ExprKind::Cast { operand, .. } = &self.arguments[index].kind
+            && let ExprKind::Call { arguments, .. } = &operand.kind
+            && operand.nature() == Nature::ReadDate
+        {
+            let frame = Frame { expr: operand, arguments, ..*self };
+            if super::temporal_text::str_to_date_by(frame, rules)?.is_null() {
+                return Ok(None);
+            }
+        }
         let value = match &self.arguments[index] {
             // It judges the date itself.
             expr @ Expr { kind: ExprKind::Call { arguments, .. }, .. }

@@ -27,10 +27,13 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 /// A changed document: in the collation of the one that it was, as far as others fit in.
 fn resolve_changed(
     builder: &Builder<'_>,
-    _: &'static Function,
+    function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    let characters = characters(arguments);
+    let characters = match function.name() {
+        "json_remove" => arguments[0].result.characters(),
+        _ => characters(arguments),
+    };
     let mut result = text_like(builder, &arguments[0], characters);
     // What is made of a number is in a number's character set.
     let own = Strength::of(&arguments[0].result);

@@ -21,16 +21,16 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_length", 1, 2, resolve_count, json_length),
     Function::new("json_extract", 2, MANY, resolve_extract, json_extract),
     Function::new("json_value", 2, 2, resolve_text, json_value),
-    Function::new("json_query", 2, 2, resolve_as_long, json_query),
+    Function::new("json_query", 2, 2, resolve_document, json_query),
     Function::new("json_unquote", 1, 1, resolve_unquote, json_unquote),
     Function::new("json_keys", 1, 2, resolve_text_like, json_keys),
     Function::new("json_contains", 2, 3, resolve_maybe, json_contains),
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
-    Function::new("json_search", 3, MANY, resolve_as_long, json_search),
-    Function::new("json_compact", 1, 1, resolve_as_long, json_compact).being(Nature::PrintedJson),
-    Function::new("json_loose", 1, 1, resolve_loose, json_loose).being(Nature::PrintedJson),
+    Function::new("json_search", 3, MANY, resolve_document, json_search),
+    Function::new("json_compact", 1, 1, resolve_document, json_compact).being(Nature::PrintedJson),
+    Function::new("json_loose", 1, 1, resolve_document, json_loose).being(Nature::PrintedJson),
     Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed)
         .being(Nature::PrintedJson),
     Function::new("json_pretty", 1, 2, resolve_detailed, json_detailed).being(Nature::PrintedJson),
@@ -77,18 +77,16 @@ fn resolve_normalize(
     Ok(as_json(json_text(arguments[0].result.characters().saturating_mul(2))))
 }
 
-fn resolve_loose(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let characters = arguments[0].result.characters().saturating_mul(2);
-    Ok(as_json(text_like(builder, &arguments[0], characters)))
-}
-
-/// A document not longer than the one it is made of.
-fn resolve_as_long(
+/// A document: as it is, printed without blanks, or with some.
+fn resolve_document(
     builder: &Builder<'_>,
-    _: &'static Function,
+    function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    Ok(as_json(text_like(builder, &arguments[0], arguments[0].result.characters())))
+    let times = if function.name() == "json_loose" { 2 } else { 1 };
+    let characters = arguments[0].result.characters().saturating_mul(times);
+    let result = as_json(text_like(builder, &arguments[0], characters));
+    Ok(if function.name() == "json_query" { result } else { plain(result) })
 }
 
 fn resolve_detailed(
@@ -218,8 +216,9 @@ fn json_extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(path) = plain_path(&frame, 1)? else { return Ok(ValueRef::Null) };
+    // The document comes first, and so do its warnings.
     let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
+    let Some(path) = plain_path(&frame, 1)? else { return Ok(ValueRef::Null) };
     let found =
         node.as_ref().and_then(|node| path.select(node).into_iter().find(|it| it.is_scalar()));
     Ok(match found {
@@ -237,9 +236,9 @@ fn json_value(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn json_query(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
     let Some(path) = path(&frame, 1)? else { return Ok(ValueRef::Null) };
     let path = path.without_deep();
-    let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
     let wanted = |it: &&Node<'_>| it.whole && !it.is_scalar();
     let found = node.as_ref().and_then(|node| path.select(node).into_iter().find(wanted));
     Ok(found.map_or(ValueRef::Null, |it| ValueRef::Bytes(it.raw)))

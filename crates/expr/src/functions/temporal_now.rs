@@ -4,7 +4,7 @@ use super::temporal_typing::{datetime_result, known_scale, time_result};
 use super::typing::constant_integer;
 use super::{Frame, Function};
 use crate::builder::Builder;
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use types::temporal::{DateRules, MICROS};
 use types::{ColumnType, DateTime, Decimal, SqlError, Timestamp, TypeKind, ValueRef, codes};
@@ -159,7 +159,12 @@ fn resolve_from_unixtime(
     }
     let decimals = arguments[0].result.decimals();
     let mut result = datetime_result(decimals.min(6), true);
-    if decimals >= types::column_type::SCALE_NOT_FIXED && !arguments[0].result.is_decimal() {
+    // Rounded to as many digits as no number has, it has all digits of a moment.
+    let is_rounded = matches!(&arguments[0].kind, ExprKind::Call { function, arguments }
+        if matches!(function.name(), "round" | "truncate")
+            && constant_integer(arguments.get(1)).is_some());
+    let is_open = decimals >= types::column_type::SCALE_NOT_FIXED && !is_rounded;
+    if is_open && !arguments[0].result.is_decimal() {
         result.column_type.scale = SCALE_OF_VALUE;
     }
     Ok(result)

@@ -161,14 +161,15 @@ fn in_base(mut number: u64, base: u64) -> Vec<u8> {
     digits
 }
 
-/// BIN and OCT are CONV from 10: a number with a fraction is taken by its text.
+/// BIN and OCT are CONV from 10: a DECIMAL and a number with a fraction are taken by their text.
 fn bits_in_base<'a>(frame: &Frame<'a>, base: u64) -> Result<ValueRef<'a>, SqlError> {
     let value = frame.value(0)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
     let kind = frame.result(0).column_type.kind;
-    if kind.is_number() && frame.result(0).decimal_scale() == 0 && !kind.is_floating() {
+    let is_text = kind.is_floating() || kind == TypeKind::Decimal;
+    if kind.is_number() && frame.result(0).decimal_scale() == 0 && !is_text {
         let wide = coerce::to_integer(frame.context, value, frame.result(0))?;
         return Ok(frame.keep(&in_base(wide as u64, base)));
     }

@@ -53,7 +53,9 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
         let nullable = columns[0].result.nullable || !has_one_row(query);
-        let result = columns[0].result.of_expression().with_nullable(nullable);
+        let mut result = columns[0].result.of_expression().with_nullable(nullable);
+        // What is selected from a table is no constant.
+        result.is_computed = !matches!(&inner.0, QueryPlan::Select(it) if it.tables.is_empty());
         Ok(self.add_apply(ApplyKind::Scalar, inner, result))
     }
 

@@ -72,13 +72,16 @@ fn selected_first(root: &Node, path: &[usize]) -> Option<Node> {
 }
 
 /// The statement with the quotient or remainder at a path read again from its text, and with zero
-/// added to it: neither has the sign of a zero.
+/// added to it, or to a difference: neither has the sign of a zero, and the sum is not UNSIGNED.
 fn read_again(root: &Node, path: &[usize]) -> Vec<Node> {
     let Some(part) = root.at(path) else { return Vec::new() };
-    if !matches!(part.texts.get(1).map(String::as_str), Some(" / " | " % ")) {
-        return Vec::new();
-    }
-    let forms = [["CAST(CONCAT(", ") AS DECIMAL(65,30))"], ["(", " + 0)"]];
+    let all = [["CAST(CONCAT(", ") AS DECIMAL(65,30))"], ["(", " + 0)"]];
+    let forms = match part.texts.get(1).map(String::as_str) {
+        Some(" / " | " % ") => &all[..],
+        // A difference of UNSIGNED numbers is one itself, and may be below zero.
+        Some(" - ") => &all[1..],
+        _ => return Vec::new(),
+    };
     let with =
         |texts: &[&str; 2]| root.with(path, Node::new(Role::Expression, texts, vec![part.clone()]));
     forms.iter().map(with).collect()

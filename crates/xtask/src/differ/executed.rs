@@ -225,6 +225,14 @@ pub fn unconditional(statement: &Statement) -> Option<Statement> {
     })
 }
 
+/// The query without HAVING; none where it has none.
+pub fn ungrouped(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let is_having = node.role == Role::Clause && node.texts[0] == " HAVING ";
+        is_having.then(|| Node::leaf(Role::Fixed, ""))
+    })
+}
+
 /// The query without DISTINCT and its order; none where it has neither.
 pub fn unordered(statement: &Statement) -> Option<Statement> {
     let root = &statement.root;

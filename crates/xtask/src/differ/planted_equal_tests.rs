@@ -4,6 +4,7 @@
 use super::compare::Told;
 use super::planted_tests::{
     INT, NOT_NULL, PREPARED, aggregate, leaf, number, refused, row, rule_of, rule_of_sent,
+    warned_of,
 };
 use super::tree::{Node, Role};
 
@@ -231,4 +232,61 @@ fn zeros_of_one_part_of_a_union_hide_no_other_value() {
     assert_eq!(with("12", 0), None);
     assert_eq!(with("120", ZEROFILL), None);
     assert_eq!(with("0012", ZEROFILL), None);
+}
+
+#[test]
+fn numbers_of_bits_hide_no_other_warning() {
+    let item = Node::new(Role::Expression, &["COALESCE(", ")"], vec![leaf("a1.bits")]);
+    let query = query_of(item, table("t3 AS a1"));
+    let with = |numbered: [Told; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("(a1.bits + 0)") => numbered.clone(),
+            _ if text.contains("kept") => ints(["8", "9"]),
+            _ => [warned_of(number(&["1"]), "1292"), number(&["1"])],
+        })
+    };
+    let one = || number(&["1"]);
+    let name = "BIT that is computed, warnings";
+    assert_eq!(with([one(), one()]), Some(name));
+    assert_eq!(with([warned_of(one(), "1292"), one()]), None);
+}
+
+#[test]
+fn errors_of_rows_hide_no_other_error() {
+    let texts = ["UPDATE t4 AS a1 SET a1.plain = ", "", ""];
+    let children = vec![leaf("F(a1.tiny)"), table("t4 AS a1"), Node::leaf(Role::Fixed, "")];
+    let update = Node::new(Role::Fixed, &texts, children);
+    let with = |first: [u16; 2], second: [u16; 2]| {
+        rule_of(&update, &move |text: &str| match text {
+            _ if text.contains("WHERE a1.id = 1") => first.map(refused),
+            _ if text.contains("WHERE a1.id = 2") => second.map(refused),
+            _ if text.contains("WHERE a1.id = ") => ints(["1", "1"]),
+            _ if text.contains("(SELECT ") => ints(["8", "9"]),
+            _ => [refused(1690), refused(1048)],
+        })
+    };
+    let name = "the first error of several rows";
+    assert_eq!(with([1048, 1048], [1690, 1690]), Some(name));
+    assert_eq!(with([1048, 1048], [1264, 1264]), None);
+    assert_eq!(with([1048, 1048], [1690, 1048]), None);
+}
+
+#[test]
+fn errors_without_conditions_hide_no_other_error() {
+    let condition = Node::clause(" WHERE ", Some(leaf("a1.e")), "");
+    let having = Node::clause(" HAVING ", Some(leaf("a1.id")), "");
+    let children = vec![Node::list(vec![leaf("1")]), table("t3 AS a1"), condition, having];
+    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", "", ""], children);
+    let with = |unconditional: [u16; 2], ungrouped: [u16; 2]| {
+        rule_of(&query, &move |text: &str| match (text.contains("WHERE a1.e"), text) {
+            (false, _) if text.contains("HAVING a1.id") => unconditional.map(refused),
+            (true, _) if text == "SELECT 1 FROM t3 AS a1 WHERE a1.e" => ungrouped.map(refused),
+            (true, _) if text.contains("HAVING a1.id") => [refused(1267), refused(1054)],
+            _ => ints(["8", "9"]),
+        })
+    };
+    let name = "the first of several errors, other numbers";
+    assert_eq!(with([1054, 1054], [1267, 1267]), Some(name));
+    assert_eq!(with([1054, 1054], [1271, 1271]), None);
+    assert_eq!(with([1054, 1267], [1267, 1267]), None);
 }

@@ -403,7 +403,8 @@ impl<S: Servers> Judge<'_, S> {
         let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
         let mut known = Vec::new();
         let queries = parts::parts(small).into_iter().map(|part| part.query);
-        for query in queries.chain(executed::unconditional(small)) {
+        let forms = [executed::unconditional(small), executed::ungrouped(small)];
+        for query in queries.chain(forms.into_iter().flatten()) {
             let (ours, theirs) = self.servers.ask(&query, mode)?;
             if let Some([here, there]) = compare::refusals(&query, &ours, &theirs)
                 && here == there

@@ -27,8 +27,10 @@ use sqltest::client::{Answer, Field};
 /// shorter literal and cast in place of the longest; none where it reads none of them.
 pub fn narrow(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
-        if is_leaf(node) && node.texts[0] == "99999999999999999999999999999999999" {
-            return Some(leaf("99999999999"));
+        match node.texts[0].as_str() {
+            "99999999999999999999999999999999999" => return Some(leaf("99999999999")),
+            "12345678901234567890.123456789" => return Some(leaf("1234567890.125")),
+            _ => {}
         }
         if node.texts.last().is_some_and(|text| text == " AS DECIMAL(40,20))") {
             let texts = [node.texts[0].as_str(), " AS DECIMAL(20,6))"];
