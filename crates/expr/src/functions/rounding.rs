@@ -268,7 +268,7 @@ fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) 
         Domain::Integer if is_year(&operand) => {
             ResultType::integer_of_length(4, true, operand.nullable)
         }
-        Domain::Integer => operand,
+        Domain::Integer => operand.with_digits_of_length(),
         Domain::Decimal => {
             let digits = operand.integer_digits() + 1;
             let unsigned = operand.column_type.unsigned;
