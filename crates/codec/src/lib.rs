@@ -5,6 +5,7 @@
 //! sides. Decompression never reads or writes outside the slices it is given, whatever they hold.
 
 mod bzip2;
+mod dictionary;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod lz4;
@@ -14,6 +15,7 @@ mod snappy;
 mod zlib;
 mod zstandard;
 
+pub use dictionary::{Dictionary, train, with_dictionary};
 use std::fmt;
 
 /// Names a codec on disk. Numbers are never reused.
@@ -98,6 +100,11 @@ impl std::error::Error for DecompressError {}
 pub trait Codec: Send + Sync + fmt::Debug {
     /// What stands for it on disk.
     fn id(&self) -> CodecId;
+
+    /// What stands on disk for the dictionary that it needs to read again what it makes; 0: none.
+    fn dictionary(&self) -> u16 {
+        0
+    }
 
     /// Compresses `source` into the start of `target` and returns how many bytes that took, or
     /// `None` if it does not fit: the caller then stores the bytes as they are. A `target`

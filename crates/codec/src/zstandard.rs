@@ -16,8 +16,13 @@ pub(crate) struct Zstandard {
 
 impl Zstandard {
     pub(crate) fn new(level: i32) -> Zstandard {
-        Zstandard { level: LEVELS[level.clamp(0, 9) as usize] }
+        Zstandard { level: library_level(level) }
     }
+}
+
+/// The library's level for ours.
+pub(crate) fn library_level(level: i32) -> i32 {
+    LEVELS[level.clamp(0, 9) as usize]
 }
 
 thread_local! {

@@ -1,0 +1,200 @@
+//! Zstandard with a dictionary: bytes that many pages have in common, known to both sides.
+//!
+//! What is made with a dictionary is read with exactly that one; a frame carries the number that
+//! the library has given it, so another one is noticed.
+
+use crate::zstandard::library_level;
+use crate::{Codec, CodecId, DecompressError};
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use zstd::zstd_safe::{CCtx, CDict, DCtx, DDict};
+
+thread_local! {
+    /// Borrowed only within one call.
+    static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// A dictionary made ready for reading.
+pub struct Dictionary {
+    prepared: DDict<'static>,
+}
+
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Dictionary({} bytes)", self.prepared.sizeof())
+    }
+}
+
+impl Dictionary {
+    /// Copies `content` and makes it ready; `None` if it is no dictionary.
+    pub fn new(content: &[u8]) -> Option<Dictionary> {
+        let prepared = DDict::try_create(content)?;
+        // Whatever has no number is taken for a dictionary of bare bytes.
+        prepared.get_dict_id()?;
+        Some(Dictionary { prepared })
+    }
+
+    /// Fills the whole of `target` from what was compressed with this dictionary; see
+    /// [`Codec::decompress`].
+    pub fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
+        DECOMPRESSOR.with_borrow_mut(|kept| {
+            if kept.is_none() {
+                *kept = DCtx::try_create();
+            }
+            let Some(context) = kept else { return Err(DecompressError("no memory for zstd")) };
+            match context.decompress_using_ddict(target, source, &self.prepared) {
+                Ok(size) if size == target.len() => Ok(()),
+                Ok(_) => Err(DecompressError("the zstd frame is too short")),
+                Err(_) => Err(DecompressError("damaged zstd frame, or of another dictionary")),
+            }
+        })
+    }
+}
+
+/// Zstandard of one level with a dictionary.
+struct WithDictionary {
+    number: u16,
+    prepared: CDict<'static>,
+    reader: Arc<Dictionary>,
+}
+
+impl fmt::Debug for WithDictionary {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "WithDictionary({}, {} bytes)", self.number, self.prepared.sizeof())
+    }
+}
+
+/// Zstandard with a dictionary, at a level as in [`crate::codec`]. `number`, not 0, is what stands
+/// for the dictionary on disk. `None` if `content` is no dictionary.
+pub fn with_dictionary(level: i32, number: u16, content: &[u8]) -> Option<Arc<dyn Codec>> {
+    let reader = Arc::new(Dictionary::new(content)?);
+    let prepared = CDict::try_create(content, library_level(level))?;
+    Some(Arc::new(WithDictionary { number, prepared, reader }))
+}
+
+impl Codec for WithDictionary {
+    fn id(&self) -> CodecId {
+        CodecId::Zstd
+    }
+
+    fn dictionary(&self) -> u16 {
+        self.number
+    }
+
+    fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
+        COMPRESSOR.with_borrow_mut(|kept| {
+            if kept.is_none() {
+                *kept = CCtx::try_create();
+            }
+            let context = kept.as_mut()?;
+            context.compress_using_cdict(target, source, &self.prepared).ok()
+        })
+    }
+
+    fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
+        self.reader.decompress(source, target)
+    }
+}
+
+/// Makes a dictionary of at most `bytes_max` from samples, one behind the other in `samples`. It
+/// takes some hundred milliseconds a megabyte, so not where a fiber runs. `None` if the samples
+/// are too few or have nothing in common.
+pub fn train(samples: &[u8], sizes: &[usize], bytes_max: usize) -> Option<Vec<u8>> {
+    zstd::dict::from_continuous(samples, sizes, bytes_max).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{codec, decompress, fuzzing};
+    use base::Random;
+
+    #[test]
+    fn pages_come_back_by_their_dictionary_and_by_no_other() {
+        let [one, other] = [1, 2].map(|seed| fuzzing::dictionary(seed));
+        let pages = fuzzing::records(3, 4096 * 20);
+        for level in [0, 3, 9] {
+            let packer = with_dictionary(level, 7, &one).expect("a dictionary");
+            let stranger = Dictionary::new(&other).expect("a dictionary");
+            assert_eq!((packer.id(), packer.dictionary()), (CodecId::Zstd, 7));
+            let (mut with, mut without) = (0, 0);
+            for page in pages.chunks(4096) {
+                let mut packed = vec![0; 8192];
+                let size = packer.compress(page, &mut packed).expect("room enough");
+                with += size;
+                let mut back = vec![0xAA; page.len()];
+                packer.decompress(&packed[..size], &mut back).expect("our own bytes");
+                assert!(back == page);
+                for length in [page.len() - 1, page.len() + 1] {
+                    assert!(packer.decompress(&packed[..size], &mut vec![0; length]).is_err());
+                }
+                assert!(stranger.decompress(&packed[..size], &mut back).is_err());
+                assert!(decompress(CodecId::Zstd, &packed[..size], &mut back).is_err());
+                assert_eq!(packer.compress(page, &mut packed[..size - 1]), None);
+                without += codec(CodecId::Zstd, level).compress(page, &mut packed).expect("room");
+            }
+            assert!(with * 10 < without * 9, "{with} bytes with it, {without} without");
+        }
+    }
+
+    #[test]
+    fn what_is_no_dictionary_is_refused() {
+        let mut random = Random::new(4);
+        let sound = fuzzing::dictionary(1);
+        assert!(Dictionary::new(&sound).is_some());
+        assert!(Dictionary::new(&[]).is_none() && Dictionary::new(&sound[..20]).is_none());
+        let mut noise = vec![0; 5000];
+        random.fill(&mut noise);
+        assert!(Dictionary::new(&noise).is_none() && with_dictionary(1, 1, &noise).is_none());
+        assert_eq!(train(&noise[..100], &[50, 50], 4096), None, "too little");
+        // Damage behind a checksum that is right all the same never does harm.
+        let page = &fuzzing::records(9, 4096);
+        let packer = with_dictionary(1, 1, &sound).expect("a dictionary");
+        let mut packed = vec![0; 8192];
+        let size = packer.compress(page, &mut packed).expect("room enough");
+        for _ in 0..2_000 {
+            let mut damaged = sound.clone();
+            random.damage(&mut damaged);
+            if let Some(dictionary) = Dictionary::new(&damaged) {
+                let _ = dictionary.decompress(&packed[..size], &mut vec![0; page.len()]);
+            }
+        }
+    }
+
+    /// `cargo test --release -p gannet-codec -- --ignored --nocapture time_of_a_dictionary`
+    #[test]
+    #[ignore = "a measurement"]
+    fn time_of_a_dictionary() {
+        let pages = fuzzing::records(3, 8192 * 2000);
+        let begin = std::time::Instant::now();
+        let content = fuzzing::dictionary_of(1, 8192 * 100, 16 << 10);
+        println!("training on 800 KiB: {:.0} ms", begin.elapsed().as_secs_f64() * 1000.0);
+        for level in [1, 4, 6] {
+            let with = with_dictionary(level, 1, &content).expect("a dictionary");
+            let without: Arc<dyn Codec> = Arc::from(codec(CodecId::Zstd, level));
+            for round in 0..6 {
+                let (name, codec) = match round % 2 {
+                    0 => ("without", &without),
+                    _ => ("with", &with),
+                };
+                let mut packed = vec![vec![0; 8192]; pages.len() / 8192];
+                let begin = std::time::Instant::now();
+                let sizes = pages.chunks(8192).zip(&mut packed);
+                let sizes = sizes.map(|(page, packed)| codec.compress(page, packed).expect("room"));
+                let sizes: Vec<usize> = sizes.collect();
+                let compressed = begin.elapsed().as_secs_f64() * 1e6 / sizes.len() as f64;
+                let (begin, mut back) = (std::time::Instant::now(), vec![0; 8192]);
+                for (packed, &size) in packed.iter().zip(&sizes) {
+                    codec.decompress(&packed[..size], &mut back).expect("our own");
+                }
+                let restored = begin.elapsed().as_secs_f64() * 1e6 / sizes.len() as f64;
+                let bytes = sizes.iter().sum::<usize>() / sizes.len();
+                println!(
+                    "level {level} {name}: {bytes} bytes, {compressed:.1} us, back {restored:.1} us"
+                );
+            }
+        }
+    }
+}
