@@ -1,4 +1,5 @@
-//! The fibers behind a store: flushers, the controller that paces them, the collector.
+//! The fibers behind a store: flushers, the controller that paces them, the collector, and the one
+//! that makes dictionaries (training.rs).
 //!
 //! Every 10 ms the controller looks how far the log is ahead of the pages, and the flushers write
 //! what is due by `pace`, together with the cold pages whose frames are needed next (`evict` keeps
@@ -23,6 +24,7 @@ use crate::header::{CLASS_MAX, CLASS_MIN};
 use crate::options::StoreOptions;
 use crate::pace::{self, Look, Pace};
 use crate::store::{PageStore, Shared};
+use crate::training;
 use base::Lsn;
 use runtime::sync::{Event, Mutex};
 use runtime::{Instant, JoinHandle, WaitClass, WaitClass::Idle};
@@ -142,6 +144,8 @@ pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
     let collected = shared.clone();
     let collector = Collector::new(options.target_utilisation, options.spare_segments);
     fibers.push(runtime::spawn("page-collector", move || collector.run(&collected)));
+    let trained = shared.clone();
+    fibers.push(runtime::spawn("page-dictionaries", move || training::run(&trained)));
 }
 
 fn run_flusher(shared: &Shared) {
@@ -396,6 +400,7 @@ impl PageStore {
             self.shared().flush_work.set();
             background.controller_work.set();
             background.collector_work.set();
+            self.shared().dictionaries.work.set();
             if let Err(panic) = self.join(fiber) {
                 return Err(disk.fatal(&panic));
             }

@@ -10,7 +10,7 @@
 //!     15    1 class (log2 of the page's size)
 //!     16    8 page_lsn
 //!     24    4 tree
-//!     28    2 dictionary id (0)
+//!     28    2 number of the dictionary that the payload needs, of those of the tree (0: none)
 //!     30    2 encryption key id (0)
 //!     32      payload: the page after the codec; then zeroes up to a multiple of 64
 //! ```
@@ -24,7 +24,7 @@ use crate::header::{self, class_bytes, class_is_valid};
 use crate::location::BLOB_UNIT_BYTES;
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
-use codec::{Codec, CodecId};
+use codec::{Codec, CodecId, Dictionary};
 
 /// Bytes before the payload.
 pub(crate) const BLOB_HEADER_BYTES: usize = 32;
@@ -43,6 +43,8 @@ pub(crate) struct BlobHeader {
     pub(crate) class: u8,
     pub(crate) page_lsn: Lsn,
     pub(crate) tree: TreeId,
+    /// The dictionary that the payload needs; 0: none.
+    pub(crate) dictionary: u16,
     /// A delta: the full copy that it belongs to.
     pub(crate) base: Option<Base>,
 }
@@ -60,23 +62,31 @@ pub(crate) fn blob_bytes_max(class: u8) -> usize {
 /// Writes the blob of a page to the start of `target`, which has room for the worst case.
 /// Returns its header; the blob's length is `blob_bytes(payload_bytes)`.
 pub(crate) fn encode(page: &[u8], codec: &dyn Codec, target: &mut [u8]) -> BlobHeader {
-    let (codec, payload_bytes) = pack(page, codec, &mut target[BLOB_HEADER_BYTES..]);
-    seal(page, codec, payload_bytes, None, target)
+    let payload = pack(page, codec, &mut target[BLOB_HEADER_BYTES..]);
+    seal(page, payload, None, target)
 }
 
-/// Puts bytes into `target`, compressed if that is worth while. Returns by which codec and how
-/// many there are.
-pub(crate) fn pack(bytes: &[u8], codec: &dyn Codec, target: &mut [u8]) -> (CodecId, usize) {
+/// How the bytes of a blob were packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payload {
+    pub(crate) codec: CodecId,
+    pub(crate) dictionary: u16,
+    /// How many bytes that gave.
+    pub(crate) bytes: usize,
+}
+
+/// Puts bytes into `target`, compressed if that is worth while.
+pub(crate) fn pack(bytes: &[u8], codec: &dyn Codec, target: &mut [u8]) -> Payload {
     let room = &mut target[..bytes.len() / 10 * WORTHWHILE_TENTHS];
     let packed = match codec.id() {
         CodecId::None => None,
         _ => codec.compress(bytes, room),
     };
     match packed {
-        Some(size) => (codec.id(), size),
+        Some(size) => Payload { codec: codec.id(), dictionary: codec.dictionary(), bytes: size },
         None => {
             put(target, 0, bytes);
-            (CodecId::None, bytes.len())
+            Payload { codec: CodecId::None, dictionary: 0, bytes: bytes.len() }
         }
     }
 }
@@ -85,23 +95,23 @@ pub(crate) fn pack(bytes: &[u8], codec: &dyn Codec, target: &mut [u8]) -> (Codec
 /// gives it.
 pub(crate) fn seal(
     page: &[u8],
-    codec: CodecId,
-    payload_bytes: usize,
+    payload: Payload,
     base: Option<Base>,
     target: &mut [u8],
 ) -> BlobHeader {
-    let end = BLOB_HEADER_BYTES + payload_bytes;
-    target[end..blob_bytes(payload_bytes)].fill(0);
+    let end = BLOB_HEADER_BYTES + payload.bytes;
+    target[end..blob_bytes(payload.bytes)].fill(0);
     let pid = PageId::checked(header::raw_pid(page));
     base::invariant!(pid.is_some(), "a page in memory has lost its number");
     let mut blob = BlobHeader {
         crc: 0,
-        payload_bytes: payload_bytes as u32,
+        payload_bytes: payload.bytes as u32,
         pid: pid.unwrap_or_default(),
-        codec,
+        codec: payload.codec,
         class: header::class(page),
         page_lsn: header::page_lsn(page),
         tree: header::tree(page),
+        dictionary: payload.dictionary,
         base,
     };
     put(target, 4, &blob.payload_bytes.to_le_bytes());
@@ -109,7 +119,8 @@ pub(crate) fn seal(
     put(target, 14, &[blob.codec_byte(), blob.class]);
     put(target, 16, &blob.page_lsn.get().to_le_bytes());
     put(target, 24, &blob.tree.get().to_le_bytes());
-    put(target, 28, &[0; 4]);
+    put(target, 28, &blob.dictionary.to_le_bytes());
+    put(target, 30, &[0; 2]);
     blob.crc = crc32c(&target[4..end]);
     put(target, 0, &blob.crc.to_le_bytes());
     blob
@@ -163,8 +174,12 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<BlobHeader, &'static str> {
     if !class_is_valid(class) || payload_bytes as usize > class_bytes(class) {
         return Err("blob of an unknown size class");
     }
-    if u16_at(bytes, 28) != 0 || u16_at(bytes, 30) != 0 {
-        return Err("blob needs a dictionary or key that this version does not know");
+    let dictionary = u16_at(bytes, 28);
+    if dictionary != 0 && codec != CodecId::Zstd {
+        return Err("blob needs a dictionary for a codec that has none");
+    }
+    if u16_at(bytes, 30) != 0 {
+        return Err("blob needs a key that this version does not know");
     }
     Ok(BlobHeader {
         crc,
@@ -174,6 +189,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<BlobHeader, &'static str> {
         class,
         page_lsn: Lsn::new(u64_at(bytes, 16)),
         tree: TreeId::new(u32_at(bytes, 24)),
+        dictionary,
         base: is_delta.then(|| delta::base(bytes)),
     })
 }
@@ -184,13 +200,33 @@ pub(crate) fn payload<'a>(blob: &BlobHeader, bytes: &'a [u8]) -> Result<&'a [u8]
     bytes.get(BLOB_HEADER_BYTES..end).ok_or("blob shorter than its payload")
 }
 
+/// Unpacks what [`pack`] made for this blob. `dictionary` is the one that its header names.
+pub(crate) fn unpack(
+    blob: &BlobHeader,
+    packed: &[u8],
+    dictionary: Option<&Dictionary>,
+    target: &mut [u8],
+) -> Result<(), &'static str> {
+    let unpacked = match (blob.dictionary, dictionary) {
+        (0, _) => codec::decompress(blob.codec, packed, target),
+        (_, Some(dictionary)) => dictionary.decompress(packed, target),
+        (_, None) => return Err("its dictionary is not at hand"),
+    };
+    unpacked.map_err(|error| error.0)
+}
+
 /// Fills `page` (exactly the class's size) from a verified blob, which must be a full copy, and
-/// compares the page's own header with the blob's.
-pub(crate) fn decode(blob: &BlobHeader, bytes: &[u8], page: &mut [u8]) -> Result<(), &'static str> {
+/// compares the page's own header with the blob's. `dictionary` is the one that it names.
+pub(crate) fn decode(
+    blob: &BlobHeader,
+    bytes: &[u8],
+    dictionary: Option<&Dictionary>,
+    page: &mut [u8],
+) -> Result<(), &'static str> {
     if blob.base.is_some() {
         return Err("a delta where a full copy should be");
     }
-    codec::decompress(blob.codec, payload(blob, bytes)?, page).map_err(|error| error.0)?;
+    unpack(blob, payload(blob, bytes)?, dictionary, page)?;
     if blob.agrees(page) { Ok(()) } else { Err("page header does not agree with the blob") }
 }
 
@@ -225,7 +261,7 @@ pub(crate) mod tests {
                 assert_eq!((blob.page_lsn, blob.tree), (Lsn::new(9000), TreeId::new(5)));
                 assert_eq!(blob.codec, id);
                 let mut back = vec![0; page.len()];
-                decode(&blob, bytes, &mut back).expect("our own blob");
+                decode(&blob, bytes, None, &mut back).expect("our own blob");
                 assert!(back == page);
             }
         }
@@ -272,11 +308,11 @@ pub(crate) mod tests {
             put(&mut bytes, 0, &crc.to_le_bytes());
             let Ok(blob) = verify(&bytes) else { continue };
             let mut page = vec![0; class_bytes(blob.class)];
-            assert!(decode(&blob, &bytes, &mut page).is_err(), "noise is no page");
+            assert!(decode(&blob, &bytes, None, &mut page).is_err(), "noise is no page");
             header::set_class(&mut page, blob.class);
             let base = blob.base.unwrap_or_default();
             header::set_page_lsn(&mut page, base.lsn);
-            assert!(delta::apply(&blob, &bytes, base, &mut page).is_err(), "nor a delta");
+            assert!(delta::apply(&blob, &bytes, base, None, &mut page).is_err(), "nor a delta");
         }
     }
 }

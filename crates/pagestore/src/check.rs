@@ -1,5 +1,5 @@
 //! Offline verification of a data directory, for `gannet check`: every copy of the superblock,
-//! every segment header and trailer, every directory and footer, every blob.
+//! every segment header and trailer, every directory and footer, every blob, every dictionary.
 //!
 //! Nothing is written. What recovery would tolerate (one of two copies damaged, a footer that can
 //! be rebuilt) is reported here all the same. Unfinished groups behind what is known to be
@@ -7,6 +7,7 @@
 
 use crate::blob::{self, BlobHeader};
 use crate::delta;
+use crate::dictionary_file::{self, DictionaryName};
 use crate::error::StoreError;
 use crate::files::DataFiles;
 use crate::header::{CLASS_MAX, class_bytes};
@@ -17,8 +18,9 @@ use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
 use crate::segment::{BLOCK_BYTES, COPY_BYTES, COPY_OFFSETS, Found};
 use crate::superblock::{self, CopyState, SUPERBLOCK_FILE, Superblock};
 use base::{Lsn, PageId};
-use codec::CodecId;
+use codec::{CodecId, Dictionary};
 use runtime::file::AlignedBuf;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -33,6 +35,8 @@ pub enum RegionKind {
     GroupDirectory,
     /// A page's newest full copy, or its delta.
     Blob,
+    /// A copy of a compression dictionary.
+    Dictionary,
 }
 
 impl fmt::Display for RegionKind {
@@ -42,6 +46,7 @@ impl fmt::Display for RegionKind {
             RegionKind::SegmentHeader => "segment_header",
             RegionKind::GroupDirectory => "group_directory",
             RegionKind::Blob => "blob",
+            RegionKind::Dictionary => "dictionary",
         })
     }
 }
@@ -100,6 +105,7 @@ pub fn check(dir: &Path, page_check: Option<PageCheck>) -> Result<CheckReport, S
     let Some(superblock) = check_superblock(dir, &mut report)? else { return Ok(report) };
     let options = StoreOptions { page_check, ..StoreOptions::new(dir) };
     let files = open_files(&options, &superblock)?;
+    let dictionaries = check_dictionaries(dir, &superblock, &mut report)?;
     let surveyed = match survey(&files, &superblock, options.max_pages) {
         Ok(surveyed) => surveyed,
         Err(StoreError::Damaged { file, offset, detail }) => {
@@ -109,8 +115,14 @@ pub fn check(dir: &Path, page_check: Option<PageCheck>) -> Result<CheckReport, S
         Err(other) => return Err(other),
     };
     report.max_page_lsn = surveyed.max_page_lsn;
-    let mut checker =
-        Checker { files: &files, survey: &surveyed, page_check, report, page: Vec::new() };
+    let mut checker = Checker {
+        files: &files,
+        survey: &surveyed,
+        dictionaries,
+        page_check,
+        report,
+        page: Vec::new(),
+    };
     checker.page.resize(class_bytes(CLASS_MAX), 0);
     checker.run()?;
     Ok(checker.report)
@@ -151,10 +163,71 @@ fn check_superblock(
     }
 }
 
+/// Checks both copies of every dictionary; returns those that can be read.
+fn check_dictionaries(
+    dir: &Path,
+    superblock: &Superblock,
+    report: &mut CheckReport,
+) -> Result<Dictionaries, StoreError> {
+    let mut dictionaries = Dictionaries::new();
+    for name in dictionary_file::list(dir)? {
+        let file = name.to_string();
+        let stored = dictionary_file::read(dir, superblock.uuid, name);
+        let stored = stored.map_err(|error| StoreError::io(&file, &error))?;
+        for (number, copy) in stored.copies.iter().enumerate() {
+            let (offset, file) = ((number * stored.copy_bytes) as u64, file.clone());
+            match copy {
+                Ok(content) => {
+                    let length = dictionary_file::covered_bytes(content.len()) as u64;
+                    let kind = RegionKind::Dictionary;
+                    report.regions.push(Region { kind, file, offset, length });
+                }
+                Err(detail) => {
+                    let detail = (*detail).to_owned();
+                    report.findings.push(Finding { file, offset, detail });
+                }
+            }
+        }
+        match stored.content().map(|content| Dictionary::new(&content)) {
+            Ok(Some(dictionary)) => drop(dictionaries.insert(name, dictionary)),
+            Ok(None) => {
+                let detail = "its checksums agree, but it is no dictionary".to_owned();
+                report.findings.push(Finding { file, offset: 0, detail });
+            }
+            Err(_) => {}
+        }
+        runtime::yield_if_due();
+    }
+    Ok(dictionaries)
+}
+
+/// Those that can be read.
+type Dictionaries = BTreeMap<DictionaryName, Dictionary>;
+
+/// The dictionary that a blob needs, if it needs one. `Err`: it is not there. If it is damaged,
+/// that is found where it lies; if there is no file, the page may be of a tree that is gone, and
+/// otherwise whoever reads the tree meets it.
+fn dictionary_of<'a>(
+    dictionaries: &'a Dictionaries,
+    blob: &BlobHeader,
+) -> Result<Option<&'a Dictionary>, NoDictionary> {
+    match blob.dictionary {
+        0 => Ok(None),
+        number => {
+            let name = DictionaryName { tree: blob.tree, number };
+            dictionaries.get(&name).map(Some).ok_or(NoDictionary)
+        }
+    }
+}
+
+/// See [`dictionary_of`].
+struct NoDictionary;
+
 /// One run over the segments.
 struct Checker<'a> {
     files: &'a DataFiles,
     survey: &'a Survey,
+    dictionaries: Dictionaries,
     page_check: Option<PageCheck>,
     report: CheckReport,
     page: Vec<u8>,
@@ -270,8 +343,13 @@ impl Checker<'_> {
         let Ok(blob) = blob::verify(bytes) else { return };
         probe_codec(blob.codec);
         let page = &mut self.page[..class_bytes(blob.class)];
-        let outcome =
-            blob::decode(&blob, bytes, page).and_then(|()| page_outcome(self.page_check, page));
+        let outcome = dictionary_of(&self.dictionaries, &blob).map_or(Ok(()), |dictionary| {
+            if dictionary.is_some() {
+                base::probe!("pagestore.checked.dictionary");
+            }
+            blob::decode(&blob, bytes, dictionary, page)?;
+            page_outcome(self.page_check, page)
+        });
         self.note_blob(&blob, offset, outcome);
     }
 
@@ -285,10 +363,13 @@ impl Checker<'_> {
         let start = self.files.read_range(&mut buffer, place.offset_bytes(), length)?;
         let full = &buffer[start..start + length];
         let page = &mut self.page[..class_bytes(place.class())];
-        let base = blob::verify(full)
-            .and_then(|base| blob::decode(&base, full, page).map(|()| base.as_base()));
-        let outcome = base.map_or(Ok(()), |base| {
-            delta::apply(&blob, bytes, base, page)?;
+        let base = blob::verify(full).ok().and_then(|base| {
+            let dictionary = dictionary_of(&self.dictionaries, &base).ok()?;
+            blob::decode(&base, full, dictionary, page).ok().map(|()| base.as_base())
+        });
+        let dictionary = dictionary_of(&self.dictionaries, &blob).ok();
+        let outcome = base.zip(dictionary).map_or(Ok(()), |(base, dictionary)| {
+            delta::apply(&blob, bytes, base, dictionary, page)?;
             page_outcome(self.page_check, page)
         });
         self.note_blob(&blob, offset, outcome);

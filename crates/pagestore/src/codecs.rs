@@ -34,7 +34,7 @@ pub enum Compression {
 /// Codecs by tree, and the one for all others.
 #[derive(Debug)]
 pub(crate) struct Codecs {
-    default: Arc<dyn Codec>,
+    default: Asked,
     chosen: RwLock<Chosen>,
 }
 
@@ -42,26 +42,43 @@ pub(crate) struct Codecs {
 struct Chosen {
     /// What [`Compression::Compressed`] means now.
     compressed: (CodecId, i32),
-    by_tree: BTreeMap<TreeId, (Compression, Arc<dyn Codec>)>,
+    by_tree: BTreeMap<TreeId, OfTree>,
+}
+
+#[derive(Debug)]
+struct OfTree {
+    compression: Compression,
+    asked: Asked,
+}
+
+/// What the pages of a tree are to be written with.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) codec: Arc<dyn Codec>,
+    /// The level, where dictionaries may help: with Zstandard that was chosen for this tree. The
+    /// store's own trees choose nothing.
+    pub(crate) dictionary_level: Option<i32>,
 }
 
 impl Codecs {
     pub(crate) fn new((id, level): (CodecId, i32)) -> Codecs {
         let chosen = Chosen { compressed: (CodecId::Zstd, 0), by_tree: BTreeMap::new() };
-        Codecs { default: Arc::from(codec::codec(id, level)), chosen: RwLock::new(chosen) }
+        let codec = Arc::from(codec::codec(id, level));
+        let default = Asked { codec, dictionary_level: None };
+        Codecs { default, chosen: RwLock::new(chosen) }
     }
 
     /// The codec for a page of the tree.
-    pub(crate) fn of(&self, tree: TreeId) -> Arc<dyn Codec> {
+    pub(crate) fn of(&self, tree: TreeId) -> Asked {
         let chosen = self.chosen.read();
-        chosen.by_tree.get(&tree).map_or(&self.default, |(_, codec)| codec).clone()
+        chosen.by_tree.get(&tree).map_or(&self.default, |of_tree| &of_tree.asked).clone()
     }
 
     /// Changes how pages of the tree are compressed that are written from now on.
     pub(crate) fn set(&self, tree: TreeId, compression: Compression) {
         let mut chosen = self.chosen.write();
-        match codec_of(compression, chosen.compressed) {
-            Some(codec) => chosen.by_tree.insert(tree, (compression, codec)),
+        match asked_by(compression, chosen.compressed) {
+            Some(asked) => chosen.by_tree.insert(tree, OfTree { compression, asked }),
             None => chosen.by_tree.remove(&tree),
         };
     }
@@ -70,22 +87,23 @@ impl Codecs {
     pub(crate) fn set_compressed(&self, id: CodecId, level: i32) {
         let mut chosen = self.chosen.write();
         chosen.compressed = (id, level);
-        for (compression, codec) in chosen.by_tree.values_mut() {
-            if let Some(now) = codec_of(*compression, (id, level)) {
-                *codec = now;
+        for of_tree in chosen.by_tree.values_mut() {
+            if let Some(now) = asked_by(of_tree.compression, (id, level)) {
+                of_tree.asked = now;
             }
         }
     }
 }
 
-fn codec_of(compression: Compression, compressed: (CodecId, i32)) -> Option<Arc<dyn Codec>> {
+fn asked_by(compression: Compression, compressed: (CodecId, i32)) -> Option<Asked> {
     let (id, level) = match compression {
         Compression::Store => return None,
         Compression::Compressed { level: 0 } => compressed,
         Compression::Compressed { level } => (compressed.0, level),
         Compression::Fixed { codec, level } => (codec, level),
     };
-    Some(Arc::from(codec::codec(id, level)))
+    let dictionary_level = (id == CodecId::Zstd).then_some(level);
+    Some(Asked { codec: Arc::from(codec::codec(id, level)), dictionary_level })
 }
 
 #[cfg(test)]
@@ -98,8 +116,10 @@ mod tests {
         let [follows, fixed, other] = [1, 2, 3].map(TreeId::new);
         codecs.set(follows, Compression::Compressed { level: 0 });
         codecs.set(fixed, Compression::Fixed { codec: CodecId::Snappy, level: 0 });
-        let ids = |codecs: &Codecs| [follows, fixed, other].map(|tree| codecs.of(tree).id());
+        let ids = |codecs: &Codecs| [follows, fixed, other].map(|tree| codecs.of(tree).codec.id());
         assert_eq!(ids(&codecs), [CodecId::Zstd, CodecId::Snappy, CodecId::Lz4]);
+        let levels = [follows, fixed, other].map(|tree| codecs.of(tree).dictionary_level);
+        assert_eq!(levels, [Some(0), None, None]);
         codecs.set_compressed(CodecId::Lzo, 6);
         assert_eq!(ids(&codecs), [CodecId::Lzo, CodecId::Snappy, CodecId::Lz4]);
         codecs.set(follows, Compression::Store);

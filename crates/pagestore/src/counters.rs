@@ -56,6 +56,20 @@ counters! {
     compression_skips,
     /// Copies compressed by helper threads, as their codec is slow.
     compression_by_helpers,
+    /// Copies of pages compressed with a dictionary.
+    dictionary_pages,
+    /// Bytes of the same as they were written, with their headers.
+    dictionary_bytes,
+    /// The same of some of them, which were compressed without, too ...
+    dictionary_compared_bytes,
+    /// ... and what they would have taken without.
+    dictionary_plain_bytes,
+    /// Dictionaries made and used.
+    dictionaries_made,
+    /// Dictionaries made, tried and found not worth while.
+    dictionaries_refused,
+    /// Nanoseconds that helpers took to make and try dictionaries.
+    dictionary_nanos,
     /// Nanoseconds that compression took, tries that gained nothing included.
     compress_nanos,
     /// Nanoseconds that writes of groups took, one after the other.

@@ -21,13 +21,15 @@
 //! 3. The checksum is over the page, not over the delta: whatever was applied to a wrong base, or
 //!    lacks a change, is found when it is read, never served.
 
-use crate::blob::{BLOB_HEADER_BYTES, BlobHeader, blob_bytes, pack, payload, seal};
+use crate::blob::{
+    BLOB_HEADER_BYTES, BlobHeader, Payload, blob_bytes, pack, payload, seal, unpack,
+};
 use crate::bytes::{put, u16_at, u32_at, u64_at};
 use crate::chunks::{CHUNKS, chunk_bytes, chunks_of};
 use crate::header;
 use base::Lsn;
 use base::checksum::crc32c;
-use codec::{Codec, CodecId};
+use codec::{Codec, CodecId, Dictionary};
 
 /// Bytes of the payload before the chunks.
 pub(crate) const FIXED_BYTES: usize = 28;
@@ -96,21 +98,24 @@ pub(crate) fn encode(
         scratch.extend_from_slice(&page[number * size..(number + 1) * size]);
     }
     let start = BLOB_HEADER_BYTES + FIXED_BYTES;
-    let (codec, packed) = pack(scratch, codec, &mut target[start..]);
+    let packed = pack(scratch, codec, &mut target[start..]);
     put(target, 32, &since.base.lsn.get().to_le_bytes());
     put(target, 40, &since.changed.to_le_bytes());
     put(target, 48, &crc32c(page).to_le_bytes());
     put(target, 52, &since.base.crc.to_le_bytes());
     put(target, 56, &since.count.to_le_bytes());
     put(target, 58, &[0; 2]);
-    seal(page, codec, FIXED_BYTES + packed, Some(since.base), target)
+    let payload = Payload { bytes: FIXED_BYTES + packed.bytes, ..packed };
+    seal(page, payload, Some(since.base), target)
 }
 
 /// Makes the page of the full copy `base`, which stands in `page`, and a verified delta.
+/// `dictionary` is the one that the delta names.
 pub(crate) fn apply(
     blob: &BlobHeader,
     bytes: &[u8],
     base: Base,
+    dictionary: Option<&Dictionary>,
     page: &mut [u8],
 ) -> Result<SinceBase, &'static str> {
     let named = blob.base.ok_or("a full copy where a delta should be")?;
@@ -128,9 +133,9 @@ pub(crate) fn apply(
     let mut unpacked = Vec::new();
     let chunks = match blob.codec {
         CodecId::None => packed,
-        codec => {
+        _ => {
             unpacked.resize(length, 0);
-            codec::decompress(codec, packed, &mut unpacked).map_err(|error| error.0)?;
+            unpack(blob, packed, dictionary, &mut unpacked)?;
             &unpacked
         }
     };
@@ -193,10 +198,10 @@ mod tests {
             assert_eq!(verify(&bytes), Ok(blob));
             assert!(bytes.len() <= delta_bytes_max(class, changed));
             let mut back = base.clone();
-            assert_eq!(apply(&blob, &bytes, name, &mut back), Ok(since));
+            assert_eq!(apply(&blob, &bytes, name, None, &mut back), Ok(since));
             assert!(back == page);
             let mut target = vec![0; page.len()];
-            assert!(decode(&blob, &bytes, &mut target).is_err(), "no full copy");
+            assert!(decode(&blob, &bytes, None, &mut target).is_err(), "no full copy");
         }
     }
 
@@ -209,16 +214,19 @@ mod tests {
         let name = Base { lsn: Lsn::new(5000), crc: 77 };
         let since = SinceBase { base: name, changed: 0b1111 << 39, count: 1 };
         let (blob, bytes) = encoded(&page, &since, CodecId::Lz4);
-        assert_eq!(apply(&blob, &bytes, name, &mut base.clone()), Ok(since));
+        assert_eq!(apply(&blob, &bytes, name, None, &mut base.clone()), Ok(since));
         for other in [Base { lsn: Lsn::new(4999), ..name }, Base { crc: 78, ..name }] {
-            assert!(apply(&blob, &bytes, other, &mut base.clone()).is_err(), "another copy");
+            assert!(apply(&blob, &bytes, other, None, &mut base.clone()).is_err(), "another copy");
         }
         let mut same_name = base.clone();
         same_name[100] ^= 1;
-        assert!(apply(&blob, &bytes, name, &mut same_name).is_err(), "other content");
+        assert!(apply(&blob, &bytes, name, None, &mut same_name).is_err(), "other content");
         let less = SinceBase { changed: 0b0011 << 39, ..since };
         let (blob, bytes) = encoded(&page, &less, CodecId::Lz4);
-        assert!(apply(&blob, &bytes, name, &mut base.clone()).is_err(), "a chunk was left out");
+        assert!(
+            apply(&blob, &bytes, name, None, &mut base.clone()).is_err(),
+            "a chunk was left out"
+        );
     }
 
     #[test]

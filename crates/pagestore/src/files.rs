@@ -40,10 +40,15 @@ pub(crate) fn file_name(number: usize) -> String {
 }
 
 fn write_error(number: usize, within: u64, error: &io::Error) -> WriteError {
-    match error.raw_os_error() {
-        Some(ENOSPC | EDQUOT) => WriteError::Full,
-        _ => WriteError::Failed(format!("{} at {within}: {error}", file_name(number))),
+    match is_full(error) {
+        true => WriteError::Full,
+        false => WriteError::Failed(format!("{} at {within}: {error}", file_name(number))),
     }
+}
+
+/// Whether a write found no space.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(ENOSPC | EDQUOT))
 }
 
 fn file_number(name: &str) -> Option<usize> {

@@ -37,6 +37,7 @@ use crate::segments::Death;
 use crate::store::Shared;
 use base::{Lsn, PageId};
 use runtime::file::AlignedBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// No group has as many copies.
@@ -169,13 +170,18 @@ impl Flusher {
             let page = &mut page[..class_bytes(entry.class)];
             let read = disk.read_copy(base, &mut buffer).ok().and_then(|bytes| {
                 let blob = blob::verify(bytes).ok().filter(|blob| blob.pid == entry.pid)?;
-                blob::decode(&blob, bytes, page).ok().map(|()| blob.as_base())
+                let dictionary = shared.dictionary_of(&blob).ok()?;
+                let decoded = blob::decode(&blob, bytes, dictionary.as_deref(), page);
+                decoded.ok().map(|()| blob.as_base())
             });
             if let Some(name) = read.filter(|name| Some(name.word()) == entry.base()) {
                 let start = entry.offset_bytes as usize;
                 let bytes = &self.group[start..start + entry.length_bytes as usize];
-                let given =
-                    blob::verify(bytes).and_then(|blob| delta::apply(&blob, bytes, name, page));
+                let given = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
+                    let dictionary = shared.dictionary_of(&blob)?;
+                    Ok(delta::apply(&blob, bytes, name, dictionary.as_deref(), page)?)
+                });
+                let given: Result<_, Arc<str>> = given;
                 base::invariant!(given.is_ok(), "a delta of page {}: {given:?}", entry.pid);
             }
         }

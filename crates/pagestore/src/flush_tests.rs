@@ -89,7 +89,7 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         let bytes = disk.read_copy(copy, &mut buffer).expect("a copy");
         let blob = blob::verify(bytes).expect("an intact copy");
         let mut on_disk = vec![0; class_bytes(CLASS)];
-        blob::decode(&blob, bytes, &mut on_disk).expect("a page");
+        blob::decode(&blob, bytes, None, &mut on_disk).expect("a page");
         let in_memory = store.shared_page(PID).expect("in memory").to_vec();
         assert!(on_disk == in_memory, "the copy of the page that was freed counts");
         flusher.close(disk).expect("no faults");

@@ -6,6 +6,7 @@ use crate::blob::{self, BLOB_HEADER_BYTES};
 use crate::bytes::{put, u64_at};
 use crate::chunks::{CHUNKS, chunk_bytes};
 use crate::delta::{self, FIXED_BYTES};
+use crate::dictionary_file::{self, DictionaryName};
 use crate::group;
 use crate::header::{self, CLASS_COUNT, CLASS_MIN, class_bytes, class_is_valid};
 use crate::segment;
@@ -13,10 +14,11 @@ use crate::space::map_page;
 use crate::superblock::{CONTENT_BYTES, Superblock};
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
-use codec::Codec;
+use codec::{Codec, Dictionary};
+use std::sync::{Arc, OnceLock};
 
 /// How many kinds of bytes [`decode`] knows.
-pub const KINDS: u8 = 6;
+pub const KINDS: u8 = 7;
 
 fn seal(bytes: &mut [u8], at: usize, covered: std::ops::Range<usize>) {
     if let Some(body) = bytes.get(covered) {
@@ -26,7 +28,7 @@ fn seal(bytes: &mut [u8], at: usize, covered: std::ops::Range<usize>) {
 }
 
 /// Decodes bytes of one kind: a blob, header and directory of a group, a segment's header and
-/// trailer, the superblock, a page of the allocation map with its changes.
+/// trailer, the superblock, a page of the allocation map with its changes, a dictionary.
 pub fn decode(kind: u8, bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     match kind % KINDS {
@@ -35,7 +37,8 @@ pub fn decode(kind: u8, bytes: &[u8]) {
         2 => segment_header(&mut bytes),
         3 => segment_trailer(&mut bytes),
         4 => superblock(&mut bytes),
-        _ => allocation_map(&bytes),
+        5 => allocation_map(&bytes),
+        _ => dictionary_copy(&mut bytes),
     }
 }
 
@@ -47,7 +50,7 @@ fn blob(bytes: &mut Vec<u8>) {
     seal(bytes, 0, 4..end);
     if let Ok(header) = blob::verify(bytes) {
         let mut page = vec![0; class_bytes(header.class)];
-        if blob::decode(&header, bytes, &mut page).is_ok() {
+        if blob::decode(&header, bytes, named(&header), &mut page).is_ok() {
             assert_eq!(header::raw_pid(&page), header.pid.get());
         }
         // A delta on a base that would do: only the checksum of the page is in its way.
@@ -56,9 +59,51 @@ fn blob(bytes: &mut Vec<u8>) {
         header::set_tree(&mut page, header.tree);
         let base = header.base.unwrap_or_default();
         header::set_page_lsn(&mut page, base.lsn);
-        if delta::apply(&header, bytes, base, &mut page).is_ok() {
+        if delta::apply(&header, bytes, base, named(&header), &mut page).is_ok() {
             assert_eq!(header::page_lsn(&page), header.page_lsn);
         }
+    }
+}
+
+/// Zstandard with a dictionary for pages of rows, and the content of that.
+fn with_dictionary() -> &'static (Arc<dyn Codec>, Vec<u8>) {
+    static MADE: OnceLock<(Arc<dyn Codec>, Vec<u8>)> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut random = base::Random::new(8);
+        let words = |random: &mut base::Random| {
+            (0..40).map(|_| format!("word{:x} ", 1 << random.below(30))).collect::<String>()
+        };
+        let samples: Vec<String> = (0..100).map(|_| words(&mut random)).collect();
+        let lengths: Vec<usize> = samples.iter().map(String::len).collect();
+        let content = codec::train(samples.concat().as_bytes(), &lengths, 2048);
+        let content = content.expect("samples with much in common");
+        (codec::with_dictionary(0, 1, &content).expect("a dictionary"), content)
+    })
+}
+
+/// Every number stands for the same one here.
+fn named(blob: &blob::BlobHeader) -> Option<&'static Dictionary> {
+    static PREPARED: OnceLock<Option<Dictionary>> = OnceLock::new();
+    let prepared = || Dictionary::new(&with_dictionary().1);
+    (blob.dictionary != 0).then(|| PREPARED.get_or_init(prepared).as_ref()).flatten()
+}
+
+/// What [`dictionary_copy`] is taken for.
+const NAME: DictionaryName = DictionaryName { tree: TreeId::new(20), number: 1 };
+
+fn dictionary_copy(bytes: &mut Vec<u8>) {
+    bytes.resize(bytes.len().max(64), 0);
+    let end = 64 + (u32::from_le_bytes([bytes[36], bytes[37], bytes[38], bytes[39]]) as usize);
+    let end = end.min(bytes.len());
+    seal(bytes, 8, 12..end);
+    if let Ok(content) = dictionary_file::decode([3; 16], NAME, bytes)
+        && let Some(dictionary) = Dictionary::new(content)
+    {
+        let mut page = vec![0; 4096];
+        let (codec, _) = with_dictionary();
+        let packed = blob::pack(&vec![7; 4096], &**codec, &mut page);
+        let packed = page[..packed.bytes].to_vec();
+        let _ = dictionary.decompress(&packed, &mut page);
     }
 }
 
@@ -124,15 +169,15 @@ const DELTA_HEAD_BYTES: usize = 12;
 /// The full copy that hostile deltas name.
 const BASE: delta::Base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
 
-/// Puts a delta on a sound full copy of its page: codec, classes of page and blob, the set of
-/// chunks, and the packed chunks are anybody's. What it gives is taken only if that is the page
-/// whose checksum the delta has, and then no other chunk was touched. Returns whether it was.
+/// Puts a delta on a sound full copy of its page: codec, classes of page and blob, dictionary, the
+/// set of chunks, and the packed chunks are anybody's. What it gives is taken only if that is the
+/// page whose checksum the delta has, and then no other chunk was touched. Returns whether it was.
 pub fn apply_delta(bytes: &[u8]) -> bool {
     let Some((head, packed)) = bytes.split_first_chunk::<DELTA_HEAD_BYTES>() else { return false };
     let class_of = |byte: u8| CLASS_MIN + byte % CLASS_COUNT as u8;
     let copy = full_copy(class_of(head[1]));
     let changed = u64_at(head, 4);
-    let fields = (head[0], class_of(head[2]), changed);
+    let fields = (head[0], class_of(head[2]), head[3], changed);
     let mut page = copy.clone();
     let Some(outcome) = apply_to(&mut page, fields, packed, crc32c(&copy)) else { return false };
     assert!(outcome.is_err(), "a delta was taken that gives another page than it says");
@@ -154,11 +199,11 @@ pub fn apply_delta(bytes: &[u8]) -> bool {
     true
 }
 
-/// A delta of these fields (codec, class, set of chunks) is sealed and applied; `None` if it is no
-/// blob at all.
+/// A delta of these fields (codec, class, dictionary, set of chunks) is sealed and applied; `None`
+/// if it is no blob at all.
 fn apply_to(
     page: &mut [u8],
-    (codec, class, changed): (u8, u8, u64),
+    (codec, class, dictionary, changed): (u8, u8, u8, u64),
     packed: &[u8],
     crc: u32,
 ) -> Option<Result<delta::SinceBase, &'static str>> {
@@ -168,6 +213,7 @@ fn apply_to(
     put(&mut bytes, 8, &[9, 0, 0, 0, 0, 0, codec | blob::DELTA_FLAG, class]);
     put(&mut bytes, 16, &5000u64.to_le_bytes());
     put(&mut bytes, 24, &20u32.to_le_bytes());
+    put(&mut bytes, 28, &[dictionary, 0]);
     put(&mut bytes, 32, &BASE.lsn.get().to_le_bytes());
     put(&mut bytes, 40, &changed.to_le_bytes());
     put(&mut bytes, 48, &crc.to_le_bytes());
@@ -175,7 +221,7 @@ fn apply_to(
     put(&mut bytes, BLOB_HEADER_BYTES + FIXED_BYTES, packed);
     seal(&mut bytes, 0, 4..end);
     let blob = blob::verify(&bytes).ok()?;
-    Some(delta::apply(&blob, &bytes, BASE, page))
+    Some(delta::apply(&blob, &bytes, BASE, named(&blob), page))
 }
 
 /// Page 9 of tree 20 as [`BASE`] names it.
@@ -189,10 +235,16 @@ fn full_copy(class: u8) -> Vec<u8> {
     page
 }
 
+/// Every codec, and Zstandard once more with a dictionary.
+fn codecs() -> Vec<Arc<dyn Codec>> {
+    let plain = codec::ALL.into_iter().map(|id| Arc::from(codec::codec(id, 0)));
+    plain.chain([with_dictionary().0.clone()]).collect()
+}
+
 /// Sound deltas of every codec, to begin with.
 pub fn delta_seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
-    for (number, id) in codec::ALL.into_iter().enumerate() {
+    for (number, codec) in codecs().into_iter().enumerate() {
         let class = CLASS_MIN + (number % CLASS_COUNT) as u8;
         let mut page = full_copy(class);
         let changed = 0b1101u64 << (7 * number);
@@ -202,12 +254,13 @@ pub fn delta_seeds() -> Vec<Vec<u8>> {
         header::set_page_lsn(&mut page, Lsn::new(5000));
         let since = delta::SinceBase { base: BASE, changed, count: 2 };
         let mut bytes = vec![0; delta::delta_bytes_max(class, changed)];
-        let codec = codec::codec(id, 0);
         let blob = delta::encode(&page, &since, &*codec, &mut Vec::new(), &mut bytes);
         let packed =
             BLOB_HEADER_BYTES + FIXED_BYTES..BLOB_HEADER_BYTES + blob.payload_bytes as usize;
         let classes = [class - CLASS_MIN; 2];
-        let head = [&[blob.codec as u8][..], &classes, &[0], &changed.to_le_bytes()].concat();
+        let dictionary = [blob.dictionary as u8];
+        let head =
+            [&[blob.codec as u8][..], &classes, &dictionary, &changed.to_le_bytes()].concat();
         seeds.push([&head[..], &bytes[packed]].concat());
     }
     seeds
@@ -223,8 +276,7 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     header::set_tree(&mut page, TreeId::new(20));
     let mut seeds = Vec::new();
     let mut entries = Vec::new();
-    for id in codec::ALL {
-        let codec: Box<dyn Codec> = codec::codec(id, 0);
+    for codec in codecs() {
         let mut bytes = vec![0; blob::blob_bytes_max(12)];
         let blob = blob::encode(&page, &*codec, &mut bytes);
         bytes.truncate(BLOB_HEADER_BYTES + blob.payload_bytes as usize);
@@ -259,6 +311,11 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     map_page::MapEntry::Set { extent, bit: 9, tree }.encode(&mut changes);
     map_page::MapEntry::Clear { extent, bit: 9, tree }.encode(&mut changes);
     map_page::MapEntry::Release { extent, tree }.encode(&mut changes);
+    let name = NAME;
+    let content = &with_dictionary().1;
+    let mut copy = vec![0; dictionary_file::covered_bytes(content.len())];
+    dictionary_file::encode([3; 16], name, content, &mut copy);
+    seeds.push((6, copy));
     seeds.push((5, [vec![0, 1, 200, 0, 0, 0, 0, 0], vec![0; 24], changes].concat()));
     seeds
 }

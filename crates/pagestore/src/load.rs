@@ -190,16 +190,19 @@ impl PageStore {
             if blob.codec != codec::CodecId::None {
                 add(&shared.counters.decompressed_pages, 1);
             }
-            blob::decode(blob, bytes, page)?;
+            let dictionary = shared.dictionary_of(blob)?;
+            blob::decode(blob, bytes, dictionary.as_deref(), page)?;
             Ok(SinceBase { base: blob.as_base(), ..SinceBase::default() })
         });
         let changes = reading.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
         let mut since = full?;
         if let Some(changes) = changes {
             let bytes = changes?;
-            let applied =
-                blob::verify(&bytes).and_then(|blob| delta::apply(&blob, &bytes, since.base, page));
-            since = applied.map_err(|detail| shared.corrupt(pid, delta, detail))?;
+            let applied = blob::verify(&bytes).map_err(Arc::from).and_then(|blob| {
+                let dictionary = shared.dictionary_of(&blob)?;
+                Ok(delta::apply(&blob, &bytes, since.base, dictionary.as_deref(), page)?)
+            });
+            since = applied.map_err(|detail: Arc<str>| shared.corrupt(pid, delta, &detail))?;
             add(&shared.counters.delta_reads, 1);
             probe!("pagestore_delta_read");
         }
@@ -219,28 +222,28 @@ impl Shared {
         }
     }
 
-    /// Reads and verifies one blob of the page and hands it on. Parks.
-    fn with_blob<T>(
+    /// Reads and verifies one blob of the page and hands it on. Parks, and `then` may.
+    pub(crate) fn with_blob<T>(
         &self,
         pid: PageId,
         location: Location,
-        then: impl FnOnce(&BlobHeader, &[u8]) -> Result<T, &'static str>,
+        then: impl FnOnce(&BlobHeader, &[u8]) -> Result<T, Arc<str>>,
     ) -> Result<T, StoreError> {
         let Some(disk) = &self.disk else { return Err(StoreError::NoSuchPage(pid)) };
         let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
         let read = disk.read_copy(location, &mut buffer);
         let outcome = read.and_then(|bytes| {
-            let verified = blob::verify(bytes).and_then(|blob| {
+            let verified = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
                 let is_meant = blob.pid == pid
                     && blob.class == location.class()
                     && location.matches_crc(blob.crc);
                 if is_meant {
                     then(&blob, bytes)
                 } else {
-                    Err("another page's or an older copy stands here")
+                    Err("another page's or an older copy stands here".into())
                 }
             });
-            verified.map_err(|detail| self.corrupt(pid, location, detail))
+            verified.map_err(|detail: Arc<str>| self.corrupt(pid, location, &detail))
         });
         add(&self.counters.read_bytes, buffer.len() as u64);
         let mut buffers = self.loads.buffers.lock();

@@ -13,6 +13,22 @@ pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
 /// the whole page and returns what is wrong.
 pub type PageCheck = fn(&[u8]) -> Result<(), &'static str>;
 
+/// When compression dictionaries are made for trees whose codec has them (Zstandard).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DictionaryOptions {
+    /// A tree is looked at when so many bytes of its pages were written, and again after four
+    /// times as much each time; 0: no dictionary is made.
+    pub after_bytes: u64,
+    /// A dictionary is used if on pages that it was not made from it saves this share of the bytes.
+    pub least_gain: f64,
+}
+
+impl Default for DictionaryOptions {
+    fn default() -> DictionaryOptions {
+        DictionaryOptions { after_bytes: 4 << 20, least_gain: 0.06 }
+    }
+}
+
 /// Settings of a store. The defaults are for a server; simulations use tiny ones.
 #[derive(Clone)]
 pub struct StoreOptions {
@@ -34,6 +50,8 @@ pub struct StoreOptions {
     pub flushers: usize,
     /// Codec of trees without one of their own, and its level (0: the codec's default).
     pub codec: (CodecId, i32),
+    /// See [`DictionaryOptions`].
+    pub dictionaries: DictionaryOptions,
     /// Whether of a page that changed little only that is written.
     pub writes_deltas: bool,
     /// Share of the segment space that live pages should fill: below it, collection begins.
@@ -63,6 +81,7 @@ impl StoreOptions {
             group_bytes: 1 << 20,
             flushers: 2,
             codec: (CodecId::Lz4, 0),
+            dictionaries: DictionaryOptions::default(),
             writes_deltas: true,
             target_utilisation: 0.80,
             log_cap_bytes: 1 << 30,

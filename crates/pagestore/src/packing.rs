@@ -4,11 +4,13 @@
 //! parked (amendment 20); for the others the flusher yields by time between pages.
 
 use crate::blob::{self, BlobHeader};
+use crate::codecs::Asked;
 use crate::counters::add;
 use crate::delta::{self, SinceBase};
 use crate::governor::Choice;
 use crate::header;
 use crate::store::Shared;
+use base::TreeId;
 use codec::{Codec, CodecId, DecompressError};
 use std::sync::Arc;
 
@@ -17,8 +19,9 @@ use std::sync::Arc;
 pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHeader {
     let counters = &shared.counters;
     let tree = header::tree(page);
-    let codec = match shared.governor.choose(tree, shared.codecs.of(tree)) {
-        Choice::Asked(codec) => codec,
+    let asked = shared.codecs.of(tree);
+    let codec = match shared.governor.choose(tree, asked.codec.id()) {
+        Choice::Asked => with_dictionary(shared, tree, &asked),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
             codec
@@ -41,11 +44,25 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     };
     add(&counters.compress_nanos, begun.elapsed().as_nanos() as u64);
     shared.governor.note(tree, blob.codec != CodecId::None);
+    if blob.codec == CodecId::Zstd && asked.dictionary_level.is_some() {
+        shared.dictionaries.note_written(tree, page.len());
+    }
+    if blob.dictionary != 0 {
+        shared.compare_dictionary(page, &*asked.codec, blob.stored_bytes());
+    }
     blob
 }
 
+/// The codec that a tree asks for, with its dictionary if it has one. Parks.
+fn with_dictionary(shared: &Shared, tree: TreeId, asked: &Asked) -> Arc<dyn Codec> {
+    let wanted = asked.dictionary_level.zip(shared.disk.as_ref());
+    let found = wanted.and_then(|(level, disk)| shared.dictionaries.writer(disk, tree, level));
+    found.unwrap_or_else(|| asked.codec.clone())
+}
+
 /// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are
-/// few, so the governor is not asked; in place of slow codecs LZ4 is used.
+/// few, so the governor is not asked; in place of slow codecs LZ4 is used. Parks; the caller holds
+/// no latch.
 pub(crate) fn encode_delta(
     shared: &Shared,
     page: &[u8],
@@ -53,10 +70,11 @@ pub(crate) fn encode_delta(
     scratch: &mut Vec<u8>,
     target: &mut [u8],
 ) -> BlobHeader {
-    let codec = shared.codecs.of(header::tree(page));
-    let codec = match is_slow(codec.id()) {
+    let tree = header::tree(page);
+    let asked = shared.codecs.of(tree);
+    let codec = match is_slow(asked.codec.id()) {
         true => Arc::from(codec::codec(CodecId::Lz4, 0)),
-        false => codec,
+        false => with_dictionary(shared, tree, &asked),
     };
     delta::encode(page, since, &*codec, scratch, target)
 }

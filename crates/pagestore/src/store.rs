@@ -4,6 +4,7 @@ use crate::array::TranslationArray;
 use crate::background::Background;
 use crate::codecs::{Codecs, Compression};
 use crate::counters::{Counters, StoreCounters};
+use crate::dictionaries::Dictionaries;
 use crate::dirty::{DirtyPage, DirtyQueue};
 use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Loads,
     pub(crate) codecs: Codecs,
     pub(crate) governor: Governor,
+    pub(crate) dictionaries: Dictionaries,
     /// Whether changed pages may be written as deltas.
     pub(crate) writes_deltas: bool,
     pub(crate) page_check: Option<PageCheck>,
@@ -89,7 +91,7 @@ impl PageStore {
         Ok(PageStore { shared: Arc::new(Shared::new(&options, array, counters, wal, None)?) })
     }
 
-    /// The store over what recovery or creation has made ready.
+    /// The store over what recovery or creation has made ready. Parks.
     pub(crate) fn assemble(
         options: &StoreOptions,
         array: TranslationArray,
@@ -98,6 +100,7 @@ impl PageStore {
     ) -> Result<PageStore, StoreError> {
         let wal = Some(disk.wal.clone());
         let shared = Arc::new(Shared::new(options, array, counters, wal, Some(disk))?);
+        shared.dictionaries.find(&options.dir)?;
         crate::background::start(&shared, options);
         Ok(PageStore { shared })
     }
@@ -302,6 +305,7 @@ impl Shared {
             loads: Loads::default(),
             codecs: Codecs::new(options.codec),
             governor: Governor::new(),
+            dictionaries: Dictionaries::new(options.dictionaries),
             page_check: options.page_check,
             counters,
             wal,

@@ -123,8 +123,10 @@ impl Superblock {
     /// Incompatible feature: pages may be written as deltas. Set whenever this version writes a
     /// superblock, because from then on there may be some.
     pub const DELTAS: u64 = 1;
+    /// Incompatible feature: pages may need a dictionary. Set before the first one is made.
+    pub const DICTIONARIES: u64 = 2;
     /// Incompatible feature bits that this version knows.
-    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS;
+    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS | Self::DICTIONARIES;
 
     /// The superblock of a new database, not yet written. Epoch 1.
     pub fn new(uuid: [u8; 16], segment_bytes: u64, segments_per_file: u32) -> Superblock {

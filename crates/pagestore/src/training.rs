@@ -1,0 +1,178 @@
+//! Making dictionaries: from pages spread over a tree, tried on other pages of it.
+//!
+//! 1. One tree at a time, by one fiber; the work of it is done by a helper thread (amendment 20).
+//!    Pages are looked at when it is a tree's turn: nothing is collected while they are written.
+//! 2. A dictionary is used only if it saves enough against what the tree is written with now,
+//!    another dictionary included, on pages that it was not made from.
+//! 3. A tree is asked again when four times as much of it has been written (dictionaries.rs): one
+//!    that gained nothing, and one whose pages may not be any more what they were.
+
+use crate::blob;
+use crate::counters::add;
+use crate::dictionary_file;
+use crate::disk::Disk;
+use crate::error::{Retry, StoreError};
+use crate::files::WriteError;
+use crate::guard::SharedPage;
+use crate::header::class_bytes;
+use crate::location::Place;
+use crate::space::EXTENT_PAGES;
+use crate::store::Shared;
+use crate::superblock::Superblock;
+use base::{PageId, TreeId, probe};
+use codec::Codec;
+use runtime::WaitClass;
+
+/// Longest dictionary. More brings little for pages of 8 KiB (compression.md among the designs).
+const DICTIONARY_BYTES: usize = 16 << 10;
+const _: () = assert!(DICTIONARY_BYTES <= dictionary_file::CONTENT_BYTES_MAX);
+/// Pages looked at, at most, and their bytes.
+const SAMPLE_PAGES: usize = 132;
+const SAMPLE_BYTES: usize = 1100 << 10;
+/// Fewer pages than this say nothing.
+const SAMPLE_PAGES_MIN: usize = 12;
+/// A prime.
+const STRIDE: usize = 61;
+/// One page in so many is not trained on, but tried.
+const TRIED_OF: usize = 4;
+
+/// Pages of a tree.
+#[derive(Debug, Default)]
+struct Sample {
+    trained_on: Vec<u8>,
+    /// Length of each.
+    lengths: Vec<usize>,
+    tried: Vec<Vec<u8>>,
+}
+
+/// Runs until the store stops.
+pub(crate) fn run(shared: &Shared) {
+    let Some(disk) = &shared.disk else { return };
+    while !shared.background.is_stopping() && disk.check_poison().is_ok() {
+        match shared.dictionaries.next_waiting() {
+            // A failed write has stopped the store; the loop's condition sees it.
+            Some(tree) => drop(train(shared, disk, tree)),
+            None => {
+                shared.dictionaries.work.take(WaitClass::Idle, None);
+            }
+        }
+    }
+}
+
+/// Makes a dictionary for the tree if that is worth while. Parks.
+fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
+    let asked = shared.codecs.of(tree);
+    let Some(level) = asked.dictionary_level else { return Ok(()) };
+    let now = shared.dictionaries.writer(disk, tree, level).unwrap_or(asked.codec);
+    let sample = sample(shared, tree);
+    if sample.lengths.len() + sample.tried.len() < SAMPLE_PAGES_MIN {
+        return Ok(());
+    }
+    let begun = runtime::now();
+    let least_gain = shared.dictionaries.options.least_gain;
+    let content = runtime::blocking(move || worthwhile(&sample, level, &*now, least_gain));
+    add(&shared.counters.dictionary_nanos, begun.elapsed().as_nanos() as u64);
+    match content {
+        Some(content) => give_birth(shared, disk, tree, &content),
+        None => {
+            add(&shared.counters.dictionaries_refused, 1);
+            Ok(())
+        }
+    }
+}
+
+/// A dictionary from the sample, if on its other pages it saves enough against `now`.
+fn worthwhile(sample: &Sample, level: i32, now: &dyn Codec, least_gain: f64) -> Option<Vec<u8>> {
+    // A small sample is no better than its own pages.
+    let bytes_max = DICTIONARY_BYTES.min(sample.trained_on.len() / 4);
+    let content = codec::train(&sample.trained_on, &sample.lengths, bytes_max)?;
+    let with = codec::with_dictionary(level, 1, &content)?;
+    let mut target = vec![0; class_bytes(crate::header::CLASS_MAX)];
+    let mut bytes = |codec: &dyn Codec| -> usize {
+        let packed = sample.tried.iter().map(|page| blob::pack(page, codec, &mut target).bytes);
+        packed.map(blob::blob_bytes).sum()
+    };
+    let (before, after) = (bytes(now) as f64, bytes(&*with) as f64);
+    (after <= before * (1.0 - least_gain)).then_some(content)
+}
+
+/// The dictionary becomes durable, then known (dictionaries.rs, invariant 1). Parks.
+fn give_birth(
+    shared: &Shared,
+    disk: &Disk,
+    tree: TreeId,
+    content: &[u8],
+) -> Result<(), StoreError> {
+    // The tree's number is given for good once the log that says so is durable.
+    let durable = disk.wal.wait_durable(disk.wal.end());
+    durable.map_err(|error| disk.fatal(&error.to_string()))?;
+    let Some(name) = shared.dictionaries.next_name(tree) else { return Ok(()) };
+    if disk.superblock().incompatible & Superblock::DICTIONARIES == 0 {
+        disk.write_superblock(|superblock| superblock.incompatible |= Superblock::DICTIONARIES)?;
+    }
+    match dictionary_file::write(&disk.dir, disk.uuid, name, content) {
+        Ok(()) => {}
+        Err(WriteError::Full) => return dictionary_file::remove_unfinished(&disk.dir),
+        Err(WriteError::Failed(reason)) => return Err(disk.fatal(&reason)),
+    }
+    probe!("pagestore_dictionary_made");
+    shared.dictionaries.add(name, dictionary_file::file_bytes(content.len()) as u64);
+    // With it, pages may gain that did not.
+    shared.governor.forget(tree);
+    add(&shared.counters.dictionaries_made, 1);
+    Ok(())
+}
+
+/// Pages spread over all of the tree's. Parks.
+fn sample(shared: &Shared, tree: TreeId) -> Sample {
+    let extents = shared.space.mirror.lock().allocated_of(tree);
+    let mut pids = Vec::new();
+    for (first, allocated) in extents {
+        let is_set = |bit: &u64| allocated[(bit / 64) as usize] >> (bit % 64) & 1 == 1;
+        pids.extend((0..EXTENT_PAGES).filter(is_set).map(|bit| PageId::new(first.get() + bit)));
+    }
+    let count = match pids.len().min(SAMPLE_PAGES) {
+        count if count > 0 && count.is_multiple_of(STRIDE) => count - 1,
+        count => count,
+    };
+    let mut sample = Sample::default();
+    let mut bytes = 0;
+    for number in 0..count {
+        // In such an order that the first ones, if large pages leave room for no more, are spread.
+        let place = number * STRIDE % count;
+        let Some(page) = page(shared, pids[place * pids.len() / count]) else { continue };
+        bytes += page.len();
+        if number % TRIED_OF == TRIED_OF - 1 {
+            sample.tried.push(page);
+        } else {
+            sample.trained_on.extend_from_slice(&page);
+            sample.lengths.push(page.len());
+        }
+        if bytes >= SAMPLE_BYTES {
+            break;
+        }
+        runtime::yield_if_due();
+    }
+    sample
+}
+
+/// The bytes of a page as it is in memory or was written in full last; none that is changing or
+/// cannot be read. Parks.
+fn page(shared: &Shared, pid: PageId) -> Option<Vec<u8>> {
+    match SharedPage::unmarked(shared, pid) {
+        Ok(page) => return Some(page.to_vec()),
+        Err(Retry::Miss(_)) => {}
+        Err(_) => return None,
+    }
+    let place = shared.array.get(pid)?.place();
+    if place.is_resident() || place == Place::NONE {
+        return None;
+    }
+    let read = shared.with_blob(pid, place.location(), |blob, bytes| {
+        let dictionary = shared.dictionary_of(blob)?;
+        let mut page = vec![0; class_bytes(blob.class)];
+        blob::decode(blob, bytes, dictionary.as_deref(), &mut page)?;
+        Ok(page)
+    });
+    read.ok()
+}
