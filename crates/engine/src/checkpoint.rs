@@ -69,6 +69,7 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
     written.map_err(store_error)?;
     state.redo = redo;
     CHECKPOINTS.add(1);
+    core.store.remove_unused_dictionaries(redo);
     core.wal.recycle_before(scan).map_err(|error| from_log(&error))
 }
 

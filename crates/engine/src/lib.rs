@@ -59,5 +59,5 @@ mod tests;
 
 pub use crate::engine::Engine;
 pub use options::{EngineOptions, OnFatal};
-pub use pagestore::FLUSHERS_MAX;
+pub use pagestore::{DictionaryOptions, FLUSHERS_MAX};
 pub use recovery::{OpenError, RecoverySummary};

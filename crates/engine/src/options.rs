@@ -1,5 +1,6 @@
 //! How an engine is opened.
 
+use pagestore::DictionaryOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct EngineOptions {
     pub segments_per_file: u32,
     /// Longest group of pages written at once, bytes.
     pub group_bytes: usize,
+    /// When compression dictionaries are made.
+    pub dictionaries: DictionaryOptions,
     /// How many page numbers there can be.
     pub max_pages: u64,
     /// Whether the buffer pool asks for huge pages.
@@ -96,6 +99,7 @@ impl EngineOptions {
             segment_bytes: 0,
             segments_per_file: 64,
             group_bytes: 1 << 20,
+            dictionaries: DictionaryOptions::default(),
             max_pages: 1 << 30,
             huge_pages: true,
             page_class: 13,

@@ -157,6 +157,7 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     store.group_bytes = options.group_bytes;
     store.max_pages = options.max_pages;
     store.huge_pages = options.huge_pages;
+    store.dictionaries = options.dictionaries;
     store.page_check = Some(btree::check_page);
     store.on_fatal = options.on_fatal.clone();
     store

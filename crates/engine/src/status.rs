@@ -65,6 +65,7 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
     all.extend(log());
     all.extend(flushing(&store, &pace));
     all.extend(stored(core, &store));
+    all.extend(dictionaries(core, &store));
     all.sort_unstable();
     all
 }
@@ -107,6 +108,29 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
         ("Innodb_checkpoint_age", pace.checkpoint_age_bytes),
         ("Innodb_checkpoint_max_age", pace.log_cap_bytes),
     ]
+}
+
+/// Compression dictionaries and what they do.
+fn dictionaries(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 8] {
+    let usage = core.store.dictionaries();
+    [
+        ("Gannet_dictionaries", usage.count),
+        ("Gannet_dictionaries_made", store.dictionaries_made),
+        ("Gannet_dictionaries_refused", store.dictionaries_refused),
+        ("Gannet_dictionary_file_bytes", usage.file_bytes),
+        ("Gannet_dictionary_nanos", store.dictionary_nanos),
+        ("Gannet_dictionary_pages", store.dictionary_pages),
+        ("Gannet_dictionary_saved_bytes", dictionary_saved_bytes(store)),
+        ("Gannet_dictionary_stored_bytes", store.dictionary_bytes),
+    ]
+}
+
+/// What pages written with dictionaries would have taken more without, as far as those tell that
+/// were compressed both ways: one of 64.
+fn dictionary_saved_bytes(store: &StoreCounters) -> u64 {
+    let (with, without) = (store.dictionary_compared_bytes, store.dictionary_plain_bytes);
+    let share = without.saturating_sub(with) as f64 / with.max(1) as f64;
+    (store.dictionary_bytes as f64 * share) as u64
 }
 
 /// What the page store has written and holds.

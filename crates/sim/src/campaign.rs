@@ -75,7 +75,7 @@ pub struct Summary {
 
 /// Events that must all have happened in a campaign: printed name, and the metrics or probes
 /// that count it.
-const EVENTS: [(&str, &[&str]); 21] = [
+const EVENTS: [(&str, &[&str]); 24] = [
     ("collections", &["pagestore_collected"]),
     ("segment reuses", &["pagestore_segment_reused"]),
     ("evictions", &["pagestore_evicted"]),
@@ -97,6 +97,9 @@ const EVENTS: [(&str, &[&str]); 21] = [
     ("pages checked: lzma", &["pagestore.checked.lzma"]),
     ("pages checked: bzip2", &["pagestore.checked.bzip2"]),
     ("pages checked: snappy", &["pagestore.checked.snappy"]),
+    ("pages checked: with a dictionary", &["pagestore.checked.dictionary"]),
+    ("dictionaries made", &["pagestore_dictionary_made"]),
+    ("dictionaries removed", &["pagestore_dictionary_removed"]),
 ];
 
 /// Fewer seeds than this need not have met everything.

@@ -5,7 +5,7 @@ use crate::life::{Running, Subject};
 use crate::tail::Place;
 use base::Random;
 use engine::memory::MemoryEngine;
-use engine::{Engine as RealEngine, EngineOptions};
+use engine::{DictionaryOptions, Engine as RealEngine, EngineOptions};
 use engine_api::Engine;
 use std::path::Path;
 use std::sync::Arc;
@@ -77,6 +77,13 @@ struct RunningGannet(Arc<RealEngine>);
 /// Where the database is on the simulated disk.
 const DATADIR: &str = "/db";
 
+/// Often one is made whether it gains or not.
+const DICTIONARIES: [DictionaryOptions; 3] = [
+    DictionaryOptions { after_bytes: 32 << 10, least_gain: -9.0 },
+    DictionaryOptions { after_bytes: 128 << 10, least_gain: -9.0 },
+    DictionaryOptions { after_bytes: 32 << 10, least_gain: 0.06 },
+];
+
 /// Everything tiny, so that the rare happens often. What counts at creation hangs on the seed
 /// alone, the rest changes from life to life.
 pub fn options(seed: u64, random: &mut Random) -> EngineOptions {
@@ -93,6 +100,7 @@ pub fn options(seed: u64, random: &mut Random) -> EngineOptions {
         segment_bytes: *fixed.pick(&[128, 256, 512]) << 10,
         segments_per_file: *fixed.pick(&[2, 16]),
         group_bytes: *random.pick(&[16, 32, 64]) << 10,
+        dictionaries: *random.pick(&DICTIONARIES),
         max_pages: 1 << 16,
         huge_pages: false,
         page_class: *fixed.pick(&[12, 12, 13]),
