@@ -5,7 +5,7 @@
 //! Of InnoDB only the table's file counts, of MyRocks its sorted files with memory flushed to them,
 //! of Gannet all data files. `--megabytes N` (200) of rows for each of two kinds (`rows`), `--pool
 //! N` (32) MB of buffer pool; one server for each row of the table printed; `--codecs A,B` and
-//! `--rows digits` or `documents` take these alone. Limits: zstd at most 0.55 of uncompressed
+//! `--rows digits` or `documents` take these alone, `--own` Gannet's alone. Limits: zstd at most 0.55 of uncompressed
 //! InnoDB for digits and 0.35 for documents, and less than InnoDB's best.
 
 mod rows;
@@ -40,7 +40,8 @@ struct Taken {
     live: Option<u64>,
 }
 
-/// The rows of one table, with what they take as measures.
+/// The rows of one table, with what they take as measures; these are 0 if they are not known.
+#[derive(Default)]
 struct Measured {
     all: Vec<Taken>,
     /// Uncompressed InnoDB.
@@ -52,15 +53,18 @@ struct Measured {
 /// See the head of the file.
 pub fn run(words: &[String]) -> Outcome {
     let valued = ["--megabytes", "--pool", "--binary", "--codecs", "--rows"];
-    let arguments = Arguments::new(words, &["--release"], &valued)?;
+    let arguments = Arguments::new(words, &["--release", "--own"], &valued)?;
     let bytes = arguments.number("--megabytes", 200)? * 1_000_000;
     let pool = format!("{}M", arguments.number("--pool", 32)?);
     let codecs = match arguments.value("--codecs") {
         None => CODECS.to_vec(),
         Some(list) => list.split(',').collect(),
     };
-    packages::install(&packages::SERVERS)?;
-    packages::install(&packages::STORAGE)?;
+    let is_own = arguments.has("--own");
+    if !is_own {
+        packages::install(&packages::SERVERS)?;
+        packages::install(&packages::STORAGE)?;
+    }
     let gannet = servers::chosen_gannet(&arguments)?;
     let mut failures = Vec::new();
     let wanted = arguments.value("--rows");
@@ -69,13 +73,13 @@ pub fn run(words: &[String]) -> Outcome {
             continue;
         }
         let load = Load { kind, bytes, pool: pool.clone() };
-        let mut measured = of_mariadb(&load)?;
+        let mut measured = if is_own { Measured::default() } else { of_mariadb(&load)? };
         for codec in &codecs {
             measured.all.push(load.gannet(&gannet, codec)?);
         }
         measured.print(kind);
         let zstd = measured.all.iter().find(|taken| taken.name.ends_with("zstd"));
-        let Some(zstd) = zstd.map(|taken| taken.bytes) else { continue };
+        let Some(zstd) = zstd.map(|taken| taken.bytes).filter(|_| !is_own) else { continue };
         let share = zstd as f64 / measured.base as f64;
         if share > limit || zstd >= measured.best {
             failures.push(format!("{}: zstd {share:.2} of uncompressed InnoDB", kind.table()));
@@ -103,7 +107,10 @@ impl Measured {
             kind.table()
         );
         for taken in &self.all {
-            let ratio = |bytes: u64, to: u64| format!("{:.2}", bytes as f64 / to.max(1) as f64);
+            let ratio = |bytes: u64, to: u64| match to {
+                0 => "-".to_owned(),
+                to => format!("{:.2}", bytes as f64 / to as f64),
+            };
             let of_live = |text: &dyn Fn(u64) -> String| taken.live.map_or("-".into(), text);
             println!(
                 "| {} | {} | {} | {} | {} | {} | {} | {:.1} |",
