@@ -79,8 +79,8 @@ const DATADIR: &str = "/db";
 
 /// Often one is made whether it gains or not.
 const DICTIONARIES: [DictionaryOptions; 3] = [
-    DictionaryOptions { after_bytes: 32 << 10, least_gain: -9.0 },
-    DictionaryOptions { after_bytes: 128 << 10, least_gain: -9.0 },
+    DictionaryOptions { after_bytes: 12 << 10, least_gain: -9.0 },
+    DictionaryOptions { after_bytes: 50 << 10, least_gain: -9.0 },
     DictionaryOptions { after_bytes: 32 << 10, least_gain: 0.06 },
 ];
 
