@@ -259,8 +259,8 @@ impl State {
     }
 }
 
-/// The content of a dictionary or, within, what is wrong with its file for good: damage is looked at
-/// once more. Parks.
+/// The content of a dictionary or, within, what is wrong with its file for good: damage is looked
+/// at once more. Parks.
 fn read(disk: &Disk, name: DictionaryName) -> Result<Result<Vec<u8>, Detail>, Detail> {
     let mut outcome = Err("");
     for _ in 0..READS {

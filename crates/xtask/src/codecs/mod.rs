@@ -5,8 +5,8 @@
 //! Of InnoDB only the table's file counts, of MyRocks its sorted files with memory flushed to them,
 //! of Gannet all data files. `--megabytes N` (200) of rows for each of two kinds (`rows`), `--pool
 //! N` (32) MB of buffer pool; one server for each row of the table printed; `--codecs A,B` and
-//! `--rows digits` or `documents` take these alone, `--own` Gannet's alone. Limits: zstd at most 0.55 of uncompressed
-//! InnoDB for digits and 0.35 for documents, and less than InnoDB's best.
+//! `--rows digits` or `documents` take these alone, `--own` Gannet's alone. Limits: zstd at most
+//! 0.55 of uncompressed InnoDB for digits and 0.35 for documents, and less than InnoDB's best.
 
 mod rows;
 
