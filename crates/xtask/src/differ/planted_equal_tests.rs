@@ -290,3 +290,39 @@ fn errors_without_conditions_hide_no_other_error() {
     assert_eq!(with([1054, 1054], [1271, 1271]), None);
     assert_eq!(with([1054, 1267], [1267, 1267]), None);
 }
+
+#[test]
+fn numbers_of_bits_hide_no_other_selected_text() {
+    let item = Node::new(Role::Expression, &["CAST(", " AS BINARY)"], vec![leaf("a1.bit1")]);
+    let query = query_of(item, table("t3 AS a1"));
+    let texts = |cells: [&'static str; 2]| cells.map(|cell| row(VARCHAR, 0, &[cell]));
+    let with = |numbered: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("(a1.bit1 + 0)") => texts(numbered),
+            _ if text.contains("kept") => texts(["8", "9"]),
+            _ => texts(["a", "1"]),
+        })
+    };
+    assert_eq!(with(["1", "1"]), Some("BIT that is computed, selected"));
+    assert_eq!(with(["1", "2"]), None);
+}
+
+#[test]
+fn products_of_many_digits_hide_no_other_warning() {
+    let product = Node::new(Role::Expression, &["(", " * ", ")"], vec![leaf("a1.wide"), leaf("2")]);
+    let item = Node::new(Role::Expression, &["SEC_TO_TIME(", ")"], vec![product]);
+    let query = query_of(item, table("t1 AS a1"));
+    let warned = |text: &str| {
+        let warnings = vec![["Warning", "1292", text].map(String::from)];
+        Told { warnings, ..number(&["1"]) }
+    };
+    let with = |narrow: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("a1.dec10") => narrow.map(warned),
+            _ if text.contains("a1.wide *") && !text.contains("kept") => ["1.0", "1"].map(warned),
+            _ => ints(["8", "9"]),
+        })
+    };
+    assert!(with(["5", "5"]).is_some_and(|name| name.starts_with("products of DECIMAL")));
+    assert_eq!(with(["5", "6"]), None);
+}
