@@ -134,8 +134,9 @@ fn dictionary_saved_bytes(store: &StoreCounters) -> u64 {
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 14] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 16] {
     let (live_bytes, allocated_bytes) = core.store.space_in_use();
+    let (open_bytes, free_bytes) = core.store.space_open_and_free();
     [
         ("Gannet_dropped_trees_pending", core.drops.length() as u64),
         ("Gannet_dropped_trees_set_aside", core.drops.set_aside() as u64),
@@ -144,12 +145,14 @@ fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 14] {
         ("Gannet_store_delta_bytes", store.delta_bytes),
         ("Gannet_store_delta_pages", store.delta_pages),
         ("Gannet_store_delta_reads", store.delta_reads),
+        ("Gannet_store_free_bytes", free_bytes),
         ("Gannet_store_full_bytes", store.stored_bytes),
         ("Gannet_store_full_pages", store.flushed_pages.saturating_sub(store.delta_pages)),
         ("Gannet_store_is_at_its_end", u64::from(core.store.is_at_its_end())),
         ("Gannet_store_is_short_of_space", u64::from(core.store.is_short_of_space())),
         ("Gannet_store_live_bytes", live_bytes),
         ("Gannet_store_moved_bytes", store.moved_bytes),
+        ("Gannet_store_open_bytes", open_bytes),
         ("Gannet_store_written_bytes", store.written_bytes),
     ]
 }

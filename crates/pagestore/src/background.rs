@@ -10,7 +10,7 @@
 //! As many flushers are at work as there is work for: each that finds more than its batch wakes
 //! another one.
 //!
-//! Without dirty pages the controller sleeps; without dead segments the collector looks once a
+//! Without dirty pages the controller sleeps; without dead segments the collector looks twice a
 //! second.
 
 use crate::collect::Collector;
@@ -44,6 +44,8 @@ const BALANCE_TICKS: u32 = 100;
 pub const FLUSHERS_MAX: usize = 8;
 /// Who waits for pages to be written on a full disk gives up when none was for so long.
 const FULL_DISK_PATIENCE: Duration = Duration::from_secs(2);
+/// A writer that had nothing to write for so long is at rest.
+pub(crate) const REST_AFTER: Duration = Duration::from_secs(2);
 /// A flusher that could write nothing of a batch waits this long.
 const NOTHING_WRITTEN_WAIT: Duration = Duration::from_millis(1);
 
@@ -151,8 +153,13 @@ pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
 fn run_flusher(shared: &Shared) {
     let Some(disk) = &shared.disk else { return };
     let mut flusher = Flusher::new();
+    let mut written = Some(runtime::now());
     while !shared.background.is_stopping() && disk.check_poison().is_ok() {
-        match flush_some(shared, disk, &mut flusher) {
+        let outcome = flush_some(shared, disk, &mut flusher);
+        if !matches!(outcome, Ok(None)) {
+            written = Some(runtime::now());
+        }
+        match outcome {
             Ok(Some(0)) => {
                 runtime::sleep(NOTHING_WRITTEN_WAIT);
             }
@@ -160,6 +167,11 @@ fn run_flusher(shared: &Shared) {
             // Poisoned or stopping: the loop's condition sees it.
             Err(_) => runtime::yield_now(),
             Ok(None) => {
+                if written.is_some_and(|at| at.elapsed() >= REST_AFTER) {
+                    written = None;
+                    // Poison is seen by the loop's condition.
+                    let _ = flusher.rest(disk);
+                }
                 shared.flush_work.take(Idle, Some(runtime::now() + TICK * 50));
             }
         }

@@ -145,10 +145,16 @@ impl PageStore {
         self.shared().disk.as_ref().is_some_and(|disk| disk.is_full.load(Ordering::Relaxed))
     }
 
-    /// Bytes of live copies, and bytes of segments that take space in the file system.
+    /// Bytes of live copies, and bytes that segments take in the file system.
     pub fn space_in_use(&self) -> (u64, u64) {
         let Some(disk) = &self.shared().disk else { return (0, 0) };
         let table = disk.table.lock();
-        (table.live_bytes(), table.allocated() as u64 * table.segment_bytes)
+        (table.live_bytes(), table.allocated_bytes())
+    }
+
+    /// Of these the bytes of segments that writers have open, and of those without live copies.
+    pub fn space_open_and_free(&self) -> (u64, u64) {
+        let Some(disk) = &self.shared().disk else { return (0, 0) };
+        disk.table.lock().open_and_free_bytes()
     }
 }

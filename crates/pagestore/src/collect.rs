@@ -15,6 +15,7 @@
 //! under load by cost and benefit, which keeps what lives long from being moved again and again;
 //! when space is wanted back, those with the fewest live bytes. Target and pace are debt.rs's.
 
+use crate::background::REST_AFTER;
 use crate::blob;
 use crate::counters::add;
 use crate::debt::{self, Load, Pace};
@@ -37,7 +38,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// Between two looks whether more may be moved.
 const PACE_PERIOD: Duration = Duration::from_millis(10);
 /// Between two looks otherwise.
-const IDLE_PERIOD: Duration = Duration::from_secs(1);
+const IDLE_PERIOD: Duration = Duration::from_millis(500);
 /// Fewer closed segments than this are not worth collecting.
 const SEGMENTS_MIN: usize = 3;
 /// A segment fuller than this is no victim, unless the target is higher ...
@@ -45,8 +46,13 @@ const VICTIM_LIVE_MAX: f64 = 0.9;
 /// ... and none is that has more than so much of what a segment of moved copies holds: moving it
 /// would take as much as it gives.
 const VICTIM_LIVE_MOST: f64 = 0.97;
+/// The same for victims on credit (debt.rs): a byte gained costs at most a dozen moved.
+const VICTIM_LIVE_REST: f64 = 0.92;
 /// The end of a segment is used if a page of this class has room there.
 const CLASS_LEAST: u8 = 13;
+/// While pages are written one free segment in so many that take space is kept for them, at least
+/// one and at most what the options say: making space anew costs little, but it is done twice.
+const SPARE_PARTS: usize = 16;
 /// A sync for the sake of reuse comes at most this often, unless space is short.
 const SYNC_PERIODS: u32 = 10;
 
@@ -94,6 +100,7 @@ impl Collector {
             shared.fit_log_cap(disk, size.available_bytes);
         }
         let mut has_collected = false;
+        let mut moved = Some(runtime::now());
         while !shared.background.is_stopping() && disk.check_poison().is_ok() {
             let is_full = disk.is_full.load(Ordering::Relaxed);
             let spare = self.spare(disk);
@@ -106,6 +113,12 @@ impl Collector {
             if shared.background.is_recovered.load(Ordering::Relaxed) {
                 // Poison and a full disk are seen by the loop and at the next look.
                 has_collected = self.look(shared, disk).unwrap_or(false);
+                if has_collected {
+                    moved = Some(runtime::now());
+                } else if moved.is_some_and(|at| at.elapsed() >= REST_AFTER) {
+                    moved = None;
+                    let _ = self.writer.rest(disk);
+                }
             }
         }
         let _ = self.writer.close(disk);
@@ -144,11 +157,16 @@ impl Collector {
 
     /// Free segments that stay allocated: what writers will soon take, or the reserve only.
     fn spare(&self, disk: &Disk) -> usize {
-        let reserve = disk.table.lock().reserve_wanted();
-        let is_short = disk.is_short.load(Ordering::Relaxed);
-        match self.pace.is_idle() && !is_short {
-            true => reserve,
-            false => reserve.max(self.spare_segments),
+        let (reserve, allocated) = {
+            let table = disk.table.lock();
+            (table.reserve_wanted(), table.allocated())
+        };
+        if disk.is_short.load(Ordering::Relaxed) {
+            reserve.max(self.spare_segments)
+        } else if self.pace.is_idle() {
+            reserve
+        } else {
+            reserve.max((allocated / SPARE_PARTS).clamp(1, self.spare_segments.max(1)))
         }
     }
 
@@ -164,17 +182,18 @@ impl Collector {
         disk.release(self.spare(disk)).map(drop)
     }
 
-    fn choose_victim(&self, disk: &Disk) -> Option<u32> {
-        let target = self.pace.target(disk);
-        let gains = VICTIM_LIVE_MOST * disk.fill(Stream::Moved);
-        let fullest = VICTIM_LIVE_MAX.max(target).min(gains);
+    fn choose_victim(&mut self, disk: &Disk) -> Option<u32> {
         let mut table = disk.table.lock();
         let (live, all, count) = table.utilisation();
-        if count < SEGMENTS_MIN || live as f64 >= all as f64 * target {
+        if count < SEGMENTS_MIN {
             return None;
         }
-        let most = (table.usable_bytes() as f64 * fullest) as u64;
-        let victim = table.victim(most, self.pace.is_under_load(disk))?;
+        let target = self.pace.target(disk, live as f64 / all as f64)?;
+        let fullest = match self.pace.is_on_credit() {
+            true => VICTIM_LIVE_REST * disk.last_fill(),
+            false => VICTIM_LIVE_MAX.max(target).min(VICTIM_LIVE_MOST * disk.fill(Stream::Moved)),
+        };
+        let victim = table.victim(fullest, self.pace.is_under_load(disk))?;
         table.segments[victim as usize].is_collected = true;
         Some(victim)
     }
@@ -199,7 +218,8 @@ impl Collector {
         };
         let share = {
             let table = disk.table.lock();
-            table.segments[victim as usize].live_bytes as f64 / table.usable_bytes() as f64
+            let segment = &table.segments[victim as usize];
+            segment.live_bytes as f64 / table.capacity(segment) as f64
         };
         self.clear(disk);
         for scanned in &groups {

@@ -13,7 +13,9 @@
 //! starts or stops at once.
 //!
 //! 1. While little is written the target is higher and the collector moves at a rate of its own,
-//!    so that space is back soon after deletes.
+//!    so that space is back soon after deletes. Beyond that target a byte gained costs ever more
+//!    bytes moved: up to [`REST_UTILISATION`] they are moved once, against what was written since
+//!    the start, of which [`REST_SHARE`] may be moved for that.
 //! 2. When G grows beyond [`DEBT_FREE`] G* all the same, commits are delayed, smoothly
 //!    ([`crate::PageStore::throttle_delay`] takes the longer of both delays).
 //! 3. When the disk is short of space, everything that gives some back is collected, at any rate.
@@ -33,6 +35,10 @@ use std::time::Duration;
 
 /// Target share while little is written (invariant 1).
 const IDLE_UTILISATION: f64 = 0.88;
+/// Target share at rest, of what full segments hold, as long as there is credit (invariant 1) ...
+const REST_UTILISATION: f64 = 0.96;
+/// ... which grows by this share of the bytes of pages written.
+const REST_SHARE: f64 = 0.5;
 /// Invariant 5, of what full segments hold.
 const END_UTILISATION: f64 = 0.93;
 /// Target share on a disk that is short of space, of what full segments hold: above the share at
@@ -96,25 +102,41 @@ pub(crate) struct Pace {
     rate: f64,
     /// Bytes that may be moved.
     allowance: f64,
+    /// Bytes that may be moved beyond the idle target (invariant 1).
+    credit: f64,
+    /// The last victim was chosen on credit.
+    is_on_credit: bool,
 }
 
 impl Pace {
     pub(crate) fn new(busy_utilisation: f64) -> Pace {
         let at = runtime::now();
-        Pace { busy_utilisation, written: 0, at, rate: 0.0, allowance: 0.0 }
+        let (rate, allowance, credit, is_on_credit) = (0.0, 0.0, 0.0, false);
+        Pace { busy_utilisation, written: 0, at, rate, allowance, credit, is_on_credit }
     }
 
-    /// The share of live bytes to be reached now.
-    pub(crate) fn target(&self, disk: &Disk) -> f64 {
-        if disk.is_full.load(Ordering::Relaxed) {
+    /// The share of live bytes to be reached now, if there is `present` of them: none if that will
+    /// do. What is moved next is for the sake of this target.
+    pub(crate) fn target(&mut self, disk: &Disk, present: f64) -> Option<f64> {
+        self.is_on_credit = false;
+        let target = if disk.is_full.load(Ordering::Relaxed) {
             FULL_UTILISATION
         } else if wants_space(disk) {
             SHORT_UTILISATION * full_share(disk)
         } else if self.is_idle() {
-            IDLE_UTILISATION.max(self.busy_utilisation)
+            self.idle_target(present, disk.last_fill())
         } else {
             self.busy_utilisation
-        }
+        };
+        (present < target).then_some(target)
+    }
+
+    /// Invariant 1.
+    fn idle_target(&mut self, present: f64, fill: f64) -> f64 {
+        let idle = IDLE_UTILISATION.max(self.busy_utilisation);
+        let rest = REST_UTILISATION * fill;
+        self.is_on_credit = present >= idle && present < rest && self.credit > 0.0;
+        if self.is_on_credit { rest } else { idle }
     }
 
     /// Whether what counts is the work of collection, not space at once.
@@ -142,6 +164,7 @@ impl Pace {
         let weight = (seconds / SMOOTHING).min(1.0);
         self.rate += (grown / seconds - self.rate) * weight;
         let load = Load::of(&disk.table.lock());
+        self.credit = (self.credit + grown * REST_SHARE).min(load.live as f64);
         let debt = load.debt(self.busy_utilisation);
         let share = victim.clamp(0.0, 0.95);
         let factor = (1.0 + 2.0 * (debt - 1.0)).clamp(0.0, FACTOR_MAX);
@@ -155,8 +178,16 @@ impl Pace {
         self.allowance > 0.0 || wants_space(disk)
     }
 
+    /// Whether the last target was one on credit.
+    pub(crate) fn is_on_credit(&self) -> bool {
+        self.is_on_credit
+    }
+
     pub(crate) fn moved(&mut self, bytes: usize) {
         self.allowance -= bytes as f64;
+        if self.is_on_credit {
+            self.credit -= bytes as f64;
+        }
     }
 }
 
@@ -193,11 +224,13 @@ impl Shared {
     pub(crate) fn look_at_space(&self, disk: &Disk) -> bool {
         // Where that cannot be told, writes will tell.
         let Ok(size) = runtime::fs::file_system_size(&disk.dir) else { return false };
+        self.look_at_reserve(disk, size);
         let (segment_bytes, missing, free, live, held) = {
             let table = disk.table.lock();
             let durable = disk.wal.durable();
             let free = table.reusable(false, durable).len();
             let held = (table.allocated() - free) as u64 * table.usable_bytes();
+            let held = held.saturating_sub(table.closed_hole_bytes());
             let missing = table.reserve_missing(durable);
             (table.segment_bytes, missing, free, table.live_bytes(), held)
         };

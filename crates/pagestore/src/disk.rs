@@ -20,6 +20,7 @@ pub(crate) use crate::writer::{SegmentWriter, WrittenGroup, encode_footer};
 use base::probe;
 use runtime::file::AlignedBuf;
 use runtime::sync::{FiberMutex, Mutex};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -56,6 +57,8 @@ pub(crate) struct Disk {
     pub(crate) window: WriteWindow,
     /// The last write or allocation found no space.
     pub(crate) is_full: AtomicBool,
+    /// The file system says that it has space and has none (reserve.rs, invariant 3).
+    pub(crate) distrusts_size: AtomicBool,
     /// There is so little space that nothing should grow (debt.rs).
     pub(crate) is_short: AtomicBool,
     /// What lives takes nearly all the space there is (debt.rs).
@@ -63,6 +66,8 @@ pub(crate) struct Disk {
     /// By stream, how much of their usable bytes full segments held when they were closed, in
     /// thousandths, smoothed: groups have heads and ends, and segments end between two groups.
     fill_permille: [AtomicU32; 2],
+    /// The same of the last segment that was full.
+    last_fill_permille: AtomicU32,
     /// Segments for which flushers may take space from the file system until it is looked at again.
     pub(crate) allocatable: AtomicI64,
     /// A segment took space from the file system since it was looked at.
@@ -105,9 +110,11 @@ impl Disk {
             wal,
             window: WriteWindow::new(),
             is_full: AtomicBool::new(false),
+            distrusts_size: AtomicBool::new(false),
             is_short: AtomicBool::new(false),
             is_at_end: AtomicBool::new(false),
             fill_permille: [AtomicU32::new(FILL_AT_FIRST), AtomicU32::new(FILL_AT_FIRST)],
+            last_fill_permille: AtomicU32::new(FILL_AT_FIRST),
             allocatable: AtomicI64::new(i64::MAX),
             has_grown: AtomicBool::new(false),
             debt_percent: AtomicU32::new(0),
@@ -248,29 +255,24 @@ impl Disk {
         }
     }
 
-    /// Reusable segments that writers of this stream leave to the collector: on a full disk all
-    /// but one may be used, so that what deletes have changed can be written.
-    pub(crate) fn reserve_left_by(&self, stream: Stream) -> usize {
-        let wanted = self.table.lock().reserve_wanted();
-        match stream {
-            Stream::Moved => 0,
-            _ if self.is_full.load(Ordering::Relaxed) => wanted.min(1),
-            _ => wanted,
-        }
-    }
-
     /// A segment of this stream was full with so many bytes of blobs.
     pub(crate) fn note_fill(&self, stream: Stream, blob_bytes: u64) {
         let share = blob_bytes * 1000 / self.table.lock().usable_bytes();
         let cell = &self.fill_permille[stream as usize];
         let former = cell.load(Ordering::Relaxed);
         let share = u32::try_from(share.min(1000)).unwrap_or(1000);
+        self.last_fill_permille.store(share, Ordering::Relaxed);
         cell.store((3 * former + share) / 4, Ordering::Relaxed);
     }
 
     /// How much of its usable bytes a segment of this stream takes.
     pub(crate) fn fill(&self, stream: Stream) -> f64 {
         f64::from(self.fill_permille[stream as usize].load(Ordering::Relaxed)) / 1000.0
+    }
+
+    /// How much the segment held that was full last, of whatever stream.
+    pub(crate) fn last_fill(&self) -> f64 {
+        f64::from(self.last_fill_permille.load(Ordering::Relaxed)) / 1000.0
     }
 
     /// Whether a flusher may open a segment: one whose space is allocated, or another one as long
@@ -292,47 +294,6 @@ impl Disk {
     pub(crate) fn has_allocated_segment(&self, stream: Stream) -> bool {
         let reserve = self.reserve_left_by(stream);
         self.table.lock().reusable(false, self.wal.durable()).len() > reserve
-    }
-
-    /// Makes the collector's reserve complete, as far as the disk has space. Parks.
-    pub(crate) fn keep_reserve(&self) -> Result<(), StoreError> {
-        let candidates = {
-            let _alone = self.choosing.lock();
-            self.table.lock().begin_reserve(self.wal.durable())
-        };
-        let mut outcome = Ok(());
-        for number in candidates {
-            let is_wanted = || self.table.lock().reserve_missing(self.wal.durable()) > 0;
-            let mut is_whole = false;
-            if outcome.is_ok() && is_wanted() {
-                match self.make_whole(number) {
-                    Ok(made) => is_whole = made,
-                    Err(error) => outcome = Err(error),
-                }
-            }
-            self.table.lock().end_reserve(number, is_whole);
-        }
-        outcome
-    }
-
-    /// Allocates all of a segment that is out of reach, and marks it free, so that the next start
-    /// knows what the space is for; `false` if the disk is full.
-    fn make_whole(&self, number: u32) -> Result<bool, StoreError> {
-        if !self.allocate(self.start_of(number), self.files.segment_bytes())? {
-            return Ok(false);
-        }
-        let (seq, is_marked, record) = {
-            let mut table = self.table.lock();
-            let segment = table.segments[number as usize];
-            // A dead one keeps its header until it is used again.
-            (segment.seq, segment.usage == SegmentUse::Closed, table.sync_record())
-        };
-        if is_marked {
-            return Ok(true);
-        }
-        let mut block = AlignedBuf::zeroed(BLOCK_BYTES);
-        self.header(number, seq, Stream::Pages, true, record).encode(&mut block);
-        self.write_once(&block, self.start_of(number), false)
     }
 
     /// Gives dead segments back to the file system, beyond `spare` kept for reuse. Parks.
@@ -381,13 +342,28 @@ impl Disk {
             self.write_superblock(|_| {})?;
         }
         for &number in numbers {
-            if let Err(error) = self.files.punch(number)
-                && error.kind() != std::io::ErrorKind::Unsupported
-            {
-                return Err(StoreError::io(&self.files.describe(self.start_of(number)).0, &error));
-            }
+            self.punch(self.start_of(number), self.files.segment_bytes())?;
         }
         Ok(())
+    }
+
+    /// Gives space back, where the file system can do that. Parks.
+    fn punch(&self, offset: u64, length: u64) -> Result<(), StoreError> {
+        match self.files.punch(offset, length) {
+            Err(error) if error.kind() != std::io::ErrorKind::Unsupported => {
+                Err(StoreError::io(&self.files.describe(offset).0, &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Gives back what is not written yet of an open segment. Nothing is read there: a walk from
+    /// group to group ends where no group of this use of the segment is. Parks.
+    pub(crate) fn punch_rest(&self, number: u32, rest: Range<u64>) -> Result<(), StoreError> {
+        let length = rest.end - rest.start;
+        probe!("pagestore_rest_given_back");
+        self.table.lock().punched(number, length);
+        self.punch(self.start_of(number) + rest.start, length)
     }
 
     /// Cuts off the files behind the last segment in use. Parks.

@@ -183,11 +183,11 @@ impl DataFiles {
         Ok(())
     }
 
-    /// Gives a segment's space back to the file system. Failing costs only space. Parks.
-    pub(crate) fn punch(&self, segment: u32) -> io::Result<()> {
-        let (number, within) = self.split(u64::from(segment) * self.segment_bytes);
+    /// Gives space of one segment back to the file system. Failing costs only space. Parks.
+    pub(crate) fn punch(&self, offset: u64, length: u64) -> io::Result<()> {
+        let (number, within) = self.split(offset);
         match self.file(number) {
-            Some(file) => file.punch_hole(within, self.segment_bytes),
+            Some(file) => file.punch_hole(within, length),
             None => Ok(()),
         }
     }

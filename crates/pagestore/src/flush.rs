@@ -314,6 +314,11 @@ impl Flusher {
         pages
     }
 
+    /// Nothing is to be written for a while ([`SegmentWriter::rest`]).
+    pub(crate) fn rest(&mut self, disk: &Disk) -> Result<(), StoreError> {
+        self.writer.rest(disk)
+    }
+
     /// Closes the writer's segment.
     pub(crate) fn close(&mut self, disk: &Disk) -> Result<(), StoreError> {
         self.writer.close(disk)

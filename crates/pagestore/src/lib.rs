@@ -7,6 +7,7 @@
 //! `pagestore` knows no keys and no transactions: a page is a header of 32 bytes ([`header`]) and
 //! a body that belongs to somebody else.
 
+mod accounts;
 mod array;
 mod background;
 mod blob;
@@ -46,6 +47,7 @@ mod options;
 mod pace;
 mod packing;
 pub mod redo;
+mod reserve;
 mod scan;
 mod segment;
 mod segments;

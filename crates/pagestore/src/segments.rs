@@ -20,18 +20,13 @@
 //!    the sync record that justifies the reuse: recovery never trusts less than what reuse relied
 //!    on. Before a header vanishes in a hole, the superblock carries a newer record than it did.
 //!
-//! The reserve: of the segments that may be used again some are whole (all their space is
-//! allocated, so that writing there never meets a full disk) and left to the collector, the last
-//! one always. So a full store can be collected.
+//! Some of those that may be used again are the collector's reserve (reserve.rs).
 
 use crate::location::Location;
-use crate::segment::{BLOCK_BYTES, OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
+use crate::segment::{OPEN_SEGMENTS_MAX, OpenSegment, SyncRecord};
 use base::Lsn;
 use std::collections::BTreeSet;
 
-/// Segments of the reserve: one for the collector alone, one for what deletes have changed and
-/// for recoveries on a full disk.
-const RESERVE: usize = 2;
 /// Of a segment that a former run has filled a part lacks, in which no further group had room.
 const UNWRITTEN_PARTS: u64 = 4;
 
@@ -65,6 +60,8 @@ pub(crate) struct SegmentState {
     pub(crate) is_whole: bool,
     /// It was written to its end since it got its space: nearly all of that is allocated.
     pub(crate) is_filled: bool,
+    /// Bytes of it that are known not to take space.
+    pub(crate) hole_bytes: u64,
     /// Complete groups known to be durable.
     synced_groups: u32,
     /// Whether the footer is known to be durable; until then the sync record lists the segment.
@@ -84,6 +81,7 @@ impl SegmentState {
             is_collected: false,
             is_whole: false,
             is_filled: false,
+            hole_bytes: 0,
             synced_groups: 0,
             footer_synced: false,
         }
@@ -107,7 +105,7 @@ impl SegmentState {
     }
 
     /// Whether what is written here finds its space.
-    fn has_space(&self) -> bool {
+    pub(crate) fn has_space(&self) -> bool {
         self.is_whole || self.is_filled
     }
 }
@@ -133,6 +131,8 @@ pub(crate) struct SegmentTable {
     synced_group_seq: u64,
     /// Version of the last sync record that was made.
     record_version: u64,
+    /// Free space is not so plenty that the reserve may be missing (reserve.rs).
+    pub(crate) needs_reserve: bool,
 }
 
 /// What a sync will have made durable once it returns; taken before it begins.
@@ -153,6 +153,7 @@ impl SegmentTable {
             writing: BTreeSet::new(),
             synced_group_seq: 0,
             record_version: 0,
+            needs_reserve: true,
         }
     }
 
@@ -250,9 +251,11 @@ impl SegmentTable {
         let former = self.segments[number];
         let seq = self.next_segment_seq;
         self.next_segment_seq += 1;
+        let is_released = former.usage == SegmentUse::Unused { released: true };
         self.segments[number] = SegmentState {
             is_whole: former.is_whole,
             is_filled: former.is_filled,
+            hole_bytes: if is_released { self.segment_bytes } else { former.hole_bytes },
             ..SegmentState::recovered(SegmentUse::Open, seq, 0)
         };
         (number as u32, former)
@@ -273,50 +276,6 @@ impl SegmentTable {
         .collect()
     }
 
-    /// Segments that are to be free and whole: none in a store so small that they would be a good
-    /// part of it.
-    pub(crate) fn reserve_wanted(&self) -> usize {
-        if self.allocated() < 4 { 0 } else { RESERVE }
-    }
-
-    /// Whole segments missing in the reserve.
-    pub(crate) fn reserve_missing(&self, durable: Lsn) -> usize {
-        let allocated = self.reusable(false, durable);
-        let whole = allocated.iter().filter(|&&number| self.segments[number].is_whole).count();
-        self.reserve_wanted().saturating_sub(whole)
-    }
-
-    /// Segments that could be made whole for the reserve, taken out of reach meanwhile: free ones,
-    /// those that take space already first, or a new one. Empty if the reserve is complete.
-    pub(crate) fn begin_reserve(&mut self, durable: Lsn) -> Vec<u32> {
-        if self.reserve_missing(durable) == 0 {
-            return Vec::new();
-        }
-        let mut candidates = self.reusable(false, durable);
-        candidates.retain(|&number| !self.segments[number].is_whole);
-        candidates.extend(self.reusable(true, durable));
-        if candidates.is_empty() {
-            self.segments.push(SegmentState::unused());
-            candidates.push(self.segments.len() - 1);
-        }
-        for &number in &candidates {
-            self.segments[number].is_collected = true;
-        }
-        candidates.into_iter().map(|number| number as u32).collect()
-    }
-
-    /// The attempt to make a segment whole has ended.
-    pub(crate) fn end_reserve(&mut self, number: u32, is_whole: bool) {
-        let segment = &mut self.segments[number as usize];
-        segment.is_collected = false;
-        if is_whole {
-            segment.is_whole = true;
-            if segment.usage == (SegmentUse::Unused { released: true }) {
-                segment.usage = SegmentUse::Unused { released: false };
-            }
-        }
-    }
-
     /// The space of an unused segment was given back.
     pub(crate) fn released(&mut self, number: u32) {
         let segment = &mut self.segments[number as usize];
@@ -332,10 +291,23 @@ impl SegmentTable {
         seq
     }
 
-    /// The group is completely written.
-    pub(crate) fn end_group(&mut self, number: u32, seq: u64) {
+    /// The group of so many bytes is completely written.
+    pub(crate) fn end_group(&mut self, number: u32, seq: u64, bytes: u64) {
         self.writing.remove(&seq);
         self.segments[number as usize].groups += 1;
+        self.fill_hole(number, bytes);
+    }
+
+    /// So many bytes of the segment that may have taken no space do now.
+    pub(crate) fn fill_hole(&mut self, number: u32, bytes: u64) {
+        let segment = &mut self.segments[number as usize];
+        segment.hole_bytes = segment.hole_bytes.saturating_sub(bytes);
+    }
+
+    /// What is not written yet of an open segment, so many bytes, is about to take no space.
+    pub(crate) fn punched(&mut self, number: u32, bytes: u64) {
+        let segment = &mut self.segments[number as usize];
+        (segment.is_whole, segment.is_filled, segment.hole_bytes) = (false, false, bytes);
     }
 
     /// The group could not be written; nobody counts on it.
@@ -347,7 +319,9 @@ impl SegmentTable {
     pub(crate) fn close(&mut self, number: u32, is_filled: bool) {
         let segment = &mut self.segments[number as usize];
         segment.usage = SegmentUse::Closed;
-        segment.is_filled |= is_filled;
+        if is_filled {
+            (segment.is_filled, segment.hole_bytes) = (true, 0);
+        }
     }
 
     /// Rule 3: what a sync that begins now will cover.
@@ -427,37 +401,20 @@ impl SegmentTable {
         free.into_iter().map(|number| number as u32).collect()
     }
 
-    /// What blobs can take of a segment: all but header, footer, trailer, and a share for
-    /// directories and padding. Without that, collection of tiny segments would never be content.
-    pub(crate) fn usable_bytes(&self) -> u64 {
-        self.segment_bytes - 4 * BLOCK_BYTES as u64 - self.segment_bytes / 32
-    }
-
-    /// Live bytes, usable bytes and number of the closed segments that hold something.
-    pub(crate) fn utilisation(&self) -> (u64, u64, usize) {
-        let closed = self.segments.iter();
-        let closed = closed.filter(|segment| {
-            segment.usage == SegmentUse::Closed && segment.live_bytes > 0 && !segment.is_damaged
-        });
-        closed.fold((0, 0, 0), |(live, all, count), segment| {
-            (live + segment.live_bytes, all + self.usable_bytes(), count + 1)
-        })
-    }
-
-    /// The closed segment to be collected, if any has live bytes, but less than `most`: the one
-    /// with the fewest, or `by_age` the one with the most gain for its cost, gain being the more
-    /// worth the longer the rest of the segment has lived (docs/design/2026-11-22-space.md).
-    pub(crate) fn victim(&self, most: u64, by_age: bool) -> Option<u32> {
-        let usable = self.usable_bytes() as f64;
+    /// The closed segment to be collected, if of any something lives, but less than the share
+    /// `most`: the one with the least, or `by_age` the one with the most gain for its cost, gain
+    /// being the more worth the longer the rest of the segment has lived
+    /// (docs/design/2026-11-22-space.md).
+    pub(crate) fn victim(&self, most: f64, by_age: bool) -> Option<u32> {
         let worth = |segment: &SegmentState| {
-            let share = (segment.live_bytes as f64 / usable).min(1.0);
+            let share = (segment.live_bytes as f64 / self.capacity(segment) as f64).min(1.0);
             let age = (self.next_segment_seq - segment.seq) as f64;
             if by_age { (1.0 - share) * age / (1.0 + share) } else { 1.0 - share }
         };
         let candidates = self.segments.iter().enumerate().filter(|(_, segment)| {
             segment.usage == SegmentUse::Closed
                 && segment.live_bytes > 0
-                && segment.live_bytes < most
+                && (segment.live_bytes as f64) < self.capacity(segment) as f64 * most
                 && !segment.is_damaged
                 && !segment.is_collected
         });
@@ -473,28 +430,6 @@ impl SegmentTable {
             SegmentUse::Closed => segment.live_bytes == 0 && !segment.is_damaged,
         });
         self.wants_sync() || dead.count() > spare
-    }
-
-    /// Bytes of garbage for each live byte, by segment.
-    pub(crate) fn garbage_shares(&self) -> Vec<f64> {
-        let usable = self.usable_bytes();
-        let share = |segment: &SegmentState| {
-            let is_closed = segment.usage == SegmentUse::Closed && segment.live_bytes > 0;
-            let garbage = usable.saturating_sub(segment.live_bytes);
-            if is_closed { garbage as f64 / segment.live_bytes as f64 } else { 0.0 }
-        };
-        self.segments.iter().map(share).collect()
-    }
-
-    /// Sum of live bytes over all segments.
-    pub(crate) fn live_bytes(&self) -> u64 {
-        self.segments.iter().map(|segment| segment.live_bytes).sum()
-    }
-
-    /// Segments that take space in the file system.
-    pub(crate) fn allocated(&self) -> usize {
-        let all = self.segments.iter();
-        all.filter(|segment| segment.usage != SegmentUse::Unused { released: true }).count()
     }
 }
 

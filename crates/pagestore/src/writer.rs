@@ -11,6 +11,8 @@
 //! 4. A segment whose header could not be written is what it was before.
 //! 5. What the log may still grow by is left to it: no flusher takes space for another segment out
 //!    of that. Pages can wait for the collector; a log that stops stops everything.
+//! 6. At rest no space is held for what may come ([`SegmentWriter::rest`]), unless free space is so
+//!    near its end that a reserve is held: then what there is is kept.
 
 use crate::counters::add;
 use crate::disk::{Disk, Stream};
@@ -23,6 +25,10 @@ use runtime::file::AlignedBuf;
 
 /// Space allocated for a footer at first.
 const FIRST_FOOTER_BYTES: u64 = 256 << 10;
+
+/// At rest one of so many parts of a segment is worth giving back, and worth closing it for when it
+/// is dead: a store that is written now and then has few segments for that.
+const REST_PARTS: u64 = 8;
 
 /// Writes the footer and trailer of a segment. Returns the bytes to be written and their offset
 /// within the segment.
@@ -174,7 +180,7 @@ impl SegmentWriter {
         current.groups += 1;
         current.blob_bytes +=
             entries.iter().map(|entry| u64::from(entry.length_bytes)).sum::<u64>();
-        disk.table.lock().end_group(current.number, group_seq);
+        disk.table.lock().end_group(current.number, group_seq, group.len() as u64);
         add(&disk.counters.groups, 1);
         Ok(Some(WrittenGroup { group_seq, offset }))
     }
@@ -208,6 +214,7 @@ impl SegmentWriter {
             if !disk.allocate(start, wanted)? {
                 return Ok(false);
             }
+            disk.table.lock().fill_hole(current.number, wanted - current.footer_space);
             current.footer_space = wanted;
         }
         Ok(true)
@@ -248,6 +255,7 @@ impl SegmentWriter {
             add(&disk.counters.segment_reuses, 1);
         }
         let position = BLOCK_BYTES as u64;
+        disk.table.lock().fill_hole(number, position + footer_space);
         let footer = Vec::new();
         let (groups, blob_bytes) = (0, 0);
         self.current =
@@ -258,6 +266,32 @@ impl SegmentWriter {
     /// Closes the current segment with its footer, though it may have room yet. Parks.
     pub(crate) fn close(&mut self, disk: &Disk) -> Result<(), StoreError> {
         self.end(disk, false)
+    }
+
+    /// Nothing was written for a while and nothing is to be: what the segment does not use goes
+    /// back to the file system, and a segment in which much has died is closed, so that it may be
+    /// collected. Parks.
+    pub(crate) fn rest(&mut self, disk: &Disk) -> Result<(), StoreError> {
+        let Some(current) = &self.current else { return Ok(()) };
+        let segment_bytes = disk.files.segment_bytes();
+        let (state, keeps) = {
+            let table = disk.table.lock();
+            (table.segments[current.number as usize], table.needs_reserve)
+        };
+        // Invariant 6.
+        if keeps {
+            return Ok(());
+        }
+        let (number, position) = (current.number, current.position);
+        let end = segment_bytes - current.footer_space;
+        if state.has_space() && end.saturating_sub(position) >= segment_bytes / REST_PARTS {
+            disk.punch_rest(number, position..end)?;
+        }
+        if position.saturating_sub(state.live_bytes) >= segment_bytes / REST_PARTS {
+            probe!("pagestore_closed_at_rest");
+            self.close(disk)?;
+        }
+        Ok(())
     }
 
     fn end(&mut self, disk: &Disk, is_filled: bool) -> Result<(), StoreError> {

@@ -96,9 +96,12 @@ fn crash_at_reuse(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
     }
 }
 
+/// Checkpoints; meanwhile the file system has plenty now and less then.
 fn checkpoints(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
     let pause_ms = *random.pick(&[5, 50, 1_000]);
+    let has_plenty = random.one_in(2);
     while !stop.load(Ordering::Relaxed) {
+        miniature::set_plenty(has_plenty != random.one_in(4));
         runtime::sleep(Duration::from_millis(random.below(pause_ms)));
         mini.checkpoint().expect("no faults");
     }

@@ -125,6 +125,11 @@ impl FaultKind {
                 disk.set_quota(None);
             }
             Self::NoSpaceAtStart => {
+                if !random.one_in(4) {
+                    // Not at one gulp: the store sees that space gets less, and gets its reserve.
+                    disk.set_quota(Some(disk.used_bytes() + (64 << 20)));
+                    runtime::sleep(Duration::from_millis(1_500));
+                }
                 disk.set_quota(Some(disk.used_bytes() + random.below(128 << 10)));
                 runtime::sleep(Duration::from_micros(random.below(600_000)));
                 notes.is_full.store(true, Ordering::Relaxed);

@@ -90,6 +90,9 @@ pub struct Failure {
     pub message: String,
 }
 
+/// A disk that no life fills, and that never has plenty.
+const SMALL_DISK_BYTES: u64 = 1 << 30;
+
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "seed {} life {}: {}", self.seed, self.life, self.message)
@@ -260,7 +263,11 @@ impl Seed {
         let has_crashed = self.report.crashes > 0;
         let wants_undo = self.knobs.crash_within == Some(UNDO) && self.life % UNDO_EVERY == 1;
         let is_for_undo = wants_undo && has_crashed && self.history.operations_left() > 0;
+        let has_plenty = (self.number + self.life).is_multiple_of(2);
         let ended = simulation.run(move || {
+            // Every other life holds a reserve (pagestore/src/reserve.rs).
+            let disk = runtime::sim::disk().expect("this is a simulation");
+            disk.set_quota((!has_plenty).then_some(SMALL_DISK_BYTES));
             if has_crashed && random.one_in(4) {
                 check_offline(&*subject, "after a crash");
             }

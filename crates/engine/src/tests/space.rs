@@ -103,9 +103,11 @@ fn state(engine: &Engine) -> String {
     let (store, wal) = (&engine.core.store, &engine.core.wal);
     let disk = runtime::sim::disk().unwrap();
     format!(
-        "live and allocated {:?}, short {}, at its end {}, full {}, log files {}, left of the last \
+        "history {}, live and allocated {:?}, open and free {:?}, short {}, at its end {}, full {}, log files {}, left of the last \
          {:?}, used {}, {:?}",
+        engine.core.txn.purge_length(),
         store.space_in_use(),
+        store.space_open_and_free(),
         store.is_short_of_space(),
         store.is_at_its_end(),
         store.is_disk_full(),
@@ -121,6 +123,15 @@ fn count(engine: &Engine, t: &Tested) -> i64 {
     let rows = t.all(&mut *trx).len() as i64;
     trx.commit().unwrap();
     rows
+}
+
+/// Leaves so many bytes of the disk to the engine. Before, it has seen for a while that space gets
+/// less, so that its reserve is there already.
+fn leave_free(bytes: u64) {
+    let disk = runtime::sim::disk().unwrap();
+    disk.set_quota(Some(disk.used_bytes() + (256 << 20)));
+    runtime::sleep(Duration::from_secs(2));
+    disk.set_quota(Some(disk.used_bytes() + bytes));
 }
 
 /// Rows can be inserted again within five seconds; returns how many were.
@@ -162,8 +173,7 @@ fn full_disk(seed: u64, log_file_bytes: u64, quota_bytes: u64) {
             let engine = Engine::open(options_of()).unwrap().0;
             let t = Tested::create(&*engine);
             fill(&engine, &t, 500);
-            let disk = runtime::sim::disk().unwrap();
-            disk.set_quota(Some(disk.used_bytes() + quota_bytes));
+            leave_free(quota_bytes);
             let refused = fill_up(&engine, &t, 500);
             assert!(refused > 1000, "refused at row {refused} already");
             assert_eq!(count(&engine, &t), refused, "reads go on, nothing is lost");
@@ -216,8 +226,7 @@ fn large_delete(seed: u64) {
             let engine = Engine::open(options_of_engine).unwrap().0;
             let t = Tested::create(&*engine);
             fill(&engine, &t, 500);
-            let disk = runtime::sim::disk().unwrap();
-            disk.set_quota(Some(disk.used_bytes() + (16 << 20)));
+            leave_free(16 << 20);
             let refused = fill_up(&engine, &t, 500);
             let mut trx = engine.begin(options());
             let met = (0..refused).find_map(|id| t.delete(&mut *trx, id).err());

@@ -12,7 +12,7 @@ fn reuse_waits_for_a_covering_sync() {
     let (first, former) = table.choose(0, Lsn::ZERO);
     assert_eq!((first, former.seq), (0, 0));
     let group = table.begin_group();
-    table.end_group(first, group);
+    table.end_group(first, group, 4096);
     table.born(location(0, 4096));
     table.close(first, true);
     let (second, _) = table.choose(0, Lsn::ZERO);
@@ -20,7 +20,7 @@ fn reuse_waits_for_a_covering_sync() {
     let early = table.sync_point();
     let newer = table.begin_group();
     let unfinished = table.sync_point();
-    table.end_group(second, newer);
+    table.end_group(second, newer, 4096);
     table.born(location(1, 4096));
     table.die(location(0, 4096), Death::Superseded(newer));
     assert!(!table.is_reusable(0, Lsn::MAX) && table.wants_sync());
@@ -40,7 +40,7 @@ fn a_lower_group_still_being_written_holds_back_the_sync() {
     let (number, _) = table.choose(0, Lsn::ZERO);
     let slow = table.begin_group();
     let quick = table.begin_group();
-    table.end_group(number, quick);
+    table.end_group(number, quick, 4096);
     assert_eq!(table.sync_point().group_seq, slow - 1);
     table.withdraw_group(slow);
     assert_eq!(table.sync_point().group_seq, quick);
@@ -80,9 +80,9 @@ fn the_emptiest_segment_is_collected_first() {
         }
         table.close(number, true);
     }
-    assert_eq!(table.victim(SIZE, false), Some(2));
-    assert_eq!(table.victim(100, false), None);
-    assert_eq!(table.victim(SIZE, true), Some(0), "older, and hardly fuller");
+    assert_eq!(table.victim(1.0, false), Some(2));
+    assert_eq!(table.victim(0.0015, false), None);
+    assert_eq!(table.victim(1.0, true), Some(0), "older, and hardly fuller");
     assert_eq!(table.utilisation(), (6 * 128, 3 * table.usable_bytes(), 3));
 }
 
@@ -95,11 +95,10 @@ fn the_reserve_is_whole_and_left_to_the_collector() {
         table.close(number, true);
     }
     assert_eq!(table.reserve_missing(Lsn::ZERO), 2);
-    assert_eq!(table.begin_reserve(Lsn::ZERO), [5], "nothing is free: a new one");
-    assert_eq!(table.choose(0, Lsn::ZERO).0, 6, "out of reach while it is made whole");
+    assert_eq!(table.begin_reserve(Lsn::ZERO), [5, 6], "nothing is free: new ones");
+    assert_eq!(table.choose(0, Lsn::ZERO).0, 7, "out of reach while they are made whole");
     table.end_reserve(5, true);
-    assert_eq!(table.begin_reserve(Lsn::ZERO), [7]);
-    table.end_reserve(7, true);
+    table.end_reserve(6, true);
     assert_eq!(table.begin_reserve(Lsn::ZERO), [], "complete");
     assert_eq!(table.choose(2, Lsn::ZERO).0, 8, "left to the collector");
     let (moved, former) = table.choose(0, Lsn::ZERO);

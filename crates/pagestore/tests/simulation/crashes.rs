@@ -152,7 +152,10 @@ fn run_seed(seed: u64) -> Model {
         };
         let (options, random_of_life) = (options(&mut random), random.fork());
         let shared = model.clone();
-        let ended = simulation.run(move || life(&shared, options, sizes, random_of_life, !is_last));
+        let ended = simulation.run(move || {
+            crate::miniature::set_plenty((seed + number).is_multiple_of(2));
+            life(&shared, options, sizes, random_of_life, !is_last);
+        });
         match ended {
             Ok(()) | Err(SimEnd::Crashed) => {}
             Err(other) => panic!("life {number}: {other}"),

@@ -9,4 +9,5 @@ mod faults;
 mod miniature;
 mod model;
 mod pace;
+mod reserve;
 mod superblocks;

@@ -65,6 +65,9 @@ fn wal_options() -> WalOptions {
     }
 }
 
+/// A file system that is never full here and never has plenty.
+pub const SMALL_BYTES: u64 = 1 << 30;
+
 #[derive(Clone)]
 pub struct Miniature {
     pub store: PageStore,
@@ -77,6 +80,13 @@ pub struct Miniature {
 struct Analysis {
     /// End of the last record that freed or formatted a page: what came before is void.
     last_fresh: BTreeMap<PageId, Lsn>,
+}
+
+/// Makes the simulated file system one that has plenty, or one so small that the store holds its
+/// reserve.
+pub fn set_plenty(has_plenty: bool) {
+    let disk = runtime::sim::disk().expect("this is a simulation");
+    disk.set_quota((!has_plenty).then_some(SMALL_BYTES));
 }
 
 impl Miniature {
