@@ -185,6 +185,11 @@ impl Load {
         let load = subject.load(self, &codec_option(codec))?;
         let bytes = subject.at_rest()?;
         let live = status(&mut subject.connect()?, "Gannet_store_live_bytes")?;
+        for part in ["allocated", "open", "free", "written", "moved"] {
+            let name = format!("Gannet_store_{part}_bytes");
+            let bytes = status(&mut subject.connect()?, &name)?;
+            eprintln!("{codec}: {part}: {} MB", bytes / 1_000_000);
+        }
         if !subject.server.stop() {
             return Err(format!("{codec}: the server did not stop cleanly"));
         }
