@@ -77,6 +77,8 @@ pub(crate) struct Background {
     /// Whether redo is over, so that segments may be collected.
     pub(crate) is_recovered: AtomicBool,
     is_stopping: AtomicBool,
+    /// There is a fiber that makes dictionaries.
+    trains: AtomicBool,
     /// Pages whose first change is below this are to be written.
     flush_below: AtomicU64,
     /// As above, asked for by name: shutdown, checkpoints that cannot wait.
@@ -146,8 +148,16 @@ pub(crate) fn start(shared: &Arc<Shared>, options: &StoreOptions) {
     let collected = shared.clone();
     let collector = Collector::new(options.target_utilisation, options.spare_segments);
     fibers.push(runtime::spawn("page-collector", move || collector.run(&collected)));
-    let trained = shared.clone();
-    fibers.push(runtime::spawn("page-dictionaries", move || training::run(&trained)));
+}
+
+/// Starts the fiber that makes dictionaries, once.
+pub(crate) fn start_training(shared: &Arc<Shared>) {
+    let background = &shared.background;
+    if shared.disk.is_some() && !background.trains.swap(true, Ordering::Relaxed) {
+        let trained = shared.clone();
+        let fiber = runtime::spawn("page-dictionaries", move || training::run(&trained));
+        background.fibers.lock().push(fiber);
+    }
 }
 
 fn run_flusher(shared: &Shared) {

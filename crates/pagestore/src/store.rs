@@ -114,6 +114,9 @@ impl PageStore {
     /// disk keep their codec.
     pub fn set_compression(&self, tree: TreeId, compression: Compression) {
         self.shared.codecs.set(tree, compression);
+        if self.shared.codecs.of(tree).dictionary_level.is_some() {
+            crate::background::start_training(&self.shared);
+        }
         self.shared.governor.forget(tree);
     }
 
@@ -121,6 +124,9 @@ impl PageStore {
     /// [`Compression::Compressed`], for pages written from now on.
     pub fn set_compressed(&self, codec: CodecId, level: i32) {
         self.shared.codecs.set_compressed(codec, level);
+        if codec == CodecId::Zstd {
+            crate::background::start_training(&self.shared);
+        }
         self.shared.governor.forget_all();
     }
 
