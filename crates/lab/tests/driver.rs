@@ -225,6 +225,37 @@ fn a_server_that_stops_answering_ends_the_run() {
     assert!(measured.record.seconds.len() < 40, "and nothing after the end is shown");
 }
 
+/// As after a crash: a listener's queue may be lost in a way that its clients are not told of.
+#[test]
+fn a_login_that_nobody_answers_does_not_outlast_the_run() {
+    let mute = || {
+        let is_mute = Some(runtime::now() + Duration::from_secs(3));
+        Behaviour { is_mute, ..behaviour() }
+    };
+    let dropping = || {
+        let action = Arc::new(|control: &Control| {
+            assert_eq!(control.drop_connections(0.25), 1);
+        });
+        Watch { events: vec![Planned { at: Duration::from_secs(5), action }], ..Watch::default() }
+    };
+    let patient = Target { read_timeout: Duration::from_secs(600), ..target() };
+    let plan = Plan { target: patient, ..plan(Load::Closed, 4) };
+    let mut simulation = Simulation::new(SimConfig::new(3));
+    let outcome = simulation.run(move || {
+        let server = fake::serve_at(3306, mute());
+        let begin = runtime::now();
+        let workload = Sysbench::new(Options::new(Script::PointSelect));
+        let measured = driver::watched(&workload, plan, dropping());
+        server.stop();
+        (measured, begin.elapsed())
+    });
+    let (measured, took) = outcome.expect("the simulation ends");
+    assert!(took < Duration::from_secs(25), "a run of 21 s took {took:?}");
+    let measured = measured.expect("the run begins");
+    assert_eq!(measured.given_up, None, "three of four clients went on");
+    assert!(completed(&measured) > 50_000);
+}
+
 #[test]
 fn a_full_disk_ends_the_run_with_what_to_do() {
     let full = || {

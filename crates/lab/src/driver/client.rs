@@ -14,6 +14,11 @@ use std::time::Duration;
 /// The pause before a lost connection is opened again, at first.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// A server that takes connections and is killed before it has accepted them may leave clients with
+/// one that nobody will ever answer: so no login of a run takes longer, and hardly longer than the
+/// run.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 /// A server that nobody could connect to for so long when the run ended is gone.
 const GONE_AT_THE_END: Duration = Duration::from_secs(2);
 /// A client that waits for its time looks so often whether the run goes on.
@@ -35,8 +40,15 @@ impl Place {
         Self { target, statements, connections, protocol: plan.protocol }
     }
 
-    pub(super) fn open(&self, client: &mut dyn Client) -> Result<Vec<Session>, Failure> {
-        let open = |_| Session::open(&self.target, &self.statements, self.protocol);
+    /// `patience`: how long each answer of a login may take, if less than the target says.
+    pub(super) fn open(
+        &self,
+        client: &mut dyn Client,
+        patience: Duration,
+    ) -> Result<Vec<Session>, Failure> {
+        let read_timeout = self.target.read_timeout.min(patience);
+        let target = Target { read_timeout, ..self.target.clone() };
+        let open = |_| Session::open(&target, &self.statements, self.protocol);
         let mut sessions = (0..self.connections).map(open).collect::<Result<Vec<_>, _>>()?;
         client.connected(&mut sessions)?;
         Ok(sessions)
@@ -215,7 +227,8 @@ impl Running {
         let shared = self.shared.clone();
         let mut pause = FIRST_PAUSE;
         while runtime::now() < end && !shared.control.is_over() {
-            match self.place.open(&mut *self.client) {
+            let patience = (end - runtime::now()).clamp(LEAST_PATIENCE, PATIENCE);
+            match self.place.open(&mut *self.client, patience) {
                 Ok(sessions) => {
                     self.sessions = sessions;
                     self.tell_handles();

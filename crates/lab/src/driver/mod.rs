@@ -278,7 +278,7 @@ fn connect(workload: &dyn Workload, plan: &Plan) -> Result<Vec<Ready>, Failure> 
             client.told(&plan.target);
             let place = Place::new(seat, plan);
             runtime::spawn_on(plan.worker(number), "connect", move || {
-                let sessions = place.open(&mut *client)?;
+                let sessions = place.open(&mut *client, Duration::MAX)?;
                 Ok::<_, Failure>(Ready { client, place, sessions })
             })
         };

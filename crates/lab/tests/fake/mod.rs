@@ -16,6 +16,8 @@ pub struct Behaviour {
     pub pause: Option<(Instant, Instant)>,
     /// Connections end from this moment on, and there are no new ones.
     pub dies: Option<Instant>,
+    /// From this moment on nobody who connects hears anything.
+    pub is_mute: Option<Instant>,
     /// Every so many statements one fails with a deadlock.
     pub conflict_every: u64,
     /// From this moment on every statement fails so: number, SQLSTATE, text.
@@ -28,7 +30,15 @@ impl Behaviour {
     /// Statements take so long, and that is all.
     pub fn new(service: Duration) -> Self {
         let conflict_every = u64::MAX;
-        Self { service, pause: None, dies: None, conflict_every, fails: None, refuses: None }
+        Self {
+            service,
+            pause: None,
+            dies: None,
+            is_mute: None,
+            conflict_every,
+            fails: None,
+            refuses: None,
+        }
     }
 }
 
@@ -131,6 +141,10 @@ impl Fake {
     }
 
     fn log_in(&mut self, stream: &mut Stream) -> Option<()> {
+        if self.behaviour.is_mute.is_some_and(|from| runtime::now() >= from) {
+            // Until the client has gone.
+            self.packet(stream, &mut 0)?;
+        }
         let mut out = OutputBuffer::new();
         let greeting = Greeting {
             version: "5.5.5-10.11.0-fake",
