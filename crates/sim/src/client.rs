@@ -199,7 +199,8 @@ impl Session {
         let mut rows = Vec::new();
         while rows.len() < limit {
             let mut row = RowBuffer::default();
-            let (_, found) = self.call(|trx| cursor.next(trx, &mut row))?;
+            let next = self.call(|trx| cursor.next(trx, &mut row));
+            let (_, found) = next.inspect_err(|_| self.unsure_from(begin))?;
             if !found {
                 return Ok((begin, rows, true));
             }

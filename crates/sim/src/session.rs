@@ -101,6 +101,14 @@ impl Session {
         Err(stop)
     }
 
+    /// The call that a fault has ended belongs to a statement that began at `begin`: the calls
+    /// before it, which worked, may have taken the snapshot.
+    pub fn unsure_from(&mut self, begin: Moment) {
+        if let Some(since) = &mut self.unsure_since {
+            *since = begin.min(*since);
+        }
+    }
+
     /// Back to a savepoint.
     pub fn roll_back_to(&mut self, (savepoint, mark): (Savepoint, usize)) -> Step<()> {
         self.world.trace(|| format!("trx {}: rollback to {mark} writes", self.number));
