@@ -12,14 +12,15 @@
 //! 4. What else runs is said before: one thread of ours gets a smaller share of a busy processor
 //!    than the many of sysbench.
 //! 5. All are counted from the end of their warm-up to the end of their last second, by the same
-//!    figures of the kernel.
+//!    figures of the kernel. What cannot be told is an error, never 0.
 
+mod figures;
 mod processors;
 mod rounds;
 mod sysbench;
 
 use super::Outcome;
-use crate::account::{Account, Figures, Subject};
+use crate::account::{Account, Subject};
 use crate::client::Target;
 use crate::distribution::access::Kind as Access;
 use crate::driver::{self, Plan};
@@ -29,6 +30,7 @@ use crate::machine::busy;
 use crate::server::{Description, Kind, Program, Started, start};
 use crate::workload::sysbench::{Load, Options, Script, Sysbench};
 use clap::Args;
+use figures::{Found, between_looks, used_between};
 use processors::Processors;
 use rounds::{Ratio, median};
 use std::path::PathBuf;
@@ -105,36 +107,6 @@ const CLIENT_RATIO: f64 = 1.0;
 
 /// Others that use more of a processor disturb.
 const BUSY: f64 = 0.1;
-
-/// What one run found.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Found {
-    /// Transactions a second.
-    per_second: f64,
-    /// Microseconds of the server's processor time for each.
-    server_micros: f64,
-    /// Microseconds of the client's.
-    client_micros: f64,
-}
-
-impl Found {
-    /// Of what was used between two moments.
-    fn between(
-        server: (&Figures, &Figures),
-        client: (&Figures, &Figures),
-        transactions: f64,
-        seconds: f64,
-    ) -> Self {
-        let used = |(before, after): (&Figures, &Figures)| {
-            after.cpu_micros().saturating_sub(before.cpu_micros()) as f64 / transactions.max(1.0)
-        };
-        Self {
-            per_second: transactions / seconds.max(1e-9),
-            server_micros: used(server),
-            client_micros: used(client),
-        }
-    }
-}
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
     sysbench::check()?;
@@ -217,35 +189,22 @@ fn ours(
     };
     // No connection of the account's own: sysbench has none either.
     let subject = Subject { server: Some(server), ..Subject::default() };
-    let account = Account::begin(subject, Duration::from_secs(1));
+    let account = Account::begin(subject, between_looks(arguments.seconds));
     let measured = driver::run(&workload, plan);
-    let accounts = account.end(runtime::now());
+    let ended = runtime::now();
+    let origin = measured.as_ref().map_or(ended, |measured| measured.begin);
+    let accounts = account.end(origin);
     let measured = measured.map_err(|failure| failure.explained(target))?;
     if let Some(why) = measured.given_up {
         return Err(format!("the run ended early: {why}"));
     }
     let seconds = arguments.seconds as f64;
-    let from = |seconds: f64| {
-        let wanted = |sample: &&crate::account::Sample| sample.seconds >= seconds;
-        accounts.samples.iter().find(wanted).ok_or("the account is too short")
-    };
-    // Samples are seconds before the end of the account, which is that of the run.
-    let (begin, end) = (from(-seconds)?, accounts.samples.last().ok_or("no account")?);
-    let both = |sample: &crate::account::Sample| {
-        sample.server.zip(sample.client).ok_or("the server has ended")
-    };
-    let ((server_before, before), (server_after, after)) = (both(begin)?, both(end)?);
-    let per_second = measured.record.completed_per_second();
-    let transactions = per_second.iter().sum::<u64>() as f64 / seconds;
-    let elapsed = end.seconds - begin.seconds;
-    let mut found = Found::between(
-        (&server_before, &server_after),
-        (&before, &after),
-        transactions * elapsed,
-        elapsed,
-    );
-    found.per_second = transactions;
-    Ok(found)
+    let server = used_between(&accounts.samples, |sample| sample.server, seconds);
+    let client = used_between(&accounts.samples, |sample| sample.client, seconds);
+    let transactions = measured.record.completed_per_second().iter().sum::<u64>() as f64;
+    let server = server.map_err(|why| format!("the server's account: {why}"))?;
+    let client = client.map_err(|why| format!("the client's account: {why}"))?;
+    Found::of((server, client), transactions, seconds)
 }
 
 /// Prints medians, ratios with their intervals and the verdict; the limits that were missed.
@@ -299,13 +258,5 @@ mod tests {
         let missed = judge("x", &other);
         assert_eq!(missed.len(), 3);
         assert!(missed[0].contains("transactions/s is 1.060"), "{missed:?}");
-    }
-
-    #[test]
-    fn what_was_used_is_shared_by_transactions() {
-        let at = |user_micros| Figures { user_micros, ..Figures::default() };
-        let found = Found::between((&at(100), &at(1100)), (&at(0), &at(500)), 100.0, 2.0);
-        let expected = Found { per_second: 50.0, server_micros: 10.0, client_micros: 5.0 };
-        assert_eq!(found, expected);
     }
 }

@@ -1,6 +1,7 @@
 //! sysbench as a process.
 
-use super::{Arguments, Found};
+use super::Arguments;
+use super::figures::{Found, used};
 use crate::account::Figures;
 use crate::client::Target;
 use crate::workload::sysbench::Script;
@@ -77,8 +78,8 @@ fn watch(mut command: Command, server: u32) -> Result<Found, String> {
     }
     let transactions = number(&text, "transactions:")?;
     let seconds = (end.at - begin.at).as_secs_f64();
-    let (server, client) = ((&begin.server, &end.server), (&begin.client, &end.client));
-    Ok(Found::between(server, client, transactions, seconds))
+    let server = used(&begin.server, &end.server);
+    Found::of((server, used(&begin.client, &end.client)), transactions, seconds)
 }
 
 /// Reads to the end; the moments of the checkpoint and of the last report, and that report.
