@@ -84,10 +84,12 @@ pub fn compare(a: &[f64], b: &[f64], seed: u64) -> Ratio {
 }
 
 /// The probability, if both came from one source, that the ranks of the values differ at least as
-/// much as they do, in either direction.
+/// much as they do, in either direction. Equal values are half a win for each, rounded to what
+/// chance gives more often.
 fn chance_of_ranks(a: &[f64], b: &[f64]) -> f64 {
-    let wins: usize = b.iter().map(|b| a.iter().filter(|&a| a < b).count()).sum();
-    let fewest = wins.min(a.len() * b.len() - wins);
+    let halves = |a: f64, b: f64| usize::from(a < b) + usize::from(a <= b);
+    let wins: usize = b.iter().map(|&b| a.iter().map(|&a| halves(a, b)).sum::<usize>()).sum();
+    let fewest = wins.min(2 * a.len() * b.len() - wins).div_ceil(2);
     let ways = ways_by_wins(a.len(), b.len());
     let total: f64 = ways.iter().sum();
     (2.0 * ways[..=fewest].iter().sum::<f64>() / total).min(1.0)
@@ -164,6 +166,9 @@ mod tests {
         assert_eq!(ways_by_wins(6, 6).iter().sum::<f64>(), 924.0);
         assert_eq!(chance_of_ranks(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]), 0.1);
         assert_eq!(chance_of_ranks(&[1.0, 4.0], &[2.0, 3.0]), 1.0);
+        // Counted as losses, equal values would make it 0.1 in one direction.
+        assert_eq!(chance_of_ranks(&[1.0, 2.0, 2.0], &[1.0, 1.0, 1.0]), 0.4);
+        assert_eq!(chance_of_ranks(&[1.0, 1.0, 1.0], &[1.0, 2.0, 2.0]), 0.4);
     }
 
     #[test]
