@@ -14,6 +14,7 @@ mod recipes;
 mod run;
 mod spec;
 mod subjects;
+mod trials;
 mod verify;
 mod workload;
 
@@ -41,6 +42,9 @@ enum Command {
     Load(load::Arguments),
     /// Run a workload and measure.
     Run(flags::Arguments),
+    /// Compare a server with itself many times; the exit code says whether chance alone was taken
+    /// for a difference.
+    Trials(trials::Arguments),
     /// List the experiments that are built in, for `run NAME`.
     Recipes,
     /// Check the data of a workload; the exit code says whether it is right.
@@ -75,6 +79,7 @@ pub fn run(line: CommandLine) -> Outcome {
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Run(arguments) => run::run(arguments),
+        Command::Trials(arguments) => trials::run(arguments),
         Command::Recipes => recipes::run(),
         Command::Verify(arguments) => verify::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
