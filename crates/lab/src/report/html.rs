@@ -2,7 +2,7 @@
 
 use super::charts::{Section, sections};
 use super::plot::escaped;
-use super::tables::{Mark, Table, tables};
+use super::tables::{Cell, Mark, Table, tables};
 use super::{headlines, warnings};
 use crate::results::{Experiment, Subject, without_passwords};
 use std::fmt::Write;
@@ -101,6 +101,13 @@ fn put_verification(out: &mut String, experiment: &Experiment) {
     }
 }
 
+/// Which columns have texts: those are written from the left, with what stands above them.
+fn long_columns(table: &Table) -> Vec<bool> {
+    let is_text = |cell: Option<&Cell>| cell.is_some_and(|c| c.text.len() > LONG_CHARACTERS);
+    let of = |column| table.rows.iter().any(|row| is_text(row.get(column)));
+    (0..table.head.len()).map(of).collect()
+}
+
 fn put_table(out: &mut String, table: &Table) {
     let title = escaped(&table.title);
     let _infallible = match table.is_folded {
@@ -108,13 +115,15 @@ fn put_table(out: &mut String, table: &Table) {
         false => write!(out, "<h3>{title}</h3>"),
     };
     out.push_str("<div class=\"scroll\"><table><tr>");
-    for word in &table.head {
-        let _infallible = write!(out, "<th>{}</th>", escaped(word));
+    let is_long = long_columns(table);
+    for (word, is_long) in table.head.iter().zip(&is_long) {
+        let class = if *is_long { " class=\"long\"" } else { "" };
+        let _infallible = write!(out, "<th{class}>{}</th>", escaped(word));
     }
     out.push_str("</tr>");
     for row in &table.rows {
         out.push_str("<tr>");
-        for cell in row {
+        for (column, cell) in row.iter().enumerate() {
             let mark = match cell.mark {
                 Mark::Plain => "",
                 Mark::Above => "above",
@@ -122,7 +131,7 @@ fn put_table(out: &mut String, table: &Table) {
                 Mark::Odd => "odd",
                 Mark::Bad => "bad",
             };
-            let long = if cell.text.len() > LONG_CHARACTERS { "long" } else { "" };
+            let long = if is_long.get(column) == Some(&true) { "long" } else { "" };
             let class = [mark, long].join(" ");
             let _infallible = match class.trim() {
                 "" => write!(out, "<td>{}</td>", escaped(&cell.text)),
@@ -195,6 +204,23 @@ mod tests {
     fn moments_are_written_as_people_do() {
         assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(utc(1_709_210_096_999_999), "2024-02-29 12:34:56 UTC");
+    }
+
+    #[test]
+    fn a_column_of_texts_is_written_from_the_left() {
+        let row = |text: &str| vec![Cell::from("8"), Cell::from(text)];
+        let long = "the processors of the machine were busy all of the time";
+        let table = Table {
+            title: "x".into(),
+            head: vec!["clients".into(), "because".into()],
+            rows: vec![row("short"), row(long)],
+            note: String::new(),
+            is_folded: false,
+        };
+        let mut out = String::new();
+        put_table(&mut out, &table);
+        assert!(out.contains("<th>clients</th><th class=\"long\">because</th>"), "{out}");
+        assert!(out.contains("<td>8</td><td class=\"long\">short</td>"), "{out}");
     }
 
     #[test]
