@@ -93,9 +93,13 @@ impl Running {
             if let End::Failed(number, _) = &how {
                 state.failing_since.get_or_insert(now);
                 if state.failing_for(now) >= self.shared.plan.give_up {
+                    let last = match number {
+                        0 => "a lost connection".to_string(),
+                        number => format!("error {number}"),
+                    };
                     let seconds = self.shared.plan.give_up.as_secs();
                     self.shared.control.give_up(format!(
-                        "nothing has succeeded for {seconds} s; the last error: {number}"
+                        "nothing has succeeded for {seconds} s; the last was {last}"
                     ));
                 }
             } else {

@@ -109,6 +109,19 @@ fn broken_rules_and_broken_off_runs_are_told_first() {
 }
 
 #[test]
+fn a_driver_that_stood_still_is_told_first() {
+    let mut experiment = sample::experiment(1, &[8], 2);
+    assert!(!warnings(&experiment).iter().any(|warning| warning.text.contains("stood still")));
+    experiment.runs[1].lateness_micros = Some([80, 1_456, 9_967, 2_500_000, 120_324_095]);
+    let told = warnings(&experiment);
+    let text = &told[0].text;
+    assert!(
+        told[0].is_grave && text.contains("in 1 of 4 runs") && text.contains("120.3 s"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_terminal_sees_aligned_columns() {
     let shown = text(&sample::experiment(2, &[8], 3));
     let lines: Vec<&str> = shown.lines().collect();

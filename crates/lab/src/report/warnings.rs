@@ -7,6 +7,9 @@ use crate::statistics::steady::Verdict;
 /// A driver that is later than this, microseconds, makes latencies its own.
 const LATENESS_MAX: u64 = 10_000;
 
+/// A driver that did not wake for so long, microseconds, was stopped or had no processor.
+const STOOD_STILL: u64 = 1_000_000;
+
 /// Other work on the machine that is more than this share of its processors.
 const OTHERS_MAX: f64 = 0.1;
 
@@ -78,6 +81,17 @@ fn of_runs(runs: &[&Run]) -> Vec<(bool, String)> {
         let text = format!(
             "in {limited} of {all} runs the driver used more than 70 % of its processor: the \
              server may be faster than shown."
+        );
+        found.push((true, text));
+    }
+    let longest = runs.iter().filter_map(|run| Some(run.lateness_micros?[4]));
+    let stood_still: Vec<u64> = longest.filter(|late| *late >= STOOD_STILL).collect();
+    if let Some(most) = stood_still.iter().max() {
+        let text = format!(
+            "in {} of {all} runs the driver itself stood still, for up to {:.1} s: it was stopped \
+             or had no processor, and nothing in these runs is the server's doing alone.",
+            stood_still.len(),
+            *most as f64 / 1e6
         );
         found.push((true, text));
     }
