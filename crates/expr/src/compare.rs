@@ -19,6 +19,9 @@ pub enum CompareRule {
     Decimal,
     /// DOUBLE.
     Double,
+    /// DOUBLE of which both sides show so many digits after the point at most: numbers are equal
+    /// that are nearer to each other than half of the last one. No key order and no hash is theirs.
+    Near(u8),
     /// Text under a collation.
     Text(CollationId),
     /// Date and time.
@@ -109,7 +112,23 @@ impl CompareRule {
         if decimal_beside(left, right) || decimal_beside(right, left) {
             return CompareRule::Decimal;
         }
-        Self::of_candidate(left, right)
+        match Self::of_candidate(left, right) {
+            CompareRule::Double => {
+                let digits = left.result.decimals().max(right.result.decimals());
+                let is_fixed = digits < types::column_type::SCALE_NOT_FIXED;
+                if is_fixed { CompareRule::Near(digits) } else { CompareRule::Double }
+            }
+            rule => rule,
+        }
+    }
+
+    /// The same with an order of its own: as what the sides are converted, and of which the least
+    /// and the greatest value are found.
+    pub fn exact(self) -> Self {
+        match self {
+            CompareRule::Near(_) => CompareRule::Double,
+            rule => rule,
+        }
     }
 
     /// The same for an operand and one of several values that it is compared with.
@@ -169,13 +188,14 @@ impl CompareRule {
     /// A constant converted to what it is compared as. Text that is not wholly such a value
     /// warns when it is first evaluated.
     pub(crate) fn prepare_constant(self, expr: Expr) -> Expr {
+        let rule = self.exact();
         if matches!(expr.kind, ExprKind::Parameter(_)) {
-            return self.prepare_parameter(expr);
+            return rule.prepare_parameter(expr);
         }
         let ExprKind::Literal(Literal { value, form, .. }) = &expr.kind else { return expr };
-        let (prepared, clean) = match (self, value) {
+        let (prepared, clean) = match (rule, value) {
             (CompareRule::Text(_), _) | (_, Value::Null) => return expr,
-            (_, Value::Bytes(_)) if *form == LiteralForm::Hex && !self.is_temporal() => {
+            (_, Value::Bytes(_)) if *form == LiteralForm::Hex && !rule.is_temporal() => {
                 return crate::builder::number_of_hex(expr);
             }
             (CompareRule::Decimal, Value::Int(v)) => (Value::Decimal(Decimal::from(*v)), true),
@@ -186,7 +206,7 @@ impl CompareRule {
             (CompareRule::DateTime, Value::Date(date)) => {
                 (Value::DateTime(date.at_midnight()), true)
             }
-            (_, Value::Bytes(text)) => match self.of_text(text, temporal::COMPARE_RULES) {
+            (_, Value::Bytes(text)) => match rule.of_text(text, temporal::COMPARE_RULES) {
                 Some(converted) => converted,
                 None => return expr,
             },
@@ -196,7 +216,7 @@ impl CompareRule {
         let kind = if clean {
             ExprKind::Literal(Literal::new(prepared, LiteralForm::Computed))
         } else {
-            ExprKind::Converted { original: Arc::new(expr), value: Some(prepared), rule: self }
+            ExprKind::Converted { original: Arc::new(expr), value: Some(prepared), rule }
         };
         Expr { kind, result }
     }
@@ -228,7 +248,10 @@ impl CompareRule {
                 }
                 None => (Value::Time(types::Time(0)), false),
             },
-            CompareRule::Integer | CompareRule::Text(_) | CompareRule::Year => return None,
+            CompareRule::Near(_)
+            | CompareRule::Integer
+            | CompareRule::Text(_)
+            | CompareRule::Year => return None,
         })
     }
 
@@ -238,7 +261,7 @@ impl CompareRule {
             _ if !expr.result.is_string() => return expr,
             CompareRule::Text(_) | CompareRule::Integer | CompareRule::Year => return expr,
             CompareRule::Decimal => types::ColumnType::decimal(65, 30, false),
-            CompareRule::Double => types::ColumnType::double(),
+            CompareRule::Double | CompareRule::Near(_) => types::ColumnType::double(),
             CompareRule::DateTime => types::ColumnType::temporal(TypeKind::DateTime, 6),
             CompareRule::Time => types::ColumnType::temporal(TypeKind::Time, 6),
         };
@@ -256,7 +279,9 @@ impl CompareRule {
         }
         Ok(match self {
             CompareRule::Decimal => Value::Decimal(coerce::to_decimal(context, value, result)?),
-            CompareRule::Double => Value::Double(coerce::to_double(context, value, result)?),
+            CompareRule::Double | CompareRule::Near(_) => {
+                Value::Double(coerce::to_double(context, value, result)?)
+            }
             CompareRule::DateTime | CompareRule::Time => {
                 let is_time = self == CompareRule::Time;
                 crate::compared::convert_compared(context, value, constant, is_time)?.to_owned()
@@ -441,6 +466,12 @@ fn compare_converted(
             let a = coerce::to_double(context, left.0, left.1)?;
             let b = coerce::to_double(context, right.0, right.1)?;
             order_doubles(a, b)
+        }
+        CompareRule::Near(digits) => {
+            let a = coerce::to_double(context, left.0, left.1)?;
+            let b = coerce::to_double(context, right.0, right.1)?;
+            let least = 5.0 / 10f64.powi(i32::from(digits) + 1);
+            if (a - b).abs() < least { Ordering::Equal } else { order_doubles(a, b) }
         }
         CompareRule::Text(collation) => {
             let a = coerce::to_text(context, left.0, left.1);

@@ -232,11 +232,28 @@ fn is_allowed(
     if rules.allow(moment.date(), moment.0 == 0) {
         return Ok(true);
     }
-    let is_column = matches!(source.kind, ExprKind::Column { .. });
-    if !is_column && source.nature() != Nature::DayNumber {
+    if !is_of_column(source) && source.nature() != Nature::DayNumber {
         warn_of_date(context, moment, parsed.has_time)?;
     }
     Ok(false)
+}
+
+/// Whether a value is a column's, also where it is chosen among several.
+fn is_of_column(source: &Expr) -> bool {
+    match &source.kind {
+        ExprKind::Column { .. } => true,
+        ExprKind::Call { function, arguments } => match function.name() {
+            "if" => arguments[1..].iter().any(is_of_column),
+            "ifnull" | "coalesce" => arguments.iter().any(is_of_column),
+            "nullif" => is_of_column(&arguments[0]),
+            _ => false,
+        },
+        ExprKind::Case { branches, otherwise, .. } => {
+            let mut chosen = branches.iter().map(|(_, then)| then).chain(otherwise.as_deref());
+            chosen.any(is_of_column)
+        }
+        _ => false,
+    }
 }
 
 /// Whether the rules allow a computed date; warns if not.

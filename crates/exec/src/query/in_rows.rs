@@ -284,7 +284,7 @@ impl Extremes {
             ends.iter_mut().zip([Ordering::is_lt as fn(Ordering) -> bool, Ordering::is_gt])
         {
             let known = (end.as_ref(), &column.result);
-            let order = compare_values(eval, rule, (value, &column.result), known)?;
+            let order = compare_values(eval, rule.exact(), (value, &column.result), known)?;
             if order.is_some_and(is_beyond) {
                 *end = value.to_owned();
             }

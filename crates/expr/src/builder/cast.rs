@@ -156,7 +156,9 @@ impl Builder<'_> {
             Nature::Characters => Coercibility::Coercible,
             _ => Coercibility::Implicit,
         };
-        let result = ResultType::string(characters, collation, strength, from.ascii, true);
+        // That its characters are ASCII is forgotten, other than for those of CHAR.
+        let is_ascii = from.ascii && operand.nature() == Nature::Characters;
+        let result = ResultType::string(characters, collation, strength, is_ascii, true);
         Ok(Expr { kind: ExprKind::ConvertText(Box::new(operand)), result })
     }
 

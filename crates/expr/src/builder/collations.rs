@@ -240,6 +240,8 @@ fn conversion(
         // What a constant computes of bytes is taken as it is.
         return Ok(None);
     }
+    // In strict modes each function of text may be NULL, this one included.
+    result.nullable = true;
     let inner = || Box::new(operand.clone());
     if operand.nature() == Nature::Characters {
         // As bytes, unlike CHAR(... USING ...).

@@ -90,12 +90,12 @@ fn integer<'a>(
     }
     // Of variables, too, a cast warns.
     let from = &ResultType { is_variable: false, ..*from };
-    let wide = coerce::to_integer(context, value, from)?;
-    if let (false, true, ValueRef::Bytes(text)) = (unsigned, wide < low, value) {
+    if let Some(text) = value.bytes().filter(|text| !from.is_hex && is_below_bigint(text)) {
         let shown = coerce::shown_text(text, from);
         context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &shown])?;
-        return Ok(ValueRef::Int(i64::MIN));
+        return Ok(integer_value(unsigned, i128::from(i64::MIN)));
     }
+    let wide = coerce::to_integer(context, value, from)?;
     let complement = |signs: &str| {
         context.push_warning(Warning {
             level: Level::Note,
@@ -111,6 +111,12 @@ fn integer<'a>(
         complement("signed converted positive out-of-range integer to it's negative");
     }
     Ok(integer_value(unsigned, wide))
+}
+
+/// Whether text is a number below the smallest BIGINT.
+fn is_below_bigint(text: &[u8]) -> bool {
+    let parsed = parse_integer(text);
+    parsed.value.negative && (parsed.overflow || parsed.value.magnitude > 1 << 63)
 }
 
 /// The low 64 bits in the sign type asked for.

@@ -239,8 +239,10 @@ fn json_query(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let node = parsed(&frame, 0)?.and_then(|parsed| parsed.node);
     let Some(path) = path(&frame, 1)? else { return Ok(ValueRef::Null) };
     let path = path.without_deep();
-    let wanted = |it: &&Node<'_>| it.whole && !it.is_scalar();
+    let wanted = |it: &&Node<'_>| it.whole && (!it.is_scalar() || matches!(it.kind, Kind::Null));
     let found = node.as_ref().and_then(|node| path.select(node).into_iter().find(wanted));
+    // What comes behind a null is not looked at.
+    let found = found.filter(|it| !it.is_scalar());
     Ok(found.map_or(ValueRef::Null, |it| ValueRef::Bytes(it.raw)))
 }
 

@@ -4,7 +4,7 @@ use super::typing::{compared, compared_text, int, joined_text, resolve_int_3};
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, compared_collation};
 use crate::coerce;
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use types::{CollationId, SqlError, TypeKind, ValueRef, collation};
 
@@ -272,6 +272,9 @@ fn resolve_find_in_set(
 fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(wanted) = frame.text(0)? else { return Ok(ValueRef::Null) };
     let Some(list) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    if let Some(found) = find_member(&frame, wanted, list) {
+        return Ok(ValueRef::Int(found));
+    }
     if list.is_empty() || wanted.len() > list.len() || wanted.contains(&b',') {
         return Ok(ValueRef::Int(0));
     }
@@ -279,6 +282,20 @@ fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let found =
         list.split(|&byte| byte == b',').position(|item| collation.equal_unpadded(item, wanted));
     Ok(ValueRef::Int(found.map_or(0, |i| i as i64 + 1)))
+}
+
+/// Of a column of SET a constant member has the place that its definition gives it, not the one
+/// that it has in a value.
+fn find_member(frame: &Frame<'_>, wanted: &[u8], list: &[u8]) -> Option<i64> {
+    let is_column = matches!(frame.arguments[1].kind, ExprKind::Column { .. });
+    let column_type = &frame.result(1).column_type;
+    if !is_column || column_type.kind != TypeKind::Set || !frame.arguments[0].is_constant() {
+        return None;
+    }
+    let names = column_type.members?.names();
+    let place = names.iter().position(|name| name.eq_ignore_ascii_case(wanted))?;
+    let bits = column_type.member_number(list)?;
+    Some(if bits >> place & 1 == 1 { place as i64 + 1 } else { 0 })
 }
 
 fn resolve_substring_index(

@@ -127,8 +127,9 @@ impl<'a> Node<'a> {
     /// JSON_CONTAINS.
     pub fn contains(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Array(own), Kind::Array(wanted)) => {
-                wanted.iter().all(|wanted| own.iter().any(|own| own.contains(wanted)))
+            // Lists within the other are looked for in the whole list, too.
+            (Kind::Array(_), Kind::Array(wanted)) => {
+                wanted.iter().all(|wanted| self.contains(wanted))
             }
             (Kind::Array(own), _) => own.iter().any(|own| own.contains(other)),
             (Kind::Object(_), Kind::Object(wanted)) => wanted

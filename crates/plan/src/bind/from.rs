@@ -247,6 +247,12 @@ impl<'q> Binder<'_, '_, 'q> {
         let natural = matches!(kind, J::NaturalInner | J::NaturalLeft | J::NaturalRight);
         let left_outer = matches!(kind, J::Left | J::NaturalLeft);
         let right_outer = matches!(kind, J::Right | J::NaturalRight);
+        if left_outer {
+            let end = self.block().tables.len();
+            self.make_computed(right_table..end);
+        } else if right_outer {
+            self.make_computed(first_table..right_table);
+        }
         let on = match condition {
             ast::JoinCondition::On(on) => {
                 let outside = self.hide_tables_before(first_table);
@@ -280,6 +286,16 @@ impl<'q> Binder<'_, '_, 'q> {
                 from.sources[right_source..].iter_mut().for_each(|source| source.straight = true);
             }
             Ok(())
+        }
+    }
+
+    /// Literals of derived tables on the inner side of an outer join are no constants: they may be
+    /// NULL.
+    fn make_computed(&mut self, tables: std::ops::Range<usize>) {
+        for table in &mut self.block().tables[tables] {
+            if let ColumnList::Listed(columns) = &mut table.columns {
+                columns.iter_mut().for_each(|column| column.result.is_computed = true);
+            }
         }
     }
 

@@ -458,6 +458,6 @@ fn is_hashable(rule: CompareRule, left: &Expr, right: &Expr) -> bool {
         CompareRule::DateTime | CompareRule::Time => {
             a.kind == b.kind && a.kind.is_temporal() && a.kind != TypeKind::Null
         }
-        CompareRule::Year => false,
+        CompareRule::Near(_) | CompareRule::Year => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::column_position;
 use crate::bind::order::same;
-use expr::{Builder, CompareOperator, Expr, ExprKind};
+use expr::{Builder, CompareOperator, CompareRule, Expr, ExprKind};
 use types::SqlError;
 
 /// Most conditions that are added.
@@ -33,6 +33,8 @@ pub(super) fn equalities(builder: &Builder<'_>, conjuncts: &mut Vec<Expr>) -> Re
 
 fn equality(expr: &Expr) -> Option<(&Expr, &Expr)> {
     match &expr.kind {
+        // Who is near to a number is not near to all that are near to it.
+        ExprKind::Compare { rule: CompareRule::Near(_), .. } => None,
         ExprKind::Compare { operator: CompareOperator::Equal, left, right, .. } => {
             Some((left, right))
         }

@@ -17,7 +17,7 @@ pub(super) fn text<'a>(
     settings: &StoreSettings,
 ) -> Stored<'a> {
     let (bytes, issue) = match value {
-        ValueRef::Bytes(bytes) => in_charset(bytes, source, target),
+        ValueRef::Bytes(bytes) => as_far_as_seen(bytes, source, target),
         _ => (Cow::Owned(printed(value, source, target, settings)), None),
     };
     let width = target.length as usize;
@@ -78,6 +78,22 @@ pub(super) fn text<'a>(
         }
     };
     Stored { value, issue }
+}
+
+/// The bytes in the column's character set. What is wrong with characters that are cut off is not
+/// seen.
+fn as_far_as_seen<'a>(
+    bytes: &'a [u8],
+    source: &ColumnType,
+    target: &ColumnType,
+) -> (Cow<'a, [u8]>, Option<StoreIssue>) {
+    let (converted, issue) = in_charset(bytes, source, target);
+    let end = source.collation.charset().byte_offset(bytes, target.length as usize);
+    if issue.is_none() || target.kind.is_large() || end == bytes.len() {
+        return (converted, issue);
+    }
+    let is_seen = in_charset(&bytes[..end], source, target).1.is_some();
+    (converted, issue.filter(|_| is_seen))
 }
 
 /// The text of a number, date or time: the bits of a BIT as a number, and leading zeros only in

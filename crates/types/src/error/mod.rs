@@ -47,17 +47,20 @@ impl ErrorCode {
     }
 }
 
-/// Appends at most `limit` bytes of `argument`, ending in three dots when it was cut.
+/// Appends at most `limit` bytes of `argument`, ending in three dots when it was cut. A character
+/// of four bytes counts one: it is a question mark in MariaDB's messages.
 fn push_cut(text: &mut String, argument: &str, limit: usize) {
-    if argument.len() <= limit {
+    let counted = |it: char| if it.len_utf8() == 4 { 1 } else { it.len_utf8() };
+    if argument.len() <= limit || argument.chars().map(counted).sum::<usize>() <= limit {
         text.push_str(argument);
         return;
     }
-    let mut end = limit.saturating_sub(3);
-    while !argument.is_char_boundary(end) {
-        end -= 1;
+    let mut room = limit.saturating_sub(3);
+    for character in argument.chars() {
+        let Some(left) = room.checked_sub(counted(character)) else { break };
+        room = left;
+        text.push(character);
     }
-    text.push_str(&argument[..end]);
     text.push_str("...");
 }
 
@@ -167,6 +170,11 @@ mod tests {
         let e = SqlError::new(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &long]);
         assert_eq!(e.message.len(), "Truncated incorrect INTEGER value: ''".len() + 128);
         assert!(e.message.ends_with("xxx...'"));
+        let faces = "😀".repeat(128);
+        let e = SqlError::new(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &faces]);
+        assert!(e.message.ends_with("😀'"));
+        let e = SqlError::new(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &(faces + "xx")]);
+        assert!(e.message.ends_with("😀...'"));
         let e = SqlError::new(&codes::CANT_CREATE_TABLE, &[&"a`b", &"t", &1]);
         assert_eq!(e.message, "Can't create table `a``b`.`t` (errno: 1)");
     }

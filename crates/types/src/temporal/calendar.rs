@@ -121,16 +121,17 @@ pub fn week_number(date: Date, mode: WeekMode) -> (u32, u32) {
             weekday = (i64::from(weekday) + 53 * 7 - days).rem_euclid(7) as u32;
         }
     }
+    // Of a date that is zero that is below zero, and counted without a sign.
     let days = if late(weekday) {
         day - (first + i64::from(7 - weekday))
     } else {
         day - (first - i64::from(weekday))
-    };
+    } as u32;
     if week_year && days >= 52 * 7 {
         let weekday = (i64::from(weekday) + i64::from(days_in_year(year))).rem_euclid(7) as u32;
         if (!mode.first_weekday && weekday < 4) || (mode.first_weekday && weekday == 0) {
             return (1, year + 1);
         }
     }
-    ((days / 7 + 1) as u32, year)
+    (days / 7 + 1, year)
 }

@@ -83,6 +83,17 @@ pub fn rows_of(reply: &Reply) -> Option<&[Row]> {
     }
 }
 
+/// The rows of all answers of a reply, in an order of their own.
+pub fn sorted_rows(told: &[Told]) -> Vec<Row> {
+    let rows = told.iter().filter_map(|one| match &one.answer {
+        Answer::Rows { rows, .. } => Some(rows.iter().cloned()),
+        _ => None,
+    });
+    let mut rows: Vec<Row> = rows.flatten().collect();
+    rows.sort();
+    rows
+}
+
 /// The errors, number and text, of Gannet and of MariaDB; none where one of them gives none.
 pub fn refusals(statement: &Statement, ours: &Reply, theirs: &[Told]) -> Option<[Problem; 2]> {
     let (is_query, has_condition) = kind_of(statement);
@@ -93,6 +104,17 @@ pub fn refusals(statement: &Statement, ours: &Reply, theirs: &[Told]) -> Option<
         _ => None,
     };
     Some([refusal(ours.as_ref().ok()?.first())?, refusal(theirs.first())?])
+}
+
+/// Whether two answers are errors of one number and text, or neither is an error.
+pub fn is_refused_alike(statement: &Statement, ours: &Reply, theirs: &[Told]) -> bool {
+    let is_error =
+        |told: Option<&Told>| told.is_some_and(|it| matches!(it.answer, Answer::Error(_)));
+    let here = ours.as_ref().is_ok_and(|ours| is_error(ours.first()));
+    match refusals(statement, ours, theirs) {
+        Some([one, other]) => one == other,
+        None => !here && !is_error(theirs.first()),
+    }
 }
 
 /// What both servers complain of.
@@ -126,7 +148,7 @@ pub fn has_same_values(statement: &Statement, ours: &Reply, theirs: &[Told]) -> 
 /// Whether a statement is a query, and whether it has a condition or reads what it inserts.
 pub(super) fn kind_of(statement: &Statement) -> (bool, bool) {
     let text = statement.root.sql();
-    let reads_rows = text.contains(" WHERE ") || text.contains(" SELECT ");
+    let reads_rows = [" WHERE ", " SELECT ", "(SELECT "].iter().any(|word| text.contains(word));
     (statement.kind == Kind::Query, reads_rows)
 }
 

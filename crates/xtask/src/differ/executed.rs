@@ -18,6 +18,7 @@ use super::replaced;
 use super::statements::{Statement, TOTAL_ORDER};
 use super::tree::{Node, Role};
 use sqltest::client::{Answer, Field};
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// The statement with no index of the tables that it reads; none where it reads none.
@@ -133,17 +134,6 @@ pub fn stored_as_text(statement: &Statement) -> Option<Statement> {
 /// The statement with values in place of its parameters; none where it has none.
 pub fn unprepared(statement: &Statement) -> Option<Statement> {
     statement.prepared.then(|| Statement { prepared: false, ..statement.clone() })
-}
-
-/// The statement with FLOAT and DOUBLE columns of fixed digits as numbers without; none where it
-/// reads no such column.
-pub fn unfixed(statement: &Statement) -> Option<Statement> {
-    replaced::replaced(statement, &|node| {
-        let is_fixed = node.texts[0].ends_with(".f2") || node.texts[0].ends_with(".d3");
-        let is_leaf = node.role == Role::Expression && node.children.is_empty();
-        (is_leaf && is_fixed)
-            .then(|| Node::leaf(Role::Expression, format!("({} + 0e0)", node.texts[0])))
-    })
 }
 
 /// A reply whose columns are called as those of another form of the statement: they are called by
@@ -311,26 +301,41 @@ pub fn without_zeros(cell: &Field) -> Field {
     shortened.or_else(|| cell.clone())
 }
 
+/// What the last of many digits of a number counts.
+fn last_digit(cell: &Field) -> f64 {
+    const MANY: usize = 12;
+    let text = cell.as_deref().and_then(|text| std::str::from_utf8(text).ok());
+    let digits = text.and_then(|text| text.split_once('.')).map_or(0, |(_, digits)| digits.len());
+    if digits < MANY { 0.0 } else { 10f64.powi(-(digits as i32)) }
+}
+
 /// Whether two answers have the same rows but for the last digits of numbers.
 pub fn are_near(ours: &Reply, others: &Reply) -> bool {
     /// Of what is shown with few digits.
     const SHARE: f64 = 1e-9;
-    let (Some(ours), Some(others)) = (compare::rows_of(ours), compare::rows_of(others)) else {
-        return false;
-    };
+    let (Ok(ours), Ok(others)) = (ours, others) else { return false };
     let number = |cell: &Field| std::str::from_utf8(cell.as_deref()?).ok()?.parse::<f64>().ok();
     let is_near = |(a, b): (&Field, &Field)| {
-        let near = number(a).zip(number(b)).map(|(a, b)| (a - b).abs() <= SHARE * a.abs());
+        let last = last_digit(a);
+        let near = number(a).zip(number(b)).map(|(a, b)| (a - b).abs() <= last + SHARE * a.abs());
         a == b || near == Some(true)
     };
-    let in_order = |rows: &[Row]| {
-        let mut rows = rows.to_vec();
-        rows.sort();
+    // Texts of numbers are ordered otherwise than numbers.
+    let by_cells = |a: &Row, b: &Row| {
+        let pairs = a.iter().zip(b).map(|(a, b)| match (number(a), number(b)) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
+            _ => a.cmp(b),
+        });
+        pairs.fold(Ordering::Equal, Ordering::then)
+    };
+    let in_order = |told: &[Told]| {
+        let mut rows = compare::sorted_rows(told);
+        rows.sort_by(by_cells);
         rows
     };
     let (ours, others) = (in_order(ours), in_order(others));
     let is_alike = |(a, b): (&Row, &Row)| a.len() == b.len() && a.iter().zip(b).all(is_near);
-    ours.len() == others.len() && ours.iter().zip(&others).all(is_alike)
+    !ours.is_empty() && ours.len() == others.len() && ours.iter().zip(&others).all(is_alike)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod alike;
 mod compare;
 mod composed;
 mod difference;
+mod digits;
 mod executed;
 mod explained;
 mod expressions;

@@ -318,6 +318,7 @@ fn products_of_many_digits_hide_no_other_warning() {
     };
     let with = |narrow: [&'static str; 2]| {
         rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("AS DOUBLE) * ") => [number(&["1"]), number(&["1"])],
             _ if text.contains("a1.dec10") => narrow.map(warned),
             _ if text.contains("a1.wide *") && !text.contains("kept") => ["1.0", "1"].map(warned),
             _ => ints(["8", "9"]),
@@ -325,4 +326,49 @@ fn products_of_many_digits_hide_no_other_warning() {
     };
     assert!(with(["5", "5"]).is_some_and(|name| name.starts_with("products of DECIMAL")));
     assert_eq!(with(["5", "6"]), None);
+}
+
+#[test]
+fn numbers_in_place_of_parameters_hide_no_other_error() {
+    let field =
+        Node::new(Role::Expression, &["FIELD(", ", ", ")"], vec![leaf("a1.lat"), leaf("'a'")]);
+    let query = query_of(field, table("t2 AS a1"));
+    let refused_with = |text: &str| {
+        let mut told = refused(1270);
+        if let sqltest::client::Answer::Error(error) = &mut told.answer {
+            error.message = text.into();
+        }
+        told
+    };
+    let with = |unprepared: [&'static str; 2]| {
+        rule_of_sent(&query, true, &move |text: &str| match text.starts_with(PREPARED) {
+            true => [refused_with("planted"), refused_with("known")],
+            false => unprepared.map(refused_with),
+        })
+    };
+    assert_eq!(with(["known", "known"]), Some("which parameter's collation is told"));
+    assert_eq!(with(["other", "known"]), None);
+}
+
+#[test]
+fn positions_in_documents_hide_no_other_warning() {
+    let set =
+        Node::new(Role::Expression, &["JSON_SET('{}', '$.a', ", ")"], vec![leaf("a1.mediumu")]);
+    let query = query_of(set, table("t1 AS a1"));
+    let with = |own: &'static str| {
+        let warned = |text: &str| {
+            let warnings = vec![["Warning", "4038", text].map(String::from)];
+            Told { warnings, ..number(&["1"]) }
+        };
+        rule_of(
+            &query,
+            &move |text: &str| match text.contains("kept") || !text.contains("JSON_SET") {
+                true => ints(["8", "9"]),
+                false => [warned(own), warned("Syntax error in argument 1 at position 7")],
+            },
+        )
+    };
+    let name = "positions in changed documents";
+    assert_eq!(with("Syntax error in argument 1 at position 8"), Some(name));
+    assert_eq!(with("Syntax error in argument 2 at position 8"), None);
 }

@@ -142,11 +142,21 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Nullable => self.is_executed(executed::nullable(small), mode, ours)?,
             Proof::Alternatives => self.is_answered(executed::one_by_one(small), mode, ours)?,
             Proof::StoredAsText => self.is_executed(executed::stored_as_text(small), mode, ours)?,
+            // Texts of errors name what a parameter is, here or there.
+            Proof::Unprepared if let Some(given) = compare::refusals(small, ours, theirs) => {
+                let form: Vec<Statement> = executed::unprepared(small).into_iter().collect();
+                let known = self.same_errors(&form, mode)?.unwrap_or_default();
+                known.iter().any(|known| given.contains(known))
+            }
             Proof::Unprepared => self.is_executed(executed::unprepared(small), mode, ours)?,
+            Proof::Positions => {
+                self.is_same_without(small, mode, (ours, theirs), replaced::without_positions)
+            }
             Proof::Unmerged => self.is_executed(replaced::limited(small), mode, ours)?,
             Proof::Swapped => self.is_executed(executed::swapped(small), mode, ours)?,
+            Proof::Multiplied => self.is_multiplied(small, mode, ours)?,
+            Proof::Bytes => self.is_of_bytes(small, mode, ours)?,
             Proof::Texted => self.is_answered(executed::texted(small), mode, ours)?,
-            Proof::Unfixed => self.is_answered(executed::unfixed(small), mode, ours)?,
             Proof::Signless => {
                 let without = executed::without_signs_of_zero;
                 self.is_same_without(small, mode, (ours, theirs), without)
@@ -389,7 +399,10 @@ impl<S: Servers> Judge<'_, S> {
     ) -> Result<bool, String> {
         let Some(query) = other else { return Ok(false) };
         let (agree, ours, _) = self.ask_form(&query, mode)?;
-        let is_same = |ours: &Vec<Told>| compare::has_same_values(&query, answered, ours);
+        let is_same = |ours: &Vec<Told>| {
+            compare::has_same_values(&query, answered, ours)
+                && compare::is_refused_alike(&query, answered, ours)
+        };
         Ok(agree && ours.as_ref().is_ok_and(is_same))
     }
 
@@ -445,7 +458,7 @@ impl<S: Servers> Judge<'_, S> {
 
     /// Whether both answer another form of the statement the same in every respect; not where
     /// there is no such form.
-    fn agree_on(
+    pub(super) fn agree_on(
         &mut self,
         replaced: Option<Statement>,
         mode: &'static str,

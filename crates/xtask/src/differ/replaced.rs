@@ -272,6 +272,19 @@ pub fn with_broken_halves(told: &[Told]) -> Vec<Told> {
     told
 }
 
+/// Answers without positions in their warnings about documents.
+pub fn without_positions(told: &[Told]) -> Vec<Told> {
+    let mut told = told.to_vec();
+    for warning in told.iter_mut().flat_map(|one| &mut one.warnings) {
+        if warning[1] == "4038"
+            && let Some((text, _)) = warning[2].rsplit_once(" at position ")
+        {
+            warning[2] = text.to_string();
+        }
+    }
+    told
+}
+
 fn remove_padding(cell: &mut Field) {
     let Some(text) = cell else { return };
     let is_number = !text.is_empty() && text.iter().all(|it| it.is_ascii_digit() || *it == b'.');
@@ -312,7 +325,7 @@ pub fn replaced(statement: &Statement, other: &dyn Fn(&Node) -> Option<Node>) ->
 }
 
 /// A tree with other nodes in place of those that have one; none where no node has.
-fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Node> {
+pub(super) fn with(node: &Node, other: &dyn Fn(&Node) -> Option<Node>) -> Option<Node> {
     if let Some(other) = other(node) {
         return Some(other);
     }

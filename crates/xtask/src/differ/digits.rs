@@ -1,0 +1,131 @@
+//! Whether Gannet's own answer is right where the two servers make other digits or bytes of a value
+//! on purpose. A form of the statement in which both agree does not say so: its values are others.
+//!
+//! 1. A product of more digits than DECIMAL has is near to that of the same numbers as DOUBLE, and
+//!    what else the statement answers is the same.
+//! 2. The bytes of a BIT are those of the number that both answer for it.
+
+use super::compare::{self, Reply, Told};
+use super::executed;
+use super::proofs::{Judge, Servers};
+use super::replaced;
+use super::statements::Statement;
+use super::tree::Node;
+use sqltest::client::Answer;
+
+/// Code of the type BIT.
+const BIT: u8 = 16;
+
+/// The statement with products and remainders of DOUBLE in place of those of what it multiplies;
+/// none where it multiplies nothing.
+pub fn as_double(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &with_doubles)
+}
+
+fn with_doubles(node: &Node) -> Option<Node> {
+    let is_product = matches!(node.texts.get(1)?.as_str(), " * " | " % " | " MOD ");
+    let of = |child: &Node| {
+        let inner = replaced::with(child, &with_doubles).unwrap_or_else(|| child.clone());
+        Node::new(child.role, &["CAST(", " AS DOUBLE)"], vec![inner])
+    };
+    is_product.then(|| Node { children: node.children.iter().map(of).collect(), ..node.clone() })
+}
+
+/// Rows whose BIT cells are the numbers that their bytes are.
+fn with_numbers(told: &[Told]) -> Vec<Told> {
+    let mut told = told.to_vec();
+    for one in &mut told {
+        let Answer::Rows { rows, columns, .. } = &mut one.answer else { continue };
+        for row in rows {
+            for (cell, column) in row.iter_mut().zip(columns.iter()) {
+                let is_short = cell.as_ref().is_some_and(|bytes| bytes.len() <= 8);
+                if column.type_code == BIT && is_short {
+                    *cell = cell.take().map(number_of_bytes);
+                }
+            }
+        }
+    }
+    told
+}
+
+fn number_of_bytes(bytes: Vec<u8>) -> Vec<u8> {
+    let number = bytes.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+    number.to_string().into_bytes()
+}
+
+impl<S: Servers> Judge<'_, S> {
+    /// Whether both answer the same with fewer digits, and Gannet's rows are near to those that
+    /// both answer where DOUBLEs are multiplied.
+    pub(super) fn is_multiplied(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(doubled) = as_double(small) else { return Ok(false) };
+        if !self.agree_on(replaced::narrow(small), mode)? {
+            return Ok(false);
+        }
+        let (ours, theirs) = self.servers.ask(&doubled, mode)?;
+        let is_same = compare::has_same_values(&doubled, &ours, &theirs);
+        Ok(is_same && executed::are_near(answered, &ours))
+    }
+
+    /// Whether both answer the same numbers in place of BIT columns, and these are the numbers that
+    /// Gannet's bytes are.
+    pub(super) fn is_of_bytes(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(numbered) = replaced::numbered(small) else { return Ok(false) };
+        let (ours, theirs) = self.servers.ask(&numbered, mode)?;
+        let (Ok(answered), Ok(here)) = (answered, &ours) else { return Ok(false) };
+        let rows = |told: &[Told]| compare::sorted_rows(&with_numbers(told));
+        let is_same = compare::has_same_values(&numbered, &ours, &theirs);
+        Ok(is_same && rows(answered) == rows(here))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::planted_tests::{INT, leaf, row, rule_of};
+    use super::super::statements::Kind;
+    use super::super::tree::Role;
+    use super::*;
+
+    fn pair(operator: &str, left: Node, right: Node) -> Node {
+        Node::new(Role::Expression, &["(", operator, ")"], vec![left, right])
+    }
+
+    #[test]
+    fn products_within_products_are_of_doubles() {
+        let of = |root| as_double(&Statement { kind: Kind::Query, root, prepared: false });
+        let inner = pair(" * ", leaf("a1.wide"), leaf("2"));
+        let sum = pair(" + ", pair(" % ", inner, leaf("3")), leaf("1"));
+        let wanted = "((CAST((CAST(a1.wide AS DOUBLE) * CAST(2 AS DOUBLE)) AS DOUBLE) % \
+                      CAST(3 AS DOUBLE)) + 1)";
+        assert_eq!(of(sum).map(|it| it.root.sql()).as_deref(), Some(wanted));
+        assert!(of(pair(" + ", leaf("a1.wide"), leaf("2"))).is_none());
+    }
+
+    #[test]
+    fn bytes_of_bits_hide_no_other_number() {
+        let item = Node::new(Role::Expression, &["COALESCE(", ")"], vec![leaf("a1.bits")]);
+        let source = Node::leaf(Role::Source, "t3 AS a1");
+        let items = Node::list(vec![item]);
+        let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![items, source]);
+        let with = |own: &'static str, numbered: [&'static str; 2]| {
+            rule_of(&query, &move |text: &str| match text {
+                _ if text.contains("(a1.bits + 0)") => numbered.map(|it| row(INT, 0, &[it])),
+                _ if text.contains("kept") => ["8", "9"].map(|it| row(INT, 0, &[it])),
+                _ => [row(BIT, 0, &[own]), row(BIT, 0, &["321"])],
+            })
+        };
+        assert_eq!(with("\u{1}A", ["321", "321"]), Some("BIT that is computed"));
+        assert_eq!(with("\u{1}B", ["321", "321"]), None);
+        assert_eq!(with("\u{1}A", ["321", "322"]), None);
+        assert_eq!(with("\u{1}A", ["322", "322"]), None);
+    }
+}
