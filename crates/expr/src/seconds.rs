@@ -28,7 +28,7 @@ fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
         ValueRef::Decimal(v)
             if v.scale() > scale && result.column_type.kind == TypeKind::Decimal =>
         {
-            ValueRef::Decimal(v.truncated(scale).with_scale(6))
+            ValueRef::Decimal(v.truncated(scale.min(6)).with_scale(6))
         }
         other => other,
     }
