@@ -23,6 +23,9 @@ pub enum EditError {
     Damaged(&'static str),
 }
 
+/// Holes that take one of so many parts of a page are closed by the removal that meets them.
+const HOLE_PARTS: usize = 4;
+
 pub(crate) type Result<T = ()> = std::result::Result<T, EditError>;
 
 /// The key range of a node; `None` is infinity.
@@ -397,7 +400,17 @@ pub fn remove(page: &mut [u8], index: usize) -> Result {
     release(page, node::entry_bytes(page, slot))?;
     close_slot(page, index);
     note_removal(page, index);
+    close_holes(page);
     Ok(())
+}
+
+/// Removals have left holes that are worth closing: zeroes take next to nothing on disk, what
+/// stood there as much as before. A page that is damaged otherwise stays as it is.
+fn close_holes(page: &mut [u8]) {
+    let heap = page.len().saturating_sub(page.u16_at(HEAP).into());
+    if heap.saturating_sub(page.u16_at(USED).into()) * HOLE_PARTS >= page.len() {
+        compact(page).ok();
+    }
 }
 
 /// Keeps `LAST_INSERT` pointing at the same entry when one before it goes.

@@ -59,7 +59,7 @@ impl Tree {
     pub(crate) fn merge_levels(&self, key: &[u8], mut level: usize) -> Result<(), TreeError> {
         let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
         loop {
-            let permit = self.wal.admit(self.page_bytes() + RECORD_BYTES)?;
+            let permit = self.admit_later(self.page_bytes() + RECORD_BYTES)?;
             let outcome =
                 self.retry(|tries| match self.try_merge(key, level, &permit, &mut record) {
                     Err(Stop::Retry(Retry::Restart)) if tries > MAX_TRIES => Ok(Outcome::Nothing),

@@ -331,7 +331,7 @@ impl Tree {
         };
         for _ in 0..MAX_SPLITS {
             if attempts.permit.is_none() {
-                attempts.permit = Some(self.wal.admit(attempts.permit_bytes)?);
+                attempts.permit = Some(self.admit(attempts.permit_bytes)?);
             }
             let next = self.retry(|_| self.try_modify((key, hint), record, &attempts, decide))?;
             match next {

@@ -57,7 +57,7 @@ impl Tree {
         let mut record = RecordBuilder::new(RecordKind::Structure, TrxId::ZERO);
         let mut next = Vec::new();
         for _ in 0..leaves {
-            let permit = self.wal.admit(self.page_bytes() + RECORD_BYTES)?;
+            let permit = self.admit_later(self.page_bytes() + RECORD_BYTES)?;
             let step = self.retry(|tries| {
                 self.close_up(key, tries > MAX_TRIES, &mut next, &permit, &mut record)
             })?;

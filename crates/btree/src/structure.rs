@@ -86,7 +86,7 @@ impl Tree {
     fn supplies(&self, pages: usize) -> Result<Supplies<'_>, TreeError> {
         let reservation = self.store.space().reserve(self.id, self.class, pages)?;
         self.store.reserve_frames(self.class, pages)?;
-        let permit = self.wal.admit(2 * self.page_bytes() + RECORD_BYTES)?;
+        let permit = self.admit(2 * self.page_bytes() + RECORD_BYTES)?;
         Ok(Supplies { reservation, permit })
     }
 

@@ -14,7 +14,7 @@ use base::{PageId, TreeId, TrxId};
 use pagestore::header::class_bytes;
 use pagestore::{ExclusivePage, PageStore, Retry, StoreError};
 use std::sync::Arc;
-use wal::{RecordBuilder, RecordKind, Wal};
+use wal::{Claim, Permit, RecordBuilder, RecordKind, Wal};
 
 /// A B+tree. A cheap handle: clone it freely, use it from any fiber.
 #[derive(Clone, Debug)]
@@ -24,6 +24,8 @@ pub struct Tree {
     pub(crate) id: TreeId,
     pub(crate) root: PageId,
     pub(crate) class: u8,
+    /// For what its changes take room in the log.
+    claim: Claim,
 }
 
 /// Log bytes admitted for a structure change beside its page images: record and op headers,
@@ -42,7 +44,7 @@ const VANISHED_PAGES: usize = 32;
 impl Tree {
     /// The tree whose root is page `root`; `class` is the log2 of its page size. Reads nothing.
     pub fn open(store: PageStore, wal: Arc<Wal>, id: TreeId, root: PageId, class: u8) -> Tree {
-        Tree { store, wal, id, root, class }
+        Tree { store, wal, id, root, class, claim: Claim::Work }
     }
 
     /// Creates an empty tree and logs it as one Structure record. The root keeps its page number
@@ -53,7 +55,7 @@ impl Tree {
         id: TreeId,
         class: u8,
     ) -> Result<Tree, TreeError> {
-        let mut tree = Tree { store, wal, id, root: PageId::ZERO, class };
+        let mut tree = Tree::open(store, wal, id, PageId::ZERO, class);
         let reservation = tree.store.space().reserve(id, class, 1)?;
         let root = reservation.pids()[0];
         tree.root = root;
@@ -75,6 +77,23 @@ impl Tree {
         drop(permit);
         reservation.keep();
         Ok(tree)
+    }
+
+    /// The same tree for undoing changes: on a full disk it may use what is left of the log for
+    /// that.
+    pub fn undoing(mut self) -> Tree {
+        self.claim = Claim::Undo;
+        self
+    }
+
+    /// Room in the log. Parks.
+    pub(crate) fn admit(&self, bytes: usize) -> Result<Permit<'_>, TreeError> {
+        Ok(self.wal.admit_as(self.claim, bytes)?)
+    }
+
+    /// Room in the log for what can as well be done later: not waited for on a full disk. Parks.
+    pub(crate) fn admit_later(&self, bytes: usize) -> Result<Permit<'_>, TreeError> {
+        Ok(self.wal.admit_as(Claim::Later, bytes)?)
     }
 
     /// Number of the tree.

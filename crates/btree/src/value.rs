@@ -131,7 +131,7 @@ impl Tree {
         let Reference { class, stamp, .. } = value.reference;
         let pid = value.pages[value.written];
         self.store.reserve_frames(class, 1)?;
-        let permit = self.wal.admit(content.len() + RECORD_BYTES)?;
+        let permit = self.admit(content.len() + RECORD_BYTES)?;
         value.end = self.retry(|_| {
             record.reset(RecordKind::Structure, TrxId::ZERO);
             let mut page = self.store.new_page(pid, class)?;

@@ -47,6 +47,7 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
     let wants_sweep = core.sweep_pending.load(Ordering::Relaxed) || purge::is_pending(core);
     let has_active = core.txn.active_writers() > 0;
     let oldest_active = core.txn.oldest_active_lsn();
+    core.note_undoable();
     // Invariant 2: it returns when the log is durable to an end taken within.
     let redo = core.store.checkpoint_barrier().map_err(store_error)?;
     let scan = redo.min(oldest_active).min(counters.start);

@@ -33,6 +33,8 @@ const BATCHES_KEPT: usize = 64;
 const BATCH_BYTES_KEPT: usize = 128 << 10;
 /// What grows waits so long for space that collection or a checkpoint may give back.
 const GROWTH_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Undoing takes as much of the log as what is undone, and blocks that are not full.
+const UNDO_PARTS: u64 = 2;
 /// Between two looks for it.
 const GROWTH_WAIT_STEP: Duration = Duration::from_millis(20);
 
@@ -263,16 +265,37 @@ impl Core {
         Ok(())
     }
 
-    /// On a full disk a transaction may log so much only that its rollback has room as well.
+    /// Where the disk may become full so much may be logged only that there is room for undoing it:
+    /// all that was logged since the oldest transaction that has not ended, at most. A transaction
+    /// that has logged `own_bytes` asks.
     #[inline]
-    pub(crate) fn refuse_what_cannot_be_undone(&self, logged_bytes: u64) -> Result<()> {
-        match self.wal.bytes_to_the_end() {
-            Some(left) if logged_bytes > left / 4 => {
-                self.checkpoint_wanted.set();
-                self.wal.wait_for_next_file().map_err(|error| from_log(&error))
-            }
-            _ => Ok(()),
+    pub(crate) fn refuse_what_cannot_be_undone(&self, own_bytes: u64) -> Result<()> {
+        match self.wal.bytes_for_undo(own_bytes) {
+            Some(left) => self.refuse_beyond(left),
+            None => Ok(()),
         }
+    }
+
+    #[cold]
+    fn refuse_beyond(&self, left: u64) -> Result<()> {
+        if self.note_undoable() <= left {
+            return Ok(());
+        }
+        base::probe!("engine.waits_for_log");
+        self.checkpoint_wanted.set();
+        let is_enough = || {
+            let left = self.wal.bytes_for_undo(u64::MAX);
+            left.is_none_or(|left| self.note_undoable() <= left)
+        };
+        self.wal.wait_for_files(is_enough).map_err(|error| from_log(&error))
+    }
+
+    /// Bytes that undoing all transactions would log at most; the log keeps them free.
+    pub(crate) fn note_undoable(&self) -> u64 {
+        let logged = self.wal.end().get().saturating_sub(self.txn.oldest_active_lsn().get());
+        let bytes = UNDO_PARTS * logged;
+        self.wal.keep_for_undo(bytes);
+        bytes
     }
 
     pub(crate) fn refuse_when_stopping(&self) -> Result<()> {

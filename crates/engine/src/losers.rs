@@ -164,7 +164,7 @@ fn undo_step(
 ) -> Result<bool> {
     // A tree that is not named any more goes as a whole.
     let Ok(tree) = core.tree(step.tree) else { return Ok(false) };
-    match step.apply(core, &tree, id, record) {
+    match step.apply(core, &tree.undoing(), id, record) {
         Ok(true) => Ok(true),
         Ok(false) => Err(OpenError::Damaged(format!(
             "{}: a change of unfinished transaction {id} is not in its tree",

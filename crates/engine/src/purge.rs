@@ -203,16 +203,18 @@ fn remove(
     let Ok(tree) = core.tree(tree) else { return Ok(false) };
     let log = LogPart { kind: RecordKind::Structure, trx: TrxId::ZERO, logical: &[] };
     let removed = loop {
-        let removed = tree.modify(key, record, &mut |change: &mut Change<'_>| {
-            let marked = change
-                .entry()
-                .is_some_and(|entry| entry.flags & DELETED != 0 && entry.word == word);
-            if marked {
-                change.remove(log);
-            }
-        });
-        let removed =
-            removed.map_err(|error| crate::error::from_tree(error, || core.tree_name(tree.id())));
+        let mut modify = || {
+            tree.modify(key, record, &mut |change: &mut Change<'_>| {
+                let marked = change
+                    .entry()
+                    .is_some_and(|entry| entry.flags & DELETED != 0 && entry.word == word);
+                if marked {
+                    change.remove(log);
+                }
+            })
+            .map_err(|error| crate::error::from_tree(error, || core.tree_name(tree.id())))
+        };
+        let removed = core.refuse_what_cannot_be_undone(0).and_then(|()| modify());
         // What gives space back waits for space: a batch passed over would stay in its tree.
         match removed {
             Err(EngineError::DiskFull) if !core.is_stopping() => {

@@ -102,7 +102,7 @@ pub(crate) fn undo_to(trx: &mut EngineTransaction, count: u64, keeps_locks: bool
             }
             .encode(&mut step.logged);
         });
-        let tree = trx.core.tree(step.tree)?;
+        let tree = trx.core.tree(step.tree)?.undoing();
         if let Some(before) = held_before.filter(|_| keeps_locks)
             && trx.core.is_clustered(step.tree)
             && trx.trx.word_state(before) != WordState::Own

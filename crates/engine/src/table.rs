@@ -332,12 +332,14 @@ impl Table for EngineTable {
         }
         let row = &*row;
         self.core.refuse_when_short_of_space()?;
+        self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_INSERTED.add(1);
         self.whole(own(trx), &row.key, |trx| self.insert_row(trx, row))
     }
 
     fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
         self.core.refuse_when_short_of_space()?;
+        self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_UPDATED.add(1);
         self.whole(own(trx), &old.key, |trx| self.update_row(trx, old, new))
     }

@@ -21,6 +21,9 @@ use std::time::Duration;
 const PERIOD: Duration = Duration::from_millis(500);
 /// Leaves that fill less of their pages than this, on the average, are worth a walk.
 const SPARSE_FILL: f64 = 0.5;
+/// The same on a disk that is short of space: what rows have left is worth more there, and pages
+/// that are stored as they are take as much as full ones.
+const SHORT_FILL: f64 = 0.75;
 /// Leaves between two pauses of a walk.
 const LEAVES_A_STEP: usize = 64;
 
@@ -105,7 +108,8 @@ fn pause(core: &Core, length: Duration) {
 }
 
 fn walk(core: &Core, tree: &Tree) -> Result<(), TreeError> {
-    if tree.sample_fill()? > SPARSE_FILL {
+    let sparse = if core.store.is_short_of_space() { SHORT_FILL } else { SPARSE_FILL };
+    if tree.sample_fill()? > sparse {
         return Ok(());
     }
     close_up(core, tree)

@@ -15,7 +15,7 @@
 
 use crate::collect::Collector;
 use crate::counters::add;
-use crate::disk::Disk;
+use crate::disk::{Disk, FULL_DISK_WAIT};
 use crate::error::StoreError;
 use crate::flush::Flusher;
 use crate::frames::ClassCounts;
@@ -174,7 +174,12 @@ fn run_flusher(shared: &Shared) {
                 runtime::sleep(NOTHING_WRITTEN_WAIT);
             }
             Ok(Some(_)) => {}
-            // Poisoned or stopping: the loop's condition sees it.
+            Err(StoreError::DiskFull) => {
+                runtime::sleep(FULL_DISK_WAIT);
+                // Another one may have room.
+                shared.flush_work.set();
+            }
+            // Poisoned: the loop's condition sees it.
             Err(_) => runtime::yield_now(),
             Ok(None) => {
                 if written.is_some_and(|at| at.elapsed() >= REST_AFTER) {
@@ -196,6 +201,9 @@ fn flush_some(
     disk: &Disk,
     flusher: &mut Flusher,
 ) -> Result<Option<usize>, StoreError> {
+    if disk.is_full.load(Ordering::Relaxed) && !flusher.has_room(disk) {
+        return Err(StoreError::DiskFull);
+    }
     let count = flusher.batch_pages(disk);
     let cold = {
         let mut cold = shared.cold.lock();

@@ -23,12 +23,16 @@
 //!    in memory, the collector's reserve and what the log may grow by. What would grow has to wait
 //!    from then on, so that what was acknowledged can be written and deletes go on.
 //! 5. A store is at its end when live copies would fill more than [`END_UTILISATION`] of all the
-//!    space there is. What would grow is refused then: collection could go on, but it would move
-//!    ever more for ever less. Until then it is worth waiting for.
+//!    space there is, once what is dirty in memory is written over what that has on disk. What
+//!    would grow is refused then: collection could go on, but it would move ever more for ever
+//!    less. Until then it is worth waiting for.
 
 use crate::disk::{Disk, Stream};
+use crate::frames::FrameDescriptor;
+use crate::location::Location;
 use crate::segments::SegmentTable;
 use crate::store::{PageStore, Shared};
+use base::PageId;
 use runtime::Instant;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -46,6 +50,8 @@ const END_UTILISATION: f64 = 0.93;
 const SHORT_UTILISATION: f64 = 0.96;
 /// Target share where a write has found no space: whatever gives something back is collected.
 const FULL_UTILISATION: f64 = 0.985;
+/// Frames that are looked at, at most, for what their pages have on disk.
+const FRAMES_LOOKED_AT: usize = 1 << 16;
 /// Space that is looked at often, as a multiple of what is needed.
 const NEAR_FACTOR: u64 = 4;
 /// Bytes a second that the collector moves while nothing is written.
@@ -219,12 +225,30 @@ impl Shared {
         if raw == 0 { dirty } else { (dirty as f64 * stored as f64 / raw as f64) as u64 }
     }
 
+    /// Bytes on disk that dirty pages in memory have and that are dead when those are written;
+    /// estimated from a sample where the pool is large.
+    fn superseded_bytes(&self) -> u64 {
+        let bytes_of = |descriptor: &FrameDescriptor| {
+            let pid = PageId::checked(descriptor.pid.load(Ordering::Relaxed))?;
+            let word = descriptor.location.load(Ordering::Relaxed);
+            let copies = [Location::from_word(word), self.array.delta(pid).location()];
+            let present = copies.into_iter().filter(|copy| !copy.is_none());
+            Some(present.map(|copy| u64::from(copy.length_bytes())).sum::<u64>())
+        };
+        let all = self.frames.descriptors();
+        // Odd, because frames of larger classes begin at even numbers only.
+        let step = (all.len() / FRAMES_LOOKED_AT) | 1;
+        let looked_at = all.iter().step_by(step).filter(|descriptor| descriptor.is_dirty());
+        looked_at.filter_map(bytes_of).sum::<u64>() * step as u64
+    }
+
     /// Compares what the file system can give with what is needed (invariants 4 and 5). Returns
     /// whether it should be looked at again soon. Parks.
     pub(crate) fn look_at_space(&self, disk: &Disk) -> bool {
         // Where that cannot be told, writes will tell.
         let Ok(size) = runtime::fs::file_system_size(&disk.dir) else { return false };
-        self.look_at_reserve(disk, size);
+        let needs_reserve = self.look_at_reserve(disk, size);
+        disk.wal.keep_reserve(needs_reserve, size.available_bytes);
         let (segment_bytes, missing, free, live, held) = {
             let table = disk.table.lock();
             let durable = disk.wal.durable();
@@ -248,7 +272,10 @@ impl Shared {
             self.shrink_log(disk, size.available_bytes);
         }
         let all = held.saturating_add(has.saturating_sub(kept));
-        let is_at_end = (live + unwritten) as f64 > all as f64 * END_UTILISATION * full_share(disk);
+        let most = all as f64 * END_UTILISATION * full_share(disk);
+        let is_beyond = |superseded| (live + unwritten).saturating_sub(superseded) as f64 > most;
+        // What pages have on disk already is counted only where it matters: it takes a while.
+        let is_at_end = is_beyond(0) && is_beyond(self.superseded_bytes());
         disk.is_at_end.store(is_at_end, Ordering::Relaxed);
         if has >= kept && missing == 0 {
             disk.is_full.store(false, Ordering::Relaxed);

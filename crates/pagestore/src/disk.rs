@@ -28,7 +28,7 @@ use std::time::Duration;
 use wal::Wal;
 
 /// How long a writer waits before it tries again on a full disk.
-const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
+pub(crate) const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
 /// What full segments are taken to hold before any was seen, in thousandths.
 const FILL_AT_FIRST: u32 = 900;
 /// A group holds at least one page of the largest class, stored raw.
@@ -232,7 +232,7 @@ impl Disk {
         Ok(())
     }
 
-    pub(crate) fn wait_for_space(&self) -> Result<(), StoreError> {
+    fn wait_for_space(&self) -> Result<(), StoreError> {
         probe!("pagestore_disk_full");
         add(&self.counters.disk_full_waits, 1);
         if self.is_stopping.load(Ordering::Relaxed) {

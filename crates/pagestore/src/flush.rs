@@ -103,6 +103,12 @@ impl Flusher {
         fitting.clamp(least, least * BATCH_GROWTH_MAX)
     }
 
+    /// Whether a page would find room on a disk that is full: others may have more.
+    pub(crate) fn has_room(&self, disk: &Disk) -> bool {
+        let least = group::blobs_offset(1) + blob::blob_bytes_max(CLASS_LEAST);
+        self.writer.has_room(disk, 1, least)
+    }
+
     /// Writes what it can of a batch and returns how many pages that were. Parks.
     pub(crate) fn flush_batch(
         &mut self,

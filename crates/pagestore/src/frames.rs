@@ -214,6 +214,11 @@ impl Frames {
         unsafe { self.memory.as_ptr().add(frame as usize * UNIT_BYTES) }
     }
 
+    /// All descriptors, those of no frame among them.
+    pub(crate) fn descriptors(&self) -> &[FrameDescriptor] {
+        &self.descriptors
+    }
+
     /// Descriptor of a frame.
     #[inline]
     pub(crate) fn descriptor(&self, frame: u32) -> &FrameDescriptor {

@@ -10,9 +10,14 @@ use crate::delta::{self, SinceBase};
 use crate::governor::Choice;
 use crate::header;
 use crate::store::Shared;
-use base::TreeId;
+use base::{TreeId, probe};
 use codec::{Codec, CodecId, DecompressError};
 use std::sync::Arc;
+
+/// Of a page so many zeroes in a row count as empty ...
+const EMPTY_BYTES: usize = 256;
+/// ... and one of so many parts of it is worth being tried.
+const EMPTY_PARTS: usize = 8;
 
 /// Writes the blob of a page to the start of `target`, as [`blob::encode`] does. Parks; the caller
 /// holds no latch.
@@ -20,11 +25,17 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     let counters = &shared.counters;
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let codec = match shared.governor.choose(tree, asked.codec.id()) {
+    let choice = shared.governor.choose(tree, asked.codec.id());
+    let is_skipped = matches!(choice, Choice::Skip);
+    let codec = match choice {
         Choice::Asked => with_dictionary(shared, tree, &asked),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
             codec
+        }
+        Choice::Skip if is_part_empty(page) => {
+            probe!("pagestore_part_empty_page_tried");
+            asked.codec.clone()
         }
         Choice::Skip => {
             add(&counters.compression_skips, 1);
@@ -43,7 +54,9 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
         blob::encode(page, &*codec, target)
     };
     add(&counters.compress_nanos, begun.elapsed().as_nanos() as u64);
-    shared.governor.note(tree, blob.codec != CodecId::None);
+    if !is_skipped {
+        shared.governor.note(tree, blob.codec != CodecId::None);
+    }
     if blob.codec == CodecId::Zstd && asked.dictionary_level.is_some() {
         shared.dictionaries.note_written(tree, page.len());
     }
@@ -77,6 +90,13 @@ pub(crate) fn encode_delta(
         false => with_dictionary(shared, tree, &asked),
     };
     delta::encode(page, since, &*codec, scratch, target)
+}
+
+/// Whether a good part of the page is empty, as deletes leave it: that gains with any codec, even
+/// where rows gain nothing.
+fn is_part_empty(page: &[u8]) -> bool {
+    let empty = page.chunks_exact(EMPTY_BYTES).filter(|part| part.iter().all(|&byte| byte == 0));
+    empty.count() * EMPTY_BYTES * EMPTY_PARTS >= page.len()
 }
 
 /// Whether a page takes so long that it would hold up a worker.
@@ -114,5 +134,22 @@ impl Codec for Packed {
 
     fn decompress(&self, _source: &[u8], _target: &mut [u8]) -> Result<(), DecompressError> {
         Err(DecompressError("what was packed for one page reads none"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_part_empty_if_an_eighth_is_zeroes_in_a_row() {
+        let mut page = vec![7; 8192];
+        assert!(!is_part_empty(&page));
+        page[3000..3900].fill(0);
+        assert!(!is_part_empty(&page), "too little");
+        page[3000..4400].fill(0);
+        assert!(is_part_empty(&page));
+        let scattered: Vec<u8> = (0..8192).map(|at| u8::from(at % 100 == 0)).collect();
+        assert!(!is_part_empty(&scattered), "zeroes between other bytes");
     }
 }

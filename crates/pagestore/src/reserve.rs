@@ -50,7 +50,7 @@ fn is_needed(was_needed: bool, size: FileSystemSize, segment_bytes: u64, own: u6
 
 impl Shared {
     /// Finds whether the reserve is needed, at what the file system says of itself.
-    pub(crate) fn look_at_reserve(&self, disk: &Disk, size: FileSystemSize) {
+    pub(crate) fn look_at_reserve(&self, disk: &Disk, size: FileSystemSize) -> bool {
         let own = (self.frames.bytes() as u64)
             .saturating_add(self.background.log_cap_set.load(Ordering::Relaxed));
         let mut table = disk.table.lock();
@@ -65,6 +65,7 @@ impl Shared {
             probe!("pagestore_reserve_wanted_again");
             self.background.collector_work.set();
         }
+        table.needs_reserve
     }
 }
 

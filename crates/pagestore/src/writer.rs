@@ -6,8 +6,8 @@
 //!    written: neither closing a segment nor a start after a crash fails for want of space.
 //! 3. A full disk is no failure. A group that cannot be written is withdrawn; the writer closes
 //!    its segment and takes one that is allocated already, and if there is none (the reserve of
-//!    the collector set aside) it waits. The collector never waits: who gives back space must not
-//!    wait for space.
+//!    the collector set aside) the caller is told. Nobody holds on to pages and waits: another
+//!    flusher may have room in its segment, and who gives back space must not wait for space.
 //! 4. A segment whose header could not be written is what it was before.
 //! 5. What the log may still grow by is left to it: no flusher takes space for another segment out
 //!    of that. Pages can wait for the collector; a log that stops stops everything.
@@ -120,7 +120,7 @@ impl SegmentWriter {
 
     /// Writes a group whose blobs stand in `group` where `entries` say; fills in header and
     /// directory. `group.len()` is the group's length, a multiple of 4 KiB. On success the copies
-    /// are complete (not yet synced). The collector is told of a full disk, others wait. Parks.
+    /// are complete (not yet synced). The caller is told of a full disk. Parks.
     pub(crate) fn append(
         &mut self,
         disk: &Disk,
@@ -141,12 +141,22 @@ impl SegmentWriter {
             // Invariant 3.
             if self.current.is_some() && disk.has_allocated_segment(self.stream) {
                 self.close(disk)?;
-            } else if self.stream == Stream::Moved {
-                return Err(StoreError::DiskFull);
             } else {
-                disk.wait_for_space()?;
+                probe!("pagestore_disk_full");
+                add(&disk.counters.disk_full_waits, 1);
+                return Err(StoreError::DiskFull);
             }
         }
+    }
+
+    /// Whether a group of `least` bytes would find room on a disk that is full.
+    pub(crate) fn has_room(&self, disk: &Disk, entries: usize, least: usize) -> bool {
+        let segment_bytes = disk.files.segment_bytes();
+        let has_room = self.current.as_ref().is_some_and(|current| {
+            current.position + least as u64 + current.end_bytes(entries) <= segment_bytes
+                && disk.table.lock().segments[current.number as usize].has_space()
+        });
+        has_room || disk.has_allocated_segment(self.stream)
     }
 
     /// Writes the group to the current segment, which has room for it; `None` on a full disk.

@@ -25,7 +25,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wal::{RecordBuilder, RecordKind, UndoKind, Wal, WalError};
+use wal::{Claim, RecordBuilder, RecordKind, UndoKind, Wal, WalError};
 
 /// Why a transaction cannot go on.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -225,8 +225,10 @@ impl TransactionSystem {
     pub(crate) fn publish_end(&self, header: u64, record: &RecordBuilder) -> Result<Lsn, TxnError> {
         let committed = record.kind() == RecordKind::Commit;
         let bytes = record.stream_len();
-        let permit =
-            if committed { self.wal.admit(bytes)? } else { self.wal.admit_internal(bytes)? };
+        let permit = match committed {
+            true => self.wal.admit_as(Claim::Undo, bytes)?,
+            false => self.wal.admit_internal(bytes)?,
+        };
         if base::mutant!("publish_without_latch") {
             let timestamp = self.wal.append(&permit, record).end;
             runtime::yield_now();

@@ -16,13 +16,15 @@
 //! 3. Only files wholly below the LSN that `recycle_before` was given leave the log, oldest
 //!    first. A renaming lost in a crash leaves an old file with its old name, which is harmless.
 
-use crate::counters::{FILES_CREATED, FILES_RECYCLED, FILES_REMOVED};
-use crate::listing::{Listing, LogFile, log_name, open_file};
+mod making;
+
+use crate::counters::{FILES_RECYCLED, FILES_REMOVED};
+use crate::listing::{Listing, LogFile, log_name};
 use crate::spares::{Demand, SPARES_MIN, Spare};
 use crate::types::WalOptions;
 use base::probe;
 use runtime::WaitClass;
-use runtime::file::{DIRECT_ALIGNMENT, File, OpenOptions};
+use runtime::file::File;
 use runtime::sync::Mutex;
 use std::collections::VecDeque;
 use std::io;
@@ -30,13 +32,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A file that is made ahead of need is filled with zeroes in pieces of so many bytes ...
-const PIECE_BYTES: u64 = 1 << 20;
-/// ... with so many times the time that a piece took between them, so that commits and reads have
-/// most of the device.
-const PIECE_PAUSES: u32 = 3;
-/// A piece that took longer has waited for something else.
-const PIECE_MAX: Duration = Duration::from_millis(10);
 /// A full disk is asked for space again after this time.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
@@ -47,6 +42,8 @@ pub(crate) struct Prepared {
     pub(crate) path: PathBuf,
     pub(crate) sequence: u64,
     pub(crate) len: u64,
+    /// It was the last spare.
+    is_reserve: bool,
 }
 
 #[derive(Debug)]
@@ -77,8 +74,11 @@ impl State {
     /// Bytes of all files: those that hold the log, the prepared one, spares.
     fn all_bytes(&self) -> u64 {
         let live: u64 = self.live.iter().map(|file| file.len).sum();
-        let next = if let Next::Ready(next) = &self.next { next.len } else { 0 };
-        live + next + self.spare_bytes()
+        live + self.next_bytes() + self.spare_bytes()
+    }
+
+    fn next_bytes(&self) -> u64 {
+        if let Next::Ready(next) = &self.next { next.len } else { 0 }
     }
 
     fn spare_bytes(&self) -> u64 {
@@ -95,8 +95,11 @@ impl State {
         self.spares.len() < SPARES_MIN || is_long && is_expected && fits
     }
 
-    /// A spare of at least so many bytes.
-    fn take_spare(&mut self, least_bytes: u64) -> Option<Spare> {
+    /// A spare of at least so many bytes, if more than `kept` are there.
+    fn take_spare(&mut self, least_bytes: u64, kept: usize) -> Option<Spare> {
+        if self.spares.len() <= kept {
+            return None;
+        }
         let found = self.spares.iter().position(|spare| spare.1 >= least_bytes);
         found.map(|index| self.spares.swap_remove(index))
     }
@@ -113,6 +116,9 @@ pub(crate) struct LogFiles {
     state: Mutex<State>,
     /// The last preparation failed for lack of space.
     out_of_space: AtomicBool,
+    /// Space is so short that a reserve is to be there (spares.rs, invariant 7).
+    pub(crate) reserve_wanted: AtomicBool,
+    pub(crate) is_making_reserve: AtomicBool,
     retry_at_nanos: AtomicU64,
     /// Numbers of spares are never reused within a life: a name belongs to one file.
     next_spare: AtomicU64,
@@ -139,6 +145,8 @@ impl LogFiles {
                 next: Next::None,
             }),
             out_of_space: AtomicBool::new(false),
+            reserve_wanted: AtomicBool::new(false),
+            is_making_reserve: AtomicBool::new(false),
             retry_at_nanos: AtomicU64::new(0),
             next_spare: AtomicU64::new(1),
         }
@@ -180,7 +188,7 @@ impl LogFiles {
     }
 
     /// A name for a spare that no file has.
-    fn spare_path(&self) -> PathBuf {
+    pub(crate) fn spare_path(&self) -> PathBuf {
         let number = self.next_spare.fetch_add(1, Ordering::Relaxed);
         self.dir.join(format!("spare-{number:010}.log"))
     }
@@ -221,6 +229,12 @@ impl LogFiles {
         self.state.lock().all_bytes()
     }
 
+    /// Bytes of the files that the log can go on in: the prepared one and spares.
+    pub(crate) fn bytes_ahead(&self) -> u64 {
+        let state = self.state.lock();
+        state.next_bytes() + state.spare_bytes()
+    }
+
     /// First LSN the files still hold.
     pub(crate) fn first_lsn(&self) -> u64 {
         self.state.lock().live.front().map_or(0, |file| file.first_lsn)
@@ -240,10 +254,13 @@ impl LogFiles {
     pub(crate) fn retry_next(&self) {
         let now = runtime::now().as_nanos();
         let due = self.retry_at_nanos.load(Ordering::Relaxed);
+        if now < due {
+            return;
+        }
         let next = now + RETRY_PERIOD.as_nanos() as u64;
         let ours =
             self.retry_at_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
-        if now >= due && ours.is_ok() {
+        if ours.is_ok() {
             self.prepare(false);
         }
     }
@@ -251,6 +268,11 @@ impl LogFiles {
     /// Whether the next file should be prepared now.
     pub(crate) fn wants_next(&self) -> bool {
         matches!(self.state.lock().next, Next::None)
+    }
+
+    /// Whether the next file is ready.
+    pub(crate) fn has_next(&self) -> bool {
+        matches!(self.state.lock().next, Next::Ready(_))
     }
 
     /// Makes the next file ready unless it is; one fiber does it, others return at once.
@@ -261,7 +283,8 @@ impl LogFiles {
 
     fn prepare(&self, unhurried: bool) {
         if self.begin_preparing() {
-            let made = self.make_next(0, unhurried);
+            let kept = usize::from(self.wants_reserve());
+            let made = self.make_next(0, kept, unhurried);
             self.end_preparing(made).ok();
         }
     }
@@ -276,8 +299,12 @@ impl LogFiles {
     }
 
     fn end_preparing(&self, made: io::Result<Prepared>) -> io::Result<()> {
-        self.out_of_space.store(made.as_ref().is_err_and(is_out_of_space), Ordering::Relaxed);
         let mut state = self.state.lock();
+        // A leader that has to go on in the reserve has found no space.
+        let is_out = made
+            .as_ref()
+            .map_or_else(is_out_of_space, |made| made.is_reserve && self.out_of_space());
+        self.out_of_space.store(is_out, Ordering::Relaxed);
         let (next, result) = match made {
             Ok(prepared) => (Next::Ready(prepared), Ok(())),
             Err(error) => (Next::None, Err(error)),
@@ -315,7 +342,7 @@ impl LogFiles {
             }
             drop(state);
             if self.begin_preparing() {
-                let made = self.make_next(need_bytes, false);
+                let made = self.make_next(need_bytes, 0, false);
                 self.end_preparing(made)?;
             }
         }
@@ -353,111 +380,6 @@ impl LogFiles {
     ) -> R {
         let State { demand, spares, .. } = &mut *self.state.lock();
         change(demand, spares)
-    }
-
-    fn make_next(&self, need_bytes: u64, unhurried: bool) -> io::Result<Prepared> {
-        let longest = self.longest_bytes(self.available_bytes());
-        let (sequence, wanted, spare) = {
-            let mut state = self.state.lock();
-            let current = state.live.back().map_or((0, 0), |file| (file.sequence, file.len));
-            let wanted = match current.1 {
-                0 => self.first_file_bytes,
-                len => (len * 2).clamp(self.first_file_bytes, longest),
-            };
-            let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
-            let spare = state.take_spare(need_bytes.max(wanted / 4));
-            (current.0 + 1, wanted.next_multiple_of(self.block_bytes), spare)
-        };
-        let path = self.dir.join(log_name(sequence));
-        let len = match spare {
-            Some(spare) => self.rename_spare(spare, &path)?,
-            None => self.create_what_fits(&path, (sequence, need_bytes, wanted), unhurried)?,
-        };
-        runtime::fs::sync_dir(&self.dir)?;
-        let file = open_file(&path)?;
-        Ok(Prepared { file, path, sequence, len })
-    }
-
-    /// Gives a spare its name as the next file; returns its length.
-    fn rename_spare(&self, spare: Spare, path: &Path) -> io::Result<u64> {
-        probe!("wal.file_reused");
-        if spare.0 != path {
-            runtime::fs::rename(&spare.0, path)?;
-        }
-        Ok(spare.1)
-    }
-
-    /// Creates a file of the wanted length. Where the disk has no space for it a spare that is
-    /// shorter than one would like will do, or a shorter file: a log that goes on in small files
-    /// is better than one that stops. Returns the length.
-    fn create_what_fits(
-        &self,
-        path: &Path,
-        (sequence, need_bytes, wanted): (u64, u64, u64),
-        unhurried: bool,
-    ) -> io::Result<u64> {
-        let least = need_bytes.max(self.first_file_bytes);
-        let mut len = wanted;
-        loop {
-            match self.create_file(path, sequence, len, unhurried) {
-                Ok(()) => return Ok(len),
-                Err(error) if !is_out_of_space(&error) => return Err(error),
-                Err(error) => {
-                    let spare = self.state.lock().take_spare(need_bytes);
-                    if let Some(spare) = spare {
-                        return self.rename_spare(spare, path);
-                    }
-                    let half = (len / 2).next_multiple_of(DIRECT_ALIGNMENT as u64);
-                    let shorter = half.next_multiple_of(self.block_bytes);
-                    if shorter < least || shorter >= len {
-                        return Err(error);
-                    }
-                    probe!("wal.shorter_file_on_a_full_disk");
-                    len = shorter;
-                }
-            }
-        }
-    }
-
-    /// Creates the file under another name, allocates all of it, then renames it.
-    fn create_file(&self, path: &Path, sequence: u64, len: u64, unhurried: bool) -> io::Result<()> {
-        let unfinished = self.dir.join(format!("new-{sequence:010}.log"));
-        let made = (|| {
-            let file =
-                OpenOptions::new().create(true).truncate(true).direct(true).open(&unfinished)?;
-            self.fill(&file, len, unhurried)?;
-            file.sync_data()
-        })();
-        if let Err(error) = made {
-            // The space goes back; if even that fails the next start removes the file.
-            runtime::fs::remove_file(&unfinished).ok();
-            return Err(error);
-        }
-        FILES_CREATED.add(1);
-        runtime::fs::rename(&unfinished, path)
-    }
-
-    /// Allocates the file and writes zeroes; with pauses, if it may, as long as nobody waits.
-    fn fill(&self, file: &File, len: u64, unhurried: bool) -> io::Result<()> {
-        let mut done = 0;
-        while done < len {
-            let piece = PIECE_BYTES.min(len - done);
-            let begun = runtime::now();
-            file.allocate_zeroed(done, piece)?;
-            done += piece;
-            if unhurried && done < len && !self.is_next_awaited() {
-                runtime::sleep(begun.elapsed().min(PIECE_MAX) * PIECE_PAUSES);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether somebody waits for the next file.
-    fn is_next_awaited(&self) -> bool {
-        match &self.state.lock().next {
-            Next::Preparing(waiters) => !waiters.is_empty(),
-            Next::None | Next::Ready(_) => true,
-        }
     }
 
     /// See [`crate::Wal::recycle_before`].

@@ -43,7 +43,7 @@ pub use reader::{ReadCounts, ReadError, Reader, Record};
 pub use record::{
     LogicalUndo, PageOpView, RecordBuilder, RecordError, RecordKind, RecordView, UndoKind,
 };
-pub use room::Permit;
+pub use room::{Claim, Permit};
 pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, OnFatal, WalError, WalOptions};
 pub use verify::{Finding, Region, RegionKind, VerifyReport, verify};
 pub use wal::Wal;

@@ -1,8 +1,15 @@
 //! Admission: room in the ring is promised before anything is latched.
 //!
-//! On a full disk, where the next file of the log cannot be had, a part of the present one is left
-//! for what must come to its end (rollbacks, what was promised already). Others wait for a while,
-//! because a checkpoint may give back an older file any moment, and are refused then.
+//! On a full disk, where the next file of the log cannot be had, the log has what is left of the
+//! present one and the reserve (spares.rs):
+//!
+//! 1. What was promised has room there, each permit in blocks of its own.
+//! 2. A part is left for what must come to its end: rollbacks, last records of transactions,
+//!    checkpoints. They wait for the rest of it as long as they have to.
+//! 3. Others ([`Claim::Work`]) wait for a while, because a checkpoint may give back an older file
+//!    any moment, and are refused then.
+//! 4. Nobody gets room that is not there: a leader that finds no next file would keep everybody
+//!    from making the log durable, checkpoints among them, which alone give files back.
 //!
 //! Free room goes to those who wait for it in order of arrival; while anybody waits, nobody takes
 //! room past them. A waiter that finds something to flush and no leader leads; otherwise whoever
@@ -24,6 +31,27 @@ use std::time::Duration;
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Between two looks for it.
 const SPACE_WAIT_STEP: Duration = Duration::from_millis(20);
+/// What was promised takes so many times as much in files at most: a permit is for a kilobyte or
+/// more, and what is logged by it may take a block and the begin of one.
+const PROMISED_FACTOR: u64 = 5;
+/// Blocks for what nobody is asked for: notes, the begin of a file.
+const KEPT_BLOCKS: u64 = 4;
+/// Of the least size of a file one of so many parts is left by [`Claim::Work`].
+const KEPT_PARTS: u64 = 4;
+
+/// What transactions log up to one of so many parts of the least size of a file is little.
+const LITTLE_PARTS: u64 = 16;
+
+/// For what room in the log is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// A statement, or anything else that may be refused.
+    Work,
+    /// Undoing changes, or ending a transaction.
+    Undo,
+    /// What can as well be done later: not waited for on a full disk.
+    Later,
+}
 
 /// Room in the ring for records of one operation; what is not used returns when it is dropped.
 ///
@@ -67,19 +95,27 @@ impl Wal {
     /// upper bound will do). Parks while the ring is short, and for some seconds while the disk
     /// is full. Call it BEFORE latching anything.
     pub fn admit(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
-        if self.files.out_of_space() && self.is_file_nearly_full(bytes) {
-            self.wait_for_next_file()?;
-        }
-        self.admit_internal(bytes)
+        self.admit_as(Claim::Work, bytes)
     }
 
-    /// Waits until there is space for a next file, for some seconds at most. Parks.
+    /// As [`Wal::admit`]; `claim` decides what is left for others on a full disk.
+    pub fn admit_as(&self, claim: Claim, bytes: usize) -> Result<Permit<'_>, WalError> {
+        if !self.has_file_room(claim, bytes) {
+            if claim == Claim::Later {
+                return Err(WalError::DiskFull);
+            }
+            self.wait_for_files(|| self.has_file_room(claim, bytes))?;
+        }
+        self.promise(bytes)
+    }
+
+    /// Waits until it `is_enough` what can be had for the log, for some seconds at most. Parks.
     #[cold]
-    pub fn wait_for_next_file(&self) -> Result<(), WalError> {
+    pub fn wait_for_files(&self, is_enough: impl Fn() -> bool) -> Result<(), WalError> {
         let begun = runtime::now();
         loop {
             self.files.retry_next();
-            if !self.files.out_of_space() {
+            if is_enough() {
                 return Ok(());
             }
             if begun.elapsed() >= SPACE_WAIT_MAX || self.closing.load(Ordering::SeqCst) {
@@ -95,6 +131,18 @@ impl Wal {
     /// As [`Wal::admit`] for work that must go on while the disk is full (rollback, checkpoint):
     /// waits instead of failing with [`WalError::DiskFull`].
     pub fn admit_internal(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
+        loop {
+            match self.admit_as(Claim::Undo, bytes) {
+                Err(WalError::DiskFull) => {
+                    runtime::sleep(SPACE_WAIT_STEP);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// Room in the ring. Parks while it is short.
+    fn promise(&self, bytes: usize) -> Result<Permit<'_>, WalError> {
         let limit = self.max_record_bytes();
         let needed = aligned_len(bytes);
         if needed > limit {
@@ -124,23 +172,58 @@ impl Wal {
         }
     }
 
-    /// Whether so many bytes more would take what is left of the present file for that which must
-    /// come to its end.
-    fn is_file_nearly_full(&self, bytes: usize) -> bool {
-        self.free_file_bytes() < 2 * bytes as u64
+    /// Whether the files have so many bytes more for this, or another one can be had.
+    fn has_file_room(&self, claim: Claim, bytes: usize) -> bool {
+        !self.files.out_of_space()
+            || self.free_file_bytes(claim) >= PROMISED_FACTOR * aligned_len(bytes) as u64
     }
 
-    /// What is left of the present file beside what was promised already, batches that end before
-    /// their block does, and a part for rollbacks.
-    fn free_file_bytes(&self) -> u64 {
+    /// What is left of the present file, the next one and the reserve, beside what was promised
+    /// already and what is kept from this claim.
+    fn free_file_bytes(&self, claim: Claim) -> u64 {
         let promised = self.ring.capacity_bytes() - self.ring.available_bytes();
-        let kept = 2 * promised + self.options.first_file_bytes / 4;
-        self.remaining_file_bytes.load(Ordering::Relaxed).saturating_sub(kept)
+        let for_undo = match claim {
+            Claim::Undo => 0,
+            Claim::Work | Claim::Later => self.options.first_file_bytes / KEPT_PARTS,
+        };
+        let blocks = KEPT_BLOCKS * self.options.block_bytes as u64;
+        let kept = PROMISED_FACTOR * promised + blocks + for_undo;
+        let left = self.remaining_file_bytes.load(Ordering::Relaxed);
+        (left + self.files.bytes_ahead()).saturating_sub(kept)
     }
 
-    /// While there is no space for a next file: bytes that may still be logged.
+    /// While there is no space for a next file: bytes that may still be logged, what is kept for
+    /// undoing among them.
     pub fn bytes_to_the_end(&self) -> Option<u64> {
-        self.files.out_of_space().then(|| self.free_file_bytes())
+        self.files.out_of_space().then(|| self.free_file_bytes(Claim::Undo))
+    }
+
+    /// Bytes that may still be logged where that is limited, as far as it concerns one that has
+    /// logged `own_bytes`: as long as another file can be had, little does not matter.
+    #[inline]
+    pub fn bytes_for_undo(&self, own_bytes: u64) -> Option<u64> {
+        if self.files.out_of_space() {
+            return Some(self.free_file_bytes(Claim::Undo));
+        }
+        let is_much = own_bytes >= self.options.first_file_bytes / LITTLE_PARTS;
+        (is_much && self.files.wants_reserve()).then(|| {
+            self.free_file_bytes(Claim::Undo) + self.available_bytes.load(Ordering::Relaxed)
+        })
+    }
+
+    /// So many bytes of log may be needed for undoing transactions.
+    pub fn keep_for_undo(&self, bytes: u64) {
+        self.undo_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the disk, which has `available_bytes`, is so full that a reserve is to be there
+    /// (spares.rs). Makes it, if it can. Parks.
+    pub fn keep_reserve(&self, is_wanted: bool, available_bytes: u64) {
+        self.available_bytes.store(available_bytes, Ordering::Relaxed);
+        self.files.want_reserve(is_wanted);
+        if is_wanted && self.files.make_reserve().is_err() {
+            probe!("wal.no_space_for_reserve");
+        }
     }
 
     /// Bytes that the files of the log take, spares among them.
@@ -153,8 +236,11 @@ impl Wal {
     pub fn growth_bytes(&self, cap_bytes: u64, available_bytes: u64) -> u64 {
         // The log begins and ends within files, and the next one is prepared ahead.
         let file_bytes = self.files.longest_bytes(available_bytes);
-        let most = cap_bytes.next_multiple_of(file_bytes) + 2 * file_bytes;
-        most.saturating_sub(self.file_bytes())
+        let reserve = if self.files.wants_reserve() { self.options.first_file_bytes } else { 0 };
+        let most = cap_bytes.next_multiple_of(file_bytes) + 2 * file_bytes + reserve;
+        let undo = self.undo_bytes.load(Ordering::Relaxed);
+        let undo = undo.saturating_sub(self.free_file_bytes(Claim::Undo));
+        most.saturating_sub(self.file_bytes()).max(undo)
     }
 
     /// The least cap of the log: one file. What is not on disk yet lies in two then, and the next

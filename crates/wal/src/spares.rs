@@ -13,6 +13,10 @@
 //!    [`WalOptions::kept_bytes`](crate::WalOptions::kept_bytes).
 //! 6. [`SPARES_MIN`] files are kept in any case (invariant 3). The others go when no file was begun
 //!    for [`QUIET_PERIOD`].
+//! 7. Where the disk may become full, one spare is the reserve: it is made ahead, no next file is
+//!    prepared in it, and only a leader that has nothing else goes on there. So when the next file
+//!    cannot be had there is still a whole one for what gives space back, and two files go round as
+//!    long as checkpoints keep up.
 
 use crate::counters::FILES_REMOVED;
 use crate::files::LogFiles;
@@ -21,6 +25,7 @@ use base::probe;
 use runtime::Instant;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Invariant 1.
@@ -108,6 +113,40 @@ impl LogFiles {
             self.with_spares(|spares| spares.push((spare.0, len)));
             done?;
         }
+        Ok(())
+    }
+
+    /// Whether there is to be a reserve from now on (invariant 7).
+    pub(crate) fn want_reserve(&self, is_wanted: bool) {
+        self.reserve_wanted.store(is_wanted, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wants_reserve(&self) -> bool {
+        self.reserve_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Makes the reserve, if there is no spare (invariant 7). Parks.
+    pub(crate) fn make_reserve(&self) -> io::Result<()> {
+        let (least, _) = self.file_bytes_bounds();
+        if self.with_spares(|spares| !spares.is_empty()) || self.available_bytes() < least {
+            return Ok(());
+        }
+        if self.is_making_reserve.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        let made = self.create_reserve(least);
+        self.is_making_reserve.store(false, Ordering::Relaxed);
+        made
+    }
+
+    fn create_reserve(&self, least: u64) -> io::Result<()> {
+        probe!("wal.reserve_made");
+        let path = self.spare_path();
+        // No sequence is so high.
+        let unfinished = self.dir().join(format!("new-{}.log", u64::MAX));
+        self.create_as(&unfinished, &path, least, false)?;
+        runtime::fs::sync_dir(self.dir())?;
+        self.with_spares(|spares| spares.push((path, least)));
         Ok(())
     }
 

@@ -45,6 +45,10 @@ pub struct Wal {
     pub(crate) synced_writes: AtomicU64,
     pub(crate) synced_write_nanos: AtomicU64,
     pub(crate) remaining_file_bytes: AtomicU64,
+    /// What the file system could still give when it was looked at last.
+    pub(crate) available_bytes: AtomicU64,
+    /// What undoing all transactions may log.
+    pub(crate) undo_bytes: AtomicU64,
     pub(crate) policy: AtomicU8,
     pub(crate) kicked: AtomicU64,
     pub(crate) kick_running: AtomicBool,
@@ -126,6 +130,8 @@ impl Wal {
             synced_writes: AtomicU64::new(0),
             synced_write_nanos: AtomicU64::new(0),
             remaining_file_bytes: AtomicU64::new(writer.remaining_file_bytes()),
+            available_bytes: AtomicU64::new(u64::MAX / 2),
+            undo_bytes: AtomicU64::new(0),
             flush: Mutex::new(FlushState::new(writer)),
             policy: AtomicU8::new(options.policy as u8),
             kicked: AtomicU64::new(0),

@@ -34,6 +34,9 @@ use std::time::Duration;
 /// How long the leader waits before it asks a full disk for space again.
 const SPACE_RETRY: Duration = Duration::from_millis(100);
 
+/// On a full disk a batch takes one of so many parts of the shortest file at most.
+const SHORT_BATCH_PARTS: u64 = 4;
+
 /// See the module text.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -130,7 +133,7 @@ impl Writer {
     /// with `sync` makes everything written so far durable. `took` is called as soon as the
     /// ring's room is free again. Writes nothing if nothing is published.
     pub(crate) fn flush(&mut self, ring: &Ring, sync: bool, took: impl FnOnce()) -> io::Result<()> {
-        let end = ring.published(self.sealed, self.max_batch_bytes);
+        let end = ring.published(self.sealed, self.batch_bytes_max());
         if end == self.sealed {
             return if sync { self.sync() } else { Ok(()) };
         }
@@ -140,6 +143,14 @@ impl Writer {
         took();
         RECORD_BYTES.add(payload_len as u64);
         self.end_batch(batch, payload_len, sync)
+    }
+
+    /// How long a batch may be: on a full disk it has to fit into the shortest of files.
+    fn batch_bytes_max(&self) -> u64 {
+        match self.files.out_of_space() {
+            true => self.max_batch_bytes.min(self.files.file_bytes_bounds().0 / SHORT_BATCH_PARTS),
+            false => self.max_batch_bytes,
+        }
     }
 
     /// Writes and syncs a batch without records, which only says what is durable.
@@ -167,7 +178,7 @@ impl Writer {
     fn begin_batch(&mut self, payload_len: usize) -> io::Result<usize> {
         let len = batch_file_bytes(payload_len, self.block_bytes);
         // Switching early is always allowed; simulations then meet many more file ends.
-        let wants_switch = buggify!() && !self.header_pending;
+        let wants_switch = !self.header_pending && self.files.has_next() && buggify!();
         if self.offset + len as u64 > self.file_len || wants_switch {
             self.switch_file((self.block_bytes + len) as u64)?;
         }

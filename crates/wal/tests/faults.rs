@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wal::{FIRST_LSN, Reader, RecordBuilder, RecordKind, Wal, WalError, WalOptions};
+use wal::{Claim, FIRST_LSN, Reader, RecordBuilder, RecordKind, Wal, WalError, WalOptions};
 
 const UUID: [u8; 16] = *b"simulated log 02";
 const EIO: i32 = 5;
@@ -114,6 +114,7 @@ fn a_full_disk_refuses_new_work_and_resumes_when_space_returns() {
     simulation
         .run(move || {
             let wal = Wal::create(dir(), small(), 1).expect("space for the first files");
+            wal.keep_reserve(true, 128 << 10);
             let mut number = 0;
             let refused = loop {
                 match commit(&wal, number, 1500) {
@@ -158,6 +159,87 @@ fn recycling_makes_room_on_a_full_disk() {
             assert!(wal.live_file_bytes() <= 3 * 32768);
         })
         .unwrap_or_else(|end| panic!("{end}"));
+}
+
+/// Commits until the disk, which has no more space, refuses it.
+fn fill_the_log(wal: &Arc<Wal>) -> u64 {
+    let mut number = 0;
+    loop {
+        match commit(wal, number, 1500) {
+            Ok(_) => number += 1,
+            Err(error) => {
+                assert!(matches!(error, WalError::DiskFull), "{error}");
+                return number;
+            }
+        }
+        assert!(number < 1000, "so much does not fit");
+    }
+}
+
+fn full_disk(seed: u64, run: impl FnOnce(runtime::sim::Disk, Arc<Wal>) + Send + 'static) {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(seed) });
+    let disk = simulation.disk();
+    simulation
+        .run(move || {
+            let options =
+                WalOptions { first_file_bytes: 2 * FILE, max_file_bytes: 2 * FILE, ..small() };
+            let wal = Wal::create(dir(), options, 1).expect("there is space");
+            wal.keep_reserve(true, 1 << 20);
+            disk.set_quota(Some(disk.used_bytes()));
+            run(disk, wal);
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}
+
+#[test]
+fn undoing_has_room_where_other_work_is_refused_and_nobody_gets_what_is_not_there() {
+    full_disk(9, |_, wal| {
+        let refused = fill_the_log(&wal);
+        assert!(refused >= 7, "all of the first file: {refused}");
+        // The log still becomes durable, and a record that undoes something has room.
+        for number in 0..2 {
+            let record = record(number, 100);
+            let permit = wal.admit_as(Claim::Undo, record.stream_len()).expect("a part was left");
+            let end = wal.append(&permit, &record).end;
+            drop(permit);
+            wal.wait_durable(end).expect("what was promised is written");
+        }
+        assert!(wal.admit_as(Claim::Later, 100).is_err());
+        while wal.admit_as(Claim::Undo, 2048).is_ok_and(|permit| {
+            wal.append(&permit, &record(1, 1800));
+            drop(permit);
+            wal.wait_durable(wal.end()).is_ok()
+        }) {}
+        // A checkpoint gives the first file back, and two files go round.
+        for round in 0..20 {
+            wal.recycle_before(wal.durable()).expect("no faults");
+            runtime::sleep(Duration::from_millis(200));
+            commit(&wal, round, 1500).expect("there is a file again");
+        }
+    });
+}
+
+#[test]
+fn space_that_came_back_is_seen_however_often_it_is_asked_for() {
+    full_disk(10, |disk, wal| {
+        fill_the_log(&wal);
+        assert!(wal.is_short_of_space());
+        let asking: Vec<_> = (0..3)
+            .map(|_| {
+                let wal = wal.clone();
+                runtime::spawn("asks", move || {
+                    for _ in 0..60 {
+                        wal.retry_space();
+                        runtime::sleep(Duration::from_millis(10));
+                    }
+                })
+            })
+            .collect();
+        disk.set_quota(None);
+        runtime::sleep(Duration::from_millis(300));
+        assert!(!wal.is_short_of_space(), "asked all the time, and there is space");
+        asking.into_iter().for_each(|fiber| fiber.join().unwrap_or_else(|panic| panic.resume()));
+    });
 }
 
 /// Commits so many records of 1,500 bytes, with a checkpoint after each `period`; returns the end.

@@ -1,0 +1,149 @@
+//! Making files: the next one of the log from a spare or anew, and the reserve.
+
+use super::{LogFiles, Next, Prepared, is_out_of_space};
+use crate::counters::FILES_CREATED;
+use crate::listing::{log_name, open_file};
+use crate::spares::Spare;
+use base::probe;
+use runtime::file::{DIRECT_ALIGNMENT, File, OpenOptions};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// A file that is made ahead of need is filled with zeroes in pieces of so many bytes ...
+const PIECE_BYTES: u64 = 1 << 20;
+/// ... with so many times the time that a piece took between them, so that commits and reads have
+/// most of the device.
+const PIECE_PAUSES: u32 = 3;
+/// A piece that took longer has waited for something else.
+const PIECE_MAX: Duration = Duration::from_millis(10);
+
+impl LogFiles {
+    /// Makes the next file, leaving so many spares as they are.
+    pub(super) fn make_next(
+        &self,
+        need_bytes: u64,
+        kept: usize,
+        unhurried: bool,
+    ) -> io::Result<Prepared> {
+        let longest = self.longest_bytes(self.available_bytes());
+        let (sequence, wanted, spare, had_spares) = {
+            let mut state = self.state.lock();
+            let had_spares = !state.spares.is_empty();
+            let current = state.live.back().map_or((0, 0), |file| (file.sequence, file.len));
+            let wanted = match current.1 {
+                0 => self.first_file_bytes,
+                len => (len * 2).clamp(self.first_file_bytes, longest),
+            };
+            let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
+            let spare = state.take_spare(need_bytes.max(wanted / 4), kept);
+            (current.0 + 1, wanted.next_multiple_of(self.block_bytes), spare, had_spares)
+        };
+        let path = self.dir.join(log_name(sequence));
+        let len = match spare {
+            Some(spare) => self.rename_spare(spare, &path)?,
+            None => {
+                let bytes = (need_bytes, wanted);
+                self.create_what_fits(&path, (sequence, kept), bytes, unhurried)?
+            }
+        };
+        runtime::fs::sync_dir(&self.dir)?;
+        let is_reserve = had_spares && self.state.lock().spares.is_empty();
+        let file = open_file(&path)?;
+        Ok(Prepared { file, path, sequence, len, is_reserve })
+    }
+
+    /// Gives a spare its name as the next file; returns its length.
+    fn rename_spare(&self, spare: Spare, path: &Path) -> io::Result<u64> {
+        probe!("wal.file_reused");
+        if spare.0 != path {
+            runtime::fs::rename(&spare.0, path)?;
+        }
+        Ok(spare.1)
+    }
+
+    /// Creates a file of the wanted length. Where the disk has no space for it a spare that is
+    /// shorter than one would like will do, or a shorter file: a log that goes on in small files
+    /// is better than one that stops. Returns the length.
+    fn create_what_fits(
+        &self,
+        path: &Path,
+        (sequence, kept): (u64, usize),
+        (need_bytes, wanted): (u64, u64),
+        unhurried: bool,
+    ) -> io::Result<u64> {
+        let least = need_bytes.max(self.first_file_bytes);
+        let mut len = wanted;
+        loop {
+            match self.create_file(path, sequence, len, unhurried) {
+                Ok(()) => return Ok(len),
+                Err(error) if !is_out_of_space(&error) => return Err(error),
+                Err(error) => {
+                    let spare = self.state.lock().take_spare(need_bytes, kept);
+                    if let Some(spare) = spare {
+                        return self.rename_spare(spare, path);
+                    }
+                    let half = (len / 2).next_multiple_of(DIRECT_ALIGNMENT as u64);
+                    let shorter = half.next_multiple_of(self.block_bytes);
+                    if shorter < least || shorter >= len {
+                        return Err(error);
+                    }
+                    probe!("wal.shorter_file_on_a_full_disk");
+                    len = shorter;
+                }
+            }
+        }
+    }
+
+    /// Creates the file under another name, allocates all of it, then renames it.
+    fn create_file(&self, path: &Path, sequence: u64, len: u64, unhurried: bool) -> io::Result<()> {
+        let unfinished = self.dir.join(format!("new-{sequence:010}.log"));
+        self.create_as(&unfinished, path, len, unhurried)
+    }
+
+    /// Creates a file under a name that the next start removes, then renames it.
+    pub(crate) fn create_as(
+        &self,
+        unfinished: &Path,
+        path: &Path,
+        len: u64,
+        unhurried: bool,
+    ) -> io::Result<()> {
+        let made = (|| {
+            let file =
+                OpenOptions::new().create(true).truncate(true).direct(true).open(unfinished)?;
+            self.fill(&file, len, unhurried)?;
+            file.sync_data()
+        })();
+        if let Err(error) = made {
+            // The space goes back; if even that fails the next start removes the file.
+            runtime::fs::remove_file(unfinished).ok();
+            return Err(error);
+        }
+        FILES_CREATED.add(1);
+        runtime::fs::rename(unfinished, path)
+    }
+
+    /// Allocates the file and writes zeroes; with pauses, if it may, as long as nobody waits.
+    fn fill(&self, file: &File, len: u64, unhurried: bool) -> io::Result<()> {
+        let mut done = 0;
+        while done < len {
+            let piece = PIECE_BYTES.min(len - done);
+            let begun = runtime::now();
+            file.allocate_zeroed(done, piece)?;
+            done += piece;
+            if unhurried && done < len && !self.is_next_awaited() {
+                runtime::sleep(begun.elapsed().min(PIECE_MAX) * PIECE_PAUSES);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody waits for the next file.
+    fn is_next_awaited(&self) -> bool {
+        match &self.state.lock().next {
+            Next::Preparing(waiters) => !waiters.is_empty(),
+            Next::None | Next::Ready(_) => true,
+        }
+    }
+}
