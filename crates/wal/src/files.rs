@@ -43,7 +43,7 @@ pub(crate) struct Prepared {
     pub(crate) sequence: u64,
     pub(crate) len: u64,
     /// It was the last spare.
-    is_reserve: bool,
+    is_last_spare: bool,
 }
 
 #[derive(Debug)]
@@ -285,7 +285,7 @@ impl LogFiles {
         if self.begin_preparing() {
             let kept = usize::from(self.wants_reserve());
             let made = self.make_next(0, kept, unhurried);
-            self.end_preparing(made).ok();
+            self.end_preparing(made, false).ok();
         }
     }
 
@@ -298,12 +298,12 @@ impl LogFiles {
         begins
     }
 
-    fn end_preparing(&self, made: io::Result<Prepared>) -> io::Result<()> {
+    fn end_preparing(&self, made: io::Result<Prepared>, by_leader: bool) -> io::Result<()> {
         let mut state = self.state.lock();
-        // A leader that has to go on in the reserve has found no space.
-        let is_out = made
-            .as_ref()
-            .map_or_else(is_out_of_space, |made| made.is_reserve && self.out_of_space());
+        // A leader that has to go on in the reserve has found no space. Nobody else says so with
+        // a file that is ready: as long as one is, nobody asks for space again.
+        let goes_on = |made: &Prepared| by_leader && made.is_last_spare && self.out_of_space();
+        let is_out = made.as_ref().map_or_else(is_out_of_space, goes_on);
         self.out_of_space.store(is_out, Ordering::Relaxed);
         let (next, result) = match made {
             Ok(prepared) => (Next::Ready(prepared), Ok(())),
@@ -343,7 +343,7 @@ impl LogFiles {
             drop(state);
             if self.begin_preparing() {
                 let made = self.make_next(need_bytes, 0, false);
-                self.end_preparing(made)?;
+                self.end_preparing(made, true)?;
             }
         }
     }

@@ -48,9 +48,9 @@ impl LogFiles {
             }
         };
         runtime::fs::sync_dir(&self.dir)?;
-        let is_reserve = had_spares && self.state.lock().spares.is_empty();
+        let is_last_spare = had_spares && self.state.lock().spares.is_empty();
         let file = open_file(&path)?;
-        Ok(Prepared { file, path, sequence, len, is_reserve })
+        Ok(Prepared { file, path, sequence, len, is_last_spare })
     }
 
     /// Gives a spare its name as the next file; returns its length.
