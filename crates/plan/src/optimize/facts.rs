@@ -4,7 +4,10 @@ use super::column_position;
 use super::conjuncts::flatten;
 use crate::physical::{RangeEnd, RangePlan, RangeValue};
 use engine_api::{ColumnDefinition, IndexDefinition};
-use expr::{Builder, CastTarget, CompareOperator, CompareRule, Expr, ExprKind, Test};
+use expr::{
+    ArithmeticOperator, Builder, CastTarget, CompareOperator, CompareRule, Expr, ExprKind,
+    ResultType, Test,
+};
 use types::{ColumnType, TypeKind, Value};
 
 /// Most ranges of one access.
@@ -157,6 +160,9 @@ impl FactReader<'_> {
         if !is_point && self.has_other_order(column) {
             return;
         }
+        if let CompareRule::Near(digits) = rule {
+            return self.add_near(column, operator, digits, value, facts);
+        }
         let Some(value) = self.value(column, rule, value) else { return };
         let end = |inclusive| Some(RangeEnd::Value { value: value.clone(), inclusive });
         let constraint = match operator {
@@ -171,6 +177,55 @@ impl FactReader<'_> {
             }
         };
         facts.columns.push((column, constraint));
+    }
+
+    /// Values so near that they are equal lie in a range around this one. It is twice as wide as
+    /// the comparison allows, which tests its rows again. Of a value from another table it would
+    /// be a range for each row, and no fact is made.
+    fn add_near(
+        &self,
+        column: usize,
+        operator: CompareOperator,
+        digits: u8,
+        value: &Expr,
+        facts: &mut Facts,
+    ) {
+        let mut is_of_row = false;
+        value.for_each_column(&mut |_| is_of_row = true);
+        let Some(value) = self.value(column, CompareRule::Double, value) else { return };
+        if is_of_row {
+            return;
+        }
+        let margin = 10f64.powi(-i32::from(digits));
+        let beside = |operator, sign: f64| {
+            let value = match value.literal() {
+                Some(Value::Int(number)) => Ok(self.double(*number as f64 + sign * margin)),
+                Some(Value::Double(number)) => Ok(self.double(*number + sign * margin)),
+                Some(Value::Decimal(number)) => Ok(self.double(number.to_f64() + sign * margin)),
+                _ => self.builder.arithmetic(operator, value.clone(), self.double(margin)),
+            };
+            value.ok().map(|value| RangeEnd::Value { value, inclusive: true })
+        };
+        use ArithmeticOperator::{Add, Subtract};
+        let (lower, upper) = match operator {
+            CompareOperator::NullSafeEqual if matches!(value.literal(), Some(Value::Null)) => {
+                let points = vec![RangeValue::NullSafe(value)];
+                return facts.columns.push((column, Constraint::Points(points)));
+            }
+            CompareOperator::Equal => (beside(Subtract, -1.0), beside(Add, 1.0)),
+            CompareOperator::Less | CompareOperator::LessOrEqual => (None, beside(Add, 1.0)),
+            CompareOperator::Greater | CompareOperator::GreaterOrEqual => {
+                (beside(Subtract, -1.0), None)
+            }
+            CompareOperator::NotEqual | CompareOperator::NullSafeEqual => return,
+        };
+        if lower.is_some() || upper.is_some() {
+            facts.columns.push((column, Constraint::Interval { lower, upper }));
+        }
+    }
+
+    fn double(&self, value: f64) -> Expr {
+        self.builder.computed(Value::Double(value), ResultType::double(false))
     }
 
     fn add_in(&self, operand: &Expr, list: &[(Expr, Vec<CompareRule>)], facts: &mut Facts) {

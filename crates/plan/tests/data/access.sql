@@ -70,3 +70,11 @@ SELECT id FROM tiny WHERE id > 1 ORDER BY id DESC
 SELECT id FROM tiny WHERE id > 1 ORDER BY id DESC LOCK IN SHARE MODE SKIP LOCKED
 SELECT id FROM tiny WHERE id > 1 ORDER BY k LOCK IN SHARE MODE
 SELECT id FROM tiny LOCK IN SHARE MODE
+SELECT id FROM near WHERE price = 9.99e0
+SELECT id FROM near WHERE price = 9.99
+SELECT id FROM near WHERE price = ?
+SELECT id FROM near WHERE price > 3 AND price <= '4.5'
+SELECT id FROM near WHERE weight BETWEEN 1 AND 2
+SELECT id FROM near WHERE price IN (1, 2.5)
+SELECT a.id FROM near a JOIN near b ON a.price = b.weight
+SELECT id FROM near WHERE price <=> NULL
