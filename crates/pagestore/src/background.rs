@@ -379,14 +379,15 @@ impl PageStore {
     pub fn flush_until(&self, lsn: Lsn) -> Result<(), StoreError> {
         let Some(disk) = &self.shared().disk else { return Ok(()) };
         let shared = self.shared();
-        let (mut last, mut since) = (shared.dirty.oldest(), runtime::now());
+        let written = || shared.counters.flushed_pages.load(Ordering::Relaxed);
+        let (mut last, mut since) = (written(), runtime::now());
         let outcome = loop {
             let oldest = shared.dirty.oldest();
             if oldest.is_none_or(|oldest| oldest >= lsn) {
                 break Ok(());
             }
-            if oldest != last {
-                (last, since) = (oldest, runtime::now());
+            if written() != last {
+                (last, since) = (written(), runtime::now());
             }
             if let Err(error) = disk.check_poison() {
                 break Err(error);
