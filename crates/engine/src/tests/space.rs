@@ -258,7 +258,7 @@ fn large_delete(seed: u64) {
 
 #[test]
 fn a_large_delete_on_a_full_disk_is_done_or_undone() {
-    seeds(24, large_delete);
+    seeds(40, large_delete);
 }
 
 /// With the proportions of a server's settings: a log that may grow beyond what is free, on a disk
