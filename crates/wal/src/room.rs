@@ -192,12 +192,6 @@ impl Wal {
         (left + self.files.bytes_ahead()).saturating_sub(kept)
     }
 
-    /// While there is no space for a next file: bytes that may still be logged, what is kept for
-    /// undoing among them.
-    pub fn bytes_to_the_end(&self) -> Option<u64> {
-        self.files.out_of_space().then(|| self.free_file_bytes(Claim::Undo))
-    }
-
     /// Bytes that may still be logged where that is limited, as far as it concerns one that has
     /// logged `own_bytes`: as long as another file can be had, little does not matter.
     #[inline]

@@ -120,7 +120,7 @@ fn state(engine: &Engine) -> String {
         store.is_at_its_end(),
         store.is_disk_full(),
         wal.file_bytes(),
-        wal.bytes_to_the_end(),
+        wal.bytes_for_undo(0),
         disk.used_bytes(),
         store.pace()
     )

@@ -109,6 +109,7 @@ const CLIENT_RATIO: f64 = 1.0;
 const BUSY: f64 = 0.1;
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
+    super::is_ours_alone(&arguments.output)?;
     sysbench::check()?;
     let scripts = arguments.scripts.iter().map(|name| {
         Script::of_name(name).ok_or_else(|| format!("'{name}' is none of sysbench's scripts"))

@@ -19,9 +19,23 @@ mod verify;
 mod workload;
 
 use clap::{Parser, Subcommand};
+use std::path::Path;
 
 /// What came of a command: a message for the terminal if it failed.
 pub type Outcome = Result<(), String>;
+
+/// Whether a command may remove this folder at its end: nobody has anything in it.
+fn is_ours_alone(folder: &Path) -> Outcome {
+    let is_used = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+    match is_used {
+        true => Err(format!(
+            "{} is not empty, and this command removes it at its end: empty it, or name another \
+             folder with --output",
+            folder.display()
+        )),
+        false => Ok(()),
+    }
+}
 
 /// Loads, measures and verifies any server that speaks the MySQL protocol.
 #[derive(Debug, Parser)]

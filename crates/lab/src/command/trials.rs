@@ -75,6 +75,7 @@ impl Told {
 }
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
+    super::is_ours_alone(&arguments.output)?;
     let script = Script::of_name(&arguments.script)
         .ok_or_else(|| format!("'{}' is none of sysbench's scripts", arguments.script))?;
     let description =
@@ -173,6 +174,30 @@ mod tests {
         let told = |throughput| Told { throughput, latency: 40, cpu: 40 };
         assert_eq!(judge(&told(2), 40), Ok(()));
         assert!(judge(&told(3), 40).expect_err("too many").contains("3 of 40"));
+    }
+
+    #[test]
+    fn a_folder_with_something_in_it_is_left_alone() {
+        let folder = std::env::temp_dir().join(format!("gannet-trials-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder for temporary files");
+        let arguments = || Arguments {
+            start: Kind::Mariadb,
+            program: None,
+            script: "oltp_read_write".into(),
+            trials: 1,
+            clients: 1,
+            rounds: 1,
+            seconds: 1,
+            warm_up: 0,
+            rows: 1,
+            output: folder.clone(),
+        };
+        assert_eq!(super::super::is_ours_alone(&folder), Ok(()));
+        let kept = folder.join("kept");
+        std::fs::write(&kept, "x").expect("room");
+        let why = run(arguments()).expect_err("there is something in it");
+        assert!(why.contains("--output") && kept.exists(), "{why}");
+        std::fs::remove_dir_all(&folder).expect("it is ours");
     }
 
     /// The second subject of the sample is faster.

@@ -212,12 +212,16 @@ impl FactReader<'_> {
                 let points = vec![RangeValue::NullSafe(value)];
                 return facts.columns.push((column, Constraint::Points(points)));
             }
-            CompareOperator::Equal => (beside(Subtract, -1.0), beside(Add, 1.0)),
+            // What is not known yet may be NULL.
+            CompareOperator::NullSafeEqual if value.literal().is_none() => return,
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => {
+                (beside(Subtract, -1.0), beside(Add, 1.0))
+            }
             CompareOperator::Less | CompareOperator::LessOrEqual => (None, beside(Add, 1.0)),
             CompareOperator::Greater | CompareOperator::GreaterOrEqual => {
                 (beside(Subtract, -1.0), None)
             }
-            CompareOperator::NotEqual | CompareOperator::NullSafeEqual => return,
+            CompareOperator::NotEqual => return,
         };
         if lower.is_some() || upper.is_some() {
             facts.columns.push((column, Constraint::Interval { lower, upper }));

@@ -78,3 +78,5 @@ SELECT id FROM near WHERE weight BETWEEN 1 AND 2
 SELECT id FROM near WHERE price IN (1, 2.5)
 SELECT a.id FROM near a JOIN near b ON a.price = b.weight
 SELECT id FROM near WHERE price <=> NULL
+SELECT id FROM near WHERE price <=> 10
+SELECT id FROM near WHERE price <=> ?
