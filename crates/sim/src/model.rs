@@ -69,7 +69,8 @@ struct TrxState {
     promise: Promise,
     /// A call of the engine is under way for it, in which it may be rolled back.
     in_call: bool,
-    /// Somebody got past one of its locks: it must turn out to be rolled back.
+    /// Somebody got past one of its locks: it must turn out to be rolled back, or to be unable to
+    /// do anything else.
     presumed_aborted: bool,
     /// A reader saw it and was allowed to answer its client.
     told: bool,
@@ -163,11 +164,22 @@ impl Model {
 
     /// The call has returned without the transaction being rolled back.
     pub fn leave_call(&mut self, trx: Trx) -> Result<(), Violation> {
+        self.leave_failed_call(trx);
+        self.expect_alive(trx)
+    }
+
+    /// A fault has ended the call. The engine may have begun to roll the transaction back (it met
+    /// a conflict, say) and come to a page that cannot be read: what was undone by then is free,
+    /// and whatever is called next must fail.
+    pub fn leave_failed_call(&mut self, trx: Trx) {
         self.trxs[trx].in_call = false;
-        if self.trxs[trx].presumed_aborted {
-            return Err(format!("transaction {trx} lives, but a lock it held was passed"));
+    }
+
+    fn expect_alive(&self, trx: Trx) -> Result<(), Violation> {
+        match self.trxs[trx].presumed_aborted {
+            true => Err(format!("transaction {trx} lives, but a lock it held was passed")),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// `trx` has written a row (or deleted it: `None`).
@@ -208,10 +220,11 @@ impl Model {
     }
 
     /// Commit has returned well.
-    pub fn commit_returned(&mut self, trx: Trx) {
+    pub fn commit_returned(&mut self, trx: Trx) -> Result<(), Violation> {
         let moment = self.tick();
         self.trxs[trx].status = Status::Committed;
         self.trxs[trx].returned = moment;
+        self.expect_alive(trx)
     }
 
     /// Whether anything was written in `trx`.

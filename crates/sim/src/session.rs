@@ -90,14 +90,17 @@ impl Session {
                 self.world.model().abort(self.number);
                 return Err(Stop::Transaction);
             }
-            Err(EngineError::LockWaitTimeout | EngineError::LockNotAvailable) => Stop::Statement,
+            Err(EngineError::LockWaitTimeout | EngineError::LockNotAvailable) => {
+                check(self.world.model().leave_call(self.number));
+                Stop::Statement
+            }
             Err(error) if self.world.expects(&error) => {
+                self.world.model().leave_failed_call(self.number);
                 self.unsure_since.get_or_insert(begin);
                 Stop::Statement
             }
             Err(error) => panic!("violation: the engine failed without a fault: {error}"),
         };
-        check(self.world.model().leave_call(self.number));
         Err(stop)
     }
 
@@ -177,7 +180,7 @@ impl Session {
             }
             panic!("violation: a commit failed without a fault: {error}");
         }
-        self.world.model().commit_returned(self.number);
+        check(self.world.model().commit_returned(self.number));
         if self.promise == Promise::Power && self.world.model().has_written(self.number) {
             // What it saw lies before it in the log.
             self.note_told();

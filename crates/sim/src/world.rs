@@ -383,7 +383,7 @@ impl World {
         }
         self.model().commit_called(number);
         sure("commit", trx.commit());
-        self.model().commit_returned(number);
+        crate::session::check(self.model().commit_returned(number));
         self.counts.definition_changes.fetch_add(1, Ordering::Relaxed);
         true
     }

@@ -46,3 +46,39 @@ fn what_was_to_be_undone_is_never_committed() {
         engine.close().unwrap();
     });
 }
+
+#[test]
+fn a_conflict_whose_rollback_fails_leaves_what_can_only_end() {
+    simulate(4, || {
+        let mut small = tiny("/database", 256 << 10);
+        small.purge_interval = Duration::from_secs(100);
+        let engine = Engine::open(small).unwrap().0;
+        let t = Tested::create(&*engine);
+        let mut trx = engine.begin(options());
+        for id in 0..9000 {
+            t.insert(&mut *trx, &row(id, 1, None, &[5; 300])).unwrap().unwrap();
+        }
+        trx.commit().unwrap();
+        let disk = runtime::sim::disk().unwrap();
+        let mut trx = engine.begin(options());
+        trx.open_snapshot();
+        let mut other = engine.begin(options());
+        assert!(t.delete(&mut *other, 8999).unwrap());
+        other.commit().unwrap();
+        rows_out_of_memory(&t, &mut *trx);
+        // The last row's page is in memory, those of the changes are not.
+        let met = t.get(&mut *trx, 8999, LockMode::None);
+        assert!(met.unwrap().is_some(), "the snapshot has it");
+        disk.set_faults(Faults { read_error: 1.0, ..Faults::default() });
+        let told = t.get(&mut *trx, 8999, LockMode::Exclusive).expect_err("a conflict");
+        assert!(!told.has_ended_transaction(), "{told}: it is not rolled back");
+        disk.set_faults(Faults::default());
+        t.insert(&mut *trx, &row(-7, 1, None, b"late")).expect_err("it can only end");
+        trx.commit().expect_err("what was to be undone is not committed");
+        let mut reader = engine.begin(options());
+        assert_eq!(t.all(&mut *reader).len(), 8999);
+        t.assert_sound();
+        drop(reader);
+        engine.close().unwrap();
+    });
+}

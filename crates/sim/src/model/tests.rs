@@ -12,7 +12,7 @@ fn committed(model: &mut Model, rows: &[(&[u8], &str)]) -> Trx {
     let trx = model.begin(Promise::Power);
     rows.iter().for_each(|(key, text)| model.write(trx, 0, key, row(text)));
     model.commit_called(trx);
-    model.commit_returned(trx);
+    model.commit_returned(trx).expect("nobody passed its locks");
     trx
 }
 
@@ -33,7 +33,7 @@ fn a_snapshot_sees_a_transaction_whole() {
     let begin = model.tick();
     let mut snapshot = model.snapshot(reader, begin);
     let mut second = snapshot.clone();
-    model.commit_returned(writer);
+    model.commit_returned(writer).expect("nobody passed its locks");
     model.observe(&mut snapshot, 0, KEY, row("2")).expect("may be seen");
     assert!(model.observe(&mut snapshot, 0, OTHER, row("1")).is_err());
     model.observe(&mut snapshot, 0, OTHER, row("2")).expect("seen before");
@@ -90,6 +90,25 @@ fn locking_reads_give_the_newest_row_and_wait_for_writers() {
 }
 
 #[test]
+fn who_was_passed_in_a_call_that_a_fault_ended_can_only_end() {
+    let mut model = Model::new(1);
+    let writer = model.begin(Promise::Power);
+    model.write(writer, 0, KEY, row("1"));
+    let reader = model.begin(Promise::Power);
+    model.enter_call(writer);
+    let begin = model.tick();
+    model.observe_locked(reader, begin, 0, KEY, None).expect("it is being undone");
+    model.leave_failed_call(writer);
+    let (mut goes_on, mut commits) = (model.clone(), model.clone());
+    goes_on.enter_call(writer);
+    assert!(goes_on.leave_call(writer).is_err(), "half of it is undone");
+    commits.commit_called(writer);
+    assert!(commits.commit_returned(writer).is_err(), "half of it is undone");
+    model.abort(writer);
+    model.observe_locked(reader, begin, 0, KEY, None).expect("it is gone");
+}
+
+#[test]
 fn a_crash_keeps_acknowledged_and_whole_transactions() {
     let mut base = Model::new(1);
     committed(&mut base, &[(KEY, "1"), (OTHER, "1")]);
@@ -117,7 +136,7 @@ fn weak_promises_lose_a_suffix_only() {
         let trx = base.begin(Promise::Process);
         base.write(trx, 0, key, row(text));
         base.commit_called(trx);
-        base.commit_returned(trx);
+        base.commit_returned(trx).expect("nobody passed its locks");
     }
     let after = |rows: &[(&[u8], &str)], power| base.clone().recovered(&found(rows), power);
     after(&[], true).expect("nothing promised");
@@ -133,7 +152,7 @@ fn a_key_of_an_index_tells_of_its_writer_only() {
         let trx = model.begin(Promise::Nothing);
         model.write(trx, 0, KEY, row(text));
         model.commit_called(trx);
-        model.commit_returned(trx);
+        model.commit_returned(trx).expect("nobody passed its locks");
     }
     let reader = model.begin(Promise::Power);
     let begin = model.tick();
