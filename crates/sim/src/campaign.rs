@@ -4,7 +4,7 @@ use crate::life::{Failure, SeedReport, Subject, run_seed};
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::Instant;
 
 /// Which seeds to run.
@@ -135,16 +135,35 @@ pub fn run(subject: &Arc<dyn Subject>, campaign: &Campaign) -> Result<Summary, S
 
 thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
+    /// Panics since that seed began.
+    static PANICS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// Makes every panic name its seed first: not all of them come back as a failure (a panic under a
 /// latch ends the process).
 pub fn name_seed_in_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        eprintln!("seed {}:", SEED.get());
-        usual(panic);
-    }));
+    static HOOKED: Once = Once::new();
+    HOOKED.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            PANICS.set(PANICS.get() + 1);
+            eprintln!("seed {}:", SEED.get());
+            usual(panic);
+        }));
+    });
+}
+
+/// Runs a seed, which fails if any of its fibers panics: of those in the background nobody may ask
+/// how they ended before the simulated crash.
+pub fn without_panics<T>(seed: u64, run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    name_seed_in_panics();
+    SEED.set(seed);
+    PANICS.set(0);
+    let report = run()?;
+    match PANICS.get() {
+        0 => Ok(report),
+        panics => Err(format!("seed {seed}: violation: {panics} fibers panicked")),
+    }
 }
 
 /// A seed that panics outside a fiber has failed, too.
@@ -225,5 +244,31 @@ impl fmt::Display for Summary {
             writeln!(formatter, "  {name}: {count}")?;
         }
         write!(formatter, "no violation")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use runtime::sim::{SimConfig, SimEnd, Simulation};
+
+    #[test]
+    fn a_panic_that_nobody_asks_for_fails_the_seed() {
+        let seed = |panics: bool| {
+            without_panics(7, || {
+                let ran = Simulation::new(SimConfig::new(7)).run(move || {
+                    let _background = runtime::spawn("background", move || assert!(!panics));
+                    runtime::sleep(std::time::Duration::from_secs(1));
+                    runtime::sim::crash_now()
+                });
+                match ran {
+                    Err(SimEnd::Crashed) => Ok(()),
+                    other => other.map_err(|end| end.to_string()),
+                }
+            })
+        };
+        assert_eq!(seed(false), Ok(()));
+        assert!(seed(true).is_err_and(|told| told.contains("seed 7")), "the fiber panicked");
+        assert_eq!(seed(false), Ok(()), "it is forgotten with its seed");
     }
 }

@@ -14,7 +14,7 @@
 //! What a lying disk has lost of the log is found by the next start if anything tells of it, so
 //! those seeds end with one more start that may refuse.
 
-use crate::campaign::Campaign;
+use crate::campaign::{self, Campaign};
 use crate::knobs::Knobs;
 use crate::life::work;
 use crate::reading::verify_rows;
@@ -448,9 +448,9 @@ fn work_goes_on(world: &Arc<World>, random: &mut Random) {
 }
 
 /// Runs the seeds; the first failure ends it.
-pub fn campaign(campaign: &Campaign) -> Result<FaultSummary, String> {
-    let run = |seed| run_seed(seed, campaign.operations);
-    campaign.sum(run, |sums: &mut FaultSummary, seed, report| {
+pub fn campaign(seeds: &Campaign) -> Result<FaultSummary, String> {
+    let run = |seed| campaign::without_panics(seed, || run_seed(seed, seeds.operations));
+    seeds.sum(run, |sums: &mut FaultSummary, seed, report| {
         sums.0[seed as usize % KINDS.len()].add(&report);
     })
 }

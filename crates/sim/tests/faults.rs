@@ -3,7 +3,7 @@
 use sim::campaign::Campaign;
 use sim::faults;
 
-/// 970576: a scan meets a conflict, and a page that cannot be read cuts the rollback short.
+/// 970576: a refused scan rolls back, which a page that cannot be read cuts short.
 const REMARKABLE_SEEDS: [u64; 1] = [970_576];
 
 #[test]
