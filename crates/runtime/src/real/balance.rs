@@ -28,7 +28,7 @@ const FULL_PERMILLE: u32 = 900;
 const TOGETHER_PERMILLE: u32 = 750;
 
 /// After connections had to be spread they are not brought together for so long.
-const MERGE_AFTER_NANOS: u64 = 1_000_000_000;
+const MERGE_AFTER_NANOS: u64 = 100_000_000;
 
 /// What other workers know of one.
 #[derive(Default)]
