@@ -139,8 +139,26 @@ impl Expr {
             ValueRef::Decimal(value) if !self.result.is_variable => {
                 ValueRef::Decimal(value.with_scale(self.result.column_type.scale))
             }
+            date @ (ValueRef::Date(_) | ValueRef::DateTime(_)) => {
+                crate::allowed::allowed(self, date, context, row)?
+            }
             other => other,
         })
+    }
+
+    /// Its value as a change stores it: with all of its digits, but no date that the session's
+    /// rules do not allow where it is one of several.
+    pub fn eval_stored<'a>(
+        &'a self,
+        context: &'a EvalContext,
+        row: &'a dyn Columns,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        match self.operand(context, row)? {
+            date @ (ValueRef::Date(_) | ValueRef::DateTime(_)) => {
+                crate::allowed::allowed(self, date, context, row)
+            }
+            other => Ok(other),
+        }
     }
 
     /// Whether it is true for a row; `None` for NULL.
@@ -178,6 +196,9 @@ impl Expr {
             }
             ExprKind::Like { operand, pattern, escape, collation, negated } => {
                 let text = operand.eval(context, row)?;
+                if text.is_null() && !pattern.is_constant() {
+                    return Ok(None);
+                }
                 let like = pattern.eval(context, row)?;
                 if text.is_null() || like.is_null() {
                     return Ok(None);

@@ -15,6 +15,7 @@
 //!    is strict.
 
 pub mod aggregate;
+mod allowed;
 mod arithmetic;
 mod builder;
 mod coerce;

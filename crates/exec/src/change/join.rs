@@ -110,7 +110,7 @@ impl<'p> JoinUpdate<'p> {
                 assigned.push(match value {
                     None => target.maker.default_value(exec, *column)?,
                     Some(expr) => {
-                        let value = expr.eval(exec.eval, &overlay)?;
+                        let value = expr.eval_stored(exec.eval, &overlay)?;
                         let name = &target.maker.definition().columns[*column].name;
                         // As MariaDB, which converts into a temporary table.
                         let (schema, table) = ("", "(temporary)");
@@ -176,7 +176,7 @@ impl<'p> JoinUpdate<'p> {
                 None => target.maker.default_value(exec, *column)?,
                 Some(expr) => {
                     let overlay = Overlay { frame: &run.frame, first: target.first, row: &values };
-                    let value = expr.eval(exec.eval, &overlay)?;
+                    let value = expr.eval_stored(exec.eval, &overlay)?;
                     target.maker.store(exec, *column, value, &expr.result)?
                 }
             };

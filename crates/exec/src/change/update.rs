@@ -68,7 +68,7 @@ pub fn changed_row<R: ChangingRow>(
         let value = match expr {
             None => maker.default_of_update(exec, column)?,
             Some(expr) => {
-                let value = expr.eval(exec.eval, frame)?;
+                let value = expr.eval_stored(exec.eval, frame)?;
                 frame.check_reads()?;
                 maker.store(exec, column, value, &expr.result)?
             }
@@ -168,7 +168,7 @@ impl Updater<'_> {
             let value = match expr {
                 None => self.maker.default_of_update(exec, *column)?,
                 Some(expr) => {
-                    let value = expr.eval(exec.eval, frame)?;
+                    let value = expr.eval_stored(exec.eval, frame)?;
                     self.maker.store(exec, *column, value, &expr.result)?
                 }
             };

@@ -10,7 +10,7 @@ use crate::result_type::ResultType;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use types::row::{KeyColumn, KeyPart, Lane, LayoutColumn};
-use types::{Decimal, SqlError, Value, ValueRef, codes};
+use types::{Decimal, SqlError, TypeKind, Value, ValueRef, codes};
 
 /// The state of one aggregate for one group.
 #[derive(Clone, Debug)]
@@ -104,12 +104,10 @@ impl ResultType {
     pub fn sort_column(&self) -> LayoutColumn {
         let mut column_type = self.column_type;
         match column_type.kind {
-            types::TypeKind::Decimal => column_type.precision = types::decimal::PRECISION_MAX,
-            types::TypeKind::Null => {
-                column_type = types::ColumnType::integer(types::TypeKind::TinyInt, false)
-            }
-            kind if kind.is_integer() => column_type.kind = types::TypeKind::BigInt,
-            types::TypeKind::Binary => column_type.kind = types::TypeKind::VarBinary,
+            TypeKind::Decimal => column_type.precision = types::decimal::PRECISION_MAX,
+            TypeKind::Null => column_type = types::ColumnType::integer(TypeKind::TinyInt, false),
+            kind if kind.is_integer() => column_type.kind = TypeKind::BigInt,
+            TypeKind::Binary => column_type.kind = TypeKind::VarBinary,
             kind if kind.is_temporal() => column_type.scale = 6,
             _ => {}
         }
@@ -426,7 +424,11 @@ impl Accumulator {
                 F::Sum => Value::Double(*sum),
                 _ => Value::Double(*sum / *count as f64),
             },
-            State::Extreme { best, .. } => best.clone(),
+            State::Extreme { best, .. } => match (best, aggregate.result.column_type.kind) {
+                // One that is computed has all digits that its bits make.
+                (Value::Float(number), TypeKind::Double) => Value::Double(f64::from(*number)),
+                _ => best.clone(),
+            },
             State::Bits { bits } => Value::UInt(*bits),
             State::Deviation { count, squares, .. } => {
                 let sample =

@@ -103,7 +103,7 @@ fn integer<'a>(
             message: format!("Cast to {signs} complement"),
         });
     };
-    if unsigned && wide < 0 && !from.column_type.unsigned {
+    if unsigned && (wide < 0 || is_negative_zero(value)) && !from.column_type.unsigned {
         complement("unsigned converted negative integer to it's positive");
     }
     let in_u64 = value.bytes().is_some_and(|text| !parse_integer(text).overflow);
@@ -117,6 +117,12 @@ fn integer<'a>(
 fn is_below_bigint(text: &[u8]) -> bool {
     let parsed = parse_integer(text);
     parsed.value.negative && (parsed.overflow || parsed.value.magnitude > 1 << 63)
+}
+
+/// Whether text is zero, or the whole part of it, with a sign.
+fn is_negative_zero(value: ValueRef<'_>) -> bool {
+    let parsed = value.bytes().map(parse_integer).filter(|parsed| parsed.length > 0);
+    parsed.is_some_and(|parsed| parsed.value.negative && parsed.value.magnitude == 0)
 }
 
 /// The low 64 bits in the sign type asked for.

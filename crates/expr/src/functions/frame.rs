@@ -22,6 +22,22 @@ pub(crate) struct Frame<'a> {
     pub row: &'a dyn Columns,
 }
 
+/// STR_TO_DATE in a conversion to a date: it judges the date by the rules that hold outside.
+fn converted_date(expr: &Expr) -> Option<&Expr> {
+    let operand = match &expr.kind {
+        ExprKind::Cast { operand, .. } => &**operand,
+        ExprKind::Call { arguments, .. } if arguments.len() == 1 => &arguments[0],
+        _ => return None,
+    };
+    let converts = || match &expr.kind {
+        ExprKind::Call { function, .. } => {
+            matches!(function.name(), "timestamp" | "date" | "last_day")
+        }
+        _ => true,
+    };
+    (operand.nature() == Nature::ReadDate && converts()).then_some(operand)
+}
+
 impl<'a> Frame<'a> {
     /// Number of arguments.
     pub fn count(&self) -> usize {
@@ -92,9 +108,8 @@ impl<'a> Frame<'a> {
 
     /// An argument as a date and time under rules; `None` for NULL and for what is none.
     pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
-        if let ExprKind::Cast { operand, .. } = &self.arguments[index].kind
+        if let Some(operand) = converted_date(&self.arguments[index])
             && let ExprKind::Call { arguments, .. } = &operand.kind
-            && operand.nature() == Nature::ReadDate
         {
             let frame = Frame { expr: operand, arguments, ..*self };
             if super::temporal_text::str_to_date_by(frame, rules)?.is_null() {

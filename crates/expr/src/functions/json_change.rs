@@ -8,7 +8,7 @@ use super::typing::text_like;
 use super::{Frame, Function, MANY};
 use crate::builder::{Builder, Strength, convert_if_safe};
 use crate::expression::Expr;
-use crate::json::{Kind, Node, Path, Step, place, same_key};
+use crate::json::{Fault, Kind, Node, Path, Side, Step, patched, place, same_key};
 use crate::result_type::Coercibility;
 use types::{SqlError, ValueRef, codes};
 
@@ -294,61 +294,47 @@ fn json_merge(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     loose(&frame, &node)
 }
 
-/// RFC 7396.
-fn patched<'a>(target: Option<Node<'a>>, patch: Node<'a>) -> Node<'a> {
-    let Node { raw, kind: Kind::Object(changes), .. } = patch else { return patch };
-    let mut own = match target {
-        Some(Node { kind: Kind::Object(own), .. }) => own,
-        _ => Vec::new(),
-    };
-    for (key, change) in changes {
-        let at = own.iter().position(|(present, _)| same_key(present, key));
-        match (at, &change.kind) {
-            (Some(at), Kind::Null) => {
-                own.remove(at);
-            }
-            (None, Kind::Null) => {}
-            (Some(at), _) => own[at].1 = patched(Some(own[at].1.clone()), change),
-            (None, _) => own.push((key, patched(None, change))),
-        }
-    }
-    Node { raw, kind: Kind::Object(own), whole: true }
-}
-
 fn json_merge_patch(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let mut node = None;
+    let refused = |argument, fault: Option<Fault>| -> Result<ValueRef<'_>, SqlError> {
+        let fault = fault.unwrap_or(Fault::End);
+        Ok(refuse(&frame, argument, fault)?.unwrap_or(ValueRef::Null))
+    };
+    let mut node: Option<Node<'_>> = None;
     let mut unknown = false;
-    // The first document is read when another one is merged into it.
-    let mut first_fault = None;
+    // Of what is changed: it is told as the first argument's, whichever it is.
+    let mut fault = None;
     for argument in 0..frame.count() {
         let Some(parsed) = parsed(&frame, argument)? else {
             unknown = true;
             continue;
         };
         if argument == 0 {
-            (node, first_fault) = (parsed.node, parsed.fault);
+            (node, fault) = (parsed.node, parsed.fault);
             continue;
         }
-        if let (Some(fault), false) = (first_fault.take(), unknown) {
-            return Ok(refuse(&frame, 0, fault)?.unwrap_or(ValueRef::Null));
-        }
-        let patch = match parsed.fault {
-            None => parsed.node,
-            Some(fault) => refuse(&frame, argument, fault)?,
+        let Some(patch) = parsed.node.filter(|it| it.whole || !it.is_scalar()) else {
+            let (place, found) = match (&node, unknown) {
+                (None, false) => (0, fault),
+                _ => (argument, parsed.fault),
+            };
+            return refused(place, found);
         };
-        match patch {
-            Some(patch) => {
-                // What an object is merged into is unknown where NULL came before.
-                if !matches!(patch.kind, Kind::Object(_)) {
-                    unknown = false;
-                }
-                node = Some(patched(node, patch));
-            }
-            None => return Ok(ValueRef::Null),
+        if unknown {
+            // What an object is merged into is unknown where NULL came before.
+            unknown = matches!(patch.kind, Kind::Object(_));
+            (node, fault) = (Some(patch), parsed.fault);
+            continue;
+        }
+        let Some(target) = node.take() else { return refused(0, fault) };
+        match patched(&target, &patch) {
+            Ok(merged) => (node, fault) = (Some(merged), None),
+            Err(Side::Target) => return refused(0, fault),
+            Err(Side::Patch) => return refused(argument, parsed.fault),
         }
     }
-    match node {
-        Some(node) if !unknown => loose(&frame, &node),
-        _ => Ok(ValueRef::Null),
+    match (node, fault) {
+        _ if unknown => Ok(ValueRef::Null),
+        (Some(node), None) => loose(&frame, &node),
+        (_, fault) => refused(0, fault),
     }
 }

@@ -211,11 +211,36 @@ fn compile(pattern: &str, ignores_case: bool, of_bytes: bool) -> Result<Regex, S
     built.map_err(|error| error.to_string())
 }
 
-/// The text and the compiled pattern; none for NULL.
+/// The text and the compiled pattern; none for NULL. Nothing is looked at behind a NULL.
 fn operands<'a>(
     frame: &Frame<'a>,
+    first: First,
 ) -> Result<Option<(Cow<'a, str>, Charset, Arc<Regex>)>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(None) };
+    let charset = frame.result(1).collation().charset();
+    let (text, regex) = match first {
+        First::Text => (frame.text(0)?, None),
+        First::Pattern => {
+            let Some(regex) = compiled(frame)? else { return Ok(None) };
+            (frame.text(0)?, Some(regex))
+        }
+    };
+    let Some(text) = text else { return Ok(None) };
+    let regex = match regex {
+        None => compiled(frame)?,
+        known => known,
+    };
+    Ok(regex.map(|regex| (characters(text, charset), charset, regex)))
+}
+
+/// Which operand a function looks at first.
+#[derive(Clone, Copy)]
+enum First {
+    Text,
+    Pattern,
+}
+
+/// The compiled pattern; none for NULL.
+fn compiled(frame: &Frame<'_>) -> Result<Option<Arc<Regex>>, SqlError> {
     let Some(pattern) = frame.text(1)? else { return Ok(None) };
     let collation = frame.result(1).collation().info();
     let charset = collation.charset;
@@ -239,7 +264,7 @@ fn operands<'a>(
             regex
         }
     };
-    Ok(Some((characters(text, charset), charset, regex)))
+    Ok(Some(regex))
 }
 
 /// Patterns that a session keeps compiled.
@@ -266,20 +291,26 @@ fn too_long<T>(frame: &Frame<'_>, error: &fancy_regex::Error) -> Option<T> {
 }
 
 fn regexp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((text, _, regex)) = operands(&frame)? else { return Ok(ValueRef::Null) };
+    let Some((text, _, regex)) = operands(&frame, First::Pattern)? else {
+        return Ok(ValueRef::Null);
+    };
     let found = regex.is_match(&*text).or_else(|error| too_long(&frame, &error).ok_or(error));
     Ok(ValueRef::Int(found.unwrap_or(false).into()))
 }
 
 fn regexp_instr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((text, _, regex)) = operands(&frame)? else { return Ok(ValueRef::Null) };
+    let Some((text, _, regex)) = operands(&frame, First::Pattern)? else {
+        return Ok(ValueRef::Null);
+    };
     let found = regex.find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
     let place = found.map_or(0, |found| 1 + text[..found.start()].chars().count());
     Ok(ValueRef::Int(place as i64))
 }
 
 fn regexp_substr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((text, charset, regex)) = operands(&frame)? else { return Ok(ValueRef::Null) };
+    let Some((text, charset, regex)) = operands(&frame, First::Text)? else {
+        return Ok(ValueRef::Null);
+    };
     let found = regex.find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
     let mut out = Vec::new();
     push_text(found.map_or("", |found| found.as_str()), charset, &mut out);
@@ -306,7 +337,9 @@ fn push_replacement(replacement: &str, found: &Captures<'_, str>, out: &mut Stri
 }
 
 fn regexp_replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some((text, charset, regex)) = operands(&frame)? else { return Ok(ValueRef::Null) };
+    let Some((text, charset, regex)) = operands(&frame, First::Text)? else {
+        return Ok(ValueRef::Null);
+    };
     let Some(replacement) = frame.text(2)? else { return Ok(ValueRef::Null) };
     let replacement = characters(replacement, charset);
     let (mut out, mut end) = (String::with_capacity(text.len()), 0);

@@ -112,8 +112,9 @@ pub(super) fn seconds_result(scale: u8) -> ResultType {
 pub(super) fn seconds_value<'a>(result: &ResultType, micros: i64) -> ValueRef<'a> {
     if result.column_type.kind == TypeKind::Decimal {
         let seconds = Decimal::new(i128::from(micros), 6);
-        // The digits that are not shown are zeros.
-        return ValueRef::Decimal(seconds.truncated(result.column_type.scale).with_scale(6));
+        // The digits that are not shown are zeros; whole seconds have none.
+        let scale = if micros % MICROS == 0 { 0 } else { 6 };
+        return ValueRef::Decimal(seconds.truncated(result.column_type.scale).with_scale(scale));
     }
     ValueRef::Int(micros / MICROS)
 }

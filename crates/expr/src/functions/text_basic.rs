@@ -303,10 +303,11 @@ fn resolve_pad(
 /// Text, padding and characters wanted; `None` for NULL, `Err` of the outer result for a text
 /// that is already long enough, cut.
 fn padding<'a>(frame: &Frame<'a>) -> Result<Option<Padding<'a>>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(None) };
-    let Some(wanted) = frame.integer(1)? else { return Ok(None) };
+    // Each is looked at whatever the others are.
+    let (text, wanted) = (frame.text(0)?, frame.integer(1)?);
     let pad = if frame.count() > 2 { frame.text(2)? } else { Some(&b" "[..]) };
-    let (Some(pad), Ok(wanted)) = (pad, usize::try_from(wanted)) else { return Ok(None) };
+    let (Some(text), Some(wanted), Some(pad)) = (text, wanted, pad) else { return Ok(None) };
+    let Ok(wanted) = usize::try_from(wanted) else { return Ok(None) };
     let charset = frame.collation().charset;
     let count = charset.character_count(text);
     if wanted <= count {

@@ -63,9 +63,14 @@ fn position(collation: CollationId, text: &[u8], needle: &[u8], from: i64) -> i6
     }
 }
 
+/// The first two texts, each looked at whatever the other is; none where one is NULL.
+fn both<'a>(frame: &Frame<'a>) -> Result<Option<[&'a [u8]; 2]>, SqlError> {
+    let (first, second) = (frame.text(0)?, frame.text(1)?);
+    Ok(first.zip(second).map(<[_; 2]>::from))
+}
+
 fn locate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(needle) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(text) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some([needle, text]) = both(&frame)? else { return Ok(ValueRef::Null) };
     let from = if frame.count() > 2 {
         match frame.integer(2)? {
             Some(from) => from,
@@ -87,8 +92,7 @@ fn locate(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn instr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(needle) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some([text, needle]) = both(&frame)? else { return Ok(ValueRef::Null) };
     let collation = collation_of_pair(&frame, 0, 1);
     Ok(ValueRef::Int(position(collation, text, needle, 1)))
 }
@@ -270,8 +274,7 @@ fn resolve_find_in_set(
 }
 
 fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(wanted) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(list) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some([wanted, list]) = both(&frame)? else { return Ok(ValueRef::Null) };
     if let Some(found) = find_member(&frame, wanted, list) {
         return Ok(ValueRef::Int(found));
     }
@@ -308,9 +311,10 @@ fn resolve_substring_index(
 }
 
 fn substring_index(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(text) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(delimiter) = frame.text(1)? else { return Ok(ValueRef::Null) };
-    let Some(count) = frame.integer(2)? else { return Ok(ValueRef::Null) };
+    let (texts, count) = (both(&frame)?, frame.integer(2)?);
+    let (Some([text, delimiter]), Some(count)) = (texts, count) else {
+        return Ok(ValueRef::Null);
+    };
     if delimiter.is_empty() || count == 0 {
         return Ok(ValueRef::Bytes(b""));
     }
@@ -345,8 +349,7 @@ fn resolve_strcmp(
 }
 
 fn strcmp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let Some(a) = frame.text(0)? else { return Ok(ValueRef::Null) };
-    let Some(b) = frame.text(1)? else { return Ok(ValueRef::Null) };
+    let Some([a, b]) = both(&frame)? else { return Ok(ValueRef::Null) };
     let order = collation_of_pair(&frame, 0, 1).info().compare(a, b);
     Ok(ValueRef::Int(order as i64))
 }

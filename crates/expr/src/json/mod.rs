@@ -6,10 +6,12 @@
 //! 3. Nothing here nests deeper than [`DEPTH_LIMIT`], so recursion over a node is bounded.
 
 mod parse;
+mod patch;
 mod path;
 mod print;
 
 pub(crate) use parse::Parsed;
+pub(crate) use patch::{Side, patched};
 pub(crate) use path::{Path, Step, place};
 pub(crate) use print::{escape, normalized, push_compact, push_detailed, push_loose, quote};
 

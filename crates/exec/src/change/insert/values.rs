@@ -24,7 +24,7 @@ impl Inserter<'_> {
                     Value::Null
                 }
                 InsertValue::Expr(expr) => {
-                    let value = expr.eval(exec.eval, &values)?;
+                    let value = expr.eval_stored(exec.eval, &values)?;
                     self.maker.store(exec, position, value, &expr.result)?
                 }
             };
