@@ -1,11 +1,95 @@
-//! Proofs by looking at two answers: they are the same but for what is known.
+//! Proofs by looking at two answers: they are the same but for what is known, or another form of
+//! the statement has what one of them has.
 
 use super::compare::{self, Reply, Told};
+use super::difference::Difference;
 use super::proofs::{Judge, Servers};
-use super::replaced;
 use super::statements::Statement;
+use super::{executed, replaced};
+use sqltest::client::{Answer, Column, Field};
+
+/// Rows whose cells that are lists of values in hexadecimal digits have their values in an order
+/// of their own.
+fn with_sorted_lists(told: &[Told]) -> Vec<compare::Row> {
+    let sorted = |cell: Field| {
+        let text = String::from_utf8(cell.clone()?).ok();
+        match text.and_then(|text| members_of(&text)) {
+            Some(mut members) => {
+                members.sort();
+                Some(members.join(&b'|'))
+            }
+            None => cell,
+        }
+    };
+    let rows = compare::sorted_rows(told).into_iter();
+    let mut rows: Vec<compare::Row> =
+        rows.map(|row| row.into_iter().map(sorted).collect()).collect();
+    rows.sort();
+    rows
+}
+
+/// The members of a list that is written in hexadecimal digits; none where it is not.
+fn members_of(text: &str) -> Option<Vec<Vec<u8>>> {
+    let places = (0..text.len()).step_by(2);
+    let byte = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    let bytes: Vec<u8> = places.map(byte).collect::<Option<_>>()?;
+    Some(bytes.split(|byte| *byte == b'|').map(<[u8]>::to_vec).collect())
+}
+
+/// Whether two replies say the same of their columns in what a difference is about.
+fn are_described_alike(difference: &Difference, ours: &Reply, others: &Reply) -> bool {
+    let aspect = |reply: &Reply| -> Option<Vec<u16>> {
+        let Answer::Rows { columns, .. } = &reply.as_ref().ok()?.first()?.answer else {
+            return None;
+        };
+        let of = |column: &Column| match difference {
+            Difference::Column("nullability", _) => Some(column.flags & compare::NOT_NULL),
+            Difference::Column("decimals", _) => Some(column.decimals.into()),
+            _ => None,
+        };
+        columns.iter().map(of).collect()
+    };
+    aspect(ours).is_some() && aspect(ours) == aspect(others)
+}
 
 impl<S: Servers> Judge<'_, S> {
+    /// Whether both answer the statement with values in place of its parameters the same, and
+    /// Gannet as before: in what differs, if that is a column's description, or one of the errors
+    /// that were given.
+    pub(super) fn is_unprepared(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        difference: &Difference,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some(form) = executed::unprepared(small) else { return Ok(false) };
+        // Texts of errors name what a parameter is, here or there.
+        if let Some(given) = compare::refusals(small, ours, theirs) {
+            let known = self.same_errors(&[form], mode)?.unwrap_or_default();
+            return Ok(known.iter().any(|known| given.contains(known)));
+        }
+        if let Difference::Column(..) = difference {
+            let (agree, here, _) = self.ask_form(&form, mode)?;
+            return Ok(agree && are_described_alike(difference, ours, &here));
+        }
+        self.is_executed(Some(form), mode, ours)
+    }
+
+    /// Whether both answer the same where lists are of the texts of their values, and Gannet's
+    /// lists have the same values.
+    pub(super) fn is_listed(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(form) = replaced::listed(small) else { return Ok(false) };
+        let (agree, here, _) = self.ask_form(&form, mode)?;
+        let (Ok(answered), Ok(here)) = (answered, &here) else { return Ok(false) };
+        Ok(agree && with_sorted_lists(answered) == with_sorted_lists(here))
+    }
+
     /// Whether the answers are the same without something in both.
     pub(super) fn is_same_without(
         &self,

@@ -4,7 +4,8 @@
 //! 1. A part is computed first: a derived table keeps it in a column `kept`, and the statement
 //!    reads that column in its place; or a subquery selects it, also in a change. What both servers
 //!    answer then is what the part's value makes. A quotient or remainder is also made a text and
-//!    read again, and zero is added to it: MariaDB keeps the sign of one whose digits are all zero.
+//!    read again, and zero is added to it, or its size is taken where it is zero: MariaDB keeps the
+//!    sign of one whose digits are all zero.
 //! 2. A date that cannot be read is zero or NULL by where it is read; with one that can be read in
 //!    its place both must answer the same.
 //! 3. Rows of DISTINCT, of an order and of MIN and MAX are rows, or cells, of the same query
@@ -86,7 +87,14 @@ fn read_again(root: &Node, path: &[usize]) -> Vec<Node> {
     };
     let with =
         |texts: &[&str; 2]| root.with(path, Node::new(Role::Expression, texts, vec![part.clone()]));
-    forms.iter().map(with).collect()
+    let mut read: Vec<Node> = forms.iter().map(with).collect();
+    if forms.len() == all.len() {
+        // What is stored as text has as many digits then as it has without.
+        let texts = ["IF(", " = 0, ABS(", "), ", ")"];
+        let children = vec![part.clone(), part.clone(), part.clone()];
+        read.push(root.with(path, Node::new(Role::Expression, &texts, children)));
+    }
+    read
 }
 
 /// The same of a query without tables.
@@ -309,6 +317,8 @@ mod tests {
         assert_eq!(of(" / "), ["SELECT CAST(CONCAT((1 / 2)) AS DECIMAL(65,30))"]);
         let root = Node::new(Role::Expression, &["(", " % ", ")"], vec![leaf("1"), leaf("2")]);
         assert_eq!(read_again(&root, &[])[1].sql(), "((1 % 2) + 0)");
+        let unsigned = "IF((1 % 2) = 0, ABS((1 % 2)), (1 % 2))";
+        assert_eq!(read_again(&root, &[])[2].sql(), unsigned);
         assert!(of(" + ").is_empty());
     }
 

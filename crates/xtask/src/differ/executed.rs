@@ -314,6 +314,8 @@ pub fn are_near(ours: &Reply, others: &Reply) -> bool {
     /// Of what is shown with few digits.
     const SHARE: f64 = 1e-9;
     let (Ok(ours), Ok(others)) = (ours, others) else { return false };
+    let mut answers = ours.iter().chain(others).map(|told| &told.answer);
+    let is_answered = answers.all(|answer| !matches!(answer, Answer::Error(_)));
     let number = |cell: &Field| std::str::from_utf8(cell.as_deref()?).ok()?.parse::<f64>().ok();
     let is_near = |(a, b): (&Field, &Field)| {
         let last = last_digit(a);
@@ -335,7 +337,7 @@ pub fn are_near(ours: &Reply, others: &Reply) -> bool {
     };
     let (ours, others) = (in_order(ours), in_order(others));
     let is_alike = |(a, b): (&Row, &Row)| a.len() == b.len() && a.iter().zip(b).all(is_near);
-    !ours.is_empty() && ours.len() == others.len() && ours.iter().zip(&others).all(is_alike)
+    is_answered && ours.len() == others.len() && ours.iter().zip(&others).all(is_alike)
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub enum Proof {
     Named,
     /// Gannet's rows are among those that both answer where there is no temporary table.
     Untabled,
-    /// With a DECIMAL of fewer digits both answer the same (for this and the following see
-    /// `replaced.rs`).
-    Narrow,
+    /// With summands of fewer digits after the point both answer the same, and Gannet almost what
+    /// it answered (for this and the following see `replaced.rs`).
+    Summed,
     /// With a comparison of constants in place of ANY and ALL both answer the same.
     Decided,
     /// With NULL for columns that have no value beside an aggregate both answer the same.
@@ -102,8 +102,13 @@ pub enum Proof {
     /// With CONCAT around what is stored in columns of text both do the same, and Gannet as
     /// before.
     StoredAsText,
-    /// Without parameters both answer the same, and Gannet as before.
+    /// Without parameters both answer the same, and Gannet as before in what differs.
     Unprepared,
+    /// With sums in place of what MIN and MAX are taken of both answer the same, and Gannet the
+    /// same values as before.
+    Extremes,
+    /// With lists of texts both answer the same, and Gannet's lists have the same values.
+    Listed,
     /// Both refuse, and name the same two sides of a comparison.
     Mirrored,
     /// The answers are the same but for signs of zeros.
@@ -154,7 +159,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("readable") => Proof::Readable,
         Some("named") => Proof::Named,
         Some("untabled") => Proof::Untabled,
-        Some("narrow") => Proof::Narrow,
+        Some("summed") => Proof::Summed,
         Some("decided") => Proof::Decided,
         Some("grouped") => Proof::Grouped,
         Some("written") => Proof::Written,
@@ -182,6 +187,8 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("alternatives") => Proof::Alternatives,
         Some("stored as text") => Proof::StoredAsText,
         Some("unprepared") => Proof::Unprepared,
+        Some("listed") => Proof::Listed,
+        Some("extremes") => Proof::Extremes,
         Some("mirrored") => Proof::Mirrored,
         Some("signless") => Proof::Signless,
         Some("unmerged") => Proof::Unmerged,

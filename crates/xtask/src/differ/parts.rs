@@ -8,6 +8,7 @@
 //!    being evaluated.
 //! 3. Every part is also one where it is a condition or a number, and a date also where it is
 //!    compared: there it is read otherwise.
+//!    A subquery that reads nothing around it is a part as it stands, too.
 //! 4. What is compared with several others is compared with each of them, and columns that
 //!    NATURAL JOIN compares are compared.
 
@@ -53,6 +54,10 @@ pub fn parts(statement: &Statement) -> Vec<Part> {
                 add_as(selected(&statement.root, &["SELECT ", ""], "", flattened(node)), true);
             }
             Role::Expression if !has_aggregate(node) => {
+                if is_closed_subquery(node) {
+                    let texts = ["SELECT ", ""];
+                    add_as(Node::new(Role::Fixed, &texts, vec![node.clone()]), true);
+                }
                 let (root, value) = (&statement.root, flattened(node));
                 if value.sql().contains("DATE") || value.sql().contains("TIME") {
                     let compared = ["SELECT (", " = CURRENT_DATE)"];
@@ -123,7 +128,19 @@ fn joined_pairs(node: &Node) -> Vec<Node> {
     });
     let column = |alias: &str, name| Node::leaf(Role::Expression, format!("{alias}.{name}"));
     let pair = |name| vec![column(&here, name), column(&there, name)];
-    names.map(|name| Node::new(Role::Expression, &["(", " = ", ")"], pair(name))).collect()
+    // Also for the rows that the derived tables leave out.
+    let [one, other] = [&node.children[0], &node.children[1]];
+    let values = |name| Some(vec![column_value(one, name)?, column_value(other, name)?]);
+    let pairs = names.flat_map(|name| [Some(pair(name)), values(name)].into_iter().flatten());
+    pairs.map(|pair| Node::new(Role::Expression, &["(", " = ", ")"], pair)).collect()
+}
+
+/// What a derived table selects as a column.
+fn column_value(table: &Node, name: &str) -> Option<Node> {
+    let end = format!(" AS {name}");
+    let nodes = table.paths().into_iter().filter_map(|path| table.at(&path));
+    let mut items = nodes.filter(|node| node.texts.last() == Some(&end));
+    items.find_map(|node| node.children.first().cloned())
 }
 
 /// A query of a value, or with it as its condition, over the tables that it names.
@@ -139,6 +156,13 @@ pub fn selected(root: &Node, texts: &[&str; 2], condition: &str, value: Node) ->
         false => [format!("{}{from}{condition}", texts[0]), texts[1].to_string()],
     };
     Node::new(Role::Fixed, &texts, vec![value])
+}
+
+/// Whether a node selects a value from tables of its own alone.
+fn is_closed_subquery(node: &Node) -> bool {
+    let is_subquery = node.texts[0] == "(SELECT "
+        && node.children.get(1).is_some_and(|child| child.role == Role::Source);
+    is_subquery && aliases(&node.sql()).iter().all(|alias| table_path(node, alias).is_some())
 }
 
 fn has_aggregate(node: &Node) -> bool {
@@ -310,5 +334,22 @@ mod tests {
             }
         }
         assert!(seen > 1_000, "{seen}");
+    }
+
+    #[test]
+    fn a_subquery_that_reads_nothing_around_it_is_a_part() {
+        let subquery = |value: &str| {
+            let children = vec![leaf(value), Node::leaf(Role::Source, "t2 AS a2")];
+            Node::new(Role::Expression, &["(SELECT ", " FROM ", ")"], children)
+        };
+        let query = |value: &str| {
+            let call = Node::new(Role::Expression, &["INTERVAL(", ", 2)"], vec![subquery(value)]);
+            let from = Node::leaf(Role::Source, "t1 AS a1");
+            let items = Node::list(vec![call]);
+            Node::new(Role::Fixed, &["SELECT ", " FROM ", " WHERE FALSE"], vec![items, from])
+        };
+        let alone = "SELECT (SELECT a2.id FROM t2 AS a2)";
+        assert!(texts(query("a2.id")).iter().any(|text| text == alone));
+        assert!(!texts(query("a1.id")).iter().any(|text| text.starts_with("SELECT (SELECT a1")));
     }
 }

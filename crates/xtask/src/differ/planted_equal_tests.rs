@@ -8,6 +8,7 @@ use super::planted_tests::{
 };
 use super::tree::{Node, Role};
 
+const BIGINT: u8 = 8;
 const VARCHAR: u8 = 253;
 const ZEROFILL: u16 = 64;
 
@@ -371,4 +372,92 @@ fn positions_in_documents_hide_no_other_warning() {
     let name = "positions in changed documents";
     assert_eq!(with("Syntax error in argument 1 at position 8"), Some(name));
     assert_eq!(with("Syntax error in argument 2 at position 8"), None);
+}
+
+/// `SELECT item FROM t1 AS a1 GROUP BY a1.tiny`.
+fn grouped_query(item: Node) -> Node {
+    let by = Node::clause(" GROUP BY ", Some(leaf("a1.tiny")), "");
+    let children = vec![Node::list(vec![item]), table("t1 AS a1"), by];
+    Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children)
+}
+
+#[test]
+fn sums_of_many_digits_hide_no_other_sum() {
+    let query = grouped_query(aggregate("SUM", "a1.wide"));
+    let with = |rounded: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("SQL_BIG_RESULT") => [number(&["8"]), number(&["9"])],
+            _ if text.contains("SUM(ROUND(a1.wide, 20))") => rounded.map(|cell| number(&[cell])),
+            _ if text.contains("SUM(a1.wide)") => [number(&["12.5"]), number(&["9.5"])],
+            _ => ints(["8", "9"]),
+        })
+    };
+    assert_eq!(with(["12.50", "12.50"]), Some("sums of DECIMAL with too many digits"));
+    assert_eq!(with(["12.50", "9.50"]), None);
+    // Gannet's sum is another one.
+    assert_eq!(with(["12.75", "12.75"]), None);
+}
+
+#[test]
+fn texts_of_lists_hide_no_other_member() {
+    let texts = ["HEX(GROUP_CONCAT(DISTINCT ", " ORDER BY 1 SEPARATOR '|'))"];
+    let query = query_of(Node::new(Role::Aggregate, &texts, vec![leaf("a1.d")]), table("t1 AS a1"));
+    // 2|10, cut to 2|9; as texts 10|2.
+    let with = |listed: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("DISTINCT CONCAT(a1.d)") => listed.map(|it| row(VARCHAR, 0, &[it])),
+            _ if text.contains("DISTINCT a1.d") => {
+                ["327C3130", "327C39"].map(|it| row(VARCHAR, 0, &[it]))
+            }
+            _ => ints(["8", "9"]),
+        })
+    };
+    assert_eq!(with(["31307C32", "31307C32"]), Some("lists of numbers with too many digits"));
+    assert_eq!(with(["31307C32", "397C32"]), None);
+    assert_eq!(with(["31317C32", "31317C32"]), None);
+    assert_eq!(with(["31307C327C33", "31307C327C33"]), None);
+}
+
+#[test]
+fn sums_as_extremes_hide_no_other_value() {
+    let of = |value: Node, written: &'static str, summed: [&'static str; 2]| {
+        let extreme = Node::new(Role::Aggregate, &["MAX(", ")"], vec![value]);
+        let item = Node::new(Role::Expression, &["CONCAT(", ", 'x')"], vec![extreme]);
+        rule_of(&grouped_query(item), &move |text: &str| match text {
+            _ if text.contains("SQL_BIG_RESULT") => ints(["8", "9"]),
+            _ if text.contains(written) => summed.map(|it| row(VARCHAR, 0, &[it])),
+            _ if text.starts_with("SELECT CONCAT(MAX(") && !text.contains("kept") => {
+                ["7x", "007x"].map(|it| row(VARCHAR, 0, &[it]))
+            }
+            _ => ints(["8", "9"]),
+        })
+    };
+    let filled = |summed| of(leaf("a1.mediumu"), "MAX((a1.mediumu + 0))", summed);
+    assert_eq!(filled(["7x", "7x"]), Some("ZEROFILL of MIN and MAX in groups, in expressions"));
+    assert_eq!(filled(["7x", "8x"]), None);
+    assert_eq!(filled(["8x", "8x"]), None);
+    let double = |summed| of(leaf("a1.d").of("double"), "MAX((a1.d + 0e0))", summed);
+    assert!(double(["7x", "7x"]).is_some());
+    assert_eq!(double(["8x", "8x"]), None);
+}
+
+#[test]
+fn digits_of_parameters_hide_no_other_digits() {
+    let size = Node::new(Role::Expression, &["ABS(", ")"], vec![leaf("1")]);
+    let query = query_of(size, table("t1 AS a1"));
+    let with = |unprepared: [u8; 2]| {
+        rule_of_sent(&query, true, &move |text: &str| {
+            let decimals = if text.starts_with(PREPARED) { [0, 1] } else { unprepared };
+            decimals.map(|decimals| {
+                let mut told = row(BIGINT, 0, &["1"]);
+                if let sqltest::client::Answer::Rows { columns, .. } = &mut told.answer {
+                    columns[0].decimals = decimals;
+                }
+                told
+            })
+        })
+    };
+    assert_eq!(with([0, 0]), Some("digits of functions of parameters"));
+    assert_eq!(with([0, 1]), None);
+    assert_eq!(with([1, 1]), None);
 }

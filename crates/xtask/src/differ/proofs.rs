@@ -95,7 +95,7 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Readable => self.is_readable(small, mode, difference)?,
             Proof::Named => composed::are_named_alike(small, ours, theirs),
             Proof::Untabled => self.is_untabled(small, mode, ours)?,
-            Proof::Narrow => self.agree_on(replaced::narrow(small), mode)?,
+            Proof::Summed => self.is_near(replaced::summed(small), mode, ours)?,
             Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
             Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
             Proof::Written => self.is_written(small, mode, ours)?,
@@ -104,6 +104,7 @@ impl<S: Servers> Judge<'_, S> {
                 self.is_same_without(small, mode, (ours, theirs), replaced::without_padding)
             }
             Proof::Broken => self.is_broken(small, mode, (ours, theirs))?,
+            Proof::Unprepared => self.is_unprepared(small, mode, difference, (ours, theirs))?,
             _ => self.is_proven_otherwise(proof, small, mode, (ours, theirs))?,
         })
     }
@@ -121,7 +122,7 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Sorted => self.is_executed(executed::sorted(small), mode, ours)?,
             Proof::Unordered => self.is_described(small, mode, ours)?,
             Proof::Distinct => self.is_distinct(small, mode, ours)?,
-            Proof::Exact => self.is_exact(small, mode, ours)?,
+            Proof::Exact => self.is_near(replaced::exact(small), mode, ours)?,
             Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
             Proof::Joined => self.is_answered(replaced::joined(small), mode, ours)?,
             Proof::Unicode => self.is_answered(replaced::unicode(small), mode, ours)?,
@@ -142,13 +143,8 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Nullable => self.is_executed(executed::nullable(small), mode, ours)?,
             Proof::Alternatives => self.is_answered(executed::one_by_one(small), mode, ours)?,
             Proof::StoredAsText => self.is_executed(executed::stored_as_text(small), mode, ours)?,
-            // Texts of errors name what a parameter is, here or there.
-            Proof::Unprepared if let Some(given) = compare::refusals(small, ours, theirs) => {
-                let form: Vec<Statement> = executed::unprepared(small).into_iter().collect();
-                let known = self.same_errors(&form, mode)?.unwrap_or_default();
-                known.iter().any(|known| given.contains(known))
-            }
-            Proof::Unprepared => self.is_executed(executed::unprepared(small), mode, ours)?,
+            Proof::Listed => self.is_listed(small, mode, ours)?,
+            Proof::Extremes => self.is_answered(replaced::extremes(small), mode, ours)?,
             Proof::Positions => {
                 self.is_same_without(small, mode, (ours, theirs), replaced::without_positions)
             }
@@ -169,7 +165,7 @@ impl<S: Servers> Judge<'_, S> {
 
     /// The same of another form of a statement. Where the form has a condition that can never be
     /// true MariaDB leaves out the text of an UPDATE, whatever it is asked for.
-    fn ask_form(
+    pub(super) fn ask_form(
         &mut self,
         form: &Statement,
         mode: &'static str,
@@ -290,7 +286,7 @@ impl<S: Servers> Judge<'_, S> {
 
     /// Whether both answer a statement the same where it is executed in another way, and Gannet
     /// what it answered before.
-    fn is_executed(
+    pub(super) fn is_executed(
         &mut self,
         other: Option<Statement>,
         mode: &'static str,
@@ -322,15 +318,15 @@ impl<S: Servers> Judge<'_, S> {
         Ok(found.is_none() && compare::columns(&own.answer, &here.answer, how).is_none())
     }
 
-    /// Whether both answer the same with the summands as DECIMAL, and that is what Gannet answered
-    /// but for the last digits.
-    fn is_exact(
+    /// Whether both answer another form of a query the same, which is what Gannet answered but for
+    /// the last digits.
+    fn is_near(
         &mut self,
-        small: &Statement,
+        other: Option<Statement>,
         mode: &'static str,
         answered: &Reply,
     ) -> Result<bool, String> {
-        let Some(query) = replaced::exact(small) else { return Ok(false) };
+        let Some(query) = other else { return Ok(false) };
         let (found, ours, _) = self.ask(&query, mode)?;
         Ok(found.is_none() && executed::are_near(answered, &ours))
     }
@@ -354,7 +350,7 @@ impl<S: Servers> Judge<'_, S> {
     }
 
     /// Whether both answer each value of a row alone the same, or the statement for each row alone,
-    /// and refuse the row with errors that values or rows alone are refused with.
+    /// or each value of each row, and refuse it with errors that one of these is refused with.
     fn is_apart(
         &mut self,
         small: &Statement,
@@ -362,7 +358,9 @@ impl<S: Servers> Judge<'_, S> {
         (ours, theirs): (&Reply, &[Told]),
     ) -> Result<bool, String> {
         let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
-        for alone in [replaced::values_alone(small), replaced::rows_alone(small)] {
+        let values = replaced::values_alone(small);
+        let of_rows = values.iter().flat_map(replaced::rows_alone).collect();
+        for alone in [values, replaced::rows_alone(small), of_rows] {
             if let Some(known) = self.same_errors(&alone, mode)?
                 && wanted.iter().all(|error| known.contains(error))
             {
@@ -374,7 +372,7 @@ impl<S: Servers> Judge<'_, S> {
 
     /// The errors with which both refuse some of these statements; none if they do not answer all
     /// of them the same.
-    fn same_errors(
+    pub(super) fn same_errors(
         &mut self,
         statements: &[Statement],
         mode: &'static str,

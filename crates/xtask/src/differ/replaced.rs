@@ -23,13 +23,16 @@ use super::statements::{Kind, Statement};
 use super::tree::{Node, Role};
 use sqltest::client::{Answer, Field};
 
-/// The statement with a DECIMAL column with room for more digits in place of the one without, and a
-/// shorter literal and cast in place of the longest; none where it reads none of them.
+/// The statement with a DECIMAL column with room for more digits in place of the one without, and
+/// shorter literals and casts in place of long ones; none where it reads none of them.
 pub fn narrow(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
         match node.texts[0].as_str() {
             "99999999999999999999999999999999999" => return Some(leaf("99999999999")),
             "12345678901234567890.123456789" => return Some(leaf("1234567890.125")),
+            "18446744073709551616" => return Some(leaf("1844674407370")),
+            "1.2345678901234567890" => return Some(leaf("1.2345679")),
+            "0.00000000000000000000000000001" => return Some(leaf("0.0001")),
             _ => {}
         }
         if node.texts.last().is_some_and(|text| text == " AS DECIMAL(40,20))") {
@@ -92,6 +95,48 @@ pub fn exact(statement: &Statement) -> Option<Statement> {
         let texts = ["CAST(", " AS DECIMAL(50,20))"];
         let [summand] = &node.children[..] else { return None };
         is_sum.then(|| node.with(&[0], Node::new(Role::Expression, &texts, vec![summand.clone()])))
+    })
+}
+
+/// The statement with sums in place of the ZEROFILL columns and the DOUBLEs of which MIN and MAX
+/// are taken; none where there are none.
+pub fn extremes(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_extreme = matches!(node.texts[0].as_str(), "MIN(" | "MAX(");
+        let [value] = &node.children[..] else { return None };
+        let is_filled = [".mediumu", ".plainu", ".decz"]
+            .iter()
+            .any(|name| is_leaf(value) && value.texts[0].ends_with(name));
+        let addend = match value.family {
+            // It has all digits that a DOUBLE has.
+            "double" => " + 0e0)",
+            _ if is_filled => " + 0)",
+            _ => return None,
+        };
+        let sum = || Node::new(Role::Expression, &["(", addend], vec![value.clone()]);
+        is_extreme.then(|| node.with(&[0], sum()))
+    })
+}
+
+/// The statement with lists of the texts of DISTINCT values in place of lists of these; none where
+/// there is none.
+pub fn listed(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_list = node.texts[0] == "HEX(GROUP_CONCAT(DISTINCT ";
+        let [value] = &node.children[..] else { return None };
+        let text = || Node::new(Role::Expression, &["CONCAT(", ")"], vec![value.clone()]);
+        is_list.then(|| node.with(&[0], text()))
+    })
+}
+
+/// The statement with summands of fewer digits after the point in sums and averages; none where
+/// there are none.
+pub fn summed(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_sum = matches!(node.texts[0].as_str(), "SUM(" | "AVG(");
+        let [summand] = &node.children[..] else { return None };
+        let rounded = || Node::new(Role::Expression, &["ROUND(", ", 20)"], vec![summand.clone()]);
+        is_sum.then(|| node.with(&[0], rounded()))
     })
 }
 
