@@ -15,12 +15,14 @@ mod machine;
 mod probe;
 mod process;
 mod space;
+mod wear;
 
 pub use counters::Counters;
 pub use machine::{Device, Machine, device_of};
 pub use probe::Probe;
 pub use process::{Figures, server_of};
 pub use space::{FileKind, FileSpace, Space, SpaceAt, TableSpace, data_of, space, space_of};
+pub use wear::{Wear, Wearing, Worn};
 
 use crate::client::{Connection, Target};
 use runtime::Instant;

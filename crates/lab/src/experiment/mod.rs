@@ -19,7 +19,7 @@ pub use settle::{Settled, settle};
 pub use sla::Sla;
 pub use subject::{Process, Subject};
 
-use crate::account::{self, Account, Probe, data_of, space_of};
+use crate::account::{self, Account, Probe, Wearing, data_of, space_of};
 use crate::client::{Connection, Failure};
 use crate::driver::{self, Interval, Load, Plan, Planned, Stop, Watch};
 use crate::machine;
@@ -330,12 +330,14 @@ fn one(
     let target = Some(subject.target.clone());
     let probed = data.as_deref().filter(|_| design.stalls);
     let probe = probed.map(Probe::begin).transpose()?;
+    let wearing = data.clone().map(Wearing::begin);
     let looked_at = account::Subject { server: subject.id(), data, target };
     let account = Account::begin(looked_at, SAMPLE_EVERY);
     let measured = driver::watched(workload, plan, watch);
     let device = probe.map(|probe| probe.end(measured_time));
     let begin = measured.as_ref().map_or_else(|_| runtime::now(), |measured| measured.begin);
     let accounts = account.end(begin);
+    let wear = wearing.map(Wearing::end);
     let measured = measured?;
     let step = Step { clients: place.clients, rate: place.rate };
     let mut run = Run::new((place.subject, place.round, step), &measured, accounts);
@@ -345,11 +347,9 @@ fn one(
     }
     run.beginning = beginning;
     run.device = device;
+    run.wear = wear;
     if design.stalls {
-        let engine = Engine::in_effect(&described.variables);
-        let pool = engine.variable("innodb_buffer_pool_size");
-        let pool = pool.and_then(|name| described.variables.get(name));
-        run.findings.extend(pace::findings(&run, pool.and_then(|pool| pool.parse().ok())));
+        run.findings.extend(pace::findings(&run, pool_bytes(described)));
     }
     run.findings.extend(sla::findings(&run, &cell.load, measured_time, design.sla));
     let space: Vec<(f64, u64)> =
@@ -358,6 +358,12 @@ fn one(
         run.findings.extend(beside.findings(&run.completed(), &space));
     }
     Ok(run)
+}
+
+/// What a server's buffer pool may take, as it says.
+fn pool_bytes(described: &results::Subject) -> Option<u64> {
+    let name = Engine::in_effect(&described.variables).variable("innodb_buffer_pool_size")?;
+    described.variables.get(name)?.parse().ok()
 }
 
 /// Starts the server of a run again with nothing in memory, if the lab has started it.

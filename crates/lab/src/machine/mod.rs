@@ -1,7 +1,7 @@
 //! The machine: what it is, and what else it does.
 //!
 //! 1. Figures are the kernel's, from `/proc` and `/sys`; what it does not tell is absent.
-//! 2. Reading takes no rights. What only root may see (the wear of a disk) is not here.
+//! 2. Reading takes no rights. What only root may see (the wear of a disk) is in `account`.
 
 mod busy;
 mod disk;

@@ -1,7 +1,9 @@
 //! Small fixed results for tests.
 
 use crate::account::TableSpace;
-use crate::account::{Counters, Figures, FileKind, FileSpace, Machine, Sample, Space, SpaceAt};
+use crate::account::{
+    Counters, Figures, FileKind, FileSpace, Machine, Sample, Space, SpaceAt, Wear, Worn,
+};
 use crate::results::{
     Cost, Event, Experiment, Finding, Limit, Loaded, Operation, Origin, Phase, PhaseKind, Point,
     Run, SCHEMA, Second, Subject,
@@ -139,9 +141,7 @@ fn run(subject: usize, round: usize, clients: u32, random: &mut Random) -> Run {
         ],
         warm_up,
         seconds,
-        points: (0..600)
-            .map(|at| Point { millis: at * 100, micros: 1_000 + random.below(30_000) })
-            .collect(),
+        points: points(random),
         events: vec![
             Event { seconds: 30.0, text: "a pause <begins>".into() },
             Event { seconds: 32.0, text: "and ends".into() },
@@ -168,8 +168,27 @@ fn run(subject: usize, round: usize, clients: u32, random: &mut Random) -> Run {
             ..Cost::default()
         }),
         client_cost: Some(Cost { user_micros: 5.0, cores: 0.1, ..Cost::default() }),
+        wear: Some(worn(subject, round as u64)),
         limit: Some(Limit::Processor("the processors were busy 95 % of the time".into())),
         ..Run::default()
+    }
+}
+
+fn points(random: &mut Random) -> Vec<Point> {
+    let point = |at: u32| Point { millis: at * 100, micros: 1_000 + random.below(30_000) };
+    (0..600).map(point).collect()
+}
+
+/// Of the first subject, and of no other: ten megabytes a run, of which the flash takes fifteen.
+fn worn(subject: usize, round: u64) -> Result<Worn, String> {
+    let wear = |rounds: u64| Wear {
+        written_bytes: rounds * 10_000_000,
+        flash_bytes: Some(rounds * 15_000_000),
+        used_percent: Some(3),
+    };
+    match subject {
+        0 => Ok(Worn { before: wear(round), after: wear(round + 1) }),
+        _ => Err("smartctl is not installed".into()),
     }
 }
 

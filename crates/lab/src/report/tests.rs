@@ -47,6 +47,8 @@ fn a_report_has_all_it_must_have() {
             "Time to load",
             "Space after load",
             "Write amplification of an operation",
+            "What the device says of its own wear",
+            "<td>1.50</td><td>3 % to 3 %</td>",
             "Operations",
             "Failures and retries",
             "Deadlock found",
@@ -64,6 +66,8 @@ fn a_report_has_all_it_must_have() {
         let of_several = ["Throughput by clients", "95th percentile of latency by clients"];
         assert!(of_several.iter().all(|title| text.contains(title) == (clients.len() > 1)));
         assert_eq!(text.contains("Efficiency"), subjects > 1);
+        let unknown = "<td>wear of the device</td><td>not known: smartctl is not installed</td>";
+        assert_eq!(text.contains(unknown), subjects > 1);
     }
 }
 

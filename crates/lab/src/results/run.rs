@@ -1,7 +1,7 @@
 //! A run: one subject, one step, one time.
 
 use super::{Cost, Limit};
-use crate::account::{Accounts, Counters, Sample, between};
+use crate::account::{Accounts, Counters, Sample, Worn, between};
 use crate::driver::{self, Gap, Measured, QUANTILES};
 use crate::statistics::stall::Stalls;
 use crate::statistics::steady::{Trend, trend};
@@ -62,6 +62,10 @@ pub struct Run {
     /// What the device took by itself, if it was asked.
     #[serde(default)]
     pub device: Option<DeviceProbe>,
+    /// What the device says of its own wear, or why it says nothing; absent where nobody knows
+    /// which device it is.
+    #[serde(default)]
+    pub wear: Option<Result<Worn, String>>,
     /// What happened besides.
     #[serde(default)]
     pub events: Vec<Event>,

@@ -1,7 +1,7 @@
 //! What an operation costs.
 
 use super::{Cell, Table, each_cell, head, middle, plain_ratio, step_cells};
-use crate::account::between;
+use crate::account::{Worn, between};
 use crate::report::words::{bytes, figure};
 use crate::results::{Cost, Experiment, Run, Subject};
 use crate::statistics::median;
@@ -140,9 +140,43 @@ pub(super) fn amplification(experiment: &Experiment) -> Table {
         .noted(
             "Logical bytes are an estimate: rows changed, as the server counts them, times the \
              mean row of the load. The others are multiples of them, with the bytes behind. The \
-             device's are of all processes together. What a device writes within is not known \
-             here.",
+             device's are of all processes together.",
         )
+}
+
+/// What the devices say of their own wear, of all runs of a step together.
+pub(super) fn wear(experiment: &Experiment) -> Table {
+    let mut rows = Vec::new();
+    for (number, step, runs) in each_cell(experiment) {
+        let worn: Vec<&Worn> =
+            runs.iter().filter_map(|run| run.wear.as_ref()?.as_ref().ok()).collect();
+        let (Some(first), Some(last)) = (worn.first(), worn.last()) else { continue };
+        let written: u64 = worn.iter().map(|worn| worn.written_bytes()).sum();
+        let flash: Option<u64> = worn.iter().map(|worn| worn.flash_bytes()).sum();
+        let times = flash.filter(|_| written > 0).map(|flash| flash as f64 / written as f64);
+        let used = [first.before, last.after].map(|wear| wear.used_percent);
+        let or_dash = |text: Option<String>| Cell::from(text.unwrap_or_else(|| "–".into()));
+        let mut row: Vec<Cell> = vec![experiment.subjects[number].name.as_str().into()];
+        row.extend(step_cells(experiment, step));
+        row.extend([
+            bytes(written as f64).into(),
+            or_dash(flash.map(|flash| bytes(flash as f64))),
+            or_dash(times.map(figure)),
+            or_dash(used[0].zip(used[1]).map(|(from, to)| format!("{from} % to {to} %"))),
+        ]);
+        rows.push(row);
+    }
+    let after = ["written to the device", "to its flash", "flash / device", "life used"];
+    Table::new("What the device says of its own wear", &head(&["server"], experiment, &after), rows)
+        .noted(
+            "By SMART, of all that anybody wrote from before the warm-up until after the measured \
+             time; the life that is used as its maker counts it.",
+        )
+}
+
+/// Why the first device that says nothing of its wear does so.
+pub(super) fn wear_unknown(experiment: &Experiment) -> Option<&str> {
+    experiment.runs.iter().find_map(|run| run.wear.as_ref()?.as_ref().err()).map(String::as_str)
 }
 
 /// Bytes written to the device for each operation.

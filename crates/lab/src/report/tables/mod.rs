@@ -85,6 +85,7 @@ pub(super) fn tables(experiment: &Experiment) -> (Vec<Table>, Vec<Table>) {
         cost::relative(experiment),
         cost::absolute(experiment),
         cost::amplification(experiment),
+        cost::wear(experiment),
     ];
     let below = vec![
         speed::operations(experiment),

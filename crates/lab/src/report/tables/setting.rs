@@ -157,6 +157,9 @@ pub(super) fn order(experiment: &Experiment) -> Table {
 
 pub(super) fn machine(experiment: &Experiment) -> Table {
     let row = |(name, value): (&String, &String)| vec![name.as_str().into(), value.as_str().into()];
-    Table::new("The machine", &["what", "value"], experiment.machine.iter().map(row).collect())
-        .folded()
+    let mut rows: Vec<Vec<Cell>> = experiment.machine.iter().map(row).collect();
+    if let Some(why) = super::cost::wear_unknown(experiment) {
+        rows.push(vec!["wear of the device".into(), format!("not known: {why}").into()]);
+    }
+    Table::new("The machine", &["what", "value"], rows).folded()
 }
