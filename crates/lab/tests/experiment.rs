@@ -4,8 +4,8 @@ mod fake;
 
 use fake::Behaviour;
 use lab::client::Target;
-use lab::driver::{Load, Plan, Stop};
-use lab::experiment::{self, Cell, Design, Subject, Watcher};
+use lab::driver::{Plan, Stop};
+use lab::experiment::{self, Design, Subject, Watcher};
 use lab::results::Experiment;
 use lab::workload::sysbench::{Options, Script, Sysbench};
 use runtime::net::Address;
@@ -29,27 +29,12 @@ fn subject(name: &str, port: u16) -> Subject {
 
 fn design() -> Design {
     let subjects = vec![subject("A", PORTS[0]), subject("B", PORTS[1])];
-    Design {
-        command: Vec::new(),
-        description: "point selects".into(),
-        cells: vec![Cell { clients: 2, load: Load::Closed }],
-        rounds: 3,
-        settle: Duration::ZERO,
-        cold: false,
-        plan: Plan {
-            warm_up: Duration::from_secs(1),
-            measured: Duration::from_secs(10),
-            ..Plan::new(subjects[0].target.clone())
-        },
-        subjects,
-        events: Arc::new(|_| Vec::new()),
-        besides: Vec::new(),
-        sla: None,
-        stalls: false,
-        load: None,
-        spec: None,
-        notes: Vec::new(),
-    }
+    let plan = Plan {
+        warm_up: Duration::from_secs(1),
+        measured: Duration::from_secs(10),
+        ..Plan::new(subjects[0].target.clone())
+    };
+    Design { rounds: 3, ..Design::new(subjects, 2, plan) }
 }
 
 struct Silent;

@@ -21,13 +21,14 @@ mod tls;
 mod value;
 
 pub use answer::Done;
+pub use link::Handle;
 pub use row::Row;
 pub use tls::{Encryption, Tls};
 pub use value::{Value, put_literal};
 
 use input::Input;
 use link::Link;
-use runtime::net::{Address, StreamHandle, connect};
+use runtime::net::Address;
 use std::fmt::Write;
 use std::io;
 use std::time::Duration;
@@ -118,7 +119,17 @@ pub struct Connection {
 impl Connection {
     /// Connects and logs in.
     pub fn open(target: &Target) -> Result<Self, Failure> {
-        let mut link = Link::new(connect(&target.address)?);
+        Self::over(Link::open(&target.address)?, target)
+    }
+
+    /// The same, but who waits for an answer holds the thread, as in a program with a thread for
+    /// each connection. Others of the thread's worker run when nothing comes for some
+    /// milliseconds. Over TCP in clear.
+    pub fn open_holding(target: &Target) -> Result<Self, Failure> {
+        Self::over(Link::open_holding(&target.address)?, target)
+    }
+
+    fn over(mut link: Link, target: &Target) -> Result<Self, Failure> {
         let timeout = Some(target.read_timeout);
         link.set_timeouts(timeout, timeout);
         let mut connection = Self {
@@ -141,7 +152,7 @@ impl Connection {
     }
 
     /// Closes the connection from elsewhere.
-    pub fn handle(&self) -> StreamHandle {
+    pub fn handle(&self) -> Handle {
         self.link.handle()
     }
 

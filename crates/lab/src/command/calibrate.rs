@@ -8,7 +8,9 @@
 //! 3. A server's cost of an answer holds the waking of who waits for it. sysbench has a thread for
 //!    each client, nearly always asleep; the lab has one for all, which is often awake when the
 //!    next answer comes. So throughput and the server's cost are judged with a thread for each of
-//!    the lab's clients, too; the client's cost is judged as the lab runs, with one for all.
+//!    the lab's clients, too, which wait in a call of the system as sysbench's do: to tell a ring
+//!    of many waits costs a server more than to wake a thread. The client's cost is judged as the
+//!    lab runs, with one for all.
 //! 4. What else runs is said before: one thread of ours gets a smaller share of a busy processor
 //!    than the many of sysbench.
 //! 5. All are counted from the end of their warm-up to the end of their last second, by the same
@@ -20,15 +22,14 @@ mod rounds;
 mod sysbench;
 
 use super::Outcome;
+use super::one_table::{OneTable, script_of};
 use crate::account::{Account, Subject};
 use crate::client::Target;
-use crate::distribution::access::Kind as Access;
 use crate::driver::{self, Plan};
 use crate::experiment::order;
-use crate::load::{self, Way};
 use crate::machine::busy;
-use crate::server::{Description, Kind, Program, Started, start};
-use crate::workload::sysbench::{Load, Options, Script, Sysbench};
+use crate::server::{Description, Program, Started, start};
+use crate::workload::sysbench::{Script, Sysbench};
 use clap::Args;
 use figures::{Found, between_looks, used_between};
 use processors::Processors;
@@ -39,30 +40,17 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The server's kind: mariadb, gannet or mysql.
-    #[arg(long, default_value = "mariadb")]
-    start: Kind,
-    /// Its program, if not the one that is installed.
-    #[arg(long)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    table: OneTable,
     /// Scripts, by sysbench's names.
     #[arg(long, value_delimiter = ',', default_values = SCRIPTS)]
     scripts: Vec<String>,
-    /// Clients at the same time.
-    #[arg(long, default_value_t = 8)]
-    clients: u32,
-    /// Rounds; both run twice in each.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
     /// Seconds of a run that count.
     #[arg(long, default_value_t = 10)]
     seconds: u64,
     /// Seconds before them.
     #[arg(long, default_value_t = 3)]
     warm_up: u64,
-    /// Rows of the one table.
-    #[arg(long, default_value_t = 100_000)]
-    rows: u64,
     /// Processors of the server, as taskset writes them; the first one if nothing is said.
     #[arg(long)]
     server_cpus: Option<String>,
@@ -90,7 +78,7 @@ const SCRIPTS: [&str; 5] = [
 impl Arguments {
     /// One for each client.
     pub(super) fn workers(&self) -> usize {
-        self.clients.max(1) as usize
+        self.table.clients.max(1) as usize
     }
 }
 
@@ -111,22 +99,18 @@ const BUSY: f64 = 0.1;
 pub(super) fn run(arguments: Arguments) -> Outcome {
     super::is_ours_alone(&arguments.output)?;
     sysbench::check()?;
-    let scripts = arguments.scripts.iter().map(|name| {
-        Script::of_name(name).ok_or_else(|| format!("'{name}' is none of sysbench's scripts"))
-    });
+    let scripts = arguments.scripts.iter().map(|name| script_of(name));
     let scripts: Vec<Script> = scripts.collect::<Result<_, String>>()?;
     let (server, clients) = (&arguments.server_cpus, &arguments.client_cpus);
     let processors = Processors::choose(server.as_deref(), clients.as_deref())?;
     processors.pin()?;
-    let mut description = Description {
-        program: arguments.program.clone(),
-        cpus: processors.server.clone(),
-        ..Description::new(arguments.start)
-    };
+    let mut description =
+        Description { cpus: processors.server.clone(), ..arguments.table.description() };
     description.settings.durability = arguments.durability;
     let program = Program::find(description.kind, description.program.as_deref())?;
     println!("{}; {}", program.text, sysbench::version()?);
-    println!("{processors}; {} clients, durability {}", arguments.clients, arguments.durability);
+    let (clients, durability) = (arguments.table.clients, arguments.durability);
+    println!("{processors}; {clients} clients, durability {durability}");
     let others = busy(Duration::from_secs(1), &[]);
     if others.cores > BUSY {
         println!("others use {:.2} processors: these figures say little", others.cores);
@@ -143,10 +127,6 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
     if missed.is_empty() { Ok(()) } else { Err(missed.join("; ")) }
 }
 
-fn options(arguments: &Arguments, script: Script) -> Options {
-    Options { table_size: arguments.rows, distribution: Access::Uniform, ..Options::new(script) }
-}
-
 /// The clients in turn; the limits that were missed.
 fn compare(
     arguments: &Arguments,
@@ -154,17 +134,16 @@ fn compare(
     script: Script,
 ) -> Result<Vec<String>, String> {
     let target = server.target();
-    let of = |failure: crate::client::Failure| failure.explained(&target);
-    let rows = Load::new(options(arguments, script), "");
-    load::load(&target, Arc::new(rows), &Way::new(2), |_| {}).map_err(of)?;
+    let workload = arguments.table.fill(script, &target)?;
     let id = server.id().ok_or("the server has ended")?;
     let mut found: [Vec<Found>; CLIENTS] = Default::default();
-    for round in 0..arguments.rounds.max(1) {
+    let table = &arguments.table;
+    for round in 0..table.rounds.max(1) {
         for client in order(CLIENTS, round) {
             let one = match client {
                 SYSBENCH => sysbench::run(arguments, script, &target, id)?,
-                LAB_EACH => ours(arguments, arguments.clients, script, (&target, id))?,
-                _ => ours(arguments, 1, script, (&target, id))?,
+                LAB_EACH => ours(arguments, table.clients, &workload, (&target, id))?,
+                _ => ours(arguments, 1, &workload, (&target, id))?,
             };
             found[client].push(one);
         }
@@ -176,14 +155,14 @@ fn compare(
 fn ours(
     arguments: &Arguments,
     threads: u32,
-    script: Script,
+    workload: &Sysbench,
     (target, server): (&Target, u32),
 ) -> Result<Found, String> {
-    let workload = Sysbench::new(options(arguments, script));
     let warm_up = Duration::from_secs(arguments.warm_up);
     let plan = Plan {
-        clients: arguments.clients,
+        clients: arguments.table.clients,
         threads,
+        holds_threads: threads > 1,
         warm_up,
         measured: Duration::from_secs(arguments.seconds),
         ..Plan::new(target.clone())
@@ -191,7 +170,7 @@ fn ours(
     // No connection of the account's own: sysbench has none either.
     let subject = Subject { server: Some(server), ..Subject::default() };
     let account = Account::begin(subject, between_looks(arguments.seconds));
-    let measured = driver::run(&workload, plan);
+    let measured = driver::run(workload, plan);
     let ended = runtime::now();
     let origin = measured.as_ref().map_or(ended, |measured| measured.begin);
     let accounts = account.end(origin);

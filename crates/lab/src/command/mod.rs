@@ -9,6 +9,7 @@ mod dsn;
 mod flags;
 mod interrupt;
 mod load;
+mod one_table;
 mod plot;
 mod recipes;
 mod run;

@@ -6,15 +6,13 @@
 //! 2. Other work on the machine does not void a trial: a verdict has to stand up to it.
 
 use super::Outcome;
-use crate::distribution::access::Kind as Access;
-use crate::driver::{Load, Plan, Stop};
-use crate::experiment::{self, Cell, Design, Subject, Watcher};
-use crate::load::{self, Way};
+use super::one_table::{OneTable, script_of};
+use crate::driver::{Plan, Stop};
+use crate::experiment::{self, Design, Subject, Watcher};
 use crate::progress::Silent;
 use crate::report::{Comparison, comparisons};
-use crate::server::{Description, Kind, Program, start};
+use crate::server::{Program, start};
 use crate::statistics::ratio::{Ratio, Verdict};
-use crate::workload::sysbench::{Load as Rows, Options, Script, Sysbench};
 use clap::Args;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,33 +20,20 @@ use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// The server's kind: mariadb, gannet or mysql.
-    #[arg(long, default_value = "mariadb")]
-    start: Kind,
-    /// Its program, if not the one that is installed.
-    #[arg(long)]
-    program: Option<PathBuf>,
+    #[command(flatten)]
+    table: OneTable,
     /// The script, by sysbench's name.
     #[arg(long, default_value = "oltp_read_write")]
     script: String,
     /// Comparisons.
     #[arg(long, default_value_t = 40)]
     trials: u64,
-    /// Clients at the same time.
-    #[arg(long, default_value_t = 8)]
-    clients: u32,
-    /// Rounds of a trial.
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
     /// Seconds of a run that count.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
     /// Seconds before them.
     #[arg(long, default_value_t = 1)]
     warm_up: u64,
-    /// Rows of the one table.
-    #[arg(long, default_value_t = 100_000)]
-    rows: u64,
     /// Where the server keeps its data while it runs.
     #[arg(long, default_value = "lab-trials")]
     output: PathBuf,
@@ -76,22 +61,13 @@ impl Told {
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
     super::is_ours_alone(&arguments.output)?;
-    let script = Script::of_name(&arguments.script)
-        .ok_or_else(|| format!("'{}' is none of sysbench's scripts", arguments.script))?;
-    let description =
-        Description { program: arguments.program.clone(), ..Description::new(arguments.start) };
+    let (table, script) = (&arguments.table, script_of(&arguments.script)?);
+    let description = table.description();
     let program = Program::find(description.kind, description.program.as_deref())?;
-    println!("{}; {}, {} clients", program.text, script.name(), arguments.clients);
+    println!("{}; {}, {} clients", program.text, script.name(), table.clients);
     let server = start(&description, "trials", &arguments.output)?;
     let target = server.target();
-    let options = Options {
-        table_size: arguments.rows,
-        distribution: Access::Uniform,
-        ..Options::new(script)
-    };
-    load::load(&target, Arc::new(Rows::new(options.clone(), "")), &Way::new(2), |_| {})
-        .map_err(|failure| failure.explained(&target))?;
-    let workload = Sysbench::new(options);
+    let workload = table.fill(script, &target)?;
     let subjects = ["A", "B"].map(|name| Subject::running(name, target.clone()));
     let (stop, watcher) = (Arc::new(Stop::default()), Arc::new(Silent) as Arc<dyn Watcher>);
     let mut told = Told::default();
@@ -114,27 +90,17 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
 }
 
 fn design(arguments: &Arguments, subjects: Vec<Subject>, seed: u64) -> Design {
+    let plan = Plan {
+        warm_up: Duration::from_secs(arguments.warm_up),
+        measured: Duration::from_secs(arguments.seconds),
+        seed,
+        ..Plan::new(subjects[0].target.clone())
+    };
     Design {
         command: std::env::args().collect(),
         description: arguments.script.clone(),
-        cells: vec![Cell { clients: arguments.clients, load: Load::Closed }],
-        rounds: arguments.rounds,
-        settle: Duration::ZERO,
-        cold: false,
-        plan: Plan {
-            warm_up: Duration::from_secs(arguments.warm_up),
-            measured: Duration::from_secs(arguments.seconds),
-            seed,
-            ..Plan::new(subjects[0].target.clone())
-        },
-        subjects,
-        events: Arc::new(|_| Vec::new()),
-        besides: Vec::new(),
-        sla: None,
-        stalls: false,
-        load: None,
-        spec: None,
-        notes: Vec::new(),
+        rounds: arguments.table.rounds,
+        ..Design::new(subjects, arguments.table.clients, plan)
     }
 }
 
@@ -168,6 +134,7 @@ fn judge(told: &Told, trials: u64) -> Outcome {
 mod tests {
     use super::*;
     use crate::report::sample;
+    use crate::server::Kind;
 
     #[test]
     fn two_of_forty_may_be_told_apart() {
@@ -181,15 +148,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gannet-trials-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for temporary files");
         let arguments = || Arguments {
-            start: Kind::Mariadb,
-            program: None,
+            table: OneTable { start: Kind::Mariadb, program: None, clients: 1, rounds: 1, rows: 1 },
             script: "oltp_read_write".into(),
             trials: 1,
-            clients: 1,
-            rounds: 1,
             seconds: 1,
             warm_up: 0,
-            rows: 1,
             output: folder.clone(),
         };
         assert_eq!(super::super::is_ours_alone(&folder), Ok(()));

@@ -30,6 +30,7 @@ pub(super) struct Place {
     statements: Arc<[String]>,
     connections: usize,
     protocol: Protocol,
+    holds: bool,
 }
 
 impl Place {
@@ -37,7 +38,8 @@ impl Place {
         let mut target = plan.target.clone();
         target.database = seat.database.unwrap_or(target.database);
         let Seat { statements, connections, .. } = seat;
-        Self { target, statements, connections, protocol: plan.protocol }
+        let (protocol, holds) = (plan.protocol, plan.holds_threads);
+        Self { target, statements, connections, protocol, holds }
     }
 
     /// `patience`: how long each answer of a login may take, if less than the target says.
@@ -48,7 +50,8 @@ impl Place {
     ) -> Result<Vec<Session>, Failure> {
         let read_timeout = self.target.read_timeout.min(patience);
         let target = Target { read_timeout, ..self.target.clone() };
-        let open = |_| Session::open(&target, &self.statements, self.protocol);
+        let open = if self.holds { Session::open_holding } else { Session::open };
+        let open = |_| open(&target, &self.statements, self.protocol);
         let mut sessions = (0..self.connections).map(open).collect::<Result<Vec<_>, _>>()?;
         client.connected(&mut sessions)?;
         Ok(sessions)
@@ -109,6 +112,10 @@ impl Running {
             state.recorder.add(ended);
             drop(state);
             self.client.wait(end);
+            if self.shared.plan.holds_threads {
+                // It never parks, and others may have to run there.
+                runtime::yield_if_due();
+            }
         }
     }
 

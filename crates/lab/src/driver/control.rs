@@ -1,7 +1,7 @@
 //! A run is looked after, looked at and interfered with.
 
 use super::{Interval, Shared};
-use runtime::net::StreamHandle;
+use crate::client::Handle;
 use runtime::sync::Mutex;
 use runtime::{Instant, JoinHandle};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ pub struct Control {
     begin: Instant,
     end: Instant,
     /// Connections by client.
-    handles: Mutex<Vec<Vec<StreamHandle>>>,
+    handles: Mutex<Vec<Vec<Handle>>>,
     paused_until: AtomicU64,
     marks: Mutex<Vec<Mark>>,
     /// Events that have begun and not ended.
@@ -178,7 +178,7 @@ impl Control {
         std::mem::take(&mut *self.marks.lock())
     }
 
-    pub(super) fn keep_handles(&self, client: usize, handles: Vec<StreamHandle>) {
+    pub(super) fn keep_handles(&self, client: usize, handles: Vec<Handle>) {
         let mut all = self.handles.lock();
         if all.len() <= client {
             all.resize(client + 1, Vec::new());

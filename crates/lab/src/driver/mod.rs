@@ -82,6 +82,10 @@ pub struct Plan {
     pub clients: u32,
     /// Workers of the runtime that they are spread over; with 1 they are the caller's.
     pub threads: u32,
+    /// Clients hold their threads while they wait for answers, as those of programs with a thread
+    /// for each client do. For plans with as many threads: an answer may cost a server less if a
+    /// thread that sleeps in a call waits for it than if a ring of many waits does.
+    pub holds_threads: bool,
     /// When operations begin.
     pub load: Load,
     /// Not counted.
@@ -106,6 +110,7 @@ impl Plan {
             protocol: Protocol::Prepared,
             clients: 1,
             threads: 1,
+            holds_threads: false,
             load: Load::Closed,
             warm_up: Duration::ZERO,
             measured: Duration::from_secs(60),

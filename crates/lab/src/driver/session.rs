@@ -1,8 +1,7 @@
 //! A connection of a client, with the workload's statements.
 
-use crate::client::{Connection, Done, Failure, Prepared, Row, Target, Value};
+use crate::client::{Connection, Done, Failure, Handle, Prepared, Row, Target, Value};
 use crate::results::Statements;
-use runtime::net::StreamHandle;
 use std::sync::Arc;
 
 /// How statements with values are sent.
@@ -58,7 +57,23 @@ impl Session {
         statements: &Arc<[String]>,
         protocol: Protocol,
     ) -> Result<Self, Failure> {
-        let mut connection = Connection::open(target)?;
+        Self::over(Connection::open(target)?, statements, protocol)
+    }
+
+    /// The same with [`Connection::open_holding`].
+    pub fn open_holding(
+        target: &Target,
+        statements: &Arc<[String]>,
+        protocol: Protocol,
+    ) -> Result<Self, Failure> {
+        Self::over(Connection::open_holding(target)?, statements, protocol)
+    }
+
+    fn over(
+        mut connection: Connection,
+        statements: &Arc<[String]>,
+        protocol: Protocol,
+    ) -> Result<Self, Failure> {
         // The driver looks after clients that wait for too long, with one timer for all.
         connection.wait_for_ever();
         let forms = statements.iter().map(|_| match protocol {
@@ -76,7 +91,7 @@ impl Session {
     }
 
     /// Closes the connection from elsewhere.
-    pub fn handle(&self) -> StreamHandle {
+    pub fn handle(&self) -> Handle {
         self.connection.handle()
     }
 

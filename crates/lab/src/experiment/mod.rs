@@ -84,6 +84,29 @@ pub struct Design {
     pub notes: Vec<Note>,
 }
 
+impl Design {
+    /// A closed load of so many clients, one round, and nothing besides.
+    pub fn new(subjects: Vec<Subject>, clients: u32, plan: Plan) -> Self {
+        Self {
+            command: Vec::new(),
+            description: String::new(),
+            subjects,
+            cells: vec![Cell { clients, load: Load::Closed }],
+            rounds: 1,
+            settle: Duration::ZERO,
+            cold: false,
+            plan,
+            events: Arc::new(|_| Vec::new()),
+            besides: Vec::new(),
+            sla: None,
+            stalls: false,
+            load: None,
+            spec: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// A run among the others.
 #[derive(Clone, Debug)]
 pub struct Place {
