@@ -22,6 +22,8 @@ pub(crate) const CHUNKS: usize = 64;
 const POOL_SHARE: usize = 32;
 /// Bytes of the fingerprints of one page.
 const SLOT_BYTES: usize = CHUNKS * 8;
+/// Makes a second key of the random one: odd, its bits without a pattern.
+const SECOND_KEY: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Bytes of a chunk of a page of the class.
 pub(crate) const fn chunk_bytes(class: u8) -> usize {
@@ -109,8 +111,10 @@ impl Fingerprints {
 /// The fingerprints of a page's chunks (invariant 1).
 fn prints(page: &[u8], key: u64) -> impl Iterator<Item = u64> {
     let chunks = page.chunks_exact(page.len() / CHUNKS).enumerate();
+    // The factors of a product may change places: with one key for both, words could, too.
+    let start = fold(key, SECOND_KEY);
     chunks.map(move |(number, chunk)| {
-        let mut print = key ^ number as u64;
+        let mut print = start ^ number as u64;
         for (at, pair) in chunk.as_chunks::<16>().0.iter().enumerate() {
             let pair = u128::from_le_bytes(*pair);
             let skip = number == 0 && at * 16 < PID_OFFSET;
@@ -131,6 +135,7 @@ fn fold(left: u64, right: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bytes::put;
     use base::Random;
 
     fn noise(class: u8, seed: u64) -> Vec<u8> {
@@ -173,6 +178,23 @@ mod tests {
         other[640..768].rotate_right(16);
         other.swap(1000, 5000);
         assert_eq!(prints.changed(slot, &other), 1 << 7 | 1 << 39);
+    }
+
+    #[test]
+    fn words_that_change_roles_are_noticed() {
+        let prints = Fingerprints::new(1 << 20, 77).expect("memory");
+        let slot = prints.take().expect("room");
+        for number in 0..CHUNKS {
+            let mut page = noise(12, 5);
+            let (one, other) = (0x0876_0000_0008_03be_u64, 0x1234_u64);
+            let at = number * chunk_bytes(12) + 16 * usize::from(number == 0);
+            put(&mut page, at, &one.to_le_bytes());
+            put(&mut page, at + 8, &other.to_le_bytes());
+            prints.record(slot, &page);
+            put(&mut page, at, &(other ^ number as u64).to_le_bytes());
+            put(&mut page, at + 8, &(one ^ number as u64).to_le_bytes());
+            assert_eq!(prints.changed(slot, &page), 1 << number, "chunk {number}");
+        }
     }
 
     #[test]
