@@ -46,10 +46,10 @@ pub(crate) fn any_text(builder: &Builder<'_>, characters: u64) -> ResultType {
     ResultType { ascii: false, ..connection_text(builder, characters) }
 }
 
-/// A name that the server gives, in its own character set. That it is ASCII is not said of it.
+/// A name that the server gives, in its own character set.
 pub(crate) fn system_text(characters: u64) -> ResultType {
     let collation = types::collation::default_of(types::Charset::Utf8mb3).id;
-    ResultType::string(characters, collation, Coercibility::Coercible, false, true)
+    ResultType::string(characters, collation, Coercibility::Coercible, true, true)
 }
 
 /// Text in the collation of JSON, whatever it is made of.
