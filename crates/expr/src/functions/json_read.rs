@@ -51,7 +51,7 @@ fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resol
 }
 
 fn resolve_type(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(system_text(12))
+    Ok(ResultType { ascii: false, ..system_text(12) })
 }
 
 fn resolve_text(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
