@@ -3,6 +3,20 @@
 use super::*;
 use runtime::sim::Faults;
 
+/// 9,000 rows, many times what the pool holds.
+fn filled() -> (Arc<Engine>, Tested) {
+    let mut small = tiny("/database", 256 << 10);
+    small.purge_interval = Duration::from_secs(100);
+    let engine = Engine::open(small).unwrap().0;
+    let t = Tested::create(&*engine);
+    let mut trx = engine.begin(options());
+    for id in 0..9000 {
+        t.insert(&mut *trx, &row(id, 1, None, &[5; 300])).unwrap().unwrap();
+    }
+    trx.commit().unwrap();
+    (engine, t)
+}
+
 /// Inserts far apart, with what lies in between out of memory.
 fn rows_out_of_memory(t: &Tested, trx: &mut dyn Transaction) {
     for id in [-5, 500_000] {
@@ -15,15 +29,7 @@ fn rows_out_of_memory(t: &Tested, trx: &mut dyn Transaction) {
 #[test]
 fn what_was_to_be_undone_is_never_committed() {
     simulate(3, || {
-        let mut small = tiny("/database", 256 << 10);
-        small.purge_interval = Duration::from_secs(100);
-        let engine = Engine::open(small).unwrap().0;
-        let t = Tested::create(&*engine);
-        let mut trx = engine.begin(options());
-        for id in 0..9000 {
-            t.insert(&mut *trx, &row(id, 1, None, &[5; 300])).unwrap().unwrap();
-        }
-        trx.commit().unwrap();
+        let (engine, t) = filled();
         let disk = runtime::sim::disk().unwrap();
         for gives_up in [true, false] {
             let mut trx = engine.begin(options());
@@ -50,15 +56,7 @@ fn what_was_to_be_undone_is_never_committed() {
 #[test]
 fn a_conflict_whose_rollback_fails_leaves_what_can_only_end() {
     simulate(4, || {
-        let mut small = tiny("/database", 256 << 10);
-        small.purge_interval = Duration::from_secs(100);
-        let engine = Engine::open(small).unwrap().0;
-        let t = Tested::create(&*engine);
-        let mut trx = engine.begin(options());
-        for id in 0..9000 {
-            t.insert(&mut *trx, &row(id, 1, None, &[5; 300])).unwrap().unwrap();
-        }
-        trx.commit().unwrap();
+        let (engine, t) = filled();
         let disk = runtime::sim::disk().unwrap();
         let mut trx = engine.begin(options());
         trx.open_snapshot();
