@@ -6,7 +6,7 @@ use lab::driver::session::Session;
 use lab::driver::{self, Load, Plan};
 use lab::results::{Run, Step};
 use lab::schedule::{Arrivals, Profile};
-use lab::workload::{Client, Workload};
+use lab::workload::{Client, Which, Workload};
 use runtime::net::Address;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ impl Workload for Busy {
         0
     }
 
-    fn client(&self, _number: u32) -> Box<dyn Client> {
+    fn client(&self, _which: Which) -> Box<dyn Client> {
         Box::new(BusyClient(self.0))
     }
 }

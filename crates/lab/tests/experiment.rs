@@ -8,8 +8,10 @@ use lab::driver::{Plan, Stop};
 use lab::experiment::{self, Design, Subject, Watcher};
 use lab::results::Experiment;
 use lab::workload::sysbench::{Options, Script, Sysbench};
+use lab::workload::{Client, Which, Workload};
 use runtime::net::Address;
 use runtime::sim::{SimConfig, Simulation};
+use runtime::sync::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,8 +43,20 @@ struct Silent;
 
 impl Watcher for Silent {}
 
+fn reads() -> Sysbench {
+    Sysbench::new(Options::new(Script::PointSelect))
+}
+
 /// Runs A and B; A behaves well, how B behaves is made when it starts.
 fn run(
+    b: impl FnOnce() -> Option<Behaviour> + 'static,
+    stop: Arc<Stop>,
+) -> Result<Experiment, String> {
+    run_of(reads(), b, stop)
+}
+
+fn run_of(
+    workload: impl Workload + 'static,
     b: impl FnOnce() -> Option<Behaviour> + 'static,
     stop: Arc<Stop>,
 ) -> Result<Experiment, String> {
@@ -50,7 +64,6 @@ fn run(
     let outcome = simulation.run(move || {
         let mut served = vec![fake::serve_at(PORTS[0], well())];
         served.extend(b().map(|behaviour| fake::serve_at(PORTS[1], behaviour)));
-        let workload = Sysbench::new(Options::new(Script::PointSelect));
         let watcher: Arc<dyn Watcher> = Arc::new(Silent);
         let outcome = experiment::run(&workload, &design(), &stop, &watcher);
         served.iter().for_each(|handle| handle.stop());
@@ -73,6 +86,36 @@ fn all_rounds_run_when_nothing_fails() {
     assert_eq!(experiment.ended, None);
     let order: Vec<usize> = experiment.runs.iter().map(|run| run.subject).collect();
     assert_eq!(order, [0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0]);
+}
+
+/// Reads, and notes which clients were made.
+struct Noting(Sysbench, Arc<Mutex<Vec<Which>>>);
+
+impl Workload for Noting {
+    fn operations(&self) -> Vec<&'static str> {
+        self.0.operations()
+    }
+
+    fn statements(&self) -> Vec<String> {
+        self.0.statements()
+    }
+
+    fn client(&self, which: Which) -> Box<dyn Client> {
+        self.1.lock().push(which);
+        self.0.client(which)
+    }
+}
+
+/// An update that is repeated finds its value in the row, and costs a server less than a change.
+#[test]
+fn both_servers_are_asked_the_same_and_neither_is_asked_it_twice() {
+    let noted: Arc<Mutex<Vec<Which>>> = Arc::default();
+    let experiment = run_of(Noting(reads(), noted.clone()), || Some(well()), Arc::default());
+    assert_eq!(experiment.expect("it runs").runs.len(), 12);
+    // There and back: A B B A, B A A B, A B B A.
+    let turns = (0..6).flat_map(|turn| [turn; 2]);
+    let wanted = turns.flat_map(|turn| [0, 1].map(|number| Which { number, turn }));
+    assert_eq!(*noted.lock(), wanted.collect::<Vec<_>>());
 }
 
 #[test]

@@ -354,6 +354,11 @@ fn sysbench_survives_a_loss_of_power() {
 }
 
 #[test]
+fn a_storm_of_connections_survives_a_loss_of_power() {
+    survives(|| Box::new(Visits));
+}
+
+#[test]
 fn a_load_that_is_asked_to_stop_goes_on_later() {
     let mut simulation = Simulation::new(SimConfig::new(5));
     let ended = simulation.run(|| {
@@ -402,4 +407,47 @@ fn a_load_that_lost_power_goes_on_where_it_was() {
     let progress = progress.expect("the simulation ends");
     assert!(progress.jobs_before > 0, "{progress:?}");
     assert_eq!(progress.jobs_done, progress.jobs);
+}
+
+/// The disk has room for so many bytes more.
+fn leave_room(bytes: Option<u64>) {
+    let disk = runtime::sim::disk().expect("a simulation has one");
+    disk.set_quota(bytes.map(|bytes| disk.used_bytes() + bytes));
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_the_run_and_breaks_no_rule() {
+    let mut simulation = Simulation::new(SimConfig::new(6));
+    let ended = simulation.run(|| {
+        start();
+        let case = Rows(Script::Insert);
+        load_case(&case, false);
+        leave_room(Some(8 << 20));
+        let plan = plan("lab", Duration::from_secs(600));
+        let measured = driver::run(&*case.workload(), plan).expect("a run");
+        let why = measured.given_up.expect("it is given up");
+        assert!(why.contains("free some space"), "{why}");
+        let completed: u64 = measured.record.completed_per_second().iter().sum();
+        assert!(completed > 1000, "what was measured before is kept: {completed}");
+        assert_clean(&case);
+    });
+    ended.expect("the simulation ends");
+}
+
+#[test]
+fn a_load_that_filled_the_disk_goes_on_when_there_is_room() {
+    let mut simulation = Simulation::new(SimConfig::new(7));
+    let ended = simulation.run(|| {
+        start();
+        drop(load::connect(&target("lab")).expect("login"));
+        leave_room(Some(2 << 20));
+        let failed = load::load(&target("lab"), Orders.loading(), &Way::new(3), |_| ());
+        let why = failed.expect_err("no room").explained(&target("lab"));
+        assert!(why.contains("free some space"), "{why}");
+        leave_room(None);
+        let progress = load_case(&Orders, true);
+        assert_eq!(progress.jobs_done, progress.jobs);
+        assert_clean(&Orders);
+    });
+    ended.expect("the simulation ends");
 }

@@ -138,23 +138,26 @@ fn compare(
     let id = server.id().ok_or("the server has ended")?;
     let mut found: [Vec<Found>; CLIENTS] = Default::default();
     let table = &arguments.table;
+    let mut turn = 0;
     for round in 0..table.rounds.max(1) {
         for client in order(CLIENTS, round) {
             let one = match client {
                 SYSBENCH => sysbench::run(arguments, script, &target, id)?,
-                LAB_EACH => ours(arguments, table.clients, &workload, (&target, id))?,
-                _ => ours(arguments, 1, &workload, (&target, id))?,
+                LAB_EACH => ours(arguments, (table.clients, turn), &workload, (&target, id))?,
+                _ => ours(arguments, (1, turn), &workload, (&target, id))?,
             };
+            turn += 1;
             found[client].push(one);
         }
     }
     Ok(judge(script.name(), &found))
 }
 
-/// A run of this driver, its clients on so many threads.
+/// A run of this driver, its clients on so many threads, after so many others. As sysbench does
+/// it asks what was not asked before: values that are there already change nothing.
 fn ours(
     arguments: &Arguments,
-    threads: u32,
+    (threads, turn): (u32, u32),
     workload: &Sysbench,
     (target, server): (&Target, u32),
 ) -> Result<Found, String> {
@@ -163,6 +166,7 @@ fn ours(
         clients: arguments.table.clients,
         threads,
         holds_threads: threads > 1,
+        turn,
         warm_up,
         measured: Duration::from_secs(arguments.seconds),
         ..Plan::new(target.clone())

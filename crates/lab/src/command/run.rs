@@ -18,6 +18,7 @@ use crate::progress::{Dashboard, Json, Lines, Prometheus, Several, Silent};
 use crate::report;
 use crate::results::{Broken, Experiment, Loaded, Note, Run};
 use crate::schedule::{Arrivals, Profile};
+use crate::workload::Which;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ fn dry_run(table: &Table, count: u64) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for cell in cells(&described.run)? {
         for number in 0..workload.clients(cell.clients) {
-            let mut client = workload.client(number);
+            let mut client = workload.client(Which { number, turn: 0 });
             for _ in 0..count {
                 let operation = client.next();
                 lines.push(format!("{number} {} {}", names[operation], client.decided()));

@@ -28,7 +28,7 @@ pub use recorder::{End, Ended, Latencies, Operation, Record, Recorder};
 
 use crate::client::{Failure, Target};
 use crate::schedule::{Arrivals, Profile, Schedule};
-use crate::workload::{Client, Finding, Seat, Workload};
+use crate::workload::{Client, Finding, Seat, Which, Workload};
 use client::{Place, Running};
 use runtime::Instant;
 use runtime::sync::Mutex;
@@ -96,6 +96,8 @@ pub struct Plan {
     pub on_conflict: OnConflict,
     /// Decides the schedule.
     pub seed: u64,
+    /// How many runs the server had before; clients draw anew in each.
+    pub turn: u32,
     /// A run in which nothing has succeeded for so long is over.
     pub give_up: Duration,
     /// A run with more errors of the server than that, conflicts apart, is over.
@@ -116,6 +118,7 @@ impl Plan {
             measured: Duration::from_secs(60),
             on_conflict: OnConflict::Retry,
             seed: 1,
+            turn: 0,
             give_up: GIVE_UP,
             errors_max: u64::MAX,
         }
@@ -279,7 +282,7 @@ fn connect(workload: &dyn Workload, plan: &Plan) -> Result<Vec<Ready>, Failure> 
                 connections: workload.connections(),
                 database: None,
             });
-            let mut client = workload.client(number);
+            let mut client = workload.client(Which { number, turn: plan.turn });
             client.told(&plan.target);
             let place = Place::new(seat, plan);
             runtime::spawn_on(plan.worker(number), "connect", move || {

@@ -2,7 +2,8 @@
 //!
 //! 1. A round runs the subjects there and back (A B C C B A), the next the other way: what drifts
 //!    meets all alike ([`order`]).
-//! 2. All runs of a cell have the same seed: the servers are asked the same.
+//! 2. Servers are asked the same in their first runs, in their second ones and so on; no run asks
+//!    what one before it asked, whose values are in the rows already.
 //! 3. What was measured is kept when a run fails, whatever the reason: an experiment always has a
 //!    result, which says where and why it ended. A run that gave up is the last one.
 //! 4. Loading, settling, warming up and measuring are told apart, and recorded.
@@ -120,6 +121,8 @@ pub struct Place {
     pub rate: Option<f64>,
     /// Round of the cell, from 0.
     pub round: usize,
+    /// How many runs the subject had before.
+    pub turn: u32,
     /// Runs that ended, and all.
     pub runs: (usize, usize),
     /// Warm-up and measured time of a run.
@@ -288,6 +291,16 @@ fn runs(design: &Design) -> impl Iterator<Item = (usize, &Cell, usize)> {
     })
 }
 
+fn plan(design: &Design, place: &Place, cell: &Cell) -> Plan {
+    Plan {
+        target: design.subjects[place.subject].target.clone(),
+        clients: cell.clients,
+        load: cell.load.clone(),
+        turn: place.turn,
+        ..design.plan.clone()
+    }
+}
+
 fn place(
     design: &Design,
     experiment: &Experiment,
@@ -300,6 +313,7 @@ fn place(
         clients: cell.clients,
         rate: plan.rate(),
         round,
+        turn: experiment.runs.iter().filter(|run| run.subject == subject).count() as u32,
         runs: (experiment.runs.len(), runs(design).count()),
         length: plan.warm_up + plan.measured,
     }
@@ -327,12 +341,7 @@ fn one(
     }
     let settled = (settled, runtime::now());
     let subject = &design.subjects[place.subject];
-    let plan = Plan {
-        target: subject.target.clone(),
-        clients: cell.clients,
-        load: cell.load.clone(),
-        ..design.plan.clone()
-    };
+    let plan = plan(design, place, cell);
     let measured_time = plan.measured;
     watcher.begins(place);
     let mut events = (design.events)(subject);

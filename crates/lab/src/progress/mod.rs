@@ -116,6 +116,7 @@ mod sample {
             clients: 64,
             rate: None,
             round: 0,
+            turn: 0,
             runs: (1, 4),
             length: Duration::from_secs(65),
         }

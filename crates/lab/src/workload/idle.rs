@@ -1,6 +1,6 @@
 //! Connections that are held and do nothing while others work: what each costs the server.
 
-use super::{Client, Finding, Held, Seat, Workload};
+use super::{Client, Finding, Held, Seat, Which, Workload};
 use crate::account::{Figures, server_of};
 use crate::client::{Connection, Failure, Target};
 use crate::driver::Operation;
@@ -89,8 +89,8 @@ impl Workload for Idle {
         self.inner.seat(number)
     }
 
-    fn client(&self, number: u32) -> Box<dyn Client> {
-        self.inner.client(number)
+    fn client(&self, which: Which) -> Box<dyn Client> {
+        self.inner.client(which)
     }
 
     fn hold(&self, target: &Target) -> Result<Held, Failure> {

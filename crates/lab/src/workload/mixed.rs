@@ -5,7 +5,7 @@
 //! 2. A tenant has its own number of clients, and its own rate if it has one; what is asked for
 //!    all clients does not matter.
 
-use super::{Client, Finding, Held, Seat, Workload};
+use super::{Client, Finding, Held, Seat, Which, Workload};
 use crate::client::{Failure, Target};
 use crate::driver::Operation;
 use crate::driver::session::Session;
@@ -91,12 +91,13 @@ impl Workload for Mixed {
         Some(seat)
     }
 
-    fn client(&self, number: u32) -> Box<dyn Client> {
+    fn client(&self, which: Which) -> Box<dyn Client> {
+        let Which { number, turn } = which;
         let (tenant, own, operations) = self.find(number).expect("as many as `clients` says");
         let share = tenant.rate.map(|rate| rate / f64::from(tenant.clients.max(1)));
         let seed = tenant.seed ^ (u64::from(number) + 1) << 40;
         Box::new(Member {
-            inner: tenant.workload.client(own),
+            inner: tenant.workload.client(Which { number: own, turn }),
             first_operation: operations.start,
             schedule: share
                 .map(|rate| Schedule::new(Arrivals::Poisson, Profile::constant(rate), seed)),
@@ -234,8 +235,8 @@ mod tests {
         assert_eq!(seat(2).database.as_deref(), Some("lab_orders"));
         assert_eq!(seat(3).database.as_deref(), Some("lab_points"));
         assert!(seat(3).statements[2].contains("sbtest1"));
-        assert_eq!(mixed.client(4).next(), operations.len() - 1);
-        assert!(mixed.client(0).next() < operations.len() - 1);
+        assert_eq!(mixed.client(Which { number: 4, turn: 0 }).next(), operations.len() - 1);
+        assert!(mixed.client(Which::default()).next() < operations.len() - 1);
         assert!(mixed.seat(5).is_none());
     }
 
@@ -249,9 +250,9 @@ mod tests {
     #[test]
     fn the_rate_of_a_tenant_is_shared_by_its_clients() {
         let mixed = mixed();
-        assert!(mixed.client(0).schedule().is_none());
+        assert!(mixed.client(Which::default()).schedule().is_none());
         let last = |number| {
-            let schedule = mixed.client(number).schedule().expect("one");
+            let schedule = mixed.client(Which { number, turn: 0 }).schedule().expect("one");
             schedule.take(10_000).last().expect("one").as_secs_f64()
         };
         for number in [3, 4] {

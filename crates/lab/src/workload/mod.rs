@@ -5,7 +5,9 @@
 //!    client, however fast the servers are. Of the clock are only the times that LinkBench writes
 //!    into what it changes.
 //! 2. An operation that failed with a conflict can be performed again as it is.
-//! 3. Clients are made anew for every run, in the order of their numbers.
+//! 3. Clients are made anew for every run, in the order of their numbers, and each run of a server
+//!    draws anew ([`Which::turn`]): asked the same again it would write what is there already,
+//!    which costs a server less than a change.
 
 pub mod change;
 pub mod idle;
@@ -21,10 +23,29 @@ use crate::driver::Operation;
 use crate::driver::session::Session;
 pub use crate::results::Finding;
 use crate::schedule::Schedule;
+use base::Random;
 use runtime::Instant;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Which client of which run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Which {
+    /// Its number, from 0.
+    pub number: u32,
+    /// How many runs its server had before.
+    pub turn: u32,
+}
+
+impl Which {
+    /// A stream of its own.
+    pub fn random(self, seed: u64) -> Random {
+        // An odd factor: the streams of the turns of all seeds are far from each other.
+        let turn = u64::from(self.turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Random::new(seed.wrapping_add(turn) ^ (u64::from(self.number) + 1) << 32)
+    }
+}
 
 /// What a client connects with, where clients differ.
 pub struct Seat {
@@ -89,8 +110,8 @@ pub trait Workload: Send + Sync {
         None
     }
 
-    /// A client, by number from 0.
-    fn client(&self, number: u32) -> Box<dyn Client>;
+    /// A client.
+    fn client(&self, which: Which) -> Box<dyn Client>;
 
     /// Called when a run begins, before clients connect.
     fn hold(&self, target: &Target) -> Result<Held, Failure> {

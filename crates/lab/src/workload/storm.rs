@@ -8,7 +8,7 @@ use crate::client::{Connection, Failure, Target};
 use crate::distribution::between;
 use crate::driver::session::Session;
 use crate::load::{Batch, Loading, TableForm};
-use crate::workload::{self, Violation, Workload};
+use crate::workload::{self, Violation, Which, Workload};
 use base::Random;
 use std::time::Duration;
 
@@ -84,8 +84,8 @@ impl Workload for Storm {
         0
     }
 
-    fn client(&self, number: u32) -> Box<dyn workload::Client> {
-        let random = Random::new(self.options.seed ^ (u64::from(number) + 1) << 32);
+    fn client(&self, which: Which) -> Box<dyn workload::Client> {
+        let random = which.random(self.options.seed);
         Box::new(Client { options: self.options.clone(), random, target: None, row: 1 })
     }
 }
@@ -203,7 +203,7 @@ mod tests {
     fn all_rows_are_visited_as_the_seed_says() {
         let options = Options { visit: Visit::Select, table_size: 10, seed: 1 };
         let rows = |number| {
-            let mut client = Storm::new(options.clone()).client(number);
+            let mut client = Storm::new(options.clone()).client(Which { number, turn: 0 });
             let row = |_| {
                 client.next();
                 client.decided()

@@ -5,7 +5,7 @@ use super::{Asked, Options, Step, Table};
 use crate::client::{Failure, Value};
 use crate::driver::session::Session;
 use crate::schedule::{Arrivals, Profile, Schedule};
-use crate::workload;
+use crate::workload::{self, Which};
 use base::Random;
 use runtime::{Instant, WaitClass};
 use std::sync::Arc;
@@ -59,9 +59,9 @@ impl Client {
         tables: Arc<[Table]>,
         table: usize,
         role: Role,
-        number: u32,
+        which: Which,
     ) -> Self {
-        let random = Random::new(options.seed ^ (u64::from(number) + 1) << 32);
+        let random = which.random(options.seed);
         let query = Query::Point(0.0);
         Self { step: options.step, tables, table, role, random, rows: Vec::new(), query }
     }
@@ -208,7 +208,8 @@ mod tests {
 
     fn client(step: Step, role: Role, number: u32) -> Client {
         let options = Options { tables: 2, table_size: 100, step, seed: 3 };
-        Client::new(&options, super::super::tables(&options), 0, role, number)
+        let which = Which { number, turn: 0 };
+        Client::new(&options, super::super::tables(&options), 0, role, which)
     }
 
     #[test]

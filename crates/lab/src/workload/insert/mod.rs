@@ -24,7 +24,7 @@ pub use load::Load;
 pub use verify::verify;
 
 use crate::driver::Operation;
-use crate::workload::{self, Finding, Workload};
+use crate::workload::{self, Finding, Which, Workload};
 use client::Role;
 use runtime::sync::{Mutex, WaitQueue};
 use std::fmt;
@@ -172,7 +172,8 @@ impl Workload for Insert {
         asked.min(self.options.tables) * self.options.step.roles().len() as u32
     }
 
-    fn client(&self, number: u32) -> Box<dyn workload::Client> {
+    fn client(&self, which: Which) -> Box<dyn workload::Client> {
+        let number = which.number;
         let mut shared = self.tables.lock();
         if number == 0 {
             *shared = tables(&self.options);
@@ -180,7 +181,7 @@ impl Workload for Insert {
         let roles = self.options.step.roles();
         let table = number as usize / roles.len();
         let role = roles[number as usize % roles.len()];
-        Box::new(client::Client::new(&self.options, shared.clone(), table, role, number))
+        Box::new(client::Client::new(&self.options, shared.clone(), table, role, which))
     }
 
     fn findings(&self, operations: &[Operation], measured: Duration) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use crate::client::{Failure, Value};
 use crate::distribution::payload::{LINK, NODE, Payload};
 use crate::distribution::size::{Geometric, LogNormal};
 use crate::driver::session::Session;
-use crate::workload;
+use crate::workload::{self, Which};
 use base::Random;
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(graph: Arc<Graph>, number: u32) -> Self {
-        let mut random = Random::new(graph.options.seed ^ (u64::from(number) + 1) << 32);
+    pub(super) fn new(graph: Arc<Graph>, which: Which) -> Self {
+        let mut random = which.random(graph.options.seed);
         let added = u64::from(graph.options.compatibility == Compatibility::Quirks);
         Self {
             link_payload: Payload::new(LINK, &mut random),

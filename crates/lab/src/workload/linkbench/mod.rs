@@ -19,7 +19,7 @@ mod verify;
 pub use load::Load;
 pub use verify::verify;
 
-use crate::workload::{self, Workload};
+use crate::workload::{self, Which, Workload};
 use graph::Graph;
 use std::sync::Arc;
 
@@ -109,7 +109,7 @@ impl Workload for LinkBench {
         2
     }
 
-    fn client(&self, number: u32) -> Box<dyn workload::Client> {
-        Box::new(client::Client::new(self.graph.clone(), number))
+    fn client(&self, which: Which) -> Box<dyn workload::Client> {
+        Box::new(client::Client::new(self.graph.clone(), which))
     }
 }

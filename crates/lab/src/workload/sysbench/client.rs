@@ -7,7 +7,7 @@ use crate::client::{Failure, Value};
 use crate::distribution::access::Access;
 use crate::distribution::between;
 use crate::driver::session::Session;
-use crate::workload;
+use crate::workload::{self, Which};
 use base::Random;
 use std::ops::Range;
 
@@ -48,16 +48,15 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(options: Options, access: Access, number: u32) -> Self {
-        let mut seeds = Random::new(options.seed ^ (u64::from(number) << 32));
+    pub(super) fn new(options: Options, access: Access, which: Which) -> Self {
         let writes_or_reads_more =
             matches!(options.script, Script::ReadOnly | Script::ReadWrite | Script::WriteOnly);
         Self {
             statements: Statements { tables: options.tables, version: options.version },
             is_transaction: writes_or_reads_more && !options.skip_transaction,
+            random: which.random(options.seed),
             options,
             access,
-            random: seeds.fork(),
             table: 1,
             steps: Vec::new(),
             arguments: Vec::new(),
@@ -247,9 +246,9 @@ mod tests {
     use crate::distribution::access::Kind;
     use crate::workload::Client as _;
 
-    fn client(script: Script, number: u32) -> Client {
+    fn client(script: Script, which: Which) -> Client {
         let options = Options { tables: 8, table_size: 1000, ..Options::new(script) };
-        Client::new(options, Access::new(Kind::Uniform, 1, 1000), number)
+        Client::new(options, Access::new(Kind::Uniform, 1, 1000), which)
     }
 
     #[test]
@@ -262,16 +261,16 @@ mod tests {
             (Script::Insert, 1),
         ];
         for (script, wanted) in counts {
-            let mut client = client(script, 0);
+            let mut client = client(script, Which::default());
             client.next();
             assert_eq!(client.steps.len(), wanted, "{script:?} without BEGIN and COMMIT");
         }
     }
 
     #[test]
-    fn a_seed_and_a_number_decide_what_a_client_asks() {
-        let asked = |number| {
-            let mut client = client(Script::ReadWrite, number);
+    fn a_seed_a_number_and_a_turn_decide_what_a_client_asks() {
+        let asked = |number, turn| {
+            let mut client = client(Script::ReadWrite, Which { number, turn });
             (0..50)
                 .map(|_| {
                     client.next();
@@ -279,8 +278,9 @@ mod tests {
                 })
                 .collect::<Vec<_>>()
         };
-        assert_eq!(asked(3), asked(3));
-        assert_ne!(asked(3), asked(4));
+        assert_eq!(asked(3, 1), asked(3, 1));
+        assert_ne!(asked(3, 1), asked(4, 1));
+        assert_ne!(asked(3, 1), asked(3, 2));
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
                 version,
                 ..Options::new(Script::ReadWrite)
             };
-            Client::new(options, Access::new(Kind::Uniform, 1, 1000), 7)
+            Client::new(options, Access::new(Kind::Uniform, 1, 1000), Which { number: 7, turn: 0 })
         };
         let used = |version| {
             let mut client = of(version, 8);
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_is_deleted_is_inserted_again_in_its_table() {
-        let mut client = client(Script::WriteOnly, 1);
+        let mut client = client(Script::WriteOnly, Which { number: 1, turn: 0 });
         client.next();
         let texts = client.statements.texts();
         let [.., delete, insert] = client.steps.as_slice() else { panic!("two steps") };

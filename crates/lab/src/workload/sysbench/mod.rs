@@ -18,7 +18,7 @@ pub use verify::verify;
 
 use crate::distribution::access::{Access, Kind};
 use crate::driver::Operation;
-use crate::workload::{self, Finding, Workload};
+use crate::workload::{self, Finding, Which, Workload};
 use bulk::Bulk;
 use statements::Statements;
 use std::sync::Arc;
@@ -199,12 +199,12 @@ impl Workload for Sysbench {
         }
     }
 
-    fn client(&self, number: u32) -> Box<dyn workload::Client> {
+    fn client(&self, which: Which) -> Box<dyn workload::Client> {
         if self.is_bulk() {
-            let table = number % self.options.tables;
+            let table = which.number % self.options.tables;
             return Box::new(Bulk::new(table, self.taken[table as usize].clone()));
         }
-        Box::new(client::Client::new(self.options.clone(), self.access.clone(), number))
+        Box::new(client::Client::new(self.options.clone(), self.access.clone(), which))
     }
 
     fn findings(&self, operations: &[Operation], measured: Duration) -> Vec<Finding> {

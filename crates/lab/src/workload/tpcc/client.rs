@@ -5,7 +5,7 @@ use super::requests::{Customer, Line, Request, Requests};
 use super::statements::{DISTRICT_COLUMNS, Statement, lock_stock};
 use crate::client::{Failure, Row, Value};
 use crate::driver::session::Session;
-use crate::workload;
+use crate::workload::{self, Which};
 use base::Random;
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,8 +58,8 @@ fn one<T>(
 }
 
 impl Terminal {
-    pub(super) fn new(options: Arc<Options>, number: u32) -> Self {
-        let mut random = Random::new(options.seed ^ (u64::from(number) + 1) << 32);
+    pub(super) fn new(options: Arc<Options>, which: Which) -> Self {
+        let mut random = which.random(options.seed);
         let home = random.below(options.scale.warehouses) + 1;
         let district = random.below(options.scale.districts) + 1;
         let requests = Requests::new(&options, home);

@@ -25,7 +25,7 @@ pub use schema::TABLES;
 
 use crate::distribution::nonuniform::Constants;
 use crate::driver::Operation;
-use crate::workload::{self, Finding, Workload};
+use crate::workload::{self, Finding, Which, Workload};
 use base::Random;
 use std::sync::Arc;
 use std::time::Duration;
@@ -100,8 +100,8 @@ impl Workload for Tpcc {
         statements::texts()
     }
 
-    fn client(&self, number: u32) -> Box<dyn workload::Client> {
-        Box::new(client::Terminal::new(self.options.clone(), number))
+    fn client(&self, which: Which) -> Box<dyn workload::Client> {
+        Box::new(client::Terminal::new(self.options.clone(), which))
     }
 
     fn findings(&self, operations: &[Operation], measured: Duration) -> Vec<Finding> {
