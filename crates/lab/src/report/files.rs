@@ -6,17 +6,29 @@ use std::path::Path;
 
 /// Writes `run.json`, `report.html`, `summary.md`, `series.csv`,
 /// `tenths.csv` and the histograms below `hdr`. The
-/// error names the file.
+/// error names the file, and says what is kept of a folder that could not be finished.
 pub fn write(folder: &Path, experiment: &Experiment) -> Result<(), String> {
-    let put = |name: &str, text: String| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
-    };
     let histograms = folder.join("hdr");
     std::fs::create_dir_all(&histograms)
         .map_err(|error| format!("{}: {error}", histograms.display()))?;
     // First that which everything else can be made from.
-    put(RUN_JSON, experiment.json())?;
+    put(folder, RUN_JSON, experiment.json())?;
+    write_rest(folder, experiment).map_err(|why| {
+        let folder = folder.display();
+        format!(
+            "{why}; all that was measured is in {folder}/{RUN_JSON}: mend that (a full disk needs \
+             some space), then `gannet-lab plot {folder}` makes the rest"
+        )
+    })
+}
+
+fn put(folder: &Path, name: &str, text: String) -> Result<(), String> {
+    let path = folder.join(name);
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn write_rest(folder: &Path, experiment: &Experiment) -> Result<(), String> {
+    let put = |name: &str, text| put(folder, name, text);
     put("series.csv", series(experiment))?;
     put("tenths.csv", tenths(experiment))?;
     for (number, run) in experiment.runs.iter().enumerate() {

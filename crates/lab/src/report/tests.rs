@@ -169,3 +169,17 @@ fn a_report_is_made_again_from_what_was_kept() {
     assert!(folder.join("hdr/012-write.hgrm").exists());
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+#[test]
+fn a_folder_that_could_not_be_finished_keeps_what_was_measured_and_says_so() {
+    let experiment = sample::experiment(2, &[8], 3);
+    let folder = std::env::temp_dir().join(format!("gannet-lab-unfinished-{}", std::process::id()));
+    // Nothing can be written where a folder is.
+    std::fs::create_dir_all(folder.join("summary.md")).expect("made");
+    let error = write(&folder, &experiment).expect_err("a folder is no file");
+    let plot = format!("`gannet-lab plot {}`", folder.display());
+    assert!(error.contains("summary.md: ") && error.contains(&plot), "{error}");
+    let again = crate::results::Experiment::read_from(&folder).expect("readable");
+    assert_eq!(html(&again), html(&experiment));
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
