@@ -219,6 +219,9 @@ pub struct Apply {
     pub outer_positions: Vec<usize>,
     /// The subquery.
     pub query: QueryPlan,
+    /// It reads what an UPDATE has assigned by then: it is not filled in with the row but when it
+    /// is the turn of the assignment that reads it ([`SelectPlan::late_subqueries`]).
+    pub is_late: bool,
 }
 
 /// What becomes of a subquery's rows.
@@ -371,6 +374,9 @@ pub struct UpdatePlan {
     /// Column and value, from left to right; a later one sees the earlier ones' values. None is
     /// DEFAULT.
     pub assignments: Vec<(usize, Option<Expr>)>,
+    /// For each assignment the positions of the subqueries that are run when it is its turn;
+    /// empty without any.
+    pub late: Vec<Vec<usize>>,
     /// IGNORE.
     pub ignore: bool,
     /// The scan could meet its own changes (an assigned column is part of the index scanned, or
@@ -423,6 +429,8 @@ pub struct JoinTarget {
     pub step: usize,
     /// Column and value; none is DEFAULT. Empty for DELETE.
     pub assignments: Vec<(usize, Option<Expr>)>,
+    /// As in [`UpdatePlan`].
+    pub late: Vec<Vec<usize>>,
     /// It is the first in the join order and does not find its rows by what is assigned:
     /// assignments and those of later tables see the values that were assigned before. Otherwise
     /// all values come from the rows as they were found.

@@ -406,7 +406,7 @@ impl<'p> Inserter<'p> {
         let mut frame = TwoRows::new(present, inserted, self.source_values.clone());
         if let Some(subqueries) = &self.plan.subqueries {
             frame.subqueries = &subqueries.on_duplicate;
-            frame.kept = std::mem::take(&mut self.kept[0]);
+            frame.late.kept = std::mem::take(&mut self.kept[0]);
         }
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         let computed = self.plan.computed.as_deref();
@@ -415,7 +415,7 @@ impl<'p> Inserter<'p> {
         self.maker.generates = false;
         let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
         self.maker.generates = true;
-        self.kept[0] = std::mem::take(&mut frame.kept);
+        self.kept[0] = std::mem::take(&mut frame.late.kept);
         if !changed? {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink).map(|()| true);

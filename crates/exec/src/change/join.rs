@@ -8,16 +8,17 @@
 use super::computed::{compute_generated, refuse_values};
 use super::delete::by_order;
 use super::foreign::ForeignChecks;
+use super::late::LateValues;
 use super::row::{RowMaker, breaks_check, now, passes_check};
 use super::update::info_text;
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
-use crate::query::{BlockRun, Flow, Limit, each_row};
+use crate::query::{BlockRun, Flow, Limit, Once, each_row, subquery_value};
 use crate::{ExecError, Outcome};
 use engine_api::{LockMode, LockWait, RowBuffer, Table};
 use expr::Columns;
-use plan::physical::{JoinChangePlan, JoinTarget, LimitPlan, SelectPlan};
+use plan::physical::{Apply, JoinChangePlan, JoinTarget, LimitPlan, SelectPlan};
 use std::collections::HashSet;
 use types::convert::ColumnPlace;
 use types::row::RowView;
@@ -28,12 +29,36 @@ struct Overlay<'f, 'p> {
     frame: &'f Frame<'p>,
     first: usize,
     row: &'f [Value],
+    /// Subqueries that read these.
+    late: LateValues,
+}
+
+impl<'f, 'p> Overlay<'f, 'p> {
+    fn new(frame: &'f Frame<'p>, first: usize, row: &'f [Value]) -> Self {
+        Self { frame, first, row, late: LateValues::default() }
+    }
+
+    /// Runs the subqueries of an assignment whose turn it is. `kept` has what is known of them
+    /// for all rows.
+    fn look_up(
+        &mut self,
+        exec: &mut Exec<'_>,
+        subqueries: Option<&Vec<&Apply>>,
+        kept: &mut Vec<(usize, Once)>,
+    ) -> Result<(), ExecError> {
+        for apply in subqueries.into_iter().flatten() {
+            let outcome = subquery_value(exec, self, kept, apply);
+            self.late.set(apply.position, outcome)?;
+        }
+        Ok(())
+    }
 }
 
 impl Columns for Overlay<'_, '_> {
     fn column(&self, position: usize) -> ValueRef<'_> {
         let own = position.checked_sub(self.first).and_then(|offset| self.row.get(offset));
-        own.map_or_else(|| self.frame.column(position), Value::as_ref)
+        let known = own.or_else(|| self.late.value(position));
+        known.map_or_else(|| self.frame.column(position), Value::as_ref)
     }
 }
 
@@ -50,6 +75,8 @@ struct Target<'p> {
     first: usize,
     seen: HashSet<Vec<u8>>,
     found: Vec<Found>,
+    /// For each assignment the subqueries that are run when it is its turn; empty without any.
+    subqueries: Vec<Vec<&'p Apply>>,
 }
 
 struct JoinUpdate<'p> {
@@ -59,6 +86,8 @@ struct JoinUpdate<'p> {
     current: (Vec<u8>, Vec<Value>),
     /// First position of that target's columns.
     current_first: usize,
+    /// What is known of subqueries for all rows.
+    kept: Vec<(usize, Once)>,
     /// Rows that WITH CHECK OPTION has kept as they are.
     refused: u64,
 }
@@ -74,18 +103,20 @@ impl<'p> JoinUpdate<'p> {
                 first: plan.select.tables[target.step].first_position,
                 seen: HashSet::new(),
                 found: Vec::new(),
+                subqueries: plan.select.late_subqueries(&target.late),
             });
         }
         let sees = targets.iter().find(|target| target.plan.sees_assigned);
         let current_first = sees.map_or(0, |target| target.first);
-        Ok(Self { plan, targets, current: Default::default(), current_first, refused: 0 })
+        let (current, kept) = Default::default();
+        Ok(Self { plan, targets, current, current_first, kept, refused: 0 })
     }
 
     /// A row of the join: what is assigned to its targets. Returns for every target the row
     /// and the values, none where an outer join found no row.
     fn evaluate(
         &mut self,
-        exec: &Exec<'_>,
+        exec: &mut Exec<'_>,
         run: &BlockRun<'_>,
     ) -> Result<Vec<Option<Found>>, ExecError> {
         let mut all = Vec::with_capacity(self.targets.len());
@@ -103,14 +134,16 @@ impl<'p> JoinUpdate<'p> {
                 all.push(self.checked(exec, run, number, found)?);
                 continue;
             }
-            let overlay =
-                Overlay { frame: &run.frame, first: self.current_first, row: &self.current.1 };
+            let current = if self.is_current(run) { &self.current.1[..] } else { &[] };
+            let mut overlay = Overlay::new(&run.frame, self.current_first, current);
             let mut assigned = Vec::with_capacity(target.plan.assignments.len());
-            for (column, value) in &target.plan.assignments {
+            for (number, (column, value)) in target.plan.assignments.iter().enumerate() {
+                overlay.look_up(exec, target.subqueries.get(number), &mut self.kept)?;
                 assigned.push(match value {
                     None => target.maker.default_value(exec, *column)?,
                     Some(expr) => {
                         let value = expr.eval_stored(exec.eval, &overlay)?;
+                        overlay.late.check_reads()?;
                         let name = &target.maker.definition().columns[*column].name;
                         // As MariaDB, which converts into a temporary table.
                         let (schema, table) = ("", "(temporary)");
@@ -123,6 +156,14 @@ impl<'p> JoinUpdate<'p> {
             all.push(self.checked(exec, run, number, found)?);
         }
         Ok(all)
+    }
+
+    /// Whether the row that was changed last is that of this row of the join: a table that stands
+    /// before it in FROM reads it as it was when it comes for the first time.
+    fn is_current(&self, run: &BlockRun<'_>) -> bool {
+        let sees = self.targets.iter().find(|target| target.plan.sees_assigned);
+        let row = sees.and_then(|target| run.frame.row(run.steps[target.plan.step].slot));
+        row.is_some_and(|row| row.key == self.current.0)
     }
 
     /// What WITH CHECK OPTION leaves of a row that is to be changed.
@@ -145,7 +186,7 @@ impl<'p> JoinUpdate<'p> {
             differs |= row[*column] != *value;
             row[*column].clone_from(value);
         }
-        let overlay = Overlay { frame: &run.frame, first: target.first, row: &row };
+        let overlay = Overlay::new(&run.frame, target.first, &row);
         let passes = !differs || passes_check(exec, check, &overlay, self.plan.ignore)?;
         // Rows of other targets are not counted before they are written.
         self.refused += u64::from(!passes && target.plan.sees_assigned);
@@ -155,7 +196,7 @@ impl<'p> JoinUpdate<'p> {
     /// The target that sees assigned values: each assignment sees those before it.
     fn assign_in_order(
         &mut self,
-        exec: &Exec<'_>,
+        exec: &mut Exec<'_>,
         run: &BlockRun<'_>,
         number: usize,
         row: &RowBuffer,
@@ -171,12 +212,14 @@ impl<'p> JoinUpdate<'p> {
         }
         exec.eval.row_number.set(target.seen.len() as u64 + 1);
         let mut values = run.frame.copy_table(target.first, columns);
-        for (column, value) in &target.plan.assignments {
+        for (number, (column, value)) in target.plan.assignments.iter().enumerate() {
             let stored = match value {
                 None => target.maker.default_value(exec, *column)?,
                 Some(expr) => {
-                    let overlay = Overlay { frame: &run.frame, first: target.first, row: &values };
+                    let mut overlay = Overlay::new(&run.frame, target.first, &values);
+                    overlay.look_up(exec, target.subqueries.get(number), &mut self.kept)?;
                     let value = expr.eval_stored(exec.eval, &overlay)?;
+                    overlay.late.check_reads()?;
                     target.maker.store(exec, *column, value, &expr.result)?
                 }
             };

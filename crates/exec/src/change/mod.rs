@@ -5,6 +5,7 @@ pub mod delete;
 pub mod foreign;
 pub mod insert;
 pub mod join;
+mod late;
 pub mod load;
 mod row;
 pub mod update;

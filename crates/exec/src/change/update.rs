@@ -3,15 +3,16 @@
 use super::computed::{compute_generated, refuse_values};
 use super::delete::Found;
 use super::foreign::ForeignChecks;
+use super::late::LateValues;
 use super::row::{RowMaker, breaks_check, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
-use crate::query::{BlockRun, Flow, each_row};
+use crate::query::{BlockRun, Flow, Once, each_row, subquery_value};
 use crate::{ExecError, Outcome, spare};
 use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
-use plan::physical::UpdatePlan;
+use plan::physical::{Apply, UpdatePlan};
 use smallvec::SmallVec;
 use types::row::RowView;
 use types::{SqlError, Value, ValueRef};
@@ -22,35 +23,49 @@ pub trait ChangingRow: Columns {
     fn values(&mut self) -> &mut Vec<Value>;
 
     /// It is the turn of an assignment: finds the values of its subqueries.
-    fn look_up(&mut self, _exec: &mut Exec<'_>, _assignment: usize) -> Result<(), ExecError> {
-        Ok(())
-    }
+    fn look_up(&mut self, exec: &mut Exec<'_>, assignment: usize) -> Result<(), ExecError>;
 
     /// The error of a subquery whose value was read.
-    fn check_reads(&self) -> Result<(), SqlError> {
-        Ok(())
-    }
+    fn check_reads(&self) -> Result<(), SqlError>;
 }
 
 /// The frame of UPDATE: the row, then the values of subqueries.
-struct UpdateFrame {
+struct UpdateFrame<'p> {
     row: Vec<Value>,
     more: Vec<Value>,
+    /// For each assignment the subqueries that read what was assigned; empty without any.
+    subqueries: &'p [Vec<&'p Apply>],
+    late: LateValues,
 }
 
-impl Columns for UpdateFrame {
+impl Columns for UpdateFrame<'_> {
     fn column(&self, position: usize) -> ValueRef<'_> {
         let value = match position.checked_sub(self.row.len()) {
             None => self.row.get(position),
-            Some(position) => self.more.get(position),
+            Some(place) => self.late.value(position).or_else(|| self.more.get(place)),
         };
         value.map_or(ValueRef::Null, Value::as_ref)
     }
 }
 
-impl ChangingRow for UpdateFrame {
+impl ChangingRow for UpdateFrame<'_> {
     fn values(&mut self) -> &mut Vec<Value> {
         &mut self.row
+    }
+
+    fn look_up(&mut self, exec: &mut Exec<'_>, assignment: usize) -> Result<(), ExecError> {
+        let subqueries = self.subqueries;
+        for apply in subqueries.get(assignment).into_iter().flatten() {
+            let mut kept = std::mem::take(&mut self.late.kept);
+            let outcome = subquery_value(exec, self, &mut kept, apply);
+            self.late.kept = kept;
+            self.late.set(apply.position, outcome)?;
+        }
+        Ok(())
+    }
+
+    fn check_reads(&self) -> Result<(), SqlError> {
+        self.late.check_reads()
     }
 }
 
@@ -106,6 +121,10 @@ fn are_independent(assignments: &[(usize, Option<Expr>)]) -> bool {
 
 struct Updater<'p> {
     plan: &'p UpdatePlan,
+    /// For each assignment the subqueries that are run when it is its turn; empty without any.
+    subqueries: &'p [Vec<&'p Apply>],
+    /// What is known of them for all rows.
+    kept: Vec<(usize, Once)>,
     table: &'p dyn Table,
     maker: RowMaker<'p>,
     new: RowBuffer,
@@ -115,13 +134,13 @@ struct Updater<'p> {
     changed: u64,
 }
 
-impl Updater<'_> {
+impl<'p> Updater<'p> {
     /// Changes the row that the frame has, assignment after assignment.
     fn change(
         &mut self,
         exec: &mut Exec<'_>,
         old: &RowBuffer,
-        mut frame: UpdateFrame,
+        mut frame: UpdateFrame<'p>,
     ) -> Result<(), ExecError> {
         self.matched += 1;
         exec.eval.row_number.set(self.matched);
@@ -130,7 +149,11 @@ impl Updater<'_> {
         let computed = self.plan.computed.as_deref();
         let refused = computed.into_iter().flat_map(|computed| &computed.refused);
         refuse_values(exec, self.maker.definition(), refused)?;
-        if !changed_row(exec, &self.maker, &assignments, &mut frame)? {
+        frame.subqueries = self.subqueries;
+        frame.late.kept = std::mem::take(&mut self.kept);
+        let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
+        self.kept = std::mem::take(&mut frame.late.kept);
+        if !changed? {
             return Ok(());
         }
         if !base::mutant!("virtual_not_computed") {
@@ -239,10 +262,10 @@ impl Updater<'_> {
     }
 }
 
-fn frame_of(run: &BlockRun<'_>, columns: usize) -> UpdateFrame {
+fn frame_of<'p>(run: &BlockRun<'_>, columns: usize) -> UpdateFrame<'p> {
     let row = run.frame.copy_table(0, columns);
     let more = run.frame.copy_table(columns, run.plan.frame_columns - columns);
-    UpdateFrame { row, more }
+    UpdateFrame { row, more, subqueries: &[], late: LateValues::default() }
 }
 
 /// The text that clients show after an UPDATE; made without the formatting machinery, which would
@@ -268,8 +291,11 @@ pub fn info_text(matched: u64, changed: u64, warnings: u64) -> String {
 
 /// Runs an UPDATE.
 pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError> {
+    let subqueries = plan.select.late_subqueries(&plan.late);
     let mut updater = Updater {
         plan,
+        subqueries: &subqueries,
+        kept: Vec::new(),
         table: plan.target.0.handle()?.as_ref(),
         maker: RowMaker::new(exec, &plan.target.0, plan.ignore),
         new: spare::take_row(),
@@ -292,6 +318,7 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
     } else if plan.check.is_none()
         && plan.checks.is_empty()
         && plan.computed.is_none()
+        && plan.late.is_empty()
         && are_independent(&plan.assignments)
     {
         each_row(exec, &plan.select, &mut |exec, run| {

@@ -18,13 +18,13 @@ pub enum Once {
     Rows(Box<InRows>),
 }
 
-/// Fills in the positions of the given subqueries.
+/// Fills in the positions of the given subqueries, but of those that are run late.
 pub fn fill(
     exec: &mut Exec<'_>,
     run: &mut BlockRun<'_>,
     applies: &[Apply],
 ) -> Result<(), ExecError> {
-    for apply in applies {
+    for apply in applies.iter().filter(|apply| !apply.is_late) {
         let outcome = value(exec, &run.frame, &mut run.once, apply);
         run.frame.check_reads()?;
         match deferred(outcome)? {

@@ -6,7 +6,7 @@ use super::view::MappedColumns;
 use super::*;
 use crate::foreign::Effect;
 use crate::physical::{
-    DeletePlan, Plan, ResultColumn, SelectPlan, TableSource, UpdatePlan, ViewCheck,
+    Computed, DeletePlan, Plan, ResultColumn, SelectPlan, TableSource, UpdatePlan, ViewCheck,
 };
 use catalog::{Privilege, PrivilegeSet, TableEntry};
 use engine_api::{ColumnDefault, LockMode};
@@ -156,10 +156,14 @@ impl<'q> Binder<'_, '_, 'q> {
         let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);
         let block = self.pop_block();
         let (columns, mut values, mut conjuncts, plan) = drafted?;
+        if partitions.is_empty() && self.is_read_inside(&target) {
+            let change = self.bind_update_join(update)?;
+            return Ok(Plan::UpdateJoin(Box::new(change)));
+        }
         conjuncts.extend(restricted?);
         let mut expressions: Vec<Expr> = values.iter_mut().filter_map(Option::take).collect();
         let defaults: Vec<bool> = columns.iter().map(|(_, is_default)| *is_default).collect();
-        let select = self.finish_change(block, from, conjuncts, plan, &mut expressions)?;
+        let mut select = self.finish_change(block, from, conjuncts, plan, &mut expressions)?;
         let mut expressions = expressions.into_iter();
         let assignments: Vec<(usize, Option<Expr>)> = columns
             .iter()
@@ -168,15 +172,9 @@ impl<'q> Binder<'_, '_, 'q> {
                 (*column, if *is_default { None } else { expressions.next() })
             })
             .collect();
-        let mut computed = crate::computed::computed(self.context, target.definition())?;
-        if let Some(computed) = &mut computed {
-            for assignment in &update.assignments {
-                let at = self.target_column(&target, &alias, &assignment.column, Clause::Set)?;
-                let refused = crate::computed::refused(target.definition(), at, &assignment.value);
-                computed.refused.extend(refused);
-            }
-        }
+        let computed = self.computed_of_update(update, &target, &alias)?;
         let assigned: Vec<usize> = assignments.iter().map(|(column, _)| *column).collect();
+        let late = late_subqueries(&mut select, &assignments, &assigned);
         let assigned = changed_columns(target.definition(), &assigned);
         let collect_first = crate::optimize::meets_own_changes(&select, &assigned);
         let foreign_keys = self.foreign_keys(&target, Effect::Change, Some(&assigned))?;
@@ -191,9 +189,34 @@ impl<'q> Binder<'_, '_, 'q> {
             target: EntryHandle(target),
             select,
             assignments,
+            late,
             ignore: update.ignore,
             collect_first,
         })))
+    }
+
+    /// What the rows that are written compute, and which of their values are not taken.
+    fn computed_of_update(
+        &mut self,
+        update: &ast::Update,
+        target: &TableEntry,
+        alias: &str,
+    ) -> Result<Option<Box<Computed>>> {
+        let mut computed = crate::computed::computed(self.context, target.definition())?;
+        if let Some(computed) = &mut computed {
+            for assignment in &update.assignments {
+                let at = self.target_column(target, alias, &assignment.column, Clause::Set)?;
+                let refused = crate::computed::refused(target.definition(), at, &assignment.value);
+                computed.refused.extend(refused);
+            }
+        }
+        Ok(computed)
+    }
+
+    /// Whether a subquery reads the table that is changed: then all rows are found, and what is
+    /// assigned to them, before the first is changed.
+    pub(super) fn is_read_inside(&self, target: &Arc<TableEntry>) -> bool {
+        self.inner_entries.iter().any(|inner| Arc::ptr_eq(&inner.0, target))
     }
 
     #[allow(clippy::type_complexity, reason = "the parts of one statement, used once")]
@@ -317,6 +340,23 @@ impl<'q> Binder<'_, '_, 'q> {
             self.draft_change(&delete.filter, &delete.order_by, delete.limit.as_ref())?;
         Ok((returning, columns, conjuncts, plan))
     }
+}
+
+/// For each assignment the subqueries that read what those before it have assigned.
+fn late_subqueries(
+    select: &mut SelectPlan,
+    assignments: &[(usize, Option<Expr>)],
+    assigned: &[usize],
+) -> Vec<Vec<usize>> {
+    let mut late = Vec::new();
+    if !select.has_subqueries() {
+        return late;
+    }
+    for (number, (_, value)) in assignments.iter().enumerate() {
+        let value = value.as_ref();
+        late.push(value.map_or_else(Vec::new, |it| select.mark_late(it, &assigned[..number])));
+    }
+    if late.iter().all(Vec::is_empty) { Vec::new() } else { late }
 }
 
 /// Columns that an update changes: those assigned, and those that follow every change.

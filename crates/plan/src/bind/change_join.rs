@@ -45,7 +45,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let block = self.pop_block();
         let draft = drafted?;
         for target in &draft.targets {
-            if self.inner_entries.iter().any(|inner| Arc::ptr_eq(&inner.0, &target.entry.0)) {
+            if self.is_read_inside(&target.entry.0) {
                 let arguments: [&dyn std::fmt::Display; 2] = [&target.alias, &"DELETE"];
                 return Err(SqlError::new(&codes::UPDATE_TABLE_USED, &arguments));
             }
@@ -318,15 +318,26 @@ impl<'q> Binder<'_, '_, 'q> {
                 table: target.entry.clone(),
                 step,
                 assignments: columns.into_iter().zip(assigned).collect(),
+                late: Vec::new(),
                 sees_assigned: false,
                 shared: targets.iter().filter(same).count() > 1,
             });
         }
-        mark_first(&select, &mut made);
+        self.mark_seen(&mut select, &mut made);
         if made.len() > 1 && made.iter().any(|target| target.foreign_keys.is_some()) {
             made.iter_mut().for_each(|target| target.shared = true);
         }
         Ok(JoinChangePlan { select, targets: made, ignore })
+    }
+
+    /// Finds out which target sees what is assigned, and which subqueries do. A table that a
+    /// subquery reads, too, does not.
+    fn mark_seen(&self, select: &mut SelectPlan, targets: &mut [JoinTarget]) {
+        mark_first(select, targets);
+        for target in targets.iter_mut() {
+            target.sees_assigned &= !self.is_read_inside(&target.table.0);
+        }
+        mark_late(select, targets);
     }
 }
 
@@ -334,12 +345,11 @@ impl<'q> Binder<'_, '_, 'q> {
 fn mark_first(select: &SelectPlan, targets: &mut [JoinTarget]) {
     let mut read = vec![false; select.frame_columns];
     for (_, value) in targets.iter().flat_map(|target| &target.assignments) {
-        let mut mark = |position: usize| {
+        for position in value.iter().flat_map(|value| select.positions_read(value)) {
             if let Some(read) = read.get_mut(position) {
                 *read = true;
             }
-        };
-        value.iter().for_each(|value| value.for_each_column(&mut mark));
+        }
     }
     let first = select.tables.iter().position(is_one_row).unwrap_or(0);
     let Some(target) = targets.iter_mut().find(|target| target.step == first) else { return };
@@ -366,6 +376,25 @@ fn mark_first(select: &SelectPlan, targets: &mut [JoinTarget]) {
             Access::Scan { index, .. } => !changes_index(*index) && !reads_assigned,
             Access::Hash { .. } => false,
         };
+}
+
+/// Marks the subqueries that read what is assigned to the table that is changed while it is read.
+fn mark_late(select: &mut SelectPlan, targets: &mut [JoinTarget]) {
+    let Some(target) = targets.iter().find(|target| target.sees_assigned) else { return };
+    if !select.has_subqueries() {
+        return;
+    }
+    let first = select.tables[target.step].first_position;
+    let assigned: Vec<usize> =
+        target.assignments.iter().map(|(column, _)| first + column).collect();
+    for target in targets {
+        let values = target.assignments.iter().map(|(_, value)| value.as_ref());
+        let late = values.map(|value| match value {
+            Some(value) => select.mark_late(value, &assigned),
+            None => Vec::new(),
+        });
+        target.late = late.collect();
+    }
 }
 
 /// Whether a step gives the same row, if any, whatever the other tables have: MariaDB reads such

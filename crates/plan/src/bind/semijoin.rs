@@ -229,6 +229,7 @@ impl<'q> Binder<'_, '_, 'q> {
             kind: ApplyKind::Exists,
             outer_positions,
             query,
+            is_late: false,
         });
         let joined = match table {
             Some((query, operands)) => Some(self.semijoin_table(query, operands, from)?),

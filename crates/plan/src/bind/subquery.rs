@@ -36,7 +36,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let applies = &mut self.block().applies;
         let name = format!("subquery#{}", applies.len());
         let position = APPLY + applies.len();
-        applies.push(Apply { position, kind, outer_positions, query });
+        applies.push(Apply { position, kind, outer_positions, query, is_late: false });
         self.builder().column(position, result, name)
     }
 

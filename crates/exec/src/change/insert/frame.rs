@@ -1,10 +1,10 @@
 //! The frame of ON DUPLICATE KEY UPDATE.
 
 use crate::ExecError;
+use crate::change::late::LateValues;
 use crate::change::update::ChangingRow;
 use crate::context::Exec;
-use crate::frame::Failures;
-use crate::query::{Once, deferred, subquery_value};
+use crate::query::subquery_value;
 use expr::Columns;
 use plan::physical::Apply;
 use types::{SqlError, Value, ValueRef};
@@ -15,20 +15,18 @@ pub struct TwoRows<'v> {
     pub first: Vec<Value>,
     /// The row to be inserted.
     second: &'v [Value],
-    /// Other columns of the row of SELECT, then the values of subqueries.
+    /// Other columns of the row of SELECT; behind them are the values of subqueries.
     more: Vec<Value>,
     /// Those of each assignment; empty without any.
     pub subqueries: &'v [Vec<Apply>],
     /// What is known of them.
-    pub kept: Vec<(usize, Once)>,
-    failures: Failures,
+    pub late: LateValues,
 }
 
 impl<'v> TwoRows<'v> {
     /// A frame without subqueries; `source` are other columns of the row of SELECT.
     pub fn new(first: Vec<Value>, second: &'v [Value], source: Vec<Value>) -> Self {
-        let (kept, failures) = (Vec::new(), Failures::default());
-        Self { first, second, more: source, subqueries: &[], kept, failures }
+        Self { first, second, more: source, subqueries: &[], late: LateValues::default() }
     }
 }
 
@@ -38,10 +36,7 @@ impl Columns for TwoRows<'_> {
             None => self.first.get(position),
             Some(place) => match place.checked_sub(self.second.len()) {
                 None => self.second.get(place),
-                Some(place) => {
-                    self.failures.reads(position);
-                    self.more.get(place)
-                }
+                Some(place) => self.more.get(place).or_else(|| self.late.value(position)),
             },
         };
         value.map_or(ValueRef::Null, Value::as_ref)
@@ -56,20 +51,15 @@ impl ChangingRow for TwoRows<'_> {
     fn look_up(&mut self, exec: &mut Exec<'_>, assignment: usize) -> Result<(), ExecError> {
         let subqueries = self.subqueries;
         for apply in subqueries.get(assignment).into_iter().flatten() {
-            let mut kept = std::mem::take(&mut self.kept);
+            let mut kept = std::mem::take(&mut self.late.kept);
             let outcome = subquery_value(exec, self, &mut kept, apply);
-            self.kept = kept;
-            self.check_reads()?;
-            let value = deferred(outcome)?.unwrap_or_else(|error| {
-                self.failures.note(apply.position, error);
-                Value::Null
-            });
-            self.more.push(value);
+            self.late.kept = kept;
+            self.late.set(apply.position, outcome)?;
         }
         Ok(())
     }
 
     fn check_reads(&self) -> Result<(), SqlError> {
-        self.failures.error()
+        self.late.check_reads()
     }
 }
