@@ -3,7 +3,8 @@
 //!
 //! 1. A product of more digits than DECIMAL has is near to that of the same numbers as DOUBLE, and
 //!    what else the statement answers is the same.
-//! 2. The bytes of a BIT are those of the number that both answer for it.
+//! 2. The bytes of a BIT are those of the number that both answer for it. Where it is read as text
+//!    that is its text for both, where as a number its number.
 
 use super::compare::{self, Reply, Told};
 use super::executed;
@@ -86,6 +87,22 @@ impl<S: Servers> Judge<'_, S> {
         let is_same = compare::has_same_values(&numbered, &ours, &theirs);
         Ok(is_same && rows(answered) == rows(here))
     }
+
+    /// Whether both answer the same with the number or the text of each BIT column in its place,
+    /// and Gannet the same values as before.
+    pub(super) fn is_of_bits(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        for form in replaced::bits_chosen(small) {
+            if self.is_answered(Some(form), mode, answered)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +125,23 @@ mod tests {
                       CAST(3 AS DOUBLE)) + 1)";
         assert_eq!(of(sum).map(|it| it.root.sql()).as_deref(), Some(wanted));
         assert!(of(pair(" + ", leaf("a1.wide"), leaf("2"))).is_none());
+    }
+
+    #[test]
+    fn each_bit_is_a_number_or_a_text() {
+        let root = pair(" = ", leaf("a1.bits"), pair(" + ", leaf("a1.bit1"), leaf("a1.id")));
+        let statement = Statement { kind: Kind::Query, root, prepared: false };
+        let forms = replaced::bits_chosen(&statement);
+        let texts: Vec<String> = forms.iter().map(|form| form.root.sql()).collect();
+        let wanted = [
+            "((a1.bits + 0) = ((a1.bit1 + 0) + a1.id))",
+            "(CONCAT(a1.bits) = ((a1.bit1 + 0) + a1.id))",
+            "((a1.bits + 0) = (CONCAT(a1.bit1) + a1.id))",
+            "(CONCAT(a1.bits) = (CONCAT(a1.bit1) + a1.id))",
+        ];
+        assert_eq!(texts, wanted);
+        let without = Statement { root: leaf("a1.id"), ..statement };
+        assert!(replaced::bits_chosen(&without).is_empty());
     }
 
     #[test]

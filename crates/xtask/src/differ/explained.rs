@@ -64,8 +64,9 @@ pub enum Proof {
     /// With the summands as DECIMAL both answer the same, which is what Gannet answered but for
     /// the last digits.
     Exact,
-    /// With the numbers that BIT columns hold in their place both answer the same.
-    Numbered,
+    /// With the number or the text of each BIT column in its place both answer the same, and Gannet
+    /// the same values as before.
+    Bits,
     /// With one literal in place of two beside each other both answer the same, and Gannet the same
     /// values as before.
     Joined,
@@ -171,7 +172,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("unordered") => Proof::Unordered,
         Some("distinct") => Proof::Distinct,
         Some("exact") => Proof::Exact,
-        Some("numbered") => Proof::Numbered,
+        Some("bits") => Proof::Bits,
         Some("joined") => Proof::Joined,
         Some("valueless") => Proof::Valueless,
         Some("member") => Proof::Member,

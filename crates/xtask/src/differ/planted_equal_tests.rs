@@ -125,15 +125,19 @@ fn numbers_of_bits_hide_no_other_stored_text() {
     let texts = ["UPDATE t4 AS a1 SET a1.name = ", "", ""];
     let value = Node::new(Role::Expression, &["CAST(", " AS CHAR)"], vec![leaf("a1.bits")]);
     let update = Node::new(Role::Fixed, &texts, vec![value, leaf("")]);
-    let with = |numbered: [&'static str; 2]| {
+    let texts = |cells: [&'static str; 2]| cells.map(|cell| row(VARCHAR, 0, &[cell]));
+    let with = |as_text: [&'static str; 2]| {
         rule_of(&update, &move |text: &str| match text {
-            _ if text.contains("(a1.bits + 0)") => numbered.map(|cell| row(VARCHAR, 0, &[cell])),
-            _ if text.contains("(SELECT ") => ["8", "9"].map(|cell| row(VARCHAR, 0, &[cell])),
-            _ => ["a", "15"].map(|cell| row(VARCHAR, 0, &[cell])),
+            _ if text.contains("(a1.bits + 0)") => texts(["15", "15"]),
+            _ if text.contains("CONCAT(a1.bits)") => texts(as_text),
+            _ if text.contains("(SELECT ") => texts(["8", "9"]),
+            _ => texts(["a", "15"]),
         })
     };
-    assert_eq!(with(["15", "15"]), Some("BIT that is computed, stored as text"));
-    assert_eq!(with(["15", "16"]), None);
+    assert_eq!(with(["a", "a"]), Some("BIT that is computed, stored as text"));
+    assert_eq!(with(["a", "b"]), None);
+    // What Gannet stores is neither the number nor the text.
+    assert_eq!(with(["b", "b"]), None);
 }
 
 #[test]
@@ -297,15 +301,17 @@ fn numbers_of_bits_hide_no_other_selected_text() {
     let item = Node::new(Role::Expression, &["CAST(", " AS BINARY)"], vec![leaf("a1.bit1")]);
     let query = query_of(item, table("t3 AS a1"));
     let texts = |cells: [&'static str; 2]| cells.map(|cell| row(VARCHAR, 0, &[cell]));
-    let with = |numbered: [&'static str; 2]| {
+    let with = |as_text: [&'static str; 2]| {
         rule_of(&query, &move |text: &str| match text {
-            _ if text.contains("(a1.bit1 + 0)") => texts(numbered),
+            _ if text.contains("(a1.bit1 + 0)") => texts(["1", "1"]),
+            _ if text.contains("CONCAT(a1.bit1)") => texts(as_text),
             _ if text.contains("kept") => texts(["8", "9"]),
             _ => texts(["a", "1"]),
         })
     };
-    assert_eq!(with(["1", "1"]), Some("BIT that is computed, selected"));
-    assert_eq!(with(["1", "2"]), None);
+    assert_eq!(with(["a", "a"]), Some("BIT that is computed, selected"));
+    assert_eq!(with(["a", "1"]), None);
+    assert_eq!(with(["b", "b"]), None);
 }
 
 #[test]

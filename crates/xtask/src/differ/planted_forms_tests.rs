@@ -114,14 +114,19 @@ fn distinct_bits_hide_no_other_list() {
     let texts = ["GROUP_CONCAT(DISTINCT ", ")"];
     let list = Node::new(Role::Aggregate, &texts, vec![leaf("a1.bits")]);
     let query = query_of("SELECT ", list, Node::clause(" WHERE ", None, ""));
-    let with = |numbers: [&'static str; 2]| {
+    let with = |as_text: [&'static str; 2]| {
         rule_of(&query, &move |text: &str| {
-            let cells = if text.contains("(a1.bits + 0)") { numbers } else { ["\u{1}", "1"] };
+            let cells = match text {
+                _ if text.contains("(a1.bits + 0)") => ["1", "1"],
+                _ if text.contains("CONCAT(a1.bits)") => as_text,
+                _ => ["\u{1}", "1"],
+            };
             cells.map(|cell| row(INT, 0, &[cell]))
         })
     };
-    assert_eq!(with(["1", "1"]), Some("distinct BIT in lists"));
-    assert_eq!(with(["1", "2"]), None);
+    assert_eq!(with(["\u{1}", "\u{1}"]), Some("distinct BIT in lists"));
+    assert_eq!(with(["\u{1}", "1"]), None);
+    assert_eq!(with(["\u{2}", "\u{2}"]), None);
 }
 
 #[test]

@@ -261,3 +261,37 @@ fn an_unsigned_variable_hides_no_other_value() {
     assert_eq!(with("2", ["0", "0"]), None);
     assert_eq!(with("0", ["0", "1"]), None);
 }
+
+#[test]
+fn comparisons_of_a_natural_join_hide_no_other_warning() {
+    let derived = |value: &str, source: &str, alias: &str| {
+        let item = Node::new(Role::Fixed, &["", " AS c0"], vec![leaf(value)]);
+        let end = format!(") AS {alias}");
+        let texts = ["(SELECT id, ", " FROM ", end.as_str()];
+        let children = vec![Node::list(vec![item]), Node::leaf(Role::Source, source)];
+        Node::new(Role::Fixed, &texts, children)
+    };
+    let sides = vec![derived("a1.name", "t1 AS a1", "a3"), derived("a2.day", "t2 AS a2", "a4")];
+    let with = |join: &str, compared: [Told; 2]| {
+        let join = Node::new(Role::Source, &["", join, ""], sides.clone());
+        let items = Node::list(vec![leaf("2")]);
+        let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", ""], vec![items, join]);
+        let asked = root.sql();
+        let one = || row(INT, 0, &["1"]);
+        rule_of(&root, &move |text: &str| match text {
+            _ if text == asked => [warned(one(), &["not a date"]), one()],
+            _ if text.starts_with("SELECT (a3.c0 = a4.c0) FROM ") => compared.clone(),
+            _ => [one(), one()],
+        })
+    };
+    let warned_of = |text: &str| warned(row(INT, 0, &["1"]), &[text]);
+    let both = |text: &str| [warned_of(text), warned_of(text)];
+    let name = "parts that one of the servers does not look at, warnings here";
+    assert_eq!(with(" NATURAL JOIN ", both("not a date")), Some(name));
+    assert_eq!(with(" NATURAL JOIN ", both("planted")), None);
+    // Only Gannet warns of the comparison.
+    let only_here = || [warned_of("not a date"), row(INT, 0, &["1"])];
+    assert_eq!(with(" NATURAL JOIN ", only_here()), None);
+    // Nothing is compared.
+    assert_eq!(with(" CROSS JOIN ", both("not a date")), None);
+}

@@ -123,7 +123,7 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Unordered => self.is_described(small, mode, ours)?,
             Proof::Distinct => self.is_distinct(small, mode, ours)?,
             Proof::Exact => self.is_near(replaced::exact(small), mode, ours)?,
-            Proof::Numbered => self.agree_on(replaced::numbered(small), mode)?,
+            Proof::Bits => self.is_of_bits(small, mode, ours)?,
             Proof::Joined => self.is_answered(replaced::joined(small), mode, ours)?,
             Proof::Unicode => self.is_answered(replaced::unicode(small), mode, ours)?,
             Proof::Satisfied => self.is_refused(replaced::satisfied(small), mode, ours)?,
@@ -389,7 +389,7 @@ impl<S: Servers> Judge<'_, S> {
     }
 
     /// Whether both answer another form of a query the same, and Gannet the same values as before.
-    fn is_answered(
+    pub(super) fn is_answered(
         &mut self,
         other: Option<Statement>,
         mode: &'static str,

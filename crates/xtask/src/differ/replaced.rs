@@ -22,6 +22,7 @@ use super::parts;
 use super::statements::{Kind, Statement};
 use super::tree::{Node, Role};
 use sqltest::client::{Answer, Field};
+use std::cell::Cell;
 
 /// The statement with a DECIMAL column with room for more digits in place of the one without, and
 /// shorter literals and casts in place of long ones; none where it reads none of them.
@@ -143,10 +144,40 @@ pub fn summed(statement: &Statement) -> Option<Statement> {
 /// The statement with the numbers that BIT columns hold in place of those columns; none where it
 /// reads none.
 pub fn numbered(statement: &Statement) -> Option<Statement> {
-    replaced(statement, &|node| {
-        let is_bit = node.texts[0].ends_with(".bits") || node.texts[0].ends_with(".bit1");
-        (is_leaf(node) && is_bit).then(|| leaf(format!("({} + 0)", node.texts[0])))
-    })
+    replaced(statement, &|node| is_bit(node).then(|| leaf(format!("({} + 0)", node.texts[0]))))
+}
+
+fn is_bit(node: &Node) -> bool {
+    let text = node.texts[0].as_str();
+    is_leaf(node) && (text.ends_with(".bits") || text.ends_with(".bit1"))
+}
+
+/// More BIT columns than a shrunk statement reads.
+const BITS_MAX: u32 = 4;
+
+/// The statement with the number or the text of each BIT column in its place, in every combination;
+/// none where it reads none, or too many.
+pub fn bits_chosen(statement: &Statement) -> Vec<Statement> {
+    let root = &statement.root;
+    let nodes = root.paths().into_iter().filter_map(|path| root.at(&path));
+    let count = nodes.filter(|node| is_bit(node)).count() as u32;
+    if !(1..=BITS_MAX).contains(&count) {
+        return Vec::new();
+    }
+    let chosen = |texts: u32| {
+        let seen = Cell::new(0);
+        replaced(statement, &|node| {
+            is_bit(node).then(|| {
+                let number = seen.replace(seen.get() + 1);
+                let column = &node.texts[0];
+                match texts >> number & 1 {
+                    0 => leaf(format!("({column} + 0)")),
+                    _ => leaf(format!("CONCAT({column})")),
+                }
+            })
+        })
+    };
+    (0..1 << count).filter_map(chosen).collect()
 }
 
 /// The statement with one literal in place of two that stand beside each other; none where there
