@@ -8,7 +8,7 @@ use crate::status::{self, SessionStatus};
 use crate::variables::{Definition, Scope, SessionVariables, VariableValue, registry};
 use catalog::information_schema::{Process, SessionTables};
 use catalog::{Privilege, ShownLocks, UserPrivileges};
-use expr::ResultType;
+use expr::{Coercibility, ResultType};
 use plan::SystemVariables;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -288,9 +288,14 @@ impl SystemVariables for SessionView<'_> {
         let is_text = column_type.kind.is_string();
         if is_text {
             column_type.scale = expr::STRING_DECIMALS;
+            // Names and values are in the server's own character set.
+            column_type.collation = types::collation::default_of(types::Charset::Utf8mb3).id;
         }
         let result = match is_text {
-            true => ResultType::column(column_type, true),
+            true => ResultType {
+                coercibility: Coercibility::SystemConstant,
+                ..ResultType::column(column_type, true)
+            },
             false => ResultType::of(column_type, true),
         };
         Ok((value.to_value(), result))

@@ -278,6 +278,9 @@ fn conversion(
 /// Whether a value is known as a statement begins: no columns, nothing random, variables that the
 /// expression does not set.
 pub(crate) fn is_known_at_start(expr: &Expr) -> bool {
+    if expr.nature() == Nature::Description {
+        return true;
+    }
     let mut known = match &expr.kind {
         ExprKind::Column { .. } | ExprKind::External(_) | ExprKind::Assign(..) => false,
         ExprKind::Call { function, .. } => !function.is_volatile(),

@@ -82,6 +82,8 @@ pub(crate) enum Nature {
     Interval,
     /// A document as it is, printed in some way.
     PrintedJson,
+    /// What is known of its argument as a statement begins, whatever that is.
+    Description,
 }
 
 /// A function.

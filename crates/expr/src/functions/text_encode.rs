@@ -25,8 +25,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("quote", 1, 1, resolve_quote, quote),
     Function::new("soundex", 1, 1, resolve_soundex, soundex),
     Function::new("format", 2, 3, resolve_format, format),
-    Function::new("charset", 1, 1, resolve_name, charset),
-    Function::new("collation", 1, 1, resolve_name, collation),
+    Function::new("charset", 1, 1, resolve_name, charset).being(Nature::Description),
+    Function::new("collation", 1, 1, resolve_name, collation).being(Nature::Description),
     Function::new("coercibility", 1, 1, resolve_coercibility, coercibility),
 ];
 
@@ -463,7 +463,7 @@ fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_name(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    Ok(system_text(64))
+    Ok(ResultType { ascii: false, ..system_text(64) })
 }
 
 fn charset(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
