@@ -162,24 +162,18 @@ fn json_depth(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     Ok(node.map_or(ValueRef::Null, |node| ValueRef::Int(node.depth() as i64)))
 }
 
-/// The document of the first argument, or the part of it that a path in argument `at` names.
-fn part<'a>(frame: &Frame<'a>, at: usize) -> Result<Option<Node<'a>>, SqlError> {
-    if frame.count() <= at {
-        return document(frame, 0);
-    }
-    let Some(text) = json_text_of(frame, 0)? else { return Ok(None) };
-    let Some(path) = plain_path(frame, at)? else { return Ok(None) };
-    Ok(document_of(frame, 0, text)?.and_then(|node| path.first(&node).cloned()))
-}
-
 fn json_length(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    if frame.count() == 1
-        && let Some(Parsed { node: Some(node), fault: None, .. }) = parsed(&frame, 0)?
-        && node.is_scalar()
-    {
+    let Some(text) = json_text_of(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let path = if frame.count() > 1 { plain_path(&frame, 1)? } else { Some(Path::default()) };
+    let Some(path) = path else { return Ok(ValueRef::Null) };
+    // What stands behind a scalar is not read.
+    let begun = Parsed::of(text).node;
+    let named = begun.as_ref().filter(|_| !path.counts_back()).and_then(|node| path.first(node));
+    if named.is_some_and(|node| node.is_scalar() && node.whole) {
         return Ok(ValueRef::Int(1));
     }
-    let Some(node) = part(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let node = document_of(&frame, 0, text)?.and_then(|node| path.first(&node).cloned());
+    let Some(node) = node else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Int(match node.kind {
         Kind::Array(list) => list.len() as i64,
         Kind::Object(list) => list.len() as i64,

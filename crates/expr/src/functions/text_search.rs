@@ -344,8 +344,10 @@ fn resolve_strcmp(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
+    // What brings them to one character set does not count.
+    let nullable = any_nullable(arguments);
     compared(builder, function, arguments)?;
-    Ok(int(2, any_nullable(arguments)))
+    Ok(int(2, nullable))
 }
 
 fn strcmp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

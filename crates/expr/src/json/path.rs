@@ -18,7 +18,7 @@ pub(crate) enum Step {
 }
 
 /// A parsed path.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Path {
     pub steps: Vec<Step>,
 }
@@ -157,6 +157,11 @@ impl Path {
     pub fn is_wild(&self) -> bool {
         let wild = |step: &Step| !matches!(step, Step::Key(Some(_)) | Step::Index(_));
         self.steps.iter().any(wild)
+    }
+
+    /// Whether it names items by their places from the end of a list.
+    pub fn counts_back(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Index(..0)))
     }
 
     /// The values that it names, in the order of the text.
