@@ -5,6 +5,8 @@
 //!    what else the statement answers is the same.
 //! 2. The bytes of a BIT are those of the number that both answer for it. Where it is read as text
 //!    that is its text for both, where as a number its number.
+//! 3. A sum or an average of what has few digits after the point is rounded once, from that of
+//!    summands with 20 of them.
 
 use super::compare::{self, Reply, Told};
 use super::executed;
@@ -13,6 +15,9 @@ use super::replaced;
 use super::statements::Statement;
 use super::tree::Node;
 use sqltest::client::Answer;
+
+/// Code of the type DECIMAL.
+const DECIMAL: u8 = 246;
 
 /// Code of the type BIT.
 const BIT: u8 = 16;
@@ -54,7 +59,73 @@ fn number_of_bytes(bytes: Vec<u8>) -> Vec<u8> {
     number.to_string().into_bytes()
 }
 
+/// A number with so many digits after the point, rounded half up as DECIMAL is.
+fn rounded(text: &str, digits: usize) -> Option<String> {
+    let (sign, number) = text.strip_prefix('-').map_or(("", text), |number| ("-", number));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let all: Vec<u8> = whole.bytes().chain(fraction.bytes()).collect();
+    if whole.is_empty() || !all.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let kept = whole.len() + digits;
+    let mut rounded: Vec<u8> =
+        all.iter().copied().chain(std::iter::repeat(b'0')).take(kept).collect();
+    let mut carries = all.get(kept).is_some_and(|digit| *digit >= b'5');
+    for digit in rounded.iter_mut().rev() {
+        if !carries {
+            break;
+        }
+        carries = *digit == b'9';
+        *digit = if carries { b'0' } else { *digit + 1 };
+    }
+    let head = if carries { "1" } else { "" };
+    let (whole, fraction) = rounded.split_at(whole.len());
+    let [whole, fraction] = [whole, fraction].map(|digits| String::from_utf8_lossy(digits));
+    let point = if digits == 0 { "" } else { "." };
+    Some(format!("{sign}{head}{whole}{point}{fraction}"))
+}
+
+/// Rows whose DECIMAL cells have no more digits after the point than the columns of others have.
+fn with_digits_of(told: &[Told], others: &[Told]) -> Vec<Told> {
+    let mut told = told.to_vec();
+    for (one, other) in told.iter_mut().zip(others) {
+        let (Answer::Rows { rows, .. }, Answer::Rows { columns, .. }) =
+            (&mut one.answer, &other.answer)
+        else {
+            continue;
+        };
+        for row in rows {
+            for (cell, column) in row.iter_mut().zip(columns) {
+                let text = cell.as_ref().and_then(|cell| std::str::from_utf8(cell).ok());
+                let digits = usize::from(column.decimals);
+                let text = text.filter(|_| column.type_code == DECIMAL);
+                if let Some(text) = text.and_then(|text| rounded(text, digits)) {
+                    *cell = Some(text.into_bytes());
+                }
+            }
+        }
+    }
+    told
+}
+
 impl<S: Servers> Judge<'_, S> {
+    /// Whether both answer the same with summands of 20 digits after the point, and Gannet answered
+    /// that with the digits that it shows.
+    pub(super) fn is_rounded(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        let Some(summed) = replaced::summed(small) else { return Ok(false) };
+        let (found, ours, _) = self.ask(&summed, mode)?;
+        let (Ok(answered), Ok(here)) = (answered, &ours) else { return Ok(false) };
+        let is_error = |told: &Told| matches!(told.answer, Answer::Error(_));
+        let shown = compare::sorted_rows(&with_digits_of(here, answered));
+        let is_answered = !answered.iter().chain(here).any(is_error);
+        Ok(found.is_none() && is_answered && compare::sorted_rows(answered) == shown)
+    }
+
     /// Whether both answer the same with fewer digits, and Gannet's rows are near to those that
     /// both answer where DOUBLEs are multiplied.
     pub(super) fn is_multiplied(
@@ -107,7 +178,7 @@ impl<S: Servers> Judge<'_, S> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::planted_tests::{INT, leaf, row, rule_of};
+    use super::super::planted_tests::{INT, leaf, number, row, rule_of, warned_of};
     use super::super::statements::Kind;
     use super::super::tree::Role;
     use super::*;
@@ -125,6 +196,56 @@ mod tests {
                       CAST(3 AS DOUBLE)) + 1)";
         assert_eq!(of(sum).map(|it| it.root.sql()).as_deref(), Some(wanted));
         assert!(of(pair(" + ", leaf("a1.wide"), leaf("2"))).is_none());
+    }
+
+    #[test]
+    fn numbers_are_rounded_half_up() {
+        let cases = [
+            ("1.25", 1, "1.3"),
+            ("-1.25", 1, "-1.3"),
+            ("1.2499", 1, "1.2"),
+            ("9.96", 1, "10.0"),
+            ("99.5", 0, "100"),
+            ("7", 2, "7.00"),
+            ("306.298074862253966730", 5, "306.29807"),
+        ];
+        for (text, digits, wanted) in cases {
+            assert_eq!(rounded(text, digits).as_deref(), Some(wanted), "{text}");
+        }
+        assert_eq!(rounded("a1.5", 1), None);
+    }
+
+    #[test]
+    fn sums_of_quotients_hide_no_other_sum() {
+        let quotient = pair(" / ", leaf("1.5"), leaf("a1.dec2n"));
+        let children = vec![
+            Node::list(vec![Node::new(Role::Aggregate, &["SUM(", ")"], vec![quotient])]),
+            Node::leaf(Role::Source, "(t1 AS a1 JOIN t3 AS a2 ON TRUE)"),
+            Node::clause(" GROUP BY ", Some(leaf("F(a2.js)")), ""),
+        ];
+        let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+        let sums = |cells: [&'static str; 2], decimals: u8| {
+            cells.map(|cell| {
+                let mut told = row(DECIMAL, 0, &[cell]);
+                if let Answer::Rows { columns, .. } = &mut told.answer {
+                    columns[0].decimals = decimals;
+                }
+                told
+            })
+        };
+        let with = |own: &'static str, long: [&'static str; 2]| {
+            rule_of(&query, &move |text: &str| match text {
+                _ if text.contains("ROUND((1.5 / a1.dec2n), 20)") => sums(long, 20),
+                _ if text.contains("kept") || text.contains("BIG_RESULT") => sums(["8", "9"], 5),
+                _ if text.contains("CONCAT") => sums(["8", "9"], 5),
+                _ => sums([own, "306.29808"], 5),
+            })
+        };
+        let long = "306.29807486225396673000";
+        let name = "sums of quotients in groups of a join";
+        assert_eq!(with("306.29807", [long, long]), Some(name));
+        assert_eq!(with("306.29806", [long, long]), None);
+        assert_eq!(with("306.29807", [long, "306.29807486225396673001"]), None);
     }
 
     #[test]
@@ -161,5 +282,39 @@ mod tests {
         assert_eq!(with("\u{1}B", ["321", "321"]), None);
         assert_eq!(with("\u{1}A", ["321", "322"]), None);
         assert_eq!(with("\u{1}A", ["322", "322"]), None);
+    }
+
+    #[test]
+    fn bits_among_the_parts_hide_no_other_value() {
+        let children = vec![leaf("F('')"), leaf("a1.bits"), leaf("a1.bit1")];
+        let choice = Node::new(Role::Expression, &["IF(", ", ", ", ", ")"], children);
+        let order = Node::clause(" ORDER BY ", Some(choice), "");
+        let children =
+            vec![Node::list(vec![leaf("1")]), Node::leaf(Role::Source, "t3 AS a1"), order];
+        let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+        let with = |as_text: [&'static str; 2]| {
+            rule_of(&query, &move |text: &str| {
+                let part = text.starts_with("SELECT IF(F(''), ");
+                match text {
+                    _ if text.contains("ORDER BY") => {
+                        [number(&["1"]), warned_of(number(&["1"]), "9")]
+                    }
+                    _ if text.starts_with("SELECT (F('') IS TRUE)") => {
+                        [warned_of(number(&["1"]), "9"), warned_of(number(&["1"]), "9")]
+                    }
+                    _ if part && text.contains("CONCAT(a1.bits), CONCAT(a1.bit1)") => {
+                        as_text.map(|cell| row(INT, 0, &[cell]))
+                    }
+                    _ if part && !text.contains("+ 0") && !text.contains("CONCAT") => {
+                        ["\u{1}", "1"].map(|cell| row(INT, 0, &[cell]))
+                    }
+                    _ => [number(&["1"]), number(&["1"])],
+                }
+            })
+        };
+        let name = "parts that one of the servers does not look at, warnings there";
+        assert_eq!(with(["\u{1}", "\u{1}"]), Some(name));
+        assert_eq!(with(["\u{1}", "1"]), None);
+        assert_eq!(with(["\u{2}", "\u{2}"]), None);
     }
 }

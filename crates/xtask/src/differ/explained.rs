@@ -40,6 +40,12 @@ pub enum Proof {
     /// With summands of fewer digits after the point both answer the same, and Gannet almost what
     /// it answered (for this and the following see `replaced.rs`).
     Summed,
+    /// With summands of 20 digits after the point both answer the same, and Gannet that with the
+    /// digits that it shows (see `digits.rs`).
+    Rounded,
+    /// With an empty text before JSON_TYPE and JSON_QUERY in CONCAT both answer the same, and
+    /// Gannet the same values as before.
+    Begun,
     /// With a comparison of constants in place of ANY and ALL both answer the same.
     Decided,
     /// With NULL for columns that have no value beside an aggregate both answer the same.
@@ -161,6 +167,8 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("named") => Proof::Named,
         Some("untabled") => Proof::Untabled,
         Some("summed") => Proof::Summed,
+        Some("rounded") => Proof::Rounded,
+        Some("begun") => Proof::Begun,
         Some("decided") => Proof::Decided,
         Some("grouped") => Proof::Grouped,
         Some("written") => Proof::Written,

@@ -311,3 +311,24 @@ fn halves_of_characters_hide_no_other_text() {
     assert_eq!(with(r"[\uD83D\uDE01]"), None);
     assert_eq!(with(r"[\uD83D\uDE00, 1]"), None);
 }
+
+#[test]
+fn json_at_the_beginning_of_concat_hides_no_other_text() {
+    let kind = Node::new(Role::Expression, &["JSON_TYPE(", ")"], vec![leaf("a1.js")]);
+    let item = Node::new(Role::Expression, &["CONCAT(", ", ", ")"], vec![kind, leaf("'a'")]);
+    let query = query_of("SELECT ", item, Node::clause(" WHERE ", None, ""));
+    let with = |begun: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| {
+            let cells = match text {
+                _ if text.contains("CONCAT('', JSON_TYPE(a1.js), 'a')") => begun,
+                _ if text.contains("kept") => ["8", "9"],
+                _ => ["OBJECTa", "a"],
+            };
+            cells.map(|cell| row(INT, 0, &[cell]))
+        })
+    };
+    let name = "JSON_TYPE at the beginning of CONCAT";
+    assert_eq!(with(["OBJECTa", "OBJECTa"]), Some(name));
+    assert_eq!(with(["OBJECTa", "a"]), None);
+    assert_eq!(with(["ARRAYa", "ARRAYa"]), None);
+}

@@ -295,3 +295,26 @@ fn comparisons_of_a_natural_join_hide_no_other_warning() {
     // Nothing is compared.
     assert_eq!(with(" CROSS JOIN ", both("not a date")), None);
 }
+
+#[test]
+fn constants_of_broken_characters_hide_no_other_error() {
+    let texts = ["UPDATE t4 AS a1 SET a1.e = ", ""];
+    let broken = Node::new(Role::Expression, &["CHAR(", " USING utf8mb4)"], vec![leaf("-3")]);
+    let children = vec![broken, leaf("a1.lat")];
+    let joined = Node::new(Role::Expression, &["CONCAT(", ", ", ")"], children);
+    let update = Node::new(Role::Fixed, &texts, vec![joined]);
+    let one = || row(INT, 0, &["1"]);
+    let with = |own: u16, code: &'static str| {
+        rule_of(&update, &move |text: &str| match text {
+            _ if text.starts_with("UPDATE ") => [refused(own), warned_of(one(), "1300")],
+            _ if text.starts_with("SELECT CHAR(") => {
+                [warned_of(one(), code), warned_of(one(), code)]
+            }
+            _ => [one(), one()],
+        })
+    };
+    let name = "constants of broken characters beside another character set, UPDATE";
+    assert_eq!(with(1300, "1300"), Some(name));
+    assert_eq!(with(1300, "1366"), None);
+    assert_eq!(with(1366, "1300"), None);
+}

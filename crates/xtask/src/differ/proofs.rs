@@ -96,6 +96,8 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Named => composed::are_named_alike(small, ours, theirs),
             Proof::Untabled => self.is_untabled(small, mode, ours)?,
             Proof::Summed => self.is_near(replaced::summed(small), mode, ours)?,
+            Proof::Rounded => self.is_rounded(small, mode, ours)?,
+            Proof::Begun => self.is_answered(replaced::begun(small), mode, ours)?,
             Proof::Decided => self.agree_on(replaced::decided(small), mode)?,
             Proof::Grouped => self.agree_on(replaced::grouped(small), mode)?,
             Proof::Written => self.is_written(small, mode, ours)?,
@@ -428,7 +430,8 @@ impl<S: Servers> Judge<'_, S> {
 
     /// Whether what only one of the servers complains of is what both say of the statement's
     /// parts, or, of a change, what the other one warns of in a mode without strictness. The parts
-    /// have the same values, and differ in nothing but what both say of parts of theirs.
+    /// have the same values, but for what BIT is that is computed, and differ in nothing but what
+    /// both say of parts of theirs.
     fn is_of_parts(
         &mut self,
         small: &Statement,
@@ -440,7 +443,8 @@ impl<S: Servers> Judge<'_, S> {
             let (ours, theirs) = self.servers.ask(&query, mode)?;
             let complaints = compare::complaints(&query, &ours, &theirs);
             let is_known = complaints.iter().all(|it| compare::is_known(&known, it));
-            if compare::has_same_values(&query, &ours, &theirs) && is_known {
+            let is_same = is_known && compare::has_same_values(&query, &ours, &theirs);
+            if is_same || is_known && is_own && self.is_of_bits(&query, mode, &ours)? {
                 known.extend(compare::common(&query, &ours, &theirs));
             } else if is_own {
                 return Ok(false);

@@ -186,6 +186,18 @@ pub fn joined(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| (is_leaf(node) && node.texts[0] == "'x' 'y'").then(|| leaf("'xy'")))
 }
 
+/// The statement with an empty text before JSON_TYPE and JSON_QUERY with which CONCAT begins; none
+/// where it does not.
+pub fn begun(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let first = node.children.first()?;
+        let is_lost = matches!(first.texts[0].as_str(), "JSON_TYPE(" | "JSON_QUERY(");
+        let mut begun = node.clone();
+        begun.texts[0] = "CONCAT('', ".into();
+        (node.texts[0] == "CONCAT(" && is_lost).then_some(begun)
+    })
+}
+
 /// The statement with the texts of members in place of columns of ENUM and SET; none where it reads
 /// none.
 pub fn member_texts(statement: &Statement) -> Option<Statement> {
