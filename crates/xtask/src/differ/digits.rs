@@ -159,6 +159,16 @@ impl<S: Servers> Judge<'_, S> {
         Ok(is_same && rows(answered) == rows(here))
     }
 
+    /// Whether a query computes a BIT, and Gannet answers its bytes or its number.
+    pub(super) fn is_bit_computed(
+        &mut self,
+        query: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        Ok(self.is_of_bits(query, mode, answered)? || self.is_of_bytes(query, mode, answered)?)
+    }
+
     /// Whether both answer the same with the number or the text of each BIT column in its place,
     /// and Gannet the same values as before.
     pub(super) fn is_of_bits(

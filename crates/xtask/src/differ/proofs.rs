@@ -444,7 +444,7 @@ impl<S: Servers> Judge<'_, S> {
             let complaints = compare::complaints(&query, &ours, &theirs);
             let is_known = complaints.iter().all(|it| compare::is_known(&known, it));
             let is_same = is_known && compare::has_same_values(&query, &ours, &theirs);
-            if is_same || is_known && is_own && self.is_of_bits(&query, mode, &ours)? {
+            if is_same || is_known && is_own && self.is_bit_computed(&query, mode, &ours)? {
                 known.extend(compare::common(&query, &ours, &theirs));
             } else if is_own {
                 return Ok(false);
