@@ -43,7 +43,7 @@ impl TableParts {
         loop {
             let rule = trx.wait_rule();
             let locked = trx.trx.lock(tree.id(), value, LockMode::Exclusive, rule);
-            trx.locked(locked)?;
+            let is_new = trx.locked(locked)? != Acquired::Already;
             let result = match self.find_obstacle(trx, position, value) {
                 Ok(Obstacle::Free) => {
                     write_entry(trx, tree, key, Intent::Insert(&[]), None).map(Err)
@@ -51,7 +51,9 @@ impl TableParts {
                 other => other.map(Ok),
             };
             // From here on the uncommitted entry itself keeps others out.
-            trx.trx.unlock(tree.id(), value);
+            if is_new {
+                trx.trx.unlock(tree.id(), value);
+            }
             match result? {
                 Err(Written::Done) => return Ok(Ok(())),
                 Err(Written::GapLocked) => self.wait_to_insert(trx, position, key)?,

@@ -14,17 +14,20 @@ pub(super) struct Request {
     pub(super) granted: bool,
 }
 
+/// Of one key.
+pub(super) type Requests = SmallVec<[Request; 2]>;
+
 /// See invariant 1 of the room.
 pub(super) struct Queue {
     pub(super) hash: u64,
     pub(super) tree: TreeId,
     pub(super) key: KeyBytes,
-    pub(super) requests: SmallVec<[Request; 2]>,
+    pub(super) requests: Requests,
 }
 
 impl Queue {
     pub(super) fn new(hash: u64, tree: TreeId, key: &[u8]) -> Self {
-        Self { hash, tree, key: KeyBytes::from_slice(key), requests: SmallVec::new() }
+        Self { hash, tree, key: KeyBytes::from_slice(key), requests: Requests::new() }
     }
 
     pub(super) fn is_for(&self, tree: TreeId, key: &[u8]) -> bool {

@@ -2,7 +2,7 @@
 
 use super::gap::GapTable;
 use super::held::{HeldLock, HeldLocks};
-use super::queue::{Queue, Request};
+use super::queue::{Queue, Request, Requests};
 use super::report::LastDeadlock;
 use super::{Acquired, LockError, LockMode, WaitPoint, WaitRule, deadlock};
 use crate::owner::{Owner, VICTIM, WAITING};
@@ -351,8 +351,9 @@ impl LockTable {
         queue.requests.iter().any(|it| it.granted && !is_own(it))
     }
 
-    /// Gives one lock back before the end of the transaction.
-    pub(crate) fn release_one(
+    /// Gives the lock that was taken last on a key back before the end of the transaction; one that
+    /// was held before, as a shared one that was raised, stays.
+    pub(crate) fn release_newest(
         &self,
         owner: &Arc<Owner>,
         held: &mut HeldLocks,
@@ -361,10 +362,17 @@ impl LockTable {
     ) {
         let hash = hash_of(tree, key);
         // Usually the last one taken.
-        while let Some(position) = held.locks.iter().rposition(|it| it.is_for(hash, tree, key)) {
-            let lock = held.locks.swap_remove(position);
-            self.release(owner, &lock);
-        }
+        let Some(position) = held.locks.iter().rposition(|it| it.is_for(hash, tree, key)) else {
+            return;
+        };
+        let lock = held.locks.swap_remove(position);
+        self.release(&lock, |requests| {
+            // Of one owner they stand in the order in which they were taken.
+            let mine = |it: &Request| it.granted && Arc::ptr_eq(&it.owner, owner);
+            if let Some(newest) = requests.iter().rposition(mine) {
+                requests.remove(newest);
+            }
+        });
     }
 
     /// Gives the lock taken last back if it is on this key and nobody waits for it.
@@ -386,12 +394,13 @@ impl LockTable {
         }
     }
 
-    fn release(&self, owner: &Arc<Owner>, lock: &HeldLock) {
+    /// `remove` takes requests out of the queue of a lock; who waited behind them goes on.
+    fn release(&self, lock: &HeldLock, remove: impl FnOnce(&mut Requests)) {
         let mut shard = self.shard(lock.hash).lock();
         let is_it = |it: &Queue| it.is_for(lock.tree, &lock.key);
         let Ok(mut entry) = shard.find_entry(lock.hash, is_it) else { return };
         let queue = entry.get_mut();
-        queue.requests.retain(|it| !(it.granted && Arc::ptr_eq(&it.owner, owner)));
+        remove(&mut queue.requests);
         if queue.requests.is_empty() {
             entry.remove();
             if shard.capacity() > KEPT_QUEUES && shard.is_empty() {
@@ -405,7 +414,9 @@ impl LockTable {
     /// Gives all locks back.
     pub(crate) fn release_all(&self, owner: &Arc<Owner>, held: &mut HeldLocks) {
         for lock in held.locks.drain(..).chain(owner.end_inheritance()) {
-            self.release(owner, &lock);
+            self.release(&lock, |requests| {
+                requests.retain(|it| !(it.granted && Arc::ptr_eq(&it.owner, owner)));
+            });
         }
         held.give_back(&self.memory);
     }

@@ -473,3 +473,25 @@ fn storms_of_rows_held_by_their_words_do_not_hang() {
     println!("{seeds} seeds: {victims} deadlock victims");
     assert!(victims > 0);
 }
+
+#[test]
+fn giving_back_a_raised_lock_keeps_the_one_before_it() {
+    simulate(2, || {
+        let table = Arc::new(LockTable::default());
+        let (mut first, mut other) = (Holder::new(&table, 1), Holder::new(&table, 2));
+        let soon = Duration::from_millis(1);
+        assert_eq!(first.lock(b"k", LockMode::Shared), Ok(Acquired::Now));
+        assert_eq!(first.lock(b"k", LockMode::Exclusive), Ok(Acquired::Now));
+        table.release_newest(&first.owner, &mut first.held, TREE, b"k");
+        assert_eq!(other.lock_within(b"k", LockMode::Shared, soon), Ok(Acquired::Now));
+        assert_eq!(
+            other.lock_within(b"k", LockMode::Exclusive, soon),
+            Err(LockError::Timeout),
+            "the shared one was held before"
+        );
+        table.release_newest(&first.owner, &mut first.held, TREE, b"k");
+        assert_eq!(other.lock_within(b"k", LockMode::Exclusive, soon), Ok(Acquired::Now));
+        other.end();
+        first.end();
+    });
+}

@@ -75,10 +75,11 @@ impl Transaction {
         self.system.locks.wait_to_insert(&owner, tree, key, rule)
     }
 
-    /// Gives an explicit lock back early.
+    /// Gives the explicit lock that was taken last on a key back early. Only for whom
+    /// [`Self::lock`] has told that it was taken, and not there already.
     pub fn unlock(&mut self, tree: TreeId, key: &[u8]) {
         if let Some(owner) = &self.owner {
-            self.system.locks.release_one(owner, &mut self.held, tree, key);
+            self.system.locks.release_newest(owner, &mut self.held, tree, key);
         }
     }
 
