@@ -383,6 +383,35 @@ fn a_load_that_is_asked_to_stop_goes_on_later() {
     ended.expect("the simulation ends");
 }
 
+/// As loaders of a real server meet it whose inserts lock gaps.
+#[test]
+fn a_load_that_meets_a_conflict_tries_that_job_again() {
+    let mut simulation = Simulation::new(SimConfig::new(10));
+    let ended = simulation.run(|| {
+        start();
+        let mut other = load::connect(&target("lab")).expect("login");
+        other.command("SET GLOBAL innodb_lock_wait_timeout=1").expect("set");
+        let way = Way::new(1);
+        let stop = way.stop.clone();
+        let report = move |_| stop.ask();
+        let first = load::load(&target("lab"), Orders.loading(), &way, report).expect("stopped");
+        assert!(!first.is_whole());
+        // The last job cannot be marked as done before this is gone.
+        other.command("BEGIN").expect("begun");
+        let mark = format!("INSERT INTO gannet_lab_load (job) VALUES ({})", first.jobs - 1);
+        other.command(&mark).expect("inserted");
+        drop(runtime::spawn("other", move || {
+            runtime::sleep(Duration::from_millis(3500));
+            other.command("ROLLBACK").expect("ended");
+        }));
+        let way = Way { resume: true, ..Way::new(3) };
+        let progress = load::load(&target("lab"), Orders.loading(), &way, |_| ()).expect("loaded");
+        assert!(progress.is_whole(), "{progress:?}");
+        assert_clean(&Orders);
+    });
+    ended.expect("the simulation ends");
+}
+
 #[test]
 fn a_load_that_lost_power_goes_on_where_it_was() {
     let mut simulation = Simulation::new(SimConfig::new(8));

@@ -26,6 +26,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const MARKS: &str = "gannet_lab_load";
+/// A job that meets more conflicts one after the other fails.
+const CONFLICTS_MAX: u32 = 20;
 
 /// The moment of all rows that have one, in seconds since 1970: 2024-01-01 00:00:00. What is
 /// changed later is later.
@@ -297,12 +299,7 @@ impl Shared {
         loop {
             let next = if self.stop.is_asked() { None } else { self.left.lock().next() };
             let Some(job) = next else { return Ok(()) };
-            connection.command("BEGIN")?;
-            let mut batch = Batch::new(&mut connection);
-            self.loading.job(job, &mut batch)?;
-            let (rows, bytes) = batch.finish()?;
-            connection.command(&format!("INSERT INTO {MARKS} (job) VALUES ({job})"))?;
-            connection.command("COMMIT")?;
+            let (rows, bytes) = self.job(&mut connection, job)?;
             let progress = {
                 let mut progress = self.progress.lock();
                 progress.jobs_done += 1;
@@ -312,5 +309,27 @@ impl Shared {
             };
             (self.report)(progress);
         }
+    }
+
+    /// Loads the rows of a job; begins again where others were in its way: loaders that fill the
+    /// pages of one index may deadlock. Returns rows and bytes.
+    fn job(&self, connection: &mut Connection, job: u64) -> Result<(u64, u64), Failure> {
+        for _ in 0..CONFLICTS_MAX {
+            match self.try_job(connection, job) {
+                Err(failure) if failure.is_conflict() => drop(connection.command("ROLLBACK")?),
+                outcome => return outcome,
+            }
+        }
+        self.try_job(connection, job)
+    }
+
+    fn try_job(&self, connection: &mut Connection, job: u64) -> Result<(u64, u64), Failure> {
+        connection.command("BEGIN")?;
+        let mut batch = Batch::new(connection);
+        self.loading.job(job, &mut batch)?;
+        let loaded = batch.finish()?;
+        connection.command(&format!("INSERT INTO {MARKS} (job) VALUES ({job})"))?;
+        connection.command("COMMIT")?;
+        Ok(loaded)
     }
 }
