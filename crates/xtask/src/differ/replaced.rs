@@ -153,10 +153,10 @@ fn is_bit(node: &Node) -> bool {
 }
 
 /// More BIT columns than a shrunk statement reads.
-const BITS_MAX: u32 = 4;
+const BITS_MAX: u32 = 3;
 
-/// The statement with the number or the text of each BIT column in its place, in every combination;
-/// none where it reads none, or too many.
+/// The statement with the number or the text of each BIT column in its place, which may be as wide
+/// as that of another one, in every combination; none where it reads none, or too many.
 pub fn bits_chosen(statement: &Statement) -> Vec<Statement> {
     let root = &statement.root;
     let nodes = root.paths().into_iter().filter_map(|path| root.at(&path));
@@ -164,20 +164,22 @@ pub fn bits_chosen(statement: &Statement) -> Vec<Statement> {
     if !(1..=BITS_MAX).contains(&count) {
         return Vec::new();
     }
-    let chosen = |texts: u32| {
+    let chosen = |forms: u32| {
         let seen = Cell::new(0);
         replaced(statement, &|node| {
             is_bit(node).then(|| {
                 let number = seen.replace(seen.get() + 1);
                 let column = &node.texts[0];
-                match texts >> number & 1 {
+                match forms / 3u32.pow(number) % 3 {
                     0 => leaf(format!("({column} + 0)")),
-                    _ => leaf(format!("CONCAT({column})")),
+                    1 => leaf(format!("CONCAT({column})")),
+                    // As wide as another BIT that it is an alternative to.
+                    _ => leaf(format!("UNHEX(LPAD(HEX({column} + 0), 4, '0'))")),
                 }
             })
         })
     };
-    (0..1 << count).filter_map(chosen).collect()
+    (0..3u32.pow(count)).filter_map(chosen).collect()
 }
 
 /// The statement with one literal in place of two that stand beside each other; none where there
