@@ -201,7 +201,7 @@ impl ResultType {
         nullable: bool,
     ) -> Self {
         let binary = collation == CollationId::BINARY;
-        let bytes = characters * u64::from(collation.charset().max_bytes());
+        let bytes = characters.saturating_mul(u64::from(collation.charset().max_bytes()));
         let kind = match (bytes, binary) {
             (0..0x1_0000, true) => TypeKind::VarBinary,
             (0..0x1_0000, false) => TypeKind::VarChar,

@@ -7,6 +7,7 @@ mod values;
 
 use super::computed::{compute, compute_generated, refuse_values};
 use super::foreign::ForeignChecks;
+use super::late::LateSubqueries;
 use super::row::{RowMaker, breaks_check, passes_check, zero_generates};
 use super::update::changed_row;
 use crate::context::{Exec, RowSink};
@@ -404,18 +405,18 @@ impl<'p> Inserter<'p> {
         let assignments: Vec<(usize, Option<&Expr>)> =
             self.plan.on_duplicate.iter().map(|(column, value)| (*column, Some(value))).collect();
         let mut frame = TwoRows::new(present, inserted, self.source_values.clone());
-        if let Some(subqueries) = &self.plan.subqueries {
-            frame.subqueries = &subqueries.on_duplicate;
-            frame.late.kept = std::mem::take(&mut self.kept[0]);
-        }
+        let subqueries = self.plan.subqueries.as_ref();
+        let subqueries = LateSubqueries {
+            of_assignments: subqueries.map_or(&[][..], |them| &them.on_duplicate),
+            kept: &mut self.kept[0],
+        };
         let (checks, definition) = (&self.plan.checks, self.maker.definition());
         let computed = self.plan.computed.as_deref();
         let refused = computed.into_iter().flat_map(|computed| &computed.refused_on_duplicate);
         refuse_values(exec, definition, refused)?;
         self.maker.generates = false;
-        let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
+        let changed = changed_row(exec, &self.maker, &assignments, subqueries, &mut frame);
         self.maker.generates = true;
-        self.kept[0] = std::mem::take(&mut frame.late.kept);
         if !changed? {
             self.affected += u64::from(exec.count_matched);
             return self.return_row(exec, &frame.first, sink).map(|()| true);

@@ -8,13 +8,13 @@
 use super::computed::{compute_generated, refuse_values};
 use super::delete::by_order;
 use super::foreign::ForeignChecks;
-use super::late::LateValues;
+use super::late::{LateSubqueries, LateValues, ReadsLate};
 use super::row::{RowMaker, breaks_check, now, passes_check};
 use super::update::info_text;
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
-use crate::query::{BlockRun, Flow, Limit, Once, each_row, subquery_value};
+use crate::query::{BlockRun, Flow, Limit, Once, each_row};
 use crate::{ExecError, Outcome};
 use engine_api::{LockMode, LockWait, RowBuffer, Table};
 use expr::Columns;
@@ -37,20 +37,15 @@ impl<'f, 'p> Overlay<'f, 'p> {
     fn new(frame: &'f Frame<'p>, first: usize, row: &'f [Value]) -> Self {
         Self { frame, first, row, late: LateValues::default() }
     }
+}
 
-    /// Runs the subqueries of an assignment whose turn it is. `kept` has what is known of them
-    /// for all rows.
-    fn look_up(
-        &mut self,
-        exec: &mut Exec<'_>,
-        subqueries: Option<&Vec<&Apply>>,
-        kept: &mut Vec<(usize, Once)>,
-    ) -> Result<(), ExecError> {
-        for apply in subqueries.into_iter().flatten() {
-            let outcome = subquery_value(exec, self, kept, apply);
-            self.late.set(apply.position, outcome)?;
-        }
-        Ok(())
+impl ReadsLate for Overlay<'_, '_> {
+    fn late(&self) -> &LateValues {
+        &self.late
+    }
+
+    fn late_mut(&mut self) -> &mut LateValues {
+        &mut self.late
     }
 }
 
@@ -136,9 +131,11 @@ impl<'p> JoinUpdate<'p> {
             }
             let current = if self.is_current(run) { &self.current.1[..] } else { &[] };
             let mut overlay = Overlay::new(&run.frame, self.current_first, current);
+            let mut subqueries =
+                LateSubqueries { of_assignments: &target.subqueries, kept: &mut self.kept };
             let mut assigned = Vec::with_capacity(target.plan.assignments.len());
             for (number, (column, value)) in target.plan.assignments.iter().enumerate() {
-                overlay.look_up(exec, target.subqueries.get(number), &mut self.kept)?;
+                subqueries.look_up(exec, &mut overlay, number)?;
                 assigned.push(match value {
                     None => target.maker.default_value(exec, *column)?,
                     Some(expr) => {
@@ -212,12 +209,14 @@ impl<'p> JoinUpdate<'p> {
         }
         exec.eval.row_number.set(target.seen.len() as u64 + 1);
         let mut values = run.frame.copy_table(target.first, columns);
+        let mut subqueries =
+            LateSubqueries { of_assignments: &target.subqueries, kept: &mut self.kept };
         for (number, (column, value)) in target.plan.assignments.iter().enumerate() {
             let stored = match value {
                 None => target.maker.default_value(exec, *column)?,
                 Some(expr) => {
                     let mut overlay = Overlay::new(&run.frame, target.first, &values);
-                    overlay.look_up(exec, target.subqueries.get(number), &mut self.kept)?;
+                    subqueries.look_up(exec, &mut overlay, number)?;
                     let value = expr.eval_stored(exec.eval, &overlay)?;
                     overlay.late.check_reads()?;
                     target.maker.store(exec, *column, value, &expr.result)?

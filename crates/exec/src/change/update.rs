@@ -3,42 +3,35 @@
 use super::computed::{compute_generated, refuse_values};
 use super::delete::Found;
 use super::foreign::ForeignChecks;
-use super::late::LateValues;
+use super::late::{LateSubqueries, LateValues, ReadsLate};
 use super::row::{RowMaker, breaks_check, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
-use crate::query::{BlockRun, Flow, Once, each_row, subquery_value};
+use crate::query::{BlockRun, Flow, Once, each_row};
 use crate::{ExecError, Outcome, spare};
 use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
 use plan::physical::{Apply, UpdatePlan};
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use types::row::RowView;
-use types::{SqlError, Value, ValueRef};
+use types::{Value, ValueRef};
 
 /// A frame whose first columns are a row that is being changed.
-pub trait ChangingRow: Columns {
+pub trait ChangingRow: ReadsLate {
     /// The row as changed so far.
     fn values(&mut self) -> &mut Vec<Value>;
-
-    /// It is the turn of an assignment: finds the values of its subqueries.
-    fn look_up(&mut self, exec: &mut Exec<'_>, assignment: usize) -> Result<(), ExecError>;
-
-    /// The error of a subquery whose value was read.
-    fn check_reads(&self) -> Result<(), SqlError>;
 }
 
 /// The frame of UPDATE: the row, then the values of subqueries.
-struct UpdateFrame<'p> {
+struct UpdateFrame {
     row: Vec<Value>,
     more: Vec<Value>,
-    /// For each assignment the subqueries that read what was assigned; empty without any.
-    subqueries: &'p [Vec<&'p Apply>],
     late: LateValues,
 }
 
-impl Columns for UpdateFrame<'_> {
+impl Columns for UpdateFrame {
     fn column(&self, position: usize) -> ValueRef<'_> {
         let value = match position.checked_sub(self.row.len()) {
             None => self.row.get(position),
@@ -48,43 +41,39 @@ impl Columns for UpdateFrame<'_> {
     }
 }
 
-impl ChangingRow for UpdateFrame<'_> {
+impl ChangingRow for UpdateFrame {
     fn values(&mut self) -> &mut Vec<Value> {
         &mut self.row
     }
+}
 
-    fn look_up(&mut self, exec: &mut Exec<'_>, assignment: usize) -> Result<(), ExecError> {
-        let subqueries = self.subqueries;
-        for apply in subqueries.get(assignment).into_iter().flatten() {
-            let mut kept = std::mem::take(&mut self.late.kept);
-            let outcome = subquery_value(exec, self, &mut kept, apply);
-            self.late.kept = kept;
-            self.late.set(apply.position, outcome)?;
-        }
-        Ok(())
+impl ReadsLate for UpdateFrame {
+    fn late(&self) -> &LateValues {
+        &self.late
     }
 
-    fn check_reads(&self) -> Result<(), SqlError> {
-        self.late.check_reads()
+    fn late_mut(&mut self) -> &mut LateValues {
+        &mut self.late
     }
 }
 
 /// Applies assignments from left to right; tells whether anything differs afterwards. Columns
 /// with ON UPDATE CURRENT_TIMESTAMP that were not assigned follow a change.
-pub fn changed_row<R: ChangingRow>(
+pub fn changed_row<A: Borrow<Apply>, R: ChangingRow>(
     exec: &mut Exec<'_>,
     maker: &RowMaker<'_>,
     assignments: &[(usize, Option<&Expr>)],
+    mut subqueries: LateSubqueries<'_, A>,
     frame: &mut R,
 ) -> Result<bool, ExecError> {
     let mut changed = false;
     for (number, &(column, expr)) in assignments.iter().enumerate() {
-        frame.look_up(exec, number)?;
+        subqueries.look_up(exec, frame, number)?;
         let value = match expr {
             None => maker.default_of_update(exec, column)?,
             Some(expr) => {
                 let value = expr.eval_stored(exec.eval, frame)?;
-                frame.check_reads()?;
+                frame.late().check_reads()?;
                 maker.store(exec, column, value, &expr.result)?
             }
         };
@@ -140,7 +129,7 @@ impl<'p> Updater<'p> {
         &mut self,
         exec: &mut Exec<'_>,
         old: &RowBuffer,
-        mut frame: UpdateFrame<'p>,
+        mut frame: UpdateFrame,
     ) -> Result<(), ExecError> {
         self.matched += 1;
         exec.eval.row_number.set(self.matched);
@@ -149,11 +138,8 @@ impl<'p> Updater<'p> {
         let computed = self.plan.computed.as_deref();
         let refused = computed.into_iter().flat_map(|computed| &computed.refused);
         refuse_values(exec, self.maker.definition(), refused)?;
-        frame.subqueries = self.subqueries;
-        frame.late.kept = std::mem::take(&mut self.kept);
-        let changed = changed_row(exec, &self.maker, &assignments, &mut frame);
-        self.kept = std::mem::take(&mut frame.late.kept);
-        if !changed? {
+        let subqueries = LateSubqueries { of_assignments: self.subqueries, kept: &mut self.kept };
+        if !changed_row(exec, &self.maker, &assignments, subqueries, &mut frame)? {
             return Ok(());
         }
         if !base::mutant!("virtual_not_computed") {
@@ -262,10 +248,10 @@ impl<'p> Updater<'p> {
     }
 }
 
-fn frame_of<'p>(run: &BlockRun<'_>, columns: usize) -> UpdateFrame<'p> {
+fn frame_of(run: &BlockRun<'_>, columns: usize) -> UpdateFrame {
     let row = run.frame.copy_table(0, columns);
     let more = run.frame.copy_table(columns, run.plan.frame_columns - columns);
-    UpdateFrame { row, more, subqueries: &[], late: LateValues::default() }
+    UpdateFrame { row, more, late: LateValues::default() }
 }
 
 /// The text that clients show after an UPDATE; made without the formatting machinery, which would

@@ -52,6 +52,10 @@ impl Strength {
             TypeKind::Null => bytes(Coercibility::Ignorable, true),
             TypeKind::Bit => bytes(Coercibility::Implicit, false),
             _ if result.is_variable => bytes(Coercibility::Numeric, true),
+            // EXISTS.
+            _ if result.coercibility == Coercibility::Coercible => {
+                bytes(Coercibility::Coercible, false)
+            }
             _ => Self {
                 collation: collation::default_of(Charset::Latin1).id,
                 coercibility: Coercibility::Numeric,

@@ -400,7 +400,8 @@ impl Builder<'_> {
             one_column(value)?;
         }
         let mut result = control::common_result(self, "case", &mut values)?;
-        result.nullable |= !has_else
+        // Also where it is brought to another character set for it.
+        result.nullable |= values.last().is_none_or(|last| !has_else || last.result.nullable)
             || operand.as_ref().is_some_and(|operand| operand.result.nullable)
             || whens.iter().any(|when| when.result.nullable);
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };

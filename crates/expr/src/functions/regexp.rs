@@ -12,7 +12,7 @@ use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType};
 use fancy_regex::{Captures, Regex, RegexBuilder};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use types::{Charset, CollationId, SqlError, ValueRef, Warning, codes};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
@@ -119,8 +119,8 @@ fn push_text(characters: &str, charset: Charset, out: &mut Vec<u8>) {
 }
 
 /// PCRE's forms in those of the library: words' ends as POSIX has them, and brackets, in which
-/// `[`, `&&`, `~~` and `--` mean nothing else than their characters.
-fn translated(pattern: &str, of_bytes: bool) -> String {
+/// `[`, `&&`, `~~` and `--` mean nothing else than their characters. `end` stands for `$`.
+fn translated(pattern: &str, of_bytes: bool, end: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut rest = pattern;
     while let Some(character) = rest.chars().next() {
@@ -132,6 +132,9 @@ fn translated(pattern: &str, of_bytes: bool) -> String {
             rest = after;
         } else if character == '[' {
             rest = push_class(rest, of_bytes, &mut out);
+        } else if character == '$' {
+            out.push_str(end);
+            rest = &rest[1..];
         } else {
             let escaped = if character == '\\' { rest[1..].chars().next() } else { None };
             let length = character.len_utf8() + escaped.map_or(0, char::len_utf8);
@@ -202,9 +205,57 @@ fn push_class<'p>(pattern: &'p str, of_bytes: bool, out: &mut String) -> &'p str
     rest
 }
 
-fn compile(pattern: &str, ignores_case: bool, of_bytes: bool) -> Result<Regex, String> {
-    let built = RegexBuilder::new(&translated(pattern, of_bytes))
-        .case_insensitive(ignores_case)
+/// How a pattern is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Form {
+    ignores_case: bool,
+    /// Classes have ASCII characters only.
+    of_bytes: bool,
+}
+
+/// A compiled pattern.
+#[derive(Debug)]
+struct Compiled {
+    /// The pattern as characters.
+    pattern: String,
+    form: Form,
+    regex: Regex,
+    /// The one whose `$` is also before a line break at the end: only for texts that have one,
+    /// since it takes steps back.
+    before_break: OnceLock<Regex>,
+}
+
+impl Compiled {
+    fn new(pattern: &str, form: Form) -> Result<Self, String> {
+        let regex = compile(&translated(pattern, form.of_bytes, "$"), form)?;
+        let (pattern, before_break) = (pattern.to_string(), OnceLock::new());
+        Ok(Self { pattern, form, regex, before_break })
+    }
+
+    /// What matches a text.
+    fn for_text(&self, text: &str) -> &Regex {
+        if !text.ends_with('\n') || !self.pattern.contains('$') || has_lines(&self.pattern) {
+            return &self.regex;
+        }
+        self.before_break.get_or_init(|| {
+            let translated = translated(&self.pattern, self.form.of_bytes, r"(?=\n?\z)");
+            compile(&translated, self.form).unwrap_or_else(|_| self.regex.clone())
+        })
+    }
+}
+
+/// Whether a pattern asks for `$` at the end of each line.
+fn has_lines(pattern: &str) -> bool {
+    let mut groups = pattern.split("(?").skip(1);
+    groups.any(|group| {
+        let mut flags = group.chars().take_while(|it| it.is_ascii_alphabetic());
+        flags.any(|flag| flag == 'm')
+    })
+}
+
+fn compile(translated: &str, form: Form) -> Result<Regex, String> {
+    let built = RegexBuilder::new(translated)
+        .case_insensitive(form.ignores_case)
         .backtrack_limit(BACKTRACK_MAX)
         .delegate_size_limit(COMPILED_BYTES_MAX)
         .build();
@@ -215,7 +266,7 @@ fn compile(pattern: &str, ignores_case: bool, of_bytes: bool) -> Result<Regex, S
 fn operands<'a>(
     frame: &Frame<'a>,
     first: First,
-) -> Result<Option<(Cow<'a, str>, Charset, Arc<Regex>)>, SqlError> {
+) -> Result<Option<(Cow<'a, str>, Charset, Arc<Compiled>)>, SqlError> {
     let charset = frame.result(1).collation().charset();
     let (text, regex) = match first {
         First::Text => (frame.text(0)?, None),
@@ -240,44 +291,39 @@ enum First {
 }
 
 /// The compiled pattern; none for NULL.
-fn compiled(frame: &Frame<'_>) -> Result<Option<Arc<Regex>>, SqlError> {
+fn compiled(frame: &Frame<'_>) -> Result<Option<Arc<Compiled>>, SqlError> {
     let Some(pattern) = frame.text(1)? else { return Ok(None) };
     let collation = frame.result(1).collation().info();
     let charset = collation.charset;
     let ignores_case = !collation.compares_code_points();
+    let form = Form { ignores_case, of_bytes: charset == Charset::Binary };
     let mut known = frame.context.patterns.borrow_mut();
-    let of_bytes = charset == Charset::Binary;
-    let is_it = |it: &Pattern| {
-        (it.ignores_case, it.of_bytes) == (ignores_case, of_bytes) && it.text == pattern
-    };
+    let is_it = |it: &Pattern| it.compiled.form == form && it.text == pattern;
     let found = known.iter().position(is_it);
-    let regex = match found {
-        Some(at) => known[at].regex.clone(),
+    let compiled = match found {
+        Some(at) => known[at].compiled.clone(),
         None => {
-            let compiled = compile(&characters(pattern, charset), ignores_case, of_bytes);
-            let regex = Arc::new(compiled.map_err(|error| regex_error(&error))?);
+            let compiled = Compiled::new(&characters(pattern, charset), form);
+            let compiled = Arc::new(compiled.map_err(|error| regex_error(&error))?);
             if known.len() >= PATTERNS_MAX {
                 known.remove(0);
             }
             let text = pattern.to_vec();
-            known.push(Pattern { text, ignores_case, of_bytes, regex: regex.clone() });
-            regex
+            known.push(Pattern { text, compiled: compiled.clone() });
+            compiled
         }
     };
-    Ok(Some(regex))
+    Ok(Some(compiled))
 }
 
 /// Patterns that a session keeps compiled.
 const PATTERNS_MAX: usize = 16;
 
-/// A compiled pattern.
+/// A pattern that was used.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     text: Vec<u8>,
-    ignores_case: bool,
-    /// Classes have ASCII characters only.
-    of_bytes: bool,
-    regex: Arc<Regex>,
+    compiled: Arc<Compiled>,
 }
 
 fn regex_error(error: &str) -> SqlError {
@@ -294,7 +340,10 @@ fn regexp(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some((text, _, regex)) = operands(&frame, First::Pattern)? else {
         return Ok(ValueRef::Null);
     };
-    let found = regex.is_match(&*text).or_else(|error| too_long(&frame, &error).ok_or(error));
+    let found = regex
+        .for_text(&text)
+        .is_match(&*text)
+        .or_else(|error| too_long(&frame, &error).ok_or(error));
     Ok(ValueRef::Int(found.unwrap_or(false).into()))
 }
 
@@ -302,7 +351,7 @@ fn regexp_instr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some((text, _, regex)) = operands(&frame, First::Pattern)? else {
         return Ok(ValueRef::Null);
     };
-    let found = regex.find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
+    let found = regex.for_text(&text).find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
     let place = found.map_or(0, |found| 1 + text[..found.start()].chars().count());
     Ok(ValueRef::Int(place as i64))
 }
@@ -311,7 +360,7 @@ fn regexp_substr(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some((text, charset, regex)) = operands(&frame, First::Text)? else {
         return Ok(ValueRef::Null);
     };
-    let found = regex.find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
+    let found = regex.for_text(&text).find(&*text).unwrap_or_else(|error| too_long(&frame, &error));
     let mut out = Vec::new();
     push_text(found.map_or("", |found| found.as_str()), charset, &mut out);
     Ok(frame.keep(&out))
@@ -343,7 +392,7 @@ fn regexp_replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let Some(replacement) = frame.text(2)? else { return Ok(ValueRef::Null) };
     let replacement = characters(replacement, charset);
     let (mut out, mut end) = (String::with_capacity(text.len()), 0);
-    for found in regex.captures_iter(&*text) {
+    for found in regex.for_text(&text).captures_iter(&*text) {
         let found = match found {
             Ok(found) => found,
             Err(error) => {

@@ -104,7 +104,8 @@ fn resolve_replace(
 ) -> Resolved {
     let lengths: Vec<u64> = arguments.iter().map(|a| a.result.characters()).collect();
     // As if each character were replaced.
-    compared_text(builder, function.name(), arguments, lengths[0] * lengths[2].max(1))
+    let characters = lengths[0].saturating_mul(lengths[2].max(1)).min(u64::from(u32::MAX));
+    compared_text(builder, function.name(), arguments, characters)
 }
 
 fn replace(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
@@ -269,8 +270,10 @@ fn resolve_find_in_set(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
+    // Whether a text is brought to another character set does not count.
+    let nullable = any_nullable(arguments);
     compared(builder, function, arguments)?;
-    resolve_int_3(builder, function, arguments)
+    Ok(resolve_int_3(builder, function, arguments)?.with_nullable(nullable))
 }
 
 fn find_in_set(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -156,7 +156,7 @@ impl<'q> Binder<'_, '_, 'q> {
         let restricted = self.partition_conditions(&EntryHandle(target.clone()), partitions, 0);
         let block = self.pop_block();
         let (columns, mut values, mut conjuncts, plan) = drafted?;
-        if partitions.is_empty() && self.is_read_inside(&target) {
+        if self.is_read_inside(&target) {
             let change = self.bind_update_join(update)?;
             return Ok(Plan::UpdateJoin(Box::new(change)));
         }

@@ -16,6 +16,7 @@ struct Target {
     alias: String,
     first: usize,
     entry: EntryHandle,
+    partitions: Vec<String>,
     assignments: Vec<(usize, Option<Expr>)>,
     refused: Vec<Refused>,
 }
@@ -165,6 +166,7 @@ impl<'q> Binder<'_, '_, 'q> {
             alias,
             first: table.first,
             entry,
+            partitions: table.partitions.clone(),
             assignments: Vec::new(),
             refused: Vec::new(),
         })
@@ -305,10 +307,11 @@ impl<'q> Binder<'_, '_, 'q> {
             let assigned_columns = (!columns.is_empty()).then_some(assigned_columns);
             let foreign_keys =
                 self.foreign_keys(&target.entry.0, effect, assigned_columns.as_deref())?;
-            let checks = match effect {
-                Effect::Delete => Vec::new(),
-                _ => crate::check::checks(self.context, target.entry.0.definition())?,
-            };
+            let (definition, mut checks) = (target.entry.0.definition(), Vec::new());
+            if effect != Effect::Delete {
+                checks = crate::check::checks(self.context, definition)?;
+                self.partition_check(definition, &target.partitions, &mut checks)?;
+            }
             let computed = self.computed_of_target(target)?;
             made.push(JoinTarget {
                 computed,

@@ -61,8 +61,12 @@ impl<'q> Binder<'_, '_, 'q> {
                 let first = self.block().columns;
                 self.bind_table(name, alias.as_deref(), hints, from)?;
                 if !partitions.is_empty() {
-                    let table = self.block().tables.last().and_then(|table| match &table.columns {
-                        ColumnList::Base(entry) => Some(entry.clone()),
+                    let named = self.block().tables.last_mut();
+                    let table = named.and_then(|table| match &table.columns {
+                        ColumnList::Base(entry) => {
+                            table.partitions.clone_from(partitions);
+                            Some(entry.clone())
+                        }
                         _ => None,
                     });
                     let none = || SqlError::new(&codes::PARTITION_CLAUSE_ON_NONPARTITIONED, &[]);

@@ -30,8 +30,13 @@ fn numbers_of_hex(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize]) 
     }
 }
 
-/// Digits behind those that a quotient is shown with, at most.
-const HIDDEN_DIGITS: u8 = 9;
+/// Whether a value is a quotient, or made of one.
+fn has_quotient(value: &Expr) -> bool {
+    let mut found =
+        matches!(value.kind, ExprKind::Arithmetic { operator: ArithmeticOperator::Divide, .. });
+    value.for_each_child(&mut |child| found = found || has_quotient(child));
+    found
+}
 
 /// Quotients that a query selects for columns of numbers are stored with all their digits, not with
 /// those that are shown.
@@ -42,11 +47,10 @@ fn whole_quotients(plan: &mut QueryPlan, target: &TableEntry, columns: &[usize])
     }
     let types = columns.iter().map(|at| target.definition().columns[*at].column_type);
     for (value, wanted) in select.projection.iter_mut().zip(types) {
-        let is_quotient =
-            matches!(value.kind, ExprKind::Arithmetic { operator: ArithmeticOperator::Divide, .. });
-        let own = &mut value.result.column_type;
-        if wanted.kind.is_number() && is_quotient && own.kind == TypeKind::Decimal {
-            own.scale = (own.scale + HIDDEN_DIGITS).min(types::decimal::SCALE_MAX);
+        let is_cast = matches!(value.kind, ExprKind::Cast { .. });
+        let is_computed = value.result.column_type.kind == TypeKind::Decimal && !is_cast;
+        if wanted.kind.is_number() && is_computed && has_quotient(value) {
+            value.result.column_type.scale = types::decimal::SCALE_MAX;
         }
     }
 }

@@ -151,6 +151,8 @@ pub(crate) struct NamedTable {
     pub nullable: bool,
     /// The user may not read all of its columns.
     pub guard: Option<Arc<guard::Guard>>,
+    /// PARTITION (...) behind its name; empty without.
+    pub partitions: Vec<String>,
 }
 
 /// A select alias that other clauses may use.

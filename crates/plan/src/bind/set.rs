@@ -36,7 +36,7 @@ impl<'q> Binder<'_, '_, 'q> {
         if takes_conditions && branches.iter().any(Option::is_some) {
             let columns = plan.columns();
             for branch in branches.iter_mut().flatten() {
-                self.convert_select(&mut Arc::make_mut(branch).plan, columns)?;
+                self.convert_select(&mut Arc::make_mut(branch).plan, columns, &[])?;
             }
             self.branches = branches;
         }
@@ -71,14 +71,10 @@ impl<'q> Binder<'_, '_, 'q> {
                 }
             }
         }
-        let refusal = self.union_refusal(&first, &rest);
-        let refused = |error: SqlError| match refusal {
-            Some(refusal) if error.is(&codes::CANT_AGGREGATE_2COLLATIONS) => refusal,
-            _ => error,
-        };
+        let refusals = self.union_refusals(&first, &rest);
         let queries = std::iter::once(&mut first).chain(rest.iter_mut().map(|(_, query)| query));
         let mut queries = queries;
-        queries.try_for_each(|query| self.convert(query, &columns)).map_err(refused)?;
+        queries.try_for_each(|query| self.convert(query, &columns, &refusals))?;
         let (order_by, sort_values) = self.bind_set_order(tail.order_by, &columns)?;
         self.push_block()?;
         let limit = self.bind_limit(tail.limit);
@@ -93,16 +89,16 @@ impl<'q> Binder<'_, '_, 'q> {
         self.builder().union_type(types)
     }
 
-    /// The error of the first column of several character sets, should its texts have to be
+    /// The errors of the columns of several character sets, should their texts have to be
     /// converted and cannot be.
-    fn union_refusal(
+    fn union_refusals(
         &self,
         first: &QueryPlan,
         rest: &[(SetOperation, QueryPlan)],
-    ) -> Option<SqlError> {
+    ) -> Vec<Option<SqlError>> {
         let all = || std::iter::once(first).chain(rest.iter().map(|(_, query)| query));
         let columns = 0..first.columns().len();
-        let mut types = columns.map(|position| {
+        let types = columns.map(|position| {
             all().map(|query| query.columns()[position].result).collect::<Vec<ResultType>>()
         });
         let charset = |result: &ResultType| result.collation().charset();
@@ -111,17 +107,24 @@ impl<'q> Binder<'_, '_, 'q> {
             let one = texts.next().map(charset);
             texts.any(|other| Some(charset(other)) != one)
         };
-        types.find(is_mixed).map(|types| self.builder().union_refusal(&types))
+        let refusal = |types: &Vec<ResultType>| self.builder().union_refusal(types);
+        types.map(|types| is_mixed(&types).then(|| refusal(&types))).collect()
     }
 
-    /// Makes a query give values of the columns' types.
-    fn convert(&self, query: &mut QueryPlan, columns: &[ResultColumn]) -> Result<()> {
+    /// Makes a query give values of the columns' types; `refusals` are the errors of those that
+    /// cannot be converted.
+    fn convert(
+        &self,
+        query: &mut QueryPlan,
+        columns: &[ResultColumn],
+        refusals: &[Option<SqlError>],
+    ) -> Result<()> {
         match query {
-            QueryPlan::Select(select) => self.convert_select(select, columns),
+            QueryPlan::Select(select) => self.convert_select(select, columns, refusals),
             QueryPlan::Set(set) => {
-                self.convert(&mut set.first, columns)?;
+                self.convert(&mut set.first, columns, refusals)?;
                 for (_, query) in &mut set.rest {
-                    self.convert(query, columns)?;
+                    self.convert(query, columns, refusals)?;
                 }
                 for (own, column) in set.columns.iter_mut().zip(columns) {
                     own.result = column.result;
@@ -131,14 +134,25 @@ impl<'q> Binder<'_, '_, 'q> {
         }
     }
 
-    fn convert_select(&self, select: &mut SelectPlan, columns: &[ResultColumn]) -> Result<()> {
-        for (value, column) in select.projection.iter_mut().zip(columns) {
+    fn convert_select(
+        &self,
+        select: &mut SelectPlan,
+        columns: &[ResultColumn],
+        refusals: &[Option<SqlError>],
+    ) -> Result<()> {
+        for (position, (value, column)) in select.projection.iter_mut().zip(columns).enumerate() {
             if value.result.column_type == column.result.column_type && !value.may_exceed_its_type()
             {
                 continue;
             }
             let taken = std::mem::replace(value, self.builder().null());
-            *value = self.converted(taken, column.result)?;
+            let refused = |error: SqlError| match refusals.get(position) {
+                Some(Some(refusal)) if error.is(&codes::CANT_AGGREGATE_2COLLATIONS) => {
+                    refusal.clone()
+                }
+                _ => error,
+            };
+            *value = self.converted(taken, column.result).map_err(refused)?;
         }
         for (own, column) in select.columns.iter_mut().zip(columns) {
             own.result = column.result;

@@ -4,7 +4,7 @@
 use super::expression::compare_operator;
 use super::*;
 use crate::physical::{ApplyKind, QueryPlan};
-use expr::{CompareOperator, CompareRule, ExprKind};
+use expr::{Coercibility, CompareOperator, CompareRule, ExprKind};
 
 /// It is a row of values without conditions.
 fn has_one_row(query: &ast::Query) -> bool {
@@ -66,7 +66,10 @@ impl<'q> Binder<'_, '_, 'q> {
             self.select_nothing(select);
         }
         let forms = self.forms.take();
-        let value = self.add_apply(ApplyKind::Exists, inner, ResultType::boolean(false));
+        // As text it is bytes, of the strength of a literal.
+        let coercibility = Coercibility::Coercible;
+        let result = ResultType { coercibility, ..ResultType::boolean(false) };
+        let value = self.add_apply(ApplyKind::Exists, inner, result);
         self.keep_forms(forms);
         Ok(value)
     }

@@ -143,8 +143,8 @@ impl Binder<'_, '_, '_> {
 impl NamedTable {
     /// A table under a name, from a position on.
     pub(crate) fn new(alias: String, schema: String, first: usize, columns: ColumnList) -> Self {
-        let (hidden, guard) = (Vec::new(), None);
-        Self { alias, schema, first, columns, hidden, nullable: false, guard }
+        let (hidden, guard, partitions) = (Vec::new(), None, Vec::new());
+        Self { alias, schema, first, columns, hidden, nullable: false, guard, partitions }
     }
 
     /// Number of columns.

@@ -66,42 +66,23 @@ impl Decimal {
         self.add(&other.negated())
     }
 
-    /// Product; its scale is the sum of the scales, at most 38. Where the product would need
-    /// more than nine words, the last words of the factors are left out first.
+    /// Product; its scale is the sum of the scales, at most 38, and as many words as are left
+    /// beside the digits before the point. The exact product is rounded once.
     pub fn multiply(&self, other: &Self) -> Result<Self, DecimalOverflow> {
         let negative = self.negative != other.negative;
         let scale = u32::from(self.scale) + u32::from(other.scale);
-        let integer = words(self.integer_digits() + other.integer_digits());
-        let room = WORDS.checked_sub(integer).ok_or(DecimalOverflow)?;
-        let (mut a, mut b) = (*self, *other);
-        if words(scale) > room {
-            let excess = words(scale) - room;
-            let (less, more) = (excess / 2, excess - excess / 2);
-            let (from_a, from_b) = if words(u32::from(a.scale)) <= words(u32::from(b.scale)) {
-                (less, more)
-            } else {
-                (more, less)
-            };
-            a = a.without_words(from_a);
-            b = b.without_words(from_b);
-        }
-        let product_scale = u32::from(a.scale) + u32::from(b.scale);
-        let kept = product_scale.min(u32::from(super::SCALE_MAX));
-        let mut product = wide::multiply(&a.limbs, &b.limbs);
-        if product_scale > kept {
-            let mut half = [0; wide::WIDE];
+        let mut product = wide::multiply(&self.limbs, &other.limbs);
+        let integer = wide::digits(&product).saturating_sub(scale);
+        let room = WORDS.checked_sub(words(integer)).ok_or(DecimalOverflow)?;
+        let kept = scale.min(u32::from(super::SCALE_MAX)).min(room * 9);
+        if scale > kept {
+            let mut half = [0; WIDE];
             half[0] = 5;
-            wide::scale_up(&mut half, product_scale - kept - 1);
+            wide::scale_up(&mut half, scale - kept - 1);
             wide::add(&mut product, &half);
         }
-        wide::scale_down(&mut product, product_scale - kept);
+        wide::scale_down(&mut product, scale - kept);
         Self::from_wide(product, kept, negative)
-    }
-
-    /// Without the last words after the point.
-    fn without_words(&self, count: u32) -> Self {
-        let kept = words(u32::from(self.scale)).saturating_sub(count) * 9;
-        if count == 0 { *self } else { self.truncated(kept.min(255) as u8) }
     }
 
     /// Digits after the point that a quotient of numbers with these scales gets, if it has room
@@ -152,13 +133,14 @@ impl Decimal {
     }
 
     /// Rounded half away from zero to `scale` digits after the point (zeros are added when it
-    /// has fewer); `None` when the zeros do not fit.
+    /// has fewer, as many as nine words have room for); `None` when the zeros do not fit.
     pub fn rounded(&self, scale: u8) -> Option<Self> {
         if scale == self.scale {
             return Some(*self);
         }
         let mut limbs = self.limbs;
         if scale > self.scale {
+            let scale = scale.min(self.room_for(scale)).max(self.scale);
             return wide::scale_up(&mut limbs, u32::from(scale - self.scale))
                 .then(|| Self::from_limbs(limbs, scale, self.negative));
         }
@@ -167,6 +149,16 @@ impl Decimal {
             wide::multiply_add_small(&mut limbs, 1, 1);
         }
         Some(Self::from_limbs(limbs, scale, self.negative))
+    }
+
+    /// Digits after the point, of so many at most, that there is room for.
+    fn room_for(&self, scale: u8) -> u8 {
+        // Four limbs have at most five words of digits, beside which there are four more.
+        const FOUR_WORDS: u8 = 36;
+        if scale <= FOUR_WORDS && wide::used(&self.limbs) <= 4 {
+            return scale;
+        }
+        (WORDS.saturating_sub(words(self.integer_digits())) * 9) as u8
     }
 
     /// Rounded like [`Decimal::rounded`]; where zeros would not fit it stays as it is.

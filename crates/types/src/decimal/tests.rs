@@ -30,6 +30,26 @@ fn quotient_has_whole_words_of_digits() {
     assert_eq!(quotient("-10", "4.0").as_deref(), Some("-2.500000000"));
 }
 
+#[test]
+fn products_are_rounded_once() {
+    let product = |a: &str, b: &str| decimal(a).multiply(&decimal(b)).map(|it| it.to_string());
+    let wide = "99999999999999999999999999999999999.999999999999999999999999999999";
+    let tiny = "0.00000000000000000000000000001";
+    let million = format!("1000000.{}", "0".repeat(38));
+    assert_eq!(product(tiny, wide), Ok(million));
+    let large = "922337203685477580699999999999077662796.3145224193";
+    let exact = "11386878955363490700007386299977964872089346881599992613700.010648248955289628";
+    assert_eq!(product("12345678901234567890.123456789", large), Ok(exact.into()));
+    // MariaDB cuts words off the factors first and shows ..0010 (COMPAT.md).
+    let above_one = "1.0000000000000000000000000000000000001";
+    let squared = "1.00000000000000000000000000000000000020";
+    assert_eq!(product(above_one, above_one), Ok(squared.into()));
+    // Zeros are added as far as there is room.
+    assert_eq!(decimal(exact).with_scale(19).to_string(), exact);
+    assert_eq!(decimal("-1.5").with_scale(38).to_string(), format!("-1.5{}", "0".repeat(37)));
+    assert!(product(wide, &format!("{}0", wide.replace('.', ""))).is_err());
+}
+
 /// A number as a signed integer of hundreds of digits: the reference, digit by digit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Reference {

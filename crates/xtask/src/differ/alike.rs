@@ -7,6 +7,7 @@ use super::proofs::{Judge, Servers};
 use super::statements::Statement;
 use super::{executed, replaced};
 use sqltest::client::{Answer, Column, Field};
+use std::collections::BTreeSet;
 
 /// Rows whose cells that are lists of values in hexadecimal digits have their values in an order
 /// of their own.
@@ -26,6 +27,17 @@ fn with_sorted_lists(told: &[Told]) -> Vec<compare::Row> {
         rows.map(|row| row.into_iter().map(sorted).collect()).collect();
     rows.sort();
     rows
+}
+
+/// All cells but those that are NULL.
+fn cells(told: &[Told]) -> Vec<Vec<u8>> {
+    compare::sorted_rows(told).into_iter().flatten().flatten().collect()
+}
+
+/// The members of all lists of an answer; none where something else is in it.
+fn listed_members(told: &[Told]) -> Option<BTreeSet<Vec<u8>>> {
+    let lists = cells(told).into_iter().map(|cell| members_of(&String::from_utf8(cell).ok()?));
+    Some(lists.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// The members of a list that is written in hexadecimal digits; none where it is not.
@@ -77,7 +89,7 @@ impl<S: Servers> Judge<'_, S> {
     }
 
     /// Whether both answer the same where lists are of the texts of their values, and Gannet's
-    /// lists have the same values.
+    /// lists have the same values; or what is listed, and Gannet's lists have all of that.
     pub(super) fn is_listed(
         &mut self,
         small: &Statement,
@@ -87,7 +99,14 @@ impl<S: Servers> Judge<'_, S> {
         let Some(form) = replaced::listed(small) else { return Ok(false) };
         let (agree, here, _) = self.ask_form(&form, mode)?;
         let (Ok(answered), Ok(here)) = (answered, &here) else { return Ok(false) };
-        Ok(agree && with_sorted_lists(answered) == with_sorted_lists(here))
+        if agree && with_sorted_lists(answered) == with_sorted_lists(here) {
+            return Ok(true);
+        }
+        let Some(values) = replaced::unlisted(small) else { return Ok(false) };
+        let (here, there) = self.servers.ask(&values, mode)?;
+        let is_same = compare::has_same_values(&values, &here, &there);
+        let values = here.map(|here| cells(&here).into_iter().collect::<BTreeSet<_>>());
+        Ok(is_same && values.is_ok_and(|values| Some(values) == listed_members(answered)))
     }
 
     /// Whether the answers are the same without something in both.

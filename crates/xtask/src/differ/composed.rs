@@ -82,15 +82,21 @@ fn read_again(root: &Node, path: &[usize]) -> Vec<Node> {
         // A difference of UNSIGNED numbers is one itself, and may be below zero.
         Some(" - ") => &all[1..],
         // What a subquery keeps of a number has no sign type.
-        _ if part.texts[0] == "(SELECT " => &all[1..],
+        _ if part.texts[0].starts_with("(SELECT ") => &all[1..],
         _ => return Vec::new(),
     };
     let with =
         |texts: &[&str; 2]| root.with(path, Node::new(Role::Expression, texts, vec![part.clone()]));
     let mut read: Vec<Node> = forms.iter().map(with).collect();
     if forms.len() == all.len() {
+        // The text of a zero below zero may be too long for where it is stored.
+        for zero in ["0", "0.0", "0.00", "0.000", "0.0000"] {
+            let texts = ["IF(ABS(".to_string(), format!(") = 0, {zero}, "), ")".into()];
+            let children = vec![part.clone(), part.clone()];
+            read.push(root.with(path, Node::new(Role::Expression, &texts, children)));
+        }
         // What is stored as text has as many digits then as it has without.
-        let texts = ["IF(", " = 0, ABS(", "), ", ")"];
+        let texts = ["IF(ABS(", ") = 0, ABS(", "), ", ")"];
         let children = vec![part.clone(), part.clone(), part.clone()];
         read.push(root.with(path, Node::new(Role::Expression, &texts, children)));
     }
@@ -317,9 +323,18 @@ mod tests {
         assert_eq!(of(" / "), ["SELECT CAST(CONCAT((1 / 2)) AS DECIMAL(65,30))"]);
         let root = Node::new(Role::Expression, &["(", " % ", ")"], vec![leaf("1"), leaf("2")]);
         assert_eq!(read_again(&root, &[])[1].sql(), "((1 % 2) + 0)");
-        let unsigned = "IF((1 % 2) = 0, ABS((1 % 2)), (1 % 2))";
-        assert_eq!(read_again(&root, &[])[2].sql(), unsigned);
+        let forms: Vec<String> = read_again(&root, &[]).iter().map(Node::sql).collect();
+        for form in
+            ["IF(ABS((1 % 2)) = 0, ABS((1 % 2)), (1 % 2))", "IF(ABS((1 % 2)) = 0, 0.00, (1 % 2))"]
+        {
+            assert!(forms.iter().any(|it| it == form), "{form} of {forms:?}");
+        }
         assert!(of(" + ").is_empty());
+        let source = Node::leaf(Role::Source, "t1 AS a1");
+        let texts = ["(SELECT MAX(", ") FROM ", ")"];
+        let greatest = Node::new(Role::Expression, &texts, vec![leaf("a1.bigu"), source]);
+        let forms = read_again(&greatest, &[]);
+        assert_eq!(forms[0].sql(), "((SELECT MAX(a1.bigu) FROM t1 AS a1) + 0)");
     }
 
     #[test]

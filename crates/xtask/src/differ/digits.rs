@@ -126,8 +126,8 @@ impl<S: Servers> Judge<'_, S> {
         Ok(found.is_none() && is_answered && compare::sorted_rows(answered) == shown)
     }
 
-    /// Whether both answer the same with fewer digits, and Gannet's rows are near to those that
-    /// both answer where DOUBLEs are multiplied.
+    /// Whether products are exact (see `products.rs`); or both answer the same with fewer digits,
+    /// and Gannet's rows are near to those that both answer where DOUBLEs are multiplied.
     pub(super) fn is_multiplied(
         &mut self,
         small: &Statement,
@@ -135,6 +135,9 @@ impl<S: Servers> Judge<'_, S> {
         answered: &Reply,
     ) -> Result<bool, String> {
         let Some(doubled) = as_double(small) else { return Ok(false) };
+        if self.is_exactly_multiplied(small, mode, answered)? {
+            return Ok(true);
+        }
         if !self.agree_on(replaced::narrow(small), mode)? {
             return Ok(false);
         }
@@ -178,11 +181,27 @@ impl<S: Servers> Judge<'_, S> {
         answered: &Reply,
     ) -> Result<bool, String> {
         for form in replaced::bits_chosen(small) {
-            if self.is_answered(Some(form), mode, answered)? {
+            if self.is_in_order(&form, mode, answered)?
+                && self.is_answered(Some(form), mode, answered)?
+            {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// Whether Gannet answers an ordered query with the rows of an answer in their order.
+    fn is_in_order(
+        &mut self,
+        query: &Statement,
+        mode: &'static str,
+        answered: &Reply,
+    ) -> Result<bool, String> {
+        if !query.is_ordered() {
+            return Ok(true);
+        }
+        let (ours, _) = self.servers.ask(query, mode)?;
+        Ok(compare::rows_of(&ours) == compare::rows_of(answered))
     }
 }
 

@@ -21,6 +21,7 @@ mod planted_executed_tests;
 mod planted_forms_tests;
 #[cfg(test)]
 mod planted_tests;
+mod products;
 mod proofs;
 mod replaced;
 mod report;

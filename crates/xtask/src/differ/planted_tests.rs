@@ -318,3 +318,70 @@ fn constants_of_broken_characters_hide_no_other_error() {
     assert_eq!(with(1300, "1366"), None);
     assert_eq!(with(1366, "1300"), None);
 }
+
+#[test]
+fn values_that_are_listed_hide_no_other_member() {
+    let texts = ["HEX(GROUP_CONCAT(DISTINCT ", " ORDER BY 1 SEPARATOR '|'))"];
+    let list = Node::new(Role::Aggregate, &texts, vec![leaf("a1.d")]);
+    // 2|10, cut to 2|9, as texts, too.
+    let with = |own: &'static str, values: [&'static str; 2]| {
+        rule_of(&grouped_query(vec![list.clone()]), &move |text: &str| match text {
+            _ if text.contains("DISTINCT a1.d") => [number(&[own]), number(&["327C39"])],
+            _ if text == "SELECT a1.d FROM t1 AS a1" => values.map(|all| rows_of_one(all)),
+            _ => [number(&["8"]), number(&["9"])],
+        })
+    };
+    let name = Some("lists of numbers with too many digits");
+    assert_eq!(with("327C3130", ["2 10 10", "10 2 10"]), name);
+    assert_eq!(with("327C3130", ["2 10", "2 9"]), None);
+    assert_eq!(with("327C3130", ["2 11", "2 11"]), None);
+    assert_eq!(with("327C3130", ["2 10 3", "2 10 3"]), None);
+    assert_eq!(with("32", ["2 10", "2 10"]), None);
+}
+
+/// Rows of one cell each.
+fn rows_of_one(cells: &str) -> Told {
+    let mut told = number(&["0"]);
+    if let Answer::Rows { rows, .. } = &mut told.answer {
+        *rows = cells.split(' ').map(|cell| vec![Some(cell.as_bytes().to_vec())]).collect();
+    }
+    told
+}
+
+#[test]
+fn an_order_of_bits_hides_no_other_order() {
+    let cast = Node::new(Role::Expression, &["CAST(", " AS BINARY)"], vec![leaf("a1.bit1")]);
+    let order = Node::clause(super::statements::TOTAL_ORDER, Some(cast), ", a1.id");
+    let from = Node::leaf(Role::Source, "t3 AS a1");
+    let children = vec![Node::list(vec![leaf("a1.id")]), from, order];
+    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+    let with = |as_text: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("CONCAT(a1.bit1)") => as_text.map(rows_of_one),
+            _ if text.contains("CAST(a1.bit1 AS BINARY)") && !text.contains("kept") => {
+                ["1 2", "2 1"].map(rows_of_one)
+            }
+            _ => [number(&["8"]), number(&["9"])],
+        })
+    };
+    assert_eq!(with(["1 2", "1 2"]), Some("BIT that is computed, selected"));
+    assert_eq!(with(["2 1", "2 1"]), None);
+    assert_eq!(with(["1 2", "2 1"]), None);
+}
+
+#[test]
+fn errors_of_groups_hide_no_other_error() {
+    let query = grouped_query(vec![aggregate("SUM", "a1.e")]);
+    let with = |alone: [u16; 2], group: [u16; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text == "SELECT 1 FROM t1 AS a1 GROUP BY a1.tiny" => group.map(refused),
+            _ if text == "SELECT SUM(a1.e) FROM t1 AS a1" => alone.map(refused),
+            _ if text.contains("SUM(a1.e)") => [refused(1267), refused(1054)],
+            _ => [number(&["8"]), number(&["9"])],
+        })
+    };
+    let name = "the first of several errors, other numbers";
+    assert_eq!(with([1267, 1267], [1054, 1054]), Some(name));
+    assert_eq!(with([1267, 1267], [1056, 1056]), None);
+    assert_eq!(with([1267, 1054], [1054, 1054]), None);
+}

@@ -130,6 +130,21 @@ pub fn listed(statement: &Statement) -> Option<Statement> {
     })
 }
 
+/// The query of the values of which one list of DISTINCT ones is selected; none where another thing
+/// is selected, or not all groups.
+pub fn unlisted(statement: &Statement) -> Option<Statement> {
+    let [items, from, condition, rest @ ..] = &statement.root.children[..] else { return None };
+    let [list] = &items.children[..] else { return None };
+    let is_plain = statement.root.texts[0] == "SELECT " && items.role == Role::List;
+    let is_group = |it: &Node| it.texts[0] == " GROUP BY " || it.sql().is_empty();
+    if !is_plain || list.texts[0] != "HEX(GROUP_CONCAT(DISTINCT " || !rest.iter().all(is_group) {
+        return None;
+    }
+    let children = vec![Node::list(list.children.clone()), from.clone(), condition.clone()];
+    let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+    Some(Statement { root, ..statement.clone() })
+}
+
 /// The statement with summands of fewer digits after the point in sums and averages; none where
 /// there are none.
 pub fn summed(statement: &Statement) -> Option<Statement> {
