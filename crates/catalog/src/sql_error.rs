@@ -28,6 +28,10 @@ pub fn engine_error(error: &EngineError, table: &str) -> SqlError {
             &codes::GET_ERRNO,
             format!("Got error 5 \"{detail}\" from storage engine InnoDB"),
         ),
+        EngineError::HalfUndone => SqlError::with_message(
+            &codes::ERROR_DURING_ROLLBACK,
+            format!("Got error 5 \"{error}\" during ROLLBACK"),
+        ),
         EngineError::RowTooLarge => SqlError::new(&codes::TOO_BIG_ROWSIZE, &[&65_535]),
         EngineError::KeyTooLong { limit_bytes } => {
             SqlError::new(&codes::TOO_LONG_KEY, &[limit_bytes])

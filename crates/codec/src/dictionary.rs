@@ -3,18 +3,12 @@
 //! What is made with a dictionary is read with exactly that one; a frame carries the number that
 //! the library has given it, so another one is noticed.
 
-use crate::zstandard::library_level;
+use crate::library::{self, WritingDictionary};
+use crate::zstandard::{compress_by, decompress_by, library_level};
 use crate::{Codec, CodecId, DecompressError};
-use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
-use zstd::zstd_safe::{CCtx, CDict, DCtx, DDict};
-
-thread_local! {
-    /// Borrowed only within one call.
-    static COMPRESSOR: RefCell<Option<CCtx<'static>>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
-}
+use zstd::zstd_safe::DDict;
 
 /// A dictionary made ready for reading.
 pub struct Dictionary {
@@ -23,7 +17,7 @@ pub struct Dictionary {
 
 impl fmt::Debug for Dictionary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Dictionary({} bytes)", self.prepared.sizeof())
+        write!(formatter, "Dictionary({} bytes)", self.bytes())
     }
 }
 
@@ -36,19 +30,16 @@ impl Dictionary {
         Some(Dictionary { prepared })
     }
 
+    /// The memory that it takes.
+    pub fn bytes(&self) -> usize {
+        self.prepared.sizeof()
+    }
+
     /// Fills the whole of `target` from what was compressed with this dictionary; see
     /// [`Codec::decompress`].
     pub fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
-        DECOMPRESSOR.with_borrow_mut(|kept| {
-            if kept.is_none() {
-                *kept = DCtx::try_create();
-            }
-            let Some(context) = kept else { return Err(DecompressError("no memory for zstd")) };
-            match context.decompress_using_ddict(target, source, &self.prepared) {
-                Ok(size) if size == target.len() => Ok(()),
-                Ok(_) => Err(DecompressError("the zstd frame is too short")),
-                Err(_) => Err(DecompressError("damaged zstd frame, or of another dictionary")),
-            }
+        decompress_by(target.len(), |context| {
+            context.decompress_using_ddict(target, source, &self.prepared)
         })
     }
 }
@@ -56,21 +47,25 @@ impl Dictionary {
 /// Zstandard of one level with a dictionary.
 struct WithDictionary {
     number: u16,
-    prepared: CDict<'static>,
+    prepared: WritingDictionary,
     reader: Arc<Dictionary>,
 }
 
 impl fmt::Debug for WithDictionary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "WithDictionary({}, {} bytes)", self.number, self.prepared.sizeof())
+        write!(formatter, "WithDictionary({}, {} bytes)", self.number, self.prepared.bytes())
     }
 }
 
 /// Zstandard with a dictionary, at a level as in [`crate::codec`]. `number`, not 0, is what stands
-/// for the dictionary on disk. `None` if `content` is no dictionary.
-pub fn with_dictionary(level: i32, number: u16, content: &[u8]) -> Option<Arc<dyn Codec>> {
-    let reader = Arc::new(Dictionary::new(content)?);
-    let prepared = CDict::try_create(content, library_level(level))?;
+/// for the dictionary on disk; `reader` is of the same `content`. `None` if that is no dictionary.
+pub fn with_dictionary(
+    level: i32,
+    number: u16,
+    content: &[u8],
+    reader: Arc<Dictionary>,
+) -> Option<Arc<dyn Codec>> {
+    let prepared = WritingDictionary::new(content, library_level(level))?;
     Some(Arc::new(WithDictionary { number, prepared, reader }))
 }
 
@@ -83,14 +78,12 @@ impl Codec for WithDictionary {
         self.number
     }
 
+    fn held_bytes(&self) -> usize {
+        self.prepared.bytes()
+    }
+
     fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
-        COMPRESSOR.with_borrow_mut(|kept| {
-            if kept.is_none() {
-                *kept = CCtx::try_create();
-            }
-            let context = kept.as_mut()?;
-            context.compress_using_cdict(target, source, &self.prepared).ok()
-        })
+        compress_by(|context| context.compress_with(source, target, &self.prepared))
     }
 
     fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
@@ -99,10 +92,10 @@ impl Codec for WithDictionary {
 }
 
 /// Makes a dictionary of at most `bytes_max` from samples, one behind the other in `samples`. It
-/// takes some hundred milliseconds a megabyte, so not where a fiber runs. `None` if the samples
-/// are too few or have nothing in common.
+/// takes some hundred milliseconds a megabyte, so not where a fiber runs, and 2 MiB of memory.
+/// `None` if the samples are too few or have nothing in common.
 pub fn train(samples: &[u8], sizes: &[usize], bytes_max: usize) -> Option<Vec<u8>> {
-    zstd::dict::from_continuous(samples, sizes, bytes_max).ok()
+    library::train(samples, sizes, bytes_max)
 }
 
 #[cfg(test)]
@@ -116,7 +109,7 @@ mod tests {
         let [one, other] = [1, 2].map(|seed| fuzzing::dictionary(seed));
         let pages = fuzzing::records(3, 4096 * 20);
         for level in [0, 3, 9] {
-            let packer = with_dictionary(level, 7, &one).expect("a dictionary");
+            let packer = fuzzing::packer(level, 7, &one).expect("a dictionary");
             let stranger = Dictionary::new(&other).expect("a dictionary");
             assert_eq!((packer.id(), packer.dictionary()), (CodecId::Zstd, 7));
             let (mut with, mut without) = (0, 0);
@@ -147,11 +140,13 @@ mod tests {
         assert!(Dictionary::new(&[]).is_none() && Dictionary::new(&sound[..20]).is_none());
         let mut noise = vec![0; 5000];
         random.fill(&mut noise);
-        assert!(Dictionary::new(&noise).is_none() && with_dictionary(1, 1, &noise).is_none());
+        assert!(Dictionary::new(&noise).is_none());
+        let reader = Arc::new(Dictionary::new(&sound).expect("a dictionary"));
+        assert!(with_dictionary(1, 1, &sound[..20], reader).is_none());
         assert_eq!(train(&noise[..100], &[50, 50], 4096), None, "too little");
         // Damage behind a checksum that is right all the same never does harm.
         let page = &fuzzing::records(9, 4096);
-        let packer = with_dictionary(1, 1, &sound).expect("a dictionary");
+        let packer = fuzzing::packer(1, 1, &sound).expect("a dictionary");
         let mut packed = vec![0; 8192];
         let size = packer.compress(page, &mut packed).expect("room enough");
         for _ in 0..2_000 {
@@ -160,6 +155,19 @@ mod tests {
             if let Some(dictionary) = Dictionary::new(&damaged) {
                 let _ = dictionary.decompress(&packed[..size], &mut vec![0; page.len()]);
             }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_that_is_ready_takes_little() {
+        let content = fuzzing::dictionary_of(1, 8192 * 100, 16 << 10);
+        assert_eq!(content.len(), 16 << 10);
+        let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
+        assert!(reader.bytes() <= 48 << 10, "{} bytes for reading", reader.bytes());
+        for level in 0..=9 {
+            let packer = with_dictionary(level, 1, &content, reader.clone()).expect("one");
+            let bytes = packer.held_bytes();
+            assert!((16 << 10..=160 << 10).contains(&bytes), "level {level}: {bytes} bytes");
         }
     }
 
@@ -172,7 +180,7 @@ mod tests {
         let content = fuzzing::dictionary_of(1, 8192 * 100, 16 << 10);
         println!("training on 800 KiB: {:.0} ms", begin.elapsed().as_secs_f64() * 1000.0);
         for level in [1, 4, 6] {
-            let with = with_dictionary(level, 1, &content).expect("a dictionary");
+            let with = fuzzing::packer(level, 1, &content).expect("a dictionary");
             let without: Arc<dyn Codec> = Arc::from(codec(CodecId::Zstd, level));
             for round in 0..6 {
                 let (name, codec) = match round % 2 {

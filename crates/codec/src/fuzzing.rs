@@ -2,7 +2,7 @@
 
 use crate::{ALL, Codec, DecompressError, Dictionary, codec, decompress, train, with_dictionary};
 use base::Random;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes before and behind the target that are watched.
 const GUARD_BYTES: usize = 64;
@@ -71,6 +71,11 @@ pub fn dictionary_of(seed: u64, sample_bytes: usize, bytes_max: usize) -> Vec<u8
     train(&samples, &sizes, bytes_max).expect("samples with much in common")
 }
 
+/// Zstandard with a dictionary of this content, if it is one.
+pub fn packer(level: i32, number: u16, content: &[u8]) -> Option<Arc<dyn Codec>> {
+    with_dictionary(level, number, content, Arc::new(Dictionary::new(content)?))
+}
+
 /// Something like a page: runs, text, noise.
 pub fn sample(random: &mut Random, length: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -100,7 +105,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         }
     };
     ALL.into_iter().for_each(|id| push(id as u8, &*codec(id, 0)));
-    let with_dictionary = with_dictionary(0, 1, &dictionary(1)).expect("a dictionary");
+    let with_dictionary = packer(0, 1, &dictionary(1)).expect("a dictionary");
     push(ALL.len() as u8, &*with_dictionary);
     seeds
 }

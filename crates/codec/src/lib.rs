@@ -8,6 +8,7 @@ mod bzip2;
 mod dictionary;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod library;
 mod lz4;
 mod lzma;
 mod lzo;
@@ -103,6 +104,11 @@ pub trait Codec: Send + Sync + fmt::Debug {
 
     /// What stands on disk for the dictionary that it needs to read again what it makes; 0: none.
     fn dictionary(&self) -> u16 {
+        0
+    }
+
+    /// Memory that it holds for itself alone.
+    fn held_bytes(&self) -> usize {
         0
     }
 

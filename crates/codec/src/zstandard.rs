@@ -1,8 +1,9 @@
-//! Zstandard. Contexts are expensive to make and are kept per thread, one per level in use.
+//! Zstandard. Contexts are expensive to make; each thread keeps one for each way.
 
+use crate::library::Compressor;
 use crate::{Codec, CodecId, DecompressError};
 use std::cell::RefCell;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::zstd_safe::{DCtx, SafeResult};
 
 /// The library's levels for ours: 6 is what a library does unless told otherwise, which is 3 here,
 /// and 9 is worth its time only for pages that are written once.
@@ -11,12 +12,12 @@ const LEVELS: [i32; 10] = [1, 1, 1, 2, 2, 3, 3, 6, 9, 15];
 /// Zstandard with a level.
 #[derive(Debug)]
 pub(crate) struct Zstandard {
-    level: i32,
+    library_level: i32,
 }
 
 impl Zstandard {
     pub(crate) fn new(level: i32) -> Zstandard {
-        Zstandard { level: library_level(level) }
+        Zstandard { library_level: library_level(level) }
     }
 }
 
@@ -27,9 +28,36 @@ pub(crate) fn library_level(level: i32) -> i32 {
 
 thread_local! {
     /// Borrowed only within one call.
-    static COMPRESSORS: RefCell<Vec<(i32, Compressor<'static>)>> =
-        const { RefCell::new(Vec::new()) };
-    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSOR: RefCell<Option<Compressor>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+}
+
+/// Compresses with this thread's context; `None` also if there is no memory for one.
+pub(crate) fn compress_by<T>(compress: impl FnOnce(&mut Compressor) -> Option<T>) -> Option<T> {
+    COMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = Compressor::new();
+        }
+        compress(kept.as_mut()?)
+    })
+}
+
+/// Fills the whole of a target of `length` with this thread's context.
+pub(crate) fn decompress_by(
+    length: usize,
+    decompress: impl FnOnce(&mut DCtx<'static>) -> SafeResult,
+) -> Result<(), DecompressError> {
+    DECOMPRESSOR.with_borrow_mut(|kept| {
+        if kept.is_none() {
+            *kept = DCtx::try_create();
+        }
+        let Some(context) = kept else { return Err(DecompressError("no memory for zstd")) };
+        match decompress(context) {
+            Ok(size) if size == length => Ok(()),
+            Ok(_) => Err(DecompressError("the zstd frame is too short")),
+            Err(_) => Err(DecompressError("damaged zstd frame, or of another dictionary")),
+        }
+    })
 }
 
 impl Codec for Zstandard {
@@ -38,16 +66,7 @@ impl Codec for Zstandard {
     }
 
     fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
-        COMPRESSORS.with_borrow_mut(|kept| {
-            let place = match kept.iter().position(|(level, _)| *level == self.level) {
-                Some(place) => place,
-                None => {
-                    kept.push((self.level, Compressor::new(self.level).ok()?));
-                    kept.len() - 1
-                }
-            };
-            kept[place].1.compress_to_buffer(source, target).ok()
-        })
+        compress_by(|context| context.compress(source, target, self.library_level))
     }
 
     fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
@@ -57,15 +76,26 @@ impl Codec for Zstandard {
 
 /// Fills `target`; see [`Codec::decompress`].
 pub(crate) fn decompress(source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        if kept.is_none() {
-            *kept = Decompressor::new().ok();
+    decompress_by(target.len(), |context| context.decompress(target, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzzing;
+
+    #[test]
+    fn the_context_of_a_thread_stays_small() {
+        let pages = fuzzing::records(3, 32 << 10);
+        let mut packed = vec![0; 64 << 10];
+        for level in 0..=9 {
+            for length in [4 << 10, 8 << 10, 32 << 10] {
+                let packer = Zstandard::new(level);
+                assert!(packer.compress(&pages[..length], &mut packed).is_some());
+                let bytes = compress_by(|context| Some(context.bytes())).expect("it is there");
+                let limit = if level < 9 { 640 << 10 } else { 1 << 20 };
+                assert!(bytes <= limit, "level {level}, pages of {length}: {bytes} bytes");
+            }
         }
-        let Some(context) = kept else { return Err(DecompressError("no memory for zstd")) };
-        match context.decompress_to_buffer(source, target) {
-            Ok(size) if size == target.len() => Ok(()),
-            Ok(_) => Err(DecompressError("the zstd frame is too short")),
-            Err(_) => Err(DecompressError("damaged zstd frame")),
-        }
-    })
+    }
 }

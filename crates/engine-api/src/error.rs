@@ -43,6 +43,10 @@ pub enum EngineError {
     /// The log or the data could not be made durable; the server is stopping.
     #[error("storage has failed and stopped: {0}")]
     Failed(String),
+    /// A rollback was cut short (a page cannot be read): the transaction's changes are neither
+    /// there nor gone. It takes nothing more until it is rolled back as a whole (1181).
+    #[error("a part of the transaction could not be undone: ROLLBACK ends it")]
+    HalfUndone,
     /// The encoded row exceeds what a page tree can hold.
     #[error("row size too large")]
     RowTooLarge,

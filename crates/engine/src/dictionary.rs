@@ -37,6 +37,7 @@ fn dictionary_error(error: btree::TreeError) -> EngineError {
 
 /// The value of a key.
 pub(crate) fn get(trx: &mut EngineTransaction, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    trx.refuse_when_half_undone()?;
     let reader = trx.trx.newest_reader(false);
     let EngineTransaction { trx: inner, buffers, core, .. } = trx;
     let buffers = &mut **buffers;
@@ -75,6 +76,7 @@ pub(crate) fn set(trx: &mut EngineTransaction, key: &[u8], value: Option<&[u8]>)
 
 /// All live pairs whose key begins with `prefix`.
 pub(crate) fn scan(trx: &mut EngineTransaction, prefix: &[u8]) -> Result<Vec<Pair>> {
+    trx.refuse_when_half_undone()?;
     let reader = trx.trx.newest_reader(false);
     let EngineTransaction { trx: inner, buffers, core, .. } = trx;
     let buffers = &mut **buffers;

@@ -137,6 +137,7 @@ impl LockingCursor {
 
     /// Reads the next batch; false at the end of the tree.
     fn fill(&mut self, trx: &mut EngineTransaction) -> Result<bool> {
+        trx.refuse_when_half_undone()?;
         self.next = 0;
         self.inserts = trx.trx.watch_gaps(self.table.trees[self.position].id());
         self.cursor.seek(match (&self.place, self.forward) {

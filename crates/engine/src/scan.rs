@@ -106,6 +106,7 @@ impl EngineCursor {
         if self.done {
             return Ok(false);
         }
+        trx.refuse_when_half_undone()?;
         self.next = 0;
         self.changes = trx.trx.undo_count();
         let more = self.cursor.next_batch(&mut self.batch, self.batch_entries, BATCH_BYTES);

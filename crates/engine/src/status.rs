@@ -111,7 +111,7 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
 }
 
 /// Compression dictionaries and what they do.
-fn dictionaries(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 8] {
+fn dictionaries(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 9] {
     let usage = core.store.dictionaries();
     [
         ("Gannet_dictionaries", usage.count),
@@ -119,6 +119,7 @@ fn dictionaries(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 8] 
         ("Gannet_dictionaries_refused", store.dictionaries_refused),
         ("Gannet_dictionary_file_bytes", usage.file_bytes),
         ("Gannet_dictionary_nanos", store.dictionary_nanos),
+        ("Gannet_dictionary_memory_bytes", usage.ready_bytes),
         ("Gannet_dictionary_pages", store.dictionary_pages),
         ("Gannet_dictionary_saved_bytes", dictionary_saved_bytes(store)),
         ("Gannet_dictionary_stored_bytes", store.dictionary_bytes),

@@ -364,6 +364,7 @@ impl Table for EngineTable {
         row: &mut RowBuffer,
     ) -> Result<bool> {
         let trx = own(trx);
+        trx.refuse_when_half_undone()?;
         let found = match effective_lock(trx, lock) {
             None => self.read_plain(trx, clustered_key, row)?,
             Some(mode) => {
@@ -384,6 +385,7 @@ impl Table for EngineTable {
 
     fn scan(&self, trx: &mut dyn Transaction, options: ScanOptions) -> Result<Box<dyn Cursor>> {
         let trx = own(trx);
+        trx.refuse_when_half_undone()?;
         match effective_lock(trx, options.lock).filter(|_| trx.locks_gaps()) {
             Some(mode) => Ok(Box::new(LockingCursor::new(self.0.clone(), trx, options, mode))),
             None => Ok(Box::new(EngineCursor::new(self.0.clone(), trx, options))),

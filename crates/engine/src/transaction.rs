@@ -11,7 +11,8 @@
 //!    the value can be used on as a fresh transaction with the same options.
 //! 2. Undoing runs under a cancel token of its own: KILL does not leave half a rollback.
 //! 3. A transaction of which something was to be undone and could not be (a page cannot be read)
-//!    is never committed: it takes no more changes, and its commit rolls back and fails.
+//!    is never committed: it takes no more changes, its commit rolls back and fails, and it reads
+//!    nothing either, as it would see its own changes in a state that no statement has left.
 //! 4. A prepared transaction that is dropped stays as it is, for a later run.
 //! 5. Trees created are dropped when their creation is undone; trees dropped go away only after
 //!    the commit is durable.
@@ -229,11 +230,7 @@ impl EngineTransaction {
     }
 
     pub(crate) fn refuse_when_half_undone(&self) -> Result<()> {
-        if self.is_half_undone {
-            let detail = "a part of the transaction could not be undone; ROLLBACK ends it";
-            return Err(EngineError::Failed(detail.to_owned()));
-        }
-        Ok(())
+        if self.is_half_undone { Err(EngineError::HalfUndone) } else { Ok(()) }
     }
 
     /// Undoes changes until `count` are left. `keeps_locks`: the transaction goes on, and the rows

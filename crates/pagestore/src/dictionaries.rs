@@ -8,7 +8,7 @@
 //!    owned no page number at some moment, the log has gone on since, and a durable superblock says
 //!    that redo begins behind that moment. From that moment on nothing is written with it.
 //! 4. A start lists names only. What is needed is read and made ready when a page first asks, and
-//!    of that only so much is kept; a dictionary that cannot be read makes its pages corrupt.
+//!    of that so many bytes are kept; a dictionary that cannot be read makes its pages corrupt.
 
 use crate::counters::add;
 use crate::dictionary_file::{self, DictionaryName};
@@ -25,8 +25,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Dictionaries that are kept ready: some ten to some hundred KiB each.
-const READY_MAX: usize = 128;
+/// Of the bytes of the pool, one of so many may be taken by dictionaries that are kept ready ...
+const READY_OF_POOL: usize = 32;
+/// ... but not fewer than these, and not more.
+const READY_BYTES_LEAST: usize = 4 << 20;
+const READY_BYTES_MOST: usize = 64 << 20;
+/// One counts for this much at least, so that there are never too many to look through.
+const ENTRY_BYTES: usize = 4 << 10;
 /// Dictionaries of a tree at most, those of its old pages included.
 const OF_A_TREE_MAX: usize = 8;
 /// After a training a tree is asked again when so many times as much has been written.
@@ -43,6 +48,8 @@ pub struct DictionaryUsage {
     pub count: u64,
     /// Bytes of their files.
     pub file_bytes: u64,
+    /// Memory of those that are kept ready.
+    pub ready_bytes: u64,
 }
 
 /// Why there is none.
@@ -63,6 +70,8 @@ struct State {
     /// The highest number ever given, by tree.
     given: BTreeMap<TreeId, u16>,
     ready: BTreeMap<DictionaryName, Ready>,
+    /// What those may take.
+    ready_bytes_max: usize,
     /// Trees to train a dictionary for.
     waiting: VecDeque<TreeId>,
     /// Raised by every use of one that is ready.
@@ -91,12 +100,25 @@ struct Ready {
     used: u64,
 }
 
+impl Ready {
+    /// The memory that it takes.
+    fn bytes(&self) -> usize {
+        let reader = self.reader.as_ref().map_or(0, |reader| reader.bytes());
+        let codec = self.writer.as_ref().and_then(|(_, codec)| codec.as_ref());
+        (reader + codec.map_or(0, |codec| codec.held_bytes())).max(ENTRY_BYTES)
+    }
+}
+
 /// A level, and the codec of that level with the dictionary, if it can be made.
 type Writer = (i32, Option<Arc<dyn Codec>>);
 
 impl Dictionaries {
-    pub(crate) fn new(options: DictionaryOptions) -> Dictionaries {
-        Dictionaries { options, state: Mutex::default(), work: Event::new() }
+    /// `pool_bytes`: memory for pages.
+    pub(crate) fn new(options: DictionaryOptions, pool_bytes: usize) -> Dictionaries {
+        let ready_bytes_max =
+            (pool_bytes / READY_OF_POOL).clamp(READY_BYTES_LEAST, READY_BYTES_MOST);
+        let state = State { ready_bytes_max, ..State::default() };
+        Dictionaries { options, state: Mutex::new(state), work: Event::new() }
     }
 
     /// Finds what a former run has left. Parks.
@@ -108,9 +130,11 @@ impl Dictionaries {
         Ok(())
     }
 
-    /// A dictionary's file is there and durable.
+    /// A dictionary's file is there and durable: pages of its tree are written with it from now on.
     pub(crate) fn add(&self, name: DictionaryName, file_bytes: u64) {
         let mut state = self.state.lock();
+        let older = DictionaryName { number: 0, ..name }..name;
+        state.ready.range_mut(older).for_each(|(_, ready)| ready.writer = None);
         state.trees.entry(name.tree).or_default().files.insert(name.number, file_bytes);
         let given = state.given.entry(name.tree).or_default();
         *given = name.number.max(*given);
@@ -120,7 +144,11 @@ impl Dictionaries {
     fn usage(&self) -> DictionaryUsage {
         let state = self.state.lock();
         let lengths = || state.trees.values().flat_map(|of_tree| of_tree.files.values());
-        DictionaryUsage { count: lengths().count() as u64, file_bytes: lengths().sum() }
+        DictionaryUsage {
+            count: lengths().count() as u64,
+            file_bytes: lengths().sum(),
+            ready_bytes: state.ready_bytes() as u64,
+        }
     }
 
     /// For reading pages that name it. The error says what is wrong with its file. Parks.
@@ -156,9 +184,11 @@ impl Dictionaries {
             }
         };
         let content = read(disk, name).ok()?;
-        let made = |content: &Vec<u8>| codec::with_dictionary(level, name.number, content);
-        let codec = content.as_ref().ok().and_then(made);
-        let reader = content.and_then(|content| prepare(name, &content));
+        let read = content.and_then(|content| Ok((prepare(name, &content)?, content)));
+        let codec = read.as_ref().ok().and_then(|(reader, content)| {
+            codec::with_dictionary(level, name.number, content, reader.clone())
+        });
+        let reader = read.map(|(reader, _)| reader);
         self.state.lock().keep(name, reader, Some((level, codec.clone())));
         codec
     }
@@ -239,7 +269,12 @@ impl State {
         Some(ready)
     }
 
-    /// Keeps one ready in place of the one that was not used for longest.
+    /// What all that are ready take.
+    fn ready_bytes(&self) -> usize {
+        self.ready.values().map(Ready::bytes).sum()
+    }
+
+    /// Keeps one ready in place of those that were not used for longest.
     fn keep(
         &mut self,
         name: DictionaryName,
@@ -248,14 +283,15 @@ impl State {
     ) {
         self.uses += 1;
         let writer = writer.or_else(|| self.ready.remove(&name)?.writer);
-        if self.ready.len() >= READY_MAX && !self.ready.contains_key(&name) {
-            let oldest = self.ready.iter().min_by_key(|(_, ready)| ready.used);
-            if let Some(oldest) = oldest.map(|(&oldest, _)| oldest) {
-                probe!("pagestore_dictionary_put_away");
-                self.ready.remove(&oldest);
-            }
-        }
         self.ready.insert(name, Ready { reader, writer, used: self.uses });
+        let mut bytes = self.ready_bytes();
+        while bytes > self.ready_bytes_max && self.ready.len() > 1 {
+            let oldest = self.ready.iter().min_by_key(|(_, ready)| ready.used);
+            let Some((&oldest, ready)) = oldest else { break };
+            probe!("pagestore_dictionary_put_away");
+            bytes -= ready.bytes();
+            self.ready.remove(&oldest);
+        }
     }
 }
 
@@ -351,7 +387,7 @@ mod tests {
     use super::*;
 
     fn dictionaries() -> Dictionaries {
-        Dictionaries::new(DictionaryOptions { after_bytes: 1000, least_gain: 0.0 })
+        Dictionaries::new(DictionaryOptions { after_bytes: 1000, least_gain: 0.0 }, 0)
     }
 
     fn name(tree: u32, number: u16) -> DictionaryName {
@@ -374,7 +410,7 @@ mod tests {
         assert_eq!(look(999, 1300, Some(&[20, 21])), [], "it was only empty");
         assert_eq!(look(1100, 1400, Some(&[21])), [], "gone at 1400");
         assert_eq!(look(1400, 1500, Some(&[21])), [name(20, 1), name(20, 2)]);
-        assert_eq!(all.usage(), DictionaryUsage { count: 1, file_bytes: 8192 });
+        assert_eq!(all.usage(), DictionaryUsage { count: 1, file_bytes: 8192, ready_bytes: 0 });
         assert_eq!(look(1600, 1700, Some(&[21])), []);
         // A number is never given again, even if the tree should be.
         all.note_written(TreeId::new(20), 1);
@@ -399,21 +435,60 @@ mod tests {
         }
         all.note_written(tree, 1 << 40);
         assert_eq!(all.next_waiting(), None, "it has as many as may be");
-        let off = Dictionaries::new(DictionaryOptions { after_bytes: 0, least_gain: 0.0 });
+        let off = Dictionaries::new(DictionaryOptions { after_bytes: 0, least_gain: 0.0 }, 0);
         off.note_written(tree, 1 << 40);
         assert_eq!(off.next_waiting(), None);
     }
 
     #[test]
-    fn only_so_many_are_kept_ready() {
-        let mut state = State::default();
-        for tree in 0..READY_MAX as u32 + 10 {
-            state.keep(name(tree, 1), Err("unreadable".into()), Some((0, None)));
-            assert!(state.get(name(0, 1)).is_some(), "used all the time");
+    fn only_so_many_bytes_are_kept_ready() {
+        for (pool_bytes, max) in [(64 << 20, 4 << 20), (512 << 20, 16 << 20), (8 << 30, 64 << 20)] {
+            let all = Dictionaries::new(DictionaryOptions::default(), pool_bytes);
+            let mut state = all.state.lock();
+            for tree in 0..20_000 {
+                state.keep(name(tree, 1), Err("unreadable".into()), Some((0, None)));
+                assert!(state.get(name(0, 1)).is_some(), "used all the time");
+            }
+            assert_eq!((state.ready.len(), state.ready_bytes()), (max / ENTRY_BYTES, max));
+            let oldest = 20_000 - state.ready.len() as u32 + 1;
+            assert!(state.get(name(oldest - 1, 1)).is_none());
+            assert!(state.get(name(oldest, 1)).is_some());
+            state.keep(name(oldest, 1), Err("unreadable".into()), None);
+            assert!(state.get(name(oldest, 1)).is_some_and(|ready| ready.writer.is_some()));
         }
-        assert_eq!(state.ready.len(), READY_MAX);
-        assert!(state.get(name(5, 1)).is_none() && state.get(name(40, 1)).is_some());
-        state.keep(name(40, 1), Err("unreadable".into()), None);
-        assert!(state.get(name(40, 1)).is_some_and(|ready| ready.writer.is_some()));
+    }
+
+    /// A dictionary as they are made, for reading and, at a level, for writing.
+    fn ready(level: i32) -> (Arc<Dictionary>, Option<Writer>) {
+        let text = |number: usize| format!("the row number {number} has words, {}. ", number % 77);
+        let samples: Vec<String> =
+            (0..200).map(|page| (page..page + 100).map(text).collect()).collect();
+        let lengths: Vec<usize> = samples.iter().map(String::len).collect();
+        let content = codec::train(samples.concat().as_bytes(), &lengths, 16 << 10);
+        let content = content.expect("samples with much in common");
+        let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
+        let codec = codec::with_dictionary(level, 1, &content, reader.clone());
+        (reader, Some((level, codec)))
+    }
+
+    #[test]
+    fn what_is_kept_ready_is_counted_and_an_older_dictionary_is_only_read() {
+        let all = Dictionaries::new(DictionaryOptions::default(), 0);
+        let (reader, writer) = ready(6);
+        let reading = reader.bytes() as u64;
+        let codec = writer.as_ref().and_then(|(_, codec)| codec.as_ref());
+        let both = reading + codec.expect("a dictionary").held_bytes() as u64;
+        assert!(reading > 16 << 10 && both > reading + (64 << 10), "{reading} and {both}");
+        [name(20, 1), name(21, 1)].into_iter().for_each(|name| all.add(name, 8192));
+        all.state.lock().keep(name(20, 1), Ok(reader.clone()), writer.clone());
+        all.state.lock().keep(name(21, 1), Ok(reader.clone()), None);
+        assert_eq!(all.usage().ready_bytes, both + reading);
+        all.add(name(20, 2), 8192);
+        assert_eq!(all.usage().ready_bytes, 2 * reading);
+        for tree in 100..200 {
+            all.state.lock().keep(name(tree, 1), Ok(reader.clone()), writer.clone());
+        }
+        let bytes = all.usage().ready_bytes;
+        assert!(bytes <= READY_BYTES_LEAST as u64 && bytes + both > READY_BYTES_LEAST as u64);
     }
 }

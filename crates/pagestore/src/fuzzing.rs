@@ -77,7 +77,8 @@ fn with_dictionary() -> &'static (Arc<dyn Codec>, Vec<u8>) {
         let lengths: Vec<usize> = samples.iter().map(String::len).collect();
         let content = codec::train(samples.concat().as_bytes(), &lengths, 2048);
         let content = content.expect("samples with much in common");
-        (codec::with_dictionary(0, 1, &content).expect("a dictionary"), content)
+        let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
+        (codec::with_dictionary(0, 1, &content, reader).expect("a dictionary"), content)
     })
 }
 

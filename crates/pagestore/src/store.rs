@@ -311,7 +311,7 @@ impl Shared {
             loads: Loads::default(),
             codecs: Codecs::new(options.codec),
             governor: Governor::new(),
-            dictionaries: Dictionaries::new(options.dictionaries),
+            dictionaries: Dictionaries::new(options.dictionaries, options.pool_bytes),
             page_check: options.page_check,
             counters,
             wal,

@@ -20,8 +20,9 @@ use crate::space::EXTENT_PAGES;
 use crate::store::Shared;
 use crate::superblock::Superblock;
 use base::{PageId, TreeId, probe};
-use codec::Codec;
+use codec::{Codec, Dictionary};
 use runtime::WaitClass;
+use std::sync::Arc;
 
 /// Longest dictionary. More brings little for pages of 8 KiB (compression.md among the designs).
 const DICTIONARY_BYTES: usize = 16 << 10;
@@ -86,7 +87,8 @@ fn worthwhile(sample: &Sample, level: i32, now: &dyn Codec, least_gain: f64) -> 
     // A small sample is no better than its own pages.
     let bytes_max = DICTIONARY_BYTES.min(sample.trained_on.len() / 4);
     let content = codec::train(&sample.trained_on, &sample.lengths, bytes_max)?;
-    let with = codec::with_dictionary(level, 1, &content)?;
+    let reader = Arc::new(Dictionary::new(&content)?);
+    let with = codec::with_dictionary(level, 1, &content, reader)?;
     let mut target = vec![0; class_bytes(crate::header::CLASS_MAX)];
     let mut bytes = |codec: &dyn Codec| -> usize {
         let packed = sample.tried.iter().map(|page| blob::pack(page, codec, &mut target).bytes);

@@ -57,7 +57,7 @@ pub use cancel::{
 pub use clock::Instant;
 pub use guard::{AbortOnPanic, abort_on_panic};
 pub use join::{FiberPanic, JoinHandle, catch_panic};
-pub use limits::raise_descriptor_limit;
+pub use limits::{raise_descriptor_limit, return_freed_c_memory};
 pub use park::{Unparker, WaitClass, Wake, current_unparker, park, park_uncancellable};
 pub use prefetch::{prefetch, prefetch_bytes};
 pub use real::{Config, Ring, Runtime};

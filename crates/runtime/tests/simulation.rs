@@ -77,12 +77,16 @@ fn deadlock_panic_and_length_are_reported() {
     });
     assert!(matches!(end, Err(SimEnd::Panicked(message)) if message.contains("nobody looks")));
     let mut simulation = Simulation::new(SimConfig { steps_max: 100, ..SimConfig::new(1) });
-    assert_eq!(
-        simulation.run(|| loop {
+    let end: Result<(), _> = simulation.run(|| {
+        runtime::spawn("asleep", || runtime::park(WaitClass::LogSpace, None));
+        loop {
             runtime::yield_now()
-        }),
-        Err::<(), _>(SimEnd::TooLong)
-    );
+        }
+    });
+    match end {
+        Err(SimEnd::TooLong(report)) => assert!(report.contains("LogSpace"), "{report}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

@@ -84,7 +84,10 @@ impl FaultKind {
             Self::NoSpace | Self::NoSpaceAtStart => {
                 matches!(error, EngineError::DiskFull | EngineError::OutOfMemory(_))
             }
-            _ => matches!(error, EngineError::Corrupt { .. } | EngineError::Failed(_)),
+            _ => matches!(
+                error,
+                EngineError::Corrupt { .. } | EngineError::HalfUndone | EngineError::Failed(_)
+            ),
         }
     }
 

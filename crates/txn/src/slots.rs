@@ -3,6 +3,8 @@
 //! 1. A slot's floor is published before the snapshot it protects is read from the latest commit
 //!    timestamp; whoever computes the oldest floor reads the latest timestamp first. So a
 //!    snapshot is never older than a floor that was computed without seeing it.
+//! 2. Slots that were never used take no memory: they are as the system gives them, zeroes, so
+//!    words hold the complement of what they say.
 
 use base::Lsn;
 use runtime::sync::Mutex;
@@ -12,11 +14,25 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 pub(crate) const SLOTS: usize = 1 << 16;
 const NONE: u64 = u64::MAX;
 
+/// A position that is [`NONE`] while it is all zeroes (invariant 2).
+#[repr(transparent)]
+struct Position(AtomicU64);
+
+impl Position {
+    fn load(&self, ordering: Ordering) -> u64 {
+        !self.0.load(ordering)
+    }
+
+    fn store(&self, value: u64, ordering: Ordering) {
+        self.0.store(!value, ordering);
+    }
+}
+
 /// Alone in its cache line: sessions on different cores set theirs at every statement.
 #[repr(align(64))]
 struct Slot {
-    floor: AtomicU64,
-    first_lsn: AtomicU64,
+    floor: Position,
+    first_lsn: Position,
 }
 
 pub(crate) struct Slots {
@@ -27,12 +43,9 @@ pub(crate) struct Slots {
 
 impl Slots {
     pub(crate) fn new() -> Self {
-        let slot = |_| Slot { floor: AtomicU64::new(NONE), first_lsn: AtomicU64::new(NONE) };
-        Self {
-            slots: (0..SLOTS).map(slot).collect(),
-            used: AtomicUsize::new(0),
-            free: Mutex::new(Vec::new()),
-        }
+        // SAFETY: a slot is two atomic words, for which zeroes are as good as any value.
+        let slots = unsafe { Box::new_zeroed_slice(SLOTS).assume_init() };
+        Self { slots, used: AtomicUsize::new(0), free: Mutex::new(Vec::new()) }
     }
 
     pub(crate) fn take(&self) -> u32 {
@@ -76,7 +89,7 @@ impl Slots {
         Lsn::new(self.minimum(limit.get(), |slot| &slot.first_lsn))
     }
 
-    fn minimum(&self, limit: u64, field: impl Fn(&Slot) -> &AtomicU64) -> u64 {
+    fn minimum(&self, limit: u64, field: impl Fn(&Slot) -> &Position) -> u64 {
         let used = self.used.load(Ordering::SeqCst);
         let values = self.slots[..used].iter().map(|slot| field(slot).load(Ordering::SeqCst));
         values.fold(limit, u64::min)

@@ -201,7 +201,9 @@ impl Wal {
         }
         let is_much = own_bytes >= self.options.first_file_bytes / LITTLE_PARTS;
         (is_much && self.files.wants_reserve()).then(|| {
-            self.free_file_bytes(Claim::Undo) + self.available_bytes.load(Ordering::Relaxed)
+            // A file system may say that it has no end.
+            let available_bytes = self.available_bytes.load(Ordering::Relaxed);
+            self.free_file_bytes(Claim::Undo).saturating_add(available_bytes)
         })
     }
 

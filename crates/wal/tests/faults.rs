@@ -103,11 +103,20 @@ fn a_failed_write_or_sync_poisons_the_log_and_loses_nothing_acknowledged() {
     }
 }
 
+/// Steps of a test on a full disk, several times what it takes: a log that waits for ever for space
+/// that nobody gives it goes on asking, and is told of then with all who wait.
+const FULL_DISK_STEPS_MAX: u64 = 20_000;
+
+/// A simulation that ends at last.
+fn bounded(seed: u64) -> SimConfig {
+    SimConfig { steps_max: FULL_DISK_STEPS_MAX, ..SimConfig::new(seed) }
+}
+
 #[test]
 fn a_full_disk_refuses_new_work_and_resumes_when_space_returns() {
     let config = SimConfig {
         disk: DiskConfig { quota_bytes: Some(160 * 1024), ..DiskConfig::default() },
-        ..SimConfig::new(3)
+        ..bounded(3)
     };
     let mut simulation = Simulation::new(config);
     let disk = simulation.disk();
@@ -144,7 +153,7 @@ fn recycling_makes_room_on_a_full_disk() {
         disk: DiskConfig { quota_bytes: Some(160 * 1024), ..DiskConfig::default() },
         // Files that end early would take more than there is.
         buggify: false,
-        ..SimConfig::new(4)
+        ..bounded(4)
     };
     let mut simulation = Simulation::new(config);
     simulation
@@ -177,7 +186,7 @@ fn fill_the_log(wal: &Arc<Wal>) -> u64 {
 }
 
 fn full_disk(seed: u64, run: impl FnOnce(runtime::sim::Disk, Arc<Wal>) + Send + 'static) {
-    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(seed) });
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..bounded(seed) });
     let disk = simulation.disk();
     simulation
         .run(move || {
@@ -217,6 +226,21 @@ fn undoing_has_room_where_other_work_is_refused_and_nobody_gets_what_is_not_ther
             commit(&wal, round, 1500).expect("there is a file again");
         }
     });
+}
+
+#[test]
+fn what_may_be_logged_is_told_where_the_file_system_has_no_end() {
+    Simulation::new(bounded(11))
+        .run(|| {
+            let wal = Wal::create(dir(), small(), 1).expect("there is space");
+            let much = FILE;
+            wal.keep_reserve(true, u64::MAX - 1);
+            assert_eq!(wal.bytes_for_undo(much), Some(u64::MAX));
+            wal.keep_reserve(true, 1 << 20);
+            assert!(wal.bytes_for_undo(much).is_some_and(|left| left > 1 << 20));
+            assert_eq!(wal.bytes_for_undo(0), None, "little does not matter");
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
 }
 
 #[test]

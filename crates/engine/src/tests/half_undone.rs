@@ -26,6 +26,21 @@ fn rows_out_of_memory(t: &Tested, trx: &mut dyn Transaction) {
     assert_eq!(rows, 9002);
 }
 
+/// What is left of the changes is not shown to their own transaction either.
+fn assert_takes_nothing(t: &Tested, trx: &mut dyn Transaction) {
+    for lock in [LockMode::None, LockMode::Shared, LockMode::Exclusive] {
+        for id in [-5, 1, 500_000] {
+            assert_eq!(t.get(trx, id, lock), Err(EngineError::HalfUndone), "{lock:?} of {id}");
+        }
+        for index in 0..t.table.definition().indexes.len() {
+            let read = t.scan(trx, index, lock, ScanDirection::Forward);
+            assert_eq!(read, Err(EngineError::HalfUndone), "{lock:?} in {index}");
+        }
+    }
+    let inserted = t.insert(trx, &row(-7, 1, None, b"late"));
+    assert_eq!(inserted, Err(EngineError::HalfUndone));
+}
+
 #[test]
 fn what_was_to_be_undone_is_never_committed() {
     simulate(3, || {
@@ -38,7 +53,8 @@ fn what_was_to_be_undone_is_never_committed() {
             disk.set_faults(Faults { read_error: 1.0, ..Faults::default() });
             trx.rollback_to(start).expect_err("its pages cannot be read");
             disk.set_faults(Faults::default());
-            t.insert(&mut *trx, &row(-7, 1, None, b"late")).expect_err("it can only end");
+            trx.begin_statement();
+            assert_takes_nothing(&t, &mut *trx);
             trx.rollback_to(start).expect_err("it can only end");
             if gives_up {
                 trx.rollback().unwrap();
@@ -71,7 +87,7 @@ fn a_conflict_whose_rollback_fails_leaves_what_can_only_end() {
         let told = t.get(&mut *trx, 8999, LockMode::Exclusive).expect_err("a conflict");
         assert!(!told.has_ended_transaction(), "{told}: it is not rolled back");
         disk.set_faults(Faults::default());
-        t.insert(&mut *trx, &row(-7, 1, None, b"late")).expect_err("it can only end");
+        assert_takes_nothing(&t, &mut *trx);
         trx.commit().expect_err("what was to be undone is not committed");
         let mut reader = engine.begin(options());
         assert_eq!(t.all(&mut *reader).len(), 8999);

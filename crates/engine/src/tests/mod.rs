@@ -16,9 +16,9 @@ mod statistics;
 use crate::{Engine, EngineOptions};
 use base::{IndexId, PageId, TableId, TreeId};
 use engine_api::{
-    ColumnDefault, ColumnDefinition, Engine as _, FlushPolicy, IndexDefinition, IndexPart,
-    Isolation, KeyRange, LockMode, LockWait, RowBuffer, ScanDirection, ScanOptions, Table,
-    TableDefinition, TableOptions, Transaction, TransactionOptions,
+    ColumnDefault, ColumnDefinition, Engine as _, EngineError, FlushPolicy, IndexDefinition,
+    IndexPart, Isolation, KeyRange, LockMode, LockWait, RowBuffer, ScanDirection, ScanOptions,
+    Table, TableDefinition, TableOptions, Transaction, TransactionOptions,
 };
 use std::sync::Arc;
 use std::time::Duration;

@@ -133,6 +133,14 @@ fn count(engine: &Engine, t: &Tested) -> i64 {
     rows
 }
 
+/// Steps of a life on a full disk, several times what it takes: who waits for ever for space that
+/// nobody gives him goes on asking, and is told of then with all others.
+const FULL_DISK_STEPS_MAX: u64 = 1_000_000;
+
+fn full_disk_config(seed: u64) -> SimConfig {
+    SimConfig { buggify: false, steps_max: FULL_DISK_STEPS_MAX, ..SimConfig::new(seed) }
+}
+
 /// Leaves so many bytes of the disk to the engine. Before, it has seen for a while that space gets
 /// less, so that its reserve is there already.
 fn leave_free(bytes: u64) {
@@ -169,7 +177,7 @@ fn insert_again(engine: &Engine, t: &Tested, first: i64) -> i64 {
 /// One life of a full disk: filled up, read, deleted from, inserted into, filled up again,
 /// stopped and started, emptied by a drop.
 fn full_disk(seed: u64, log_file_bytes: u64, quota_bytes: u64) {
-    let config = SimConfig { buggify: false, ..SimConfig::new(seed) };
+    let config = full_disk_config(seed);
     let options_of = move || {
         let mut options = tiny("/database", 4 << 20);
         options.first_log_file_bytes = log_file_bytes;
@@ -225,7 +233,7 @@ fn a_full_disk_with_large_log_files_is_an_error_until_there_is_space() {
 
 /// Deletes all rows of a full disk in one transaction.
 fn large_delete(seed: u64) {
-    let config = SimConfig { buggify: false, ..SimConfig::new(seed) };
+    let config = full_disk_config(seed);
     Simulation::new(config)
         .run(|| {
             let mut options_of_engine = tiny("/database", 4 << 20);
@@ -265,7 +273,7 @@ fn a_large_delete_on_a_full_disk_is_done_or_undone() {
 /// that somebody else has nearly filled.
 #[test]
 fn a_small_part_of_a_large_disk_can_be_filled() {
-    let config = SimConfig { buggify: false, ..SimConfig::new(5) };
+    let config = full_disk_config(5);
     Simulation::new(config)
         .run(|| {
             let mut options_of_engine = tiny("/database", 4 << 20);

@@ -4,7 +4,8 @@
 use crate::miniature::{DATA, Miniature, Sizes, options};
 use crate::model::{SharedModel, lock};
 use base::{PageId, Random};
-use pagestore::{CheckReport, Region, RegionKind, StoreError};
+use codec::CodecId;
+use pagestore::{CheckReport, Region, RegionKind, StoreError, StoreOptions};
 use runtime::sim::{CrashKind, Disk, DiskConfig, Faults, Operation, SimConfig, Simulation};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,12 +43,22 @@ fn work(mini: &Miniature, random: &mut Random, operations: u64) -> Result<(), St
 
 /// A disk with a store that was stopped cleanly, and the model of it.
 fn stopped_store(seed: u64) -> (Disk, SharedModel) {
+    stopped_store_with(seed, |_| {})
+}
+
+/// The same with other options.
+fn stopped_store_with(
+    seed: u64,
+    change: impl FnOnce(&mut StoreOptions) + 'static,
+) -> (Disk, SharedModel) {
     let model = SharedModel::default();
     let mut simulation = Simulation::new(quiet(seed));
     let shared = model.clone();
     let ended = simulation.run(move || {
         let mut random = Random::new(seed);
-        let mini = Miniature::start(&shared, options(&mut random), SIZES).expect("no faults");
+        let mut options = options(&mut random);
+        change(&mut options);
+        let mini = Miniature::start(&shared, options, SIZES).expect("no faults");
         for _ in 0..4 {
             work(&mini, &mut random, 150).expect("no faults");
             mini.store.flush_until(mini.wal.end()).expect("no faults");
@@ -187,6 +198,75 @@ fn another_pages_copy_is_never_taken_for_ones_own() {
         assert!(!check(&disk, seed).findings.is_empty());
         let corrupt = start_damaged(&disk, &model, seed).expect("contained");
         assert!(corrupt.len() <= 1, "{corrupt:?}");
+    }
+}
+
+/// A full copy of a page.
+struct Copy {
+    region: Region,
+    lsn: u64,
+    bytes: Vec<u8>,
+}
+
+/// The copies of a store that writes no deltas, by page: the newest of each.
+fn newest_copies(disk: &Disk, seed: u64) -> BTreeMap<u64, Copy> {
+    let report = check(disk, seed);
+    assert_eq!(report.findings, [], "seed {seed}");
+    let mut copies: BTreeMap<u64, Copy> = BTreeMap::new();
+    for region in report.regions.into_iter().filter(|region| region.kind == RegionKind::Blob) {
+        let content = disk.content(&path(&region)).expect("a data file");
+        let bytes = content[region.offset as usize..][..region.length as usize].to_vec();
+        let word =
+            |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let (pid, lsn) = (word(8) & ((1 << 48) - 1), word(16));
+        if copies.get(&pid).is_none_or(|known| known.lsn < lsn) {
+            copies.insert(pid, Copy { region, lsn, bytes });
+        }
+    }
+    copies
+}
+
+/// One life more, in which every page changes; returns the disk.
+fn change_all(disk: Disk, model: &SharedModel, options: StoreOptions, seed: u64) -> Disk {
+    let mut simulation = Simulation::with_disk(quiet(seed), disk);
+    let shared = model.clone();
+    let ended = simulation.run(move || {
+        let mini = Miniature::start(&shared, options, SIZES).expect("no faults");
+        let live: Vec<u64> = lock(&shared).live.keys().copied().collect();
+        let mut random = Random::new(seed);
+        live.iter().for_each(|&pid| mini.patch(&mut random, &[pid]).expect("no faults"));
+        mini.stop().expect("no faults");
+    });
+    ended.expect("no crash");
+    simulation.crash(CrashKind::Power)
+}
+
+/// A write that was acknowledged and went nowhere, into space where an older copy of the same page
+/// stood: its checksum is right, its page is the one asked for, and it is not what was written.
+#[test]
+fn an_older_copy_in_the_place_of_the_newest_is_never_taken_for_it() {
+    for seed in 20..26 {
+        // So that all copies of a page are of one length.
+        let plain = |options: &mut StoreOptions| {
+            options.codec = (CodecId::None, 0);
+            options.writes_deltas = false;
+        };
+        let (disk, model) = stopped_store_with(seed, plain);
+        let before = newest_copies(&disk, seed);
+        let mut options = options(&mut Random::new(seed));
+        plain(&mut options);
+        let disk = change_all(disk, &model, options, seed);
+        let changed: Vec<_> = newest_copies(&disk, seed)
+            .into_iter()
+            .filter(|(pid, new)| before.get(pid).is_some_and(|old| old.lsn < new.lsn))
+            .filter(|(pid, _)| lock(&model).live.contains_key(pid))
+            .collect();
+        assert!(changed.len() > 5, "seed {seed}: {}", changed.len());
+        let (pid, new) = Random::new(seed).pick(&changed);
+        assert!(disk.overwrite(&path(&new.region), new.region.offset, &before[pid].bytes));
+        assert!(!check(&disk, seed).findings.is_empty(), "seed {seed}");
+        let corrupt = start_damaged(&disk, &model, seed).expect("contained");
+        assert_eq!(corrupt, [PageId::new(*pid)], "seed {seed}");
     }
 }
 

@@ -69,8 +69,8 @@ pub enum SimEnd {
     Deadlock(String),
     /// A fiber panicked and nobody joins it, or the function given to `run` panicked.
     Panicked(String),
-    /// More than `steps_max` steps.
-    TooLong,
+    /// More than `steps_max` steps; the text lists who waits for what at that moment.
+    TooLong(String),
 }
 
 impl fmt::Display for SimEnd {
@@ -79,7 +79,9 @@ impl fmt::Display for SimEnd {
             Self::Crashed => write!(formatter, "crashed"),
             Self::Deadlock(report) => write!(formatter, "deadlock; fibers:\n{report}"),
             Self::Panicked(message) => write!(formatter, "{message}"),
-            Self::TooLong => write!(formatter, "more steps than allowed"),
+            Self::TooLong(report) => {
+                write!(formatter, "more steps than allowed; fibers:\n{report}")
+            }
         }
     }
 }
@@ -224,7 +226,7 @@ impl SimTwin {
         let steps = self.steps.get() + 1;
         self.steps.set(steps);
         if steps > limits.steps_max {
-            return Err(SimEnd::TooLong);
+            return Err(SimEnd::TooLong(worker.describe_fibers()));
         }
         let now = Instant::from_nanos(self.now_nanos.get());
         if limits.crash_at_step == Some(steps) || limits.crash_at.is_some_and(|at| now >= at) {

@@ -1,0 +1,178 @@
+//! Zstandard where its safe binding does not reach: compression with dictionaries whose tables have
+//! a size of our choice, and training that takes little memory.
+//!
+//! 1. Every pointer is of the library's own making and is freed once, by the drop of its owner.
+//! 2. Every length handed on is that of the slice whose pointer goes with it.
+
+use std::ptr::{NonNull, null_mut};
+use zstd::zstd_safe::zstd_sys as sys;
+
+/// A table of a dictionary has at most two to this many places of four bytes. A dictionary has
+/// 16 KiB; the library would take 64 Ki places, and pages would be half a percent smaller at most.
+const DICTIONARY_TABLE_LOG: u32 = 14;
+/// What is compressed with a dictionary has about this size: the library chooses by it.
+const TYPICAL_BYTES: u64 = 8192;
+/// Training counts sequences in two to this many places, of ten bytes in all. The library's choice
+/// is 20: 10 MiB for a sample of one, and dictionaries that are no better.
+const TRAINING_TABLE_LOG: u32 = 17;
+/// Length of the sequences counted, and candidates tried: as the library does by itself.
+const TRAINING_SEQUENCE_BYTES: u32 = 8;
+const TRAINING_STEPS: u32 = 4;
+/// The level that a dictionary's statistics are made for.
+const TRAINING_LEVEL: i32 = 3;
+
+/// What the library has written, if it has not failed.
+fn written(code: usize) -> Option<usize> {
+    // SAFETY: takes a number.
+    let has_failed = unsafe { sys::ZSTD_isError(code) } != 0;
+    (!has_failed).then_some(code)
+}
+
+/// Memory for one compression at a time, of any level, with or without a dictionary. It grows to
+/// what the dearest level used needs.
+pub(crate) struct Compressor(NonNull<sys::ZSTD_CCtx>);
+
+impl Compressor {
+    /// `None` if there is no memory.
+    pub(crate) fn new() -> Option<Compressor> {
+        // SAFETY: gives a context that is ours, or null.
+        NonNull::new(unsafe { sys::ZSTD_createCCtx() }).map(Compressor)
+    }
+
+    /// Compresses into the start of `target`; `None` if it does not fit.
+    pub(crate) fn compress(
+        &mut self,
+        source: &[u8],
+        target: &mut [u8],
+        library_level: i32,
+    ) -> Option<usize> {
+        // SAFETY: our context, used by nobody else; two slices with their lengths.
+        written(unsafe {
+            sys::ZSTD_compressCCtx(
+                self.0.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+                source.as_ptr().cast(),
+                source.len(),
+                library_level,
+            )
+        })
+    }
+
+    /// The same with a dictionary and the level that it was made ready for.
+    pub(crate) fn compress_with(
+        &mut self,
+        source: &[u8],
+        target: &mut [u8],
+        dictionary: &WritingDictionary,
+    ) -> Option<usize> {
+        // SAFETY: as above; the dictionary lives as long as the call, which only reads it.
+        written(unsafe {
+            sys::ZSTD_compress_usingCDict(
+                self.0.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+                source.as_ptr().cast(),
+                source.len(),
+                dictionary.0.as_ptr(),
+            )
+        })
+    }
+
+    /// What it takes.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        // SAFETY: our context.
+        unsafe { sys::ZSTD_sizeof_CCtx(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used any more.
+        unsafe { sys::ZSTD_freeCCtx(self.0.as_ptr()) };
+    }
+}
+
+/// A dictionary made ready for compression at one level.
+pub(crate) struct WritingDictionary(NonNull<sys::ZSTD_CDict>);
+
+// SAFETY: nothing changes it after it was made; the library lets threads share it.
+unsafe impl Send for WritingDictionary {}
+// SAFETY: as above.
+unsafe impl Sync for WritingDictionary {}
+
+impl WritingDictionary {
+    /// Copies `content`; `None` if it is no dictionary.
+    pub(crate) fn new(content: &[u8], library_level: i32) -> Option<WritingDictionary> {
+        // SAFETY: takes numbers, and gives settings.
+        let mut settings =
+            unsafe { sys::ZSTD_getCParams(library_level, TYPICAL_BYTES, content.len()) };
+        settings.hashLog = settings.hashLog.min(DICTIONARY_TABLE_LOG);
+        settings.chainLog = settings.chainLog.min(DICTIONARY_TABLE_LOG);
+        let own_memory =
+            sys::ZSTD_customMem { customAlloc: None, customFree: None, opaque: null_mut() };
+        // SAFETY: a slice with its length, which is copied; gives a dictionary that is ours, or
+        // null.
+        let made = unsafe {
+            sys::ZSTD_createCDict_advanced(
+                content.as_ptr().cast(),
+                content.len(),
+                sys::ZSTD_dictLoadMethod_e::ZSTD_dlm_byCopy,
+                sys::ZSTD_dictContentType_e::ZSTD_dct_auto,
+                settings,
+                own_memory,
+            )
+        };
+        NonNull::new(made).map(WritingDictionary)
+    }
+
+    /// What it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // SAFETY: our dictionary.
+        unsafe { sys::ZSTD_sizeof_CDict(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for WritingDictionary {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used any more.
+        unsafe { sys::ZSTD_freeCDict(self.0.as_ptr()) };
+    }
+}
+
+/// Makes a dictionary of at most `bytes_max` from samples, one behind the other in `samples`.
+/// `None` if they are too few or have nothing in common.
+pub(crate) fn train(samples: &[u8], sizes: &[usize], bytes_max: usize) -> Option<Vec<u8>> {
+    base::invariant!(sizes.iter().sum::<usize>() == samples.len(), "sizes of other samples");
+    let mut settings = sys::ZDICT_fastCover_params_t {
+        k: 0,
+        d: TRAINING_SEQUENCE_BYTES,
+        f: TRAINING_TABLE_LOG,
+        steps: TRAINING_STEPS,
+        nbThreads: 1,
+        splitPoint: 0.0,
+        accel: 1,
+        shrinkDict: 0,
+        shrinkDictMaxRegression: 0,
+        zParams: sys::ZDICT_params_t {
+            compressionLevel: TRAINING_LEVEL,
+            notificationLevel: 0,
+            dictID: 0,
+        },
+    };
+    let mut content = vec![0; bytes_max];
+    // SAFETY: slices with their lengths; the sizes add up to the samples, as was looked at above.
+    let code = unsafe {
+        sys::ZDICT_optimizeTrainFromBuffer_fastCover(
+            content.as_mut_ptr().cast(),
+            content.len(),
+            samples.as_ptr().cast(),
+            sizes.as_ptr(),
+            sizes.len() as u32,
+            &mut settings,
+        )
+    };
+    content.truncate(written(code)?);
+    Some(content)
+}
