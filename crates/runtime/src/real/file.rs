@@ -38,6 +38,9 @@ fn run(operation: FileOperation, class: WaitClass) -> (i32, i32) {
     if worker.is_halting() {
         return (-libc::EIO, -libc::EIO);
     }
+    if matches!(operation, FileOperation::Read { .. }) {
+        real.balance.note_read();
+    }
     worker.begin_operation(operation.parts());
     real.event_loop.start_file(worker, operation);
     worker.wait_operation(class, None);

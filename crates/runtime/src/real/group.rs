@@ -2,7 +2,7 @@
 
 use super::alone::Alone;
 use super::backlog::{Backlog, Queued};
-use super::balance::{Balance, Load};
+use super::balance::{Balance, Loads};
 use super::connections::{Connections, Task};
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
@@ -74,9 +74,7 @@ pub(crate) struct Group {
     pub(super) mailboxes: Vec<&'static Mailbox>,
     backlogs: Vec<Backlog<Box<Task>>>,
     figures: Vec<Arc<Figures>>,
-    pub(super) loads: Vec<Load>,
-    /// When connections went to another worker last because there was too much for one.
-    pub(super) spread_at_nanos: AtomicU64,
+    pub(super) loads: Loads,
     pub(crate) admission: SharedSettings,
     /// How many workers are not reserved.
     regular: usize,
@@ -252,8 +250,7 @@ impl Runtime {
             mailboxes,
             backlogs: (0..count).map(|_| Backlog::new()).collect(),
             figures: (0..count).map(|_| Arc::default()).collect(),
-            loads: (0..count).map(|_| Load::default()).collect(),
-            spread_at_nanos: AtomicU64::new(0),
+            loads: Loads::new(count, regular),
             admission: SharedSettings::new(),
             regular,
             epoch: Epoch::new(),
