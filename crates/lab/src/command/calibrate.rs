@@ -2,9 +2,10 @@
 //!
 //! 1. Server and client have a processor each. On shared ones a cheaper client leaves more of them
 //!    to the server, and the comparison measures that.
-//! 2. The clients take turns, there and back. A ratio is that of one round's runs; the median of
-//!    the rounds is judged: what neighbours take of the machine for a minute meets both sides of
-//!    a round, and many short rounds tell more than a few long ones.
+//! 2. The clients take turns within a second, all connected, one of them running and the others
+//!    stopped (`calibrate/slices.rs`). What neighbours take of the machine changes from second to
+//!    second, and runs of a second scatter by a fifth where that is so. A ratio is that of one
+//!    round, there and back; the median of the rounds is judged.
 //! 3. A server's cost of an answer holds the waking of who waits for it. sysbench has a thread for
 //!    each client, nearly always asleep; the lab has one for all, which is often awake when the
 //!    next answer comes. So throughput and the server's cost are judged with a thread for each of
@@ -13,27 +14,26 @@
 //!    lab runs, with one for all.
 //! 4. What else runs is said before: one thread of ours gets a smaller share of a busy processor
 //!    than the many of sysbench.
-//! 5. All are counted from the end of their warm-up to the end of their last second, by the same
-//!    figures of the kernel. What cannot be told is an error, never 0.
+//! 5. An interval that is wider than what is to be told decides nothing, and that is said.
 
-mod figures;
+mod clients;
 mod processors;
 mod rounds;
-mod sysbench;
+mod slices;
 
 use super::Outcome;
 use super::one_table::{OneTable, script_of};
-use crate::account::{Account, Subject};
-use crate::client::Target;
-use crate::driver::{self, Plan};
+use crate::client::{Connection, Target};
 use crate::experiment::order;
 use crate::machine::busy;
 use crate::server::{Description, Program, Started, start};
-use crate::workload::sysbench::{Script, Sysbench};
+use crate::workload::sysbench::Script;
 use clap::Args;
-use figures::{Found, between_looks, used_between};
+use clients::{Client, Kind};
 use processors::Processors;
-use rounds::{Ratio, median};
+use rounds::{Ratio, Verdict, median};
+use slices::{Counted, Found};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,11 +45,14 @@ pub(super) struct Arguments {
     /// Scripts, by sysbench's names.
     #[arg(long, value_delimiter = ',', default_values = SCRIPTS)]
     scripts: Vec<String>,
-    /// Seconds of a run that count.
-    #[arg(long, default_value_t = 10)]
-    seconds: u64,
-    /// Seconds before them.
-    #[arg(long, default_value_t = 3)]
+    /// Rounds; each client has two slices of time in each.
+    #[arg(long, default_value_t = 40)]
+    rounds: usize,
+    /// Milliseconds of a slice.
+    #[arg(long, default_value_t = 250, value_parser = clap::value_parser!(u64).range(50..))]
+    slice_ms: u64,
+    /// Seconds that each client runs before its first slice.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     warm_up: u64,
     /// Processors of the server, as taskset writes them; the first one if nothing is said.
     #[arg(long)]
@@ -75,30 +78,17 @@ const SCRIPTS: [&str; 5] = [
     "oltp_update_non_index",
 ];
 
-impl Arguments {
-    /// One for each client.
-    pub(super) fn workers(&self) -> usize {
-        self.table.clients.max(1) as usize
-    }
-}
-
-/// Those that take turns; the lab with a thread for each client, and with one for all.
-const SYSBENCH: usize = 0;
-const LAB_EACH: usize = 1;
-const LAB: usize = 2;
-const CLIENTS: usize = 3;
-
-/// Throughput and the server's processor time may differ by so much.
-const SERVER_DIFFERENCE: f64 = 0.05;
-/// The driver may cost so much of what sysbench does.
-const CLIENT_RATIO: f64 = 1.0;
+/// Throughput and the server's processor time of the lab, in parts of sysbench's.
+const SERVER_LIMITS: Range<f64> = 0.95..1.05;
+/// The lab's own processor time in parts of sysbench's.
+const CLIENT_LIMITS: Range<f64> = 0.0..1.0;
 
 /// Others that use more of a processor disturb.
 const BUSY: f64 = 0.1;
 
 pub(super) fn run(arguments: Arguments) -> Outcome {
     super::is_ours_alone(&arguments.output)?;
-    sysbench::check()?;
+    let sysbench = clients::version()?;
     let scripts = arguments.scripts.iter().map(|name| script_of(name));
     let scripts: Vec<Script> = scripts.collect::<Result<_, String>>()?;
     let (server, clients) = (&arguments.server_cpus, &arguments.client_cpus);
@@ -108,7 +98,7 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
         Description { cpus: processors.server.clone(), ..arguments.table.description() };
     description.settings.durability = arguments.durability;
     let program = Program::find(description.kind, description.program.as_deref())?;
-    println!("{}; {}", program.text, sysbench::version()?);
+    println!("{}; {sysbench}", program.text);
     let (clients, durability) = (arguments.table.clients, arguments.durability);
     println!("{processors}; {clients} clients, durability {durability}");
     let others = busy(Duration::from_secs(1), &[]);
@@ -133,70 +123,36 @@ fn compare(
     server: &Arc<Started>,
     script: Script,
 ) -> Result<Vec<String>, String> {
-    let target = server.target();
-    let workload = arguments.table.fill(script, &target)?;
+    let all = server.target();
+    let mut clients = Vec::new();
+    for kind in Kind::ALL {
+        let target = Target { database: kind.database().into(), ..all.clone() };
+        arguments.table.fill(script, &target)?;
+        let mut client = Client::start(kind, arguments, script, &target)?;
+        runtime::sleep(Duration::from_secs(arguments.warm_up));
+        client.stop()?;
+        clients.push(client);
+    }
+    let connection = Connection::open(&all).map_err(|failure| failure.explained(&all))?;
     let id = server.id().ok_or("the server has ended")?;
-    let mut found: [Vec<Found>; CLIENTS] = Default::default();
-    let table = &arguments.table;
-    let mut turn = 0;
-    for round in 0..table.rounds.max(1) {
-        for client in order(CLIENTS, round) {
-            let one = match client {
-                SYSBENCH => sysbench::run(arguments, script, &target, id)?,
-                LAB_EACH => ours(arguments, (table.clients, turn), &workload, (&target, id))?,
-                _ => ours(arguments, (1, turn), &workload, (&target, id))?,
-            };
-            turn += 1;
-            found[client].push(one);
+    let mut counted = Counted::new(id, connection, script)?;
+    let length = Duration::from_millis(arguments.slice_ms);
+    let mut found = Kind::ALL.map(|_| Vec::new());
+    for round in 0..arguments.rounds.max(1) {
+        for place in order(clients.len(), round) {
+            found[place].push(counted.slice(&mut clients[place], length)?);
         }
     }
     Ok(judge(script.name(), &found))
 }
 
-/// A run of this driver, its clients on so many threads, after so many others. As sysbench does
-/// it asks what was not asked before: values that are there already change nothing.
-fn ours(
-    arguments: &Arguments,
-    (threads, turn): (u32, u32),
-    workload: &Sysbench,
-    (target, server): (&Target, u32),
-) -> Result<Found, String> {
-    let warm_up = Duration::from_secs(arguments.warm_up);
-    let plan = Plan {
-        clients: arguments.table.clients,
-        threads,
-        holds_threads: threads > 1,
-        turn,
-        warm_up,
-        measured: Duration::from_secs(arguments.seconds),
-        ..Plan::new(target.clone())
-    };
-    // No connection of the account's own: sysbench has none either.
-    let subject = Subject { server: Some(server), ..Subject::default() };
-    let account = Account::begin(subject, between_looks(arguments.seconds));
-    let measured = driver::run(workload, plan);
-    let ended = runtime::now();
-    let origin = measured.as_ref().map_or(ended, |measured| measured.begin);
-    let accounts = account.end(origin);
-    let measured = measured.map_err(|failure| failure.explained(target))?;
-    if let Some(why) = measured.given_up {
-        return Err(format!("the run ended early: {why}"));
-    }
-    let seconds = arguments.seconds as f64;
-    let server = used_between(&accounts.samples, |sample| sample.server, seconds);
-    let client = used_between(&accounts.samples, |sample| sample.client, seconds);
-    let transactions = measured.record.completed_per_second().iter().sum::<u64>() as f64;
-    let server = server.map_err(|why| format!("the server's account: {why}"))?;
-    let client = client.map_err(|why| format!("the client's account: {why}"))?;
-    Found::of((server, client), transactions, seconds)
-}
-
 /// Prints medians, ratios with their intervals and the verdict; the limits that were missed.
-fn judge(name: &str, found: &[Vec<Found>; CLIENTS]) -> Vec<String> {
-    let rows: [(&str, fn(&Found) -> f64); 3] = [
-        ("transactions/s", |found| found.per_second),
-        ("server CPU us", |found| found.server_micros),
-        ("client CPU us", |found| found.client_micros),
+fn judge(name: &str, found: &[Vec<Found>; 3]) -> Vec<String> {
+    type Row = (&'static str, fn(&Found) -> f64, Kind, Range<f64>);
+    let rows: [Row; 3] = [
+        ("transactions/s", |found| found.per_second, Kind::LabEach, SERVER_LIMITS),
+        ("server CPU us", |found| found.server_micros, Kind::LabEach, SERVER_LIMITS),
+        ("client CPU us", |found| found.client_micros, Kind::Lab, CLIENT_LIMITS),
     ];
     println!("{name}, medians; ratios to sysbench's (95 % interval)");
     println!(
@@ -204,24 +160,26 @@ fn judge(name: &str, found: &[Vec<Found>; CLIENTS]) -> Vec<String> {
         "", "sysbench", "threads", "a thread for each", "one", "one thread for all"
     );
     let mut missed = Vec::new();
-    for (place, (what, of)) in rows.into_iter().enumerate() {
-        let figures = found.each_ref().map(|runs| runs.iter().map(of).collect::<Vec<f64>>());
-        let medians = figures.each_ref().map(|values| median(values.clone()));
-        let each = Ratio::of_rounds(&figures[SYSBENCH], &figures[LAB_EACH]);
-        let one = Ratio::of_rounds(&figures[SYSBENCH], &figures[LAB]);
+    for (what, of, judged, limits) in rows {
+        let figures = found.each_ref().map(|slices| slices.iter().map(of).collect::<Vec<f64>>());
+        let [sysbench, each, one] = figures.each_ref().map(|values| median(values.clone()));
+        let ratio_of = |kind: Kind| Ratio::of_rounds(&figures[0], &figures[kind as usize]);
         println!(
-            "  {what:14} {:9.1}  {:9.1} {each:^21}  {:9.1} {one:^21}",
-            medians[SYSBENCH], medians[LAB_EACH], medians[LAB]
+            "  {what:14} {sysbench:9.1}  {each:9.1} {:^21}  {one:9.1} {:^21}",
+            ratio_of(Kind::LabEach),
+            ratio_of(Kind::Lab)
         );
-        let (ratio, is_kept) = match place {
-            2 => (&one, one.median <= CLIENT_RATIO),
-            _ => (&each, (each.median - 1.0).abs() <= SERVER_DIFFERENCE),
-        };
-        if !is_kept {
-            missed.push(format!("{name}: {what} is {ratio} of sysbench's"));
-        }
+        let ratio = ratio_of(judged);
+        missed.extend(match ratio.verdict(&limits) {
+            Verdict::Kept => None,
+            Verdict::Missed => Some(format!("{name}: {what} is {ratio} of sysbench's")),
+            Verdict::CannotTell => Some(format!(
+                "{name}: {what} is {ratio} of sysbench's, which decides nothing: more --rounds, \
+                 or a quieter machine"
+            )),
+        });
     }
-    println!("  {}", if missed.is_empty() { "agrees" } else { "MISSED" });
+    println!("  {}", if missed.is_empty() { "agrees" } else { "DOES NOT AGREE" });
     missed
 }
 
@@ -232,7 +190,7 @@ mod tests {
     #[test]
     fn limits_are_kept_or_named() {
         let found = |per_second, server_micros, client_micros| {
-            vec![Found { per_second, server_micros, client_micros }; 6]
+            vec![Found { per_second, server_micros, client_micros }; 12]
         };
         let sysbench = || found(1000.0, 50.0, 20.0);
         // A thread for each client may cost more, one for all may make a faster server.
@@ -242,5 +200,9 @@ mod tests {
         let missed = judge("x", &other);
         assert_eq!(missed.len(), 3);
         assert!(missed[0].contains("transactions/s is 1.060"), "{missed:?}");
+        let few = same.map(|mut slices| slices.split_off(10));
+        let undecided = judge("x", &few);
+        assert_eq!(undecided.len(), 3, "two slices have no interval");
+        assert!(undecided[0].contains("--rounds"), "{undecided:?}");
     }
 }

@@ -27,8 +27,7 @@ pub(super) fn run(arguments: Arguments) -> Outcome {
     if let Some(output) = &arguments.output {
         report::write(output, &experiment)?;
     }
-    print!("{}", report::text(&experiment));
-    Ok(())
+    super::show(&report::text(&experiment))
 }
 
 /// The last parts of the paths; whole paths where those are the same.

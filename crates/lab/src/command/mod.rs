@@ -5,6 +5,7 @@ mod calibrate;
 mod compare;
 mod description;
 mod doctor;
+mod drive;
 mod dsn;
 mod flags;
 mod interrupt;
@@ -20,6 +21,7 @@ mod verify;
 mod workload;
 
 use clap::{Parser, Subcommand};
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 /// What came of a command: a message for the terminal if it failed.
@@ -38,6 +40,14 @@ fn is_ours_alone(folder: &Path) -> Outcome {
     }
 }
 
+/// Prints what somebody may want to see a part of only: it is no error that a reader has gone.
+fn show(text: &str) -> Outcome {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.to_string()),
+        _ => Ok(()),
+    }
+}
+
 /// Loads, measures and verifies any server that speaks the MySQL protocol.
 #[derive(Debug, Parser)]
 #[command(name = "gannet-lab", version, about)]
@@ -51,6 +61,9 @@ enum Command {
     /// Measure the driver beside sysbench, each with processors of its own; the exit code says
     /// whether they agree.
     Calibrate(calibrate::Arguments),
+    /// Be one of the clients that `calibrate` compares, until it is killed.
+    #[command(hide = true)]
+    Drive(drive::Arguments),
     /// Say what here would spoil a measurement, and how to mend it; the exit code says whether.
     Doctor(doctor::Arguments),
     /// Make and fill the tables of a workload.
@@ -77,7 +90,7 @@ impl CommandLine {
     /// Workers of the runtime that the command wants.
     pub fn workers(&self) -> usize {
         match &self.command {
-            Command::Calibrate(arguments) => arguments.workers(),
+            Command::Drive(arguments) => arguments.workers(),
             _ => 1,
         }
     }
@@ -91,6 +104,7 @@ pub fn run(line: CommandLine) -> Outcome {
     }
     match line.command {
         Command::Calibrate(arguments) => calibrate::run(arguments),
+        Command::Drive(arguments) => drive::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
         Command::Load(arguments) => load::run(arguments),
         Command::Run(arguments) => run::run(arguments),

@@ -24,9 +24,6 @@ pub(super) struct OneTable {
     /// Clients at the same time.
     #[arg(long, default_value_t = 8)]
     pub(super) clients: u32,
-    /// Rounds; whoever is compared runs twice in each.
-    #[arg(long, default_value_t = 3)]
-    pub(super) rounds: usize,
     /// Rows of the one table.
     #[arg(long, default_value_t = 100_000)]
     pub(super) rows: u64,
@@ -40,16 +37,17 @@ impl OneTable {
 
     /// Fills the table, if it is not; the workload of a script on it.
     pub(super) fn fill(&self, script: Script, target: &Target) -> Result<Sysbench, String> {
-        let options = Options {
-            table_size: self.rows,
-            distribution: Access::Uniform,
-            ..Options::new(script)
-        };
+        let options = options(script, self.rows);
         let rows = Load::new(options.clone(), "");
         load::load(target, Arc::new(rows), &Way::new(LOADING), |_| {})
             .map_err(|failure| failure.explained(target))?;
         Ok(Sysbench::new(options))
     }
+}
+
+/// Of a script on the table.
+pub(super) fn options(script: Script, rows: u64) -> Options {
+    Options { table_size: rows, distribution: Access::Uniform, ..Options::new(script) }
 }
 
 /// The script with sysbench's name for it.

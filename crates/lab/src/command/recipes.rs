@@ -2,13 +2,16 @@
 
 use super::Outcome;
 use crate::recipe::RECIPES;
+use std::fmt::Write;
 
 pub(super) fn run() -> Outcome {
-    println!("gannet-lab run NAME [--scale FACTOR]; the files are in crates/lab/recipes\n");
+    let mut text =
+        "gannet-lab run NAME [--scale FACTOR]; the files are in crates/lab/recipes\n\n".to_string();
     for recipe in RECIPES {
         let (title, needs, scale) = recipe.about();
-        println!("{:18}{title}", recipe.name);
-        println!("{:18}by itself at scale {scale}; {needs}\n", "");
+        let name = recipe.name;
+        let _never =
+            write!(text, "{name:18}{title}\n{:18}by itself at scale {scale}; {needs}\n\n", "");
     }
-    Ok(())
+    super::show(&text)
 }

@@ -22,6 +22,9 @@ use std::time::Duration;
 pub(super) struct Arguments {
     #[command(flatten)]
     table: OneTable,
+    /// Rounds of a comparison; each side runs twice in each.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
     /// The script, by sysbench's name.
     #[arg(long, default_value = "oltp_read_write")]
     script: String,
@@ -99,7 +102,7 @@ fn design(arguments: &Arguments, subjects: Vec<Subject>, seed: u64) -> Design {
     Design {
         command: std::env::args().collect(),
         description: arguments.script.clone(),
-        rounds: arguments.table.rounds,
+        rounds: arguments.rounds,
         ..Design::new(subjects, arguments.table.clients, plan)
     }
 }
@@ -148,7 +151,8 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("gannet-trials-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for temporary files");
         let arguments = || Arguments {
-            table: OneTable { start: Kind::Mariadb, program: None, clients: 1, rounds: 1, rows: 1 },
+            table: OneTable { start: Kind::Mariadb, program: None, clients: 1, rows: 1 },
+            rounds: 1,
             script: "oltp_read_write".into(),
             trials: 1,
             seconds: 1,

@@ -3,8 +3,8 @@
 use super::engine;
 use super::kind::{Kind, Version};
 use super::program::{Program, answer};
+use super::running::spawned;
 use super::settings::Settings;
-use super::started::spawned;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

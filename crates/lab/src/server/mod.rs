@@ -15,6 +15,7 @@ mod install;
 mod kind;
 mod options;
 mod program;
+mod running;
 mod settings;
 mod started;
 mod watchdog;
@@ -24,6 +25,7 @@ pub use engine::{Engine, MYROCKS};
 pub use kind::{Kind, Version};
 pub use options::{Options, options, table_options, variant};
 pub use program::Program;
+pub(crate) use running::{Running, signal, spawned};
 pub use settings::{Compression, Isolation, Settings, Size, Threads, Variables, Word};
 pub use started::Started;
 

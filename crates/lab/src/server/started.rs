@@ -3,8 +3,8 @@
 use super::cold::{self, Beginning};
 use super::folder::{Folder, free_port};
 use super::kind::Kind;
-use super::program::{Program, answer};
-use super::watchdog::Watchdog;
+use super::program::Program;
+use super::running::{LOOK_EVERY, Running, spawned};
 use super::{
     DATABASE, Description, Options, USER, engine, install, options, table_options, variant,
 };
@@ -13,67 +13,17 @@ use runtime::net::Address;
 use runtime::sync::Mutex;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// How long a server may take until it answers: it may have a crash to recover from.
 const START_LIMIT: Duration = Duration::from_secs(1800);
 /// How long it may take to stop in order: it may have much to write.
 const STOP_LIMIT: Duration = Duration::from_secs(600);
-/// Time between two looks at a process.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(600);
 /// Lines of the log in an error.
 const LOG_LINES: usize = 8;
-
-/// A running process with what ends it.
-pub(super) struct Running {
-    child: Child,
-    watchdog: Option<Watchdog>,
-}
-
-/// Starts a command in a group of its own, watched over together with a folder.
-pub(super) fn spawned(mut command: Command, folder: Option<&Path>) -> Result<Running, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let child = command.process_group(0).spawn().map_err(|error| format!("{name}: {error}"))?;
-    let mut running = Running { child, watchdog: None };
-    running.watchdog = Some(Watchdog::over(running.child.id(), folder)?);
-    Ok(running)
-}
-
-impl Running {
-    /// How it ended, if it has.
-    fn ended(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
-    }
-
-    /// Waits as a fiber.
-    pub(super) fn wait_at_most(&mut self, limit: Duration) -> Option<ExitStatus> {
-        let begin = runtime::now();
-        loop {
-            if let Some(status) = self.ended() {
-                return Some(status);
-            }
-            if runtime::now() - begin > limit {
-                return None;
-            }
-            runtime::sleep(LOOK_EVERY);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ended = self.child.kill();
-        if let Some(watchdog) = self.watchdog.take() {
-            watchdog.release();
-        }
-        let _status = self.child.wait();
-    }
-}
 
 /// A started server. It is killed when this goes; [`Started::stop`] ends it in order.
 pub struct Started {
@@ -202,7 +152,7 @@ impl Started {
 
     /// Its process, while it runs.
     pub fn id(&self) -> Option<u32> {
-        self.running.lock().as_ref().map(|running| running.child.id())
+        self.running.lock().as_ref().map(Running::id)
     }
 
     /// Its data directory.
@@ -232,7 +182,7 @@ impl Started {
     pub fn kill(&self) -> Result<(), String> {
         let mut running = self.running.lock().take().ok_or("it does not run")?;
         // Its memory is given back before it is gone; clients of others go on meanwhile.
-        let _ended = running.child.kill();
+        running.kill();
         running.wait_at_most(STOP_LIMIT);
         Ok(())
     }
@@ -250,8 +200,7 @@ impl Started {
 
     /// Sends it a signal, by name or number.
     pub fn signal(&self, signal: impl std::fmt::Display) -> Result<(), String> {
-        let id = self.id().ok_or("it does not run")?;
-        answer(Command::new("kill").arg(format!("-{signal}")).arg(id.to_string())).map(|_| ())
+        super::running::signal(self.id().ok_or("it does not run")?, signal)
     }
 
     /// Ends it in order, empties the caches of the operating system as far as that is permitted,

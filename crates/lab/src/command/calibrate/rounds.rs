@@ -1,9 +1,12 @@
-//! Ratios of rounds: each client runs twice in a round, there and back.
+//! Ratios of rounds: each client has two slices in a round, there and back.
 
 use std::fmt;
+use std::ops::Range;
 
-/// Runs of one client in a round.
-const RUNS: usize = 2;
+/// Slices of one client in a round.
+const SLICES: usize = 2;
+/// Parts of 1 that an interval may be wide: as far apart as limits of 5 % are.
+const WIDTH_MAX: f64 = 0.1;
 
 /// The median of the ratios of all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,12 +19,12 @@ pub(super) struct Ratio {
 }
 
 impl Ratio {
-    /// `other` over `base`; the runs of each in the order in which they were made.
+    /// `other` over `base`; the slices of each in the order of time.
     pub fn of_rounds(base: &[f64], other: &[f64]) -> Ratio {
         let of_round =
             |(base, other): (&[f64], &[f64])| other.iter().sum::<f64>() / base.iter().sum::<f64>();
         let mut ratios: Vec<f64> =
-            base.chunks(RUNS).zip(other.chunks(RUNS)).map(of_round).collect();
+            base.chunks(SLICES).zip(other.chunks(SLICES)).map(of_round).collect();
         ratios.sort_by(f64::total_cmp);
         let (low, high) = match outside(ratios.len()) {
             Some(count) => (ratios[count], ratios[ratios.len() - 1 - count]),
@@ -29,6 +32,27 @@ impl Ratio {
         };
         Ratio { median: median(ratios), low, high }
     }
+
+    /// Whether it lies within limits.
+    pub fn verdict(&self, limits: &Range<f64>) -> Verdict {
+        let is_narrow = self.high - self.low <= WIDTH_MAX;
+        match limits.contains(&self.median) {
+            true if is_narrow => Verdict::Kept,
+            false if self.high < limits.start || self.low > limits.end => Verdict::Missed,
+            _ => Verdict::CannotTell,
+        }
+    }
+}
+
+/// What can be said of limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The median is within them, and the interval is not wider than they are.
+    Kept,
+    /// The whole interval is beyond them.
+    Missed,
+    /// Another calibration might say either.
+    CannotTell,
 }
 
 impl fmt::Display for Ratio {
@@ -81,10 +105,21 @@ mod tests {
     #[test]
     fn a_slow_time_meets_both_sides_of_a_round() {
         let speed = |round: usize| if round < 5 { 1.0 } else { 0.5 };
-        let runs = |rate: f64| (0..20).map(|run| rate * speed(run / RUNS)).collect::<Vec<f64>>();
+        let runs = |rate: f64| (0..20).map(|run| rate * speed(run / SLICES)).collect::<Vec<f64>>();
         let ratio = Ratio::of_rounds(&runs(1000.0), &runs(1100.0));
         assert!((ratio.median - 1.1).abs() < 1e-9, "{ratio}");
         assert!((ratio.high - ratio.low).abs() < 1e-9, "{ratio}");
+    }
+
+    #[test]
+    fn a_wide_interval_decides_nothing() {
+        let verdict = |median, low, high| Ratio { median, low, high }.verdict(&(0.95..1.05));
+        assert_eq!(verdict(1.04, 1.0, 1.06), Verdict::Kept);
+        assert_eq!(verdict(1.0, 0.9, 1.1), Verdict::CannotTell);
+        assert_eq!(verdict(1.0, 0.0, f64::INFINITY), Verdict::CannotTell);
+        assert_eq!(verdict(1.06, 1.03, 1.09), Verdict::CannotTell);
+        assert_eq!(verdict(1.08, 1.06, 1.2), Verdict::Missed);
+        assert_eq!(verdict(0.93, 0.90, 0.94), Verdict::Missed);
     }
 
     /// From the table of the sign test.

@@ -77,8 +77,8 @@ pub(super) fn relative(experiment: &Experiment) -> Table {
             row.push(plain_ratio(throughput));
             row.extend(columns.iter().map(|column| {
                 let (a, b) = (known(&first, column.of), known(&runs, column.of));
-                // A ratio of what is next to nothing is one of chance.
-                if a < 0.05 && b < 0.05 { "–".into() } else { plain_ratio(b / a) }
+                // A ratio to what is next to nothing is one of chance; the next table has both.
+                if a < 0.05 { "–".into() } else { plain_ratio(b / a) }
             }));
             rows.push(row);
         }
