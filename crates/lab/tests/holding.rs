@@ -18,8 +18,7 @@ fn runtime_of(workers: usize) -> Runtime {
 
 /// Two seconds of two clients with a thread each, of a server with threads of its own.
 fn run(behaviour: impl FnOnce() -> Behaviour + Send + 'static) -> Measured {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
-    let port = free.expect("a free port").port();
+    let port = sqltest::port::free_port().expect("a free port");
     let servers = runtime_of(1);
     let served = servers.run(move || fake::serve_at(port, behaviour()));
     let target = Target {

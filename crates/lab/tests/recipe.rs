@@ -41,14 +41,9 @@ fn serve_options(folder: &Path, port: u16) -> ServeOptions {
     }
 }
 
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("bound").port()
-}
-
 /// Runs the recipe with a server that lives as long.
 fn run_quick(folder: &Path) {
-    let port = free_port();
+    let port = sqltest::port::free_port().expect("a free port");
     let (options, ready) = (serve_options(folder, port), Arc::new(Event::new()));
     let surroundings = Small { ready: ready.clone() };
     let server = runtime::spawn("server", move || serve::run_in(&options, &surroundings));

@@ -7,7 +7,7 @@ mod common;
 use sqltest::client::{Answer, Connection, Options, Prepared};
 use sqltest::parameter::Parameter;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Child;
 
 /// Every so many-th number is a row that stays; before each others come and go.
 const STEP: u32 = 100;
@@ -96,7 +96,7 @@ impl Drop for Server {
 fn statements_prepared_for_meet_their_own_rows() {
     let directory = common::fresh_directory("ahead");
     let options = ["--thread-pool-size=1", "--innodb-flush-log-at-trx-commit=2"];
-    let (child, port) = common::start(&directory, &options, Stdio::null());
+    let (child, port) = common::start_quietly(&directory, &options);
     let mut server = Server { child, directory };
     let mut connection = connect(port);
     let table = "CREATE TABLE t (id INT PRIMARY KEY, mark VARCHAR(20), pad VARCHAR(200))";

@@ -4,7 +4,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 struct Server {
     child: Child,
@@ -17,7 +17,7 @@ impl Server {
     fn start(files: &Path, name: &str) -> Self {
         let directory = common::fresh_directory(name);
         let option = format!("--secure-file-priv={}", files.display());
-        let (child, port) = common::start(&directory, &[&option], Stdio::null());
+        let (child, port) = common::start_quietly(&directory, &[&option]);
         Self { child, port, directory }
     }
 

@@ -4,9 +4,9 @@
 mod common;
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for what must happen at some time; only a failure takes so long.
@@ -19,18 +19,13 @@ struct Server {
     directory: PathBuf,
 }
 
-/// A port that nobody uses now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Server {
     fn start(name: &str, options: &[&str]) -> Self {
         let directory = common::fresh_directory(&format!("scheduling-{name}"));
-        let extra_port = free_port();
+        let extra_port = sqltest::port::free_port().unwrap();
         let extra = format!("--extra-port={extra_port}");
         let options = [&[extra.as_str()], options].concat();
-        let (child, port) = common::start(&directory, &options, Stdio::null());
+        let (child, port) = common::start_quietly(&directory, &options);
         Self { child, port, extra_port, directory }
     }
 

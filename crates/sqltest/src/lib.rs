@@ -11,6 +11,7 @@ pub mod interleaving;
 pub mod packet;
 pub mod parameter;
 mod password;
+pub mod port;
 pub mod render;
 pub mod script;
 pub mod template;

@@ -16,7 +16,7 @@
 //! what each took is printed side by side.
 
 use crate::arguments::Arguments;
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::{Outcome, servers};
 use sqltest::client::{Connection, Field, Options};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub fn run(arguments: &[String]) -> Outcome {
 
 fn run_gannet(folder: &Path, binary: &Path, size: &Size) -> Outcome {
     let datadir = folder.join("data");
-    let port = process::free_port()?;
+    let port = sqltest::port::free_port()?;
     let limit_kb = size.pool_megabytes * 1200 + 64 * 1000 + size.megabytes * 3;
     println!("gannet: resident memory may reach {} MB", limit_kb / 1000);
     let server = start(binary, &datadir, port, size)?;
@@ -119,7 +119,7 @@ fn run_mariadb(folder: &Path, size: &Size) -> Outcome {
     std::fs::create_dir_all(&own).map_err(|e| e.to_string())?;
     let pool = format!("--innodb-buffer-pool-size={}M", size.pool_megabytes);
     let options = [pool.as_str(), "--innodb-log-file-size=512M"];
-    let server = servers::start_mariadb(&own, process::free_port()?, &options)?;
+    let server = servers::start_mariadb(&own, sqltest::port::free_port()?, &options)?;
     let datadir = own.join("data");
     let mut subject = Subject {
         name: "mariadb",

@@ -71,7 +71,7 @@ pub fn run(words: &[String]) -> Outcome {
     let chosen: Vec<&Connector> = CONNECTORS.iter().filter(wanted).collect();
     packages::install(&packages::SERVERS)?;
     let folder = servers::fresh_folder("connectors")?;
-    let mariadb = servers::start_mariadb(&folder, process::free_port()?, &[])?;
+    let mariadb = servers::start_mariadb(&folder, sqltest::port::free_port()?, &[])?;
     let binary = servers::build_gannet(false)?;
     let gannet = servers::start_gannet(&binary, &folder.join("gannet"), 0, &[])?;
     let mut failed = Vec::new();

@@ -5,7 +5,7 @@
 
 use crate::arguments::Arguments;
 use crate::bank::{Bank, CODECS};
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, servers};
 use sqltest::client::{Connection, Options};
@@ -91,7 +91,7 @@ fn start(binary: &Path, datadir: &Path) -> Result<(Server, Duration), String> {
     let mut command = std::process::Command::new(binary);
     small_units(&mut command);
     let options = ["--buffer-pool-size", POOL];
-    let port = process::free_port()?;
+    let port = sqltest::port::free_port()?;
     let server = servers::start_gannet_as(command, datadir, port, &options)?;
     Ok((server, begin.elapsed()))
 }

@@ -27,7 +27,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     let folder = servers::fresh_folder("dump")?;
     let binary = servers::build_gannet(release)?;
     let start = Instant::now();
-    let port = crate::process::free_port()?;
+    let port = sqltest::port::free_port()?;
     let mut mariadb = servers::start_mariadb(&folder, port, &[])?;
     let mut gannet = servers::start_gannet(&binary, &folder.join("gannet"), 0, &[])?;
     let done = there_and_back(root, &folder, &mariadb, &gannet)

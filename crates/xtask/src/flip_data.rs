@@ -1,7 +1,7 @@
 //! Tables of every codec for `flip`, of which every row is known.
 
 use crate::bank::codec_option;
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, servers};
 use sqltest::client::{Answer, Connection, Options};
@@ -27,7 +27,7 @@ pub struct Tables {
 
 /// Starts a server with a pool that does not hold all.
 pub fn start(binary: &Path, datadir: &Path) -> Result<Server, String> {
-    let port = process::free_port()?;
+    let port = sqltest::port::free_port()?;
     servers::start_gannet(binary, datadir, port, &["--buffer-pool-size", "16M"])
 }
 

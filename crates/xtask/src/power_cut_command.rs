@@ -14,7 +14,7 @@
 use crate::arguments::Arguments;
 use crate::bank::Bank;
 use crate::crash_command::{StoreWork, check_offline, codecs, small_units};
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, servers};
 use lossy::disk::{Abilities, Cut, Disk, Kind};
@@ -255,7 +255,7 @@ impl Subject<'_> {
         // The layer has no sockets.
         let socket = self.place.with_extension("sock").display().to_string();
         let options = ["--buffer-pool-size", POOL, "--socket", &socket];
-        let (datadir, port) = (self.datadir(), process::free_port()?);
+        let (datadir, port) = (self.datadir(), sqltest::port::free_port()?);
         // What the server says must not be lost with its disk.
         let log = self.place.with_extension("log");
         let server = servers::start_gannet_logging(command, &datadir, &log, port, &options)?;

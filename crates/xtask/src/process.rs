@@ -80,9 +80,3 @@ pub fn with_descriptors(program: &std::path::Path) -> Command {
     command.args(["-c", "ulimit -n $(ulimit -Hn); exec \"$0\" \"$@\""]).arg(program);
     command
 }
-
-/// A free TCP port of the loopback.
-pub fn free_port() -> Result<u16, String> {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    Ok(listener.local_addr().map_err(|e| e.to_string())?.port())
-}

@@ -3,7 +3,7 @@
 //! which interleavings Gannet plays otherwise.
 
 use crate::interleaving_command::{self as interleavings, is_spec};
-use crate::{Outcome, process, servers};
+use crate::{Outcome, servers};
 use sqltest::client::Options;
 use sqltest::script::{self, Step};
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn bless_files(files: &[PathBuf], folder: &Path) -> Outcome {
         if chosen.is_empty() {
             continue;
         }
-        let port = process::free_port()?;
+        let port = sqltest::port::free_port()?;
         // With names of hosts: Gannet calls the loopback localhost.
         let options =
             [format!("--thread-handling={handling}"), "--skip-name-resolve=OFF".to_owned()];

@@ -37,6 +37,14 @@ pub fn start(directory: &Path, options: &[&str], errors: Stdio) -> (Child, u16) 
     (child, port)
 }
 
+/// Starts a server whose notes nobody reads, but if it does not start.
+pub fn start_quietly(directory: &Path, options: &[&str]) -> (Child, u16) {
+    let (mut child, port) = start(directory, options, Stdio::piped());
+    let mut notes = child.stderr.take().unwrap();
+    std::thread::spawn(move || std::io::copy(&mut notes, &mut std::io::sink()));
+    (child, port)
+}
+
 /// Ends a server that a test leaves behind, even one that has failed.
 pub fn end(child: &mut Child) {
     // It may have ended already.

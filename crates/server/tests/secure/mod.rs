@@ -11,7 +11,7 @@ use rustls::{SupportedProtocolVersion, crypto::aws_lc_rs::default_provider};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 use wire::caching_sha2;
@@ -36,7 +36,7 @@ pub struct Server {
 impl Server {
     pub fn start(name: &str, options: &[&str]) -> Self {
         let directory = common::fresh_directory(name);
-        let (child, port) = common::start(&directory, options, Stdio::null());
+        let (child, port) = common::start_quietly(&directory, options);
         Self { child, port, directory }
     }
 

@@ -73,7 +73,7 @@ impl Built {
         let log = "--innodb-log-file-size=512M";
         let backlog = "--back-log=4096";
         let options = [pool.as_str(), log, CONNECTIONS, STATEMENTS, handling, backlog];
-        let server = servers::start_mariadb(&folder, process::free_port()?, &options)?;
+        let server = servers::start_mariadb(&folder, sqltest::port::free_port()?, &options)?;
         Ok(Subject { name, server, tool: self.tool.clone() })
     }
 
@@ -83,7 +83,7 @@ impl Built {
         let pool = format!("--innodb-buffer-pool-size={pool}");
         let log = "--innodb-redo-log-capacity=512M";
         let options = [pool.as_str(), log, CONNECTIONS, STATEMENTS, "--back-log=4096"];
-        let server = mysql::start(&folder, process::free_port()?, &options)?;
+        let server = mysql::start(&folder, sqltest::port::free_port()?, &options)?;
         Ok(Subject { name: "mysql", server, tool: self.tool.clone() })
     }
 

@@ -12,7 +12,7 @@ mod rows;
 
 use crate::arguments::Arguments;
 use crate::bank::{CODECS, codec_option};
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::{Outcome, packages, servers};
 use rows::{Kind, Rows};
 use sqltest::client::{Connection, Options};
@@ -165,7 +165,7 @@ impl Load {
         (files, ending): (&str, &'static str),
     ) -> Result<Taken, String> {
         let folder = servers::fresh_folder("codecs")?;
-        let server = servers::start_mariadb(&folder, process::free_port()?, words)?;
+        let server = servers::start_mariadb(&folder, sqltest::port::free_port()?, words)?;
         let files = folder.join("data").join(files);
         let mut subject = Subject { server, files, ending };
         let load = subject.load(self, options)?;

@@ -3,7 +3,7 @@
 use super::compare::{Reply, Told};
 use super::proofs::Servers;
 use super::statements::{Kind, Statement, TARGET};
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::servers;
 use sqltest::client::{Answer, Connection, Options};
 use sqltest::parameter::Parameter;
@@ -44,7 +44,7 @@ impl Pair {
     /// Starts both with the tables of `tests/differ`.
     pub fn start(binary: &Path, folder: &Path) -> Result<Self, String> {
         let ours = start_gannet(binary, &folder.join("gannet"))?;
-        let port = process::free_port()?;
+        let port = sqltest::port::free_port()?;
         let own = folder.join("mariadb");
         std::fs::create_dir_all(&own).map_err(|e| format!("{}: {e}", own.display()))?;
         let options = ["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"];

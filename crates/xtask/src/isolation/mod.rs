@@ -13,7 +13,7 @@ mod client;
 mod workload;
 
 use crate::arguments::Arguments;
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, packages, servers};
 use client::Shared;
@@ -146,7 +146,7 @@ struct Host {
 impl Host {
     fn start(arguments: &Arguments, folder: &Path) -> Result<Self, String> {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-        let port = process::free_port()?;
+        let port = sqltest::port::free_port()?;
         if arguments.has("--mariadb") {
             packages::install(&packages::SERVERS)?;
             let server = servers::start_mariadb(folder, port, &["--innodb-buffer-pool-size=64M"])?;

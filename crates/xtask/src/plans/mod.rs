@@ -66,7 +66,7 @@ pub fn run(root: &Path, arguments: &[String]) -> Outcome {
     let start = Instant::now();
     let mut gannet = servers::start_gannet(&binary, &folder.join("gannet"), 0, &[])?;
     let mut mariadb = match wishes.mariadb {
-        true => Some(servers::start_mariadb(&folder, crate::process::free_port()?, &[])?),
+        true => Some(servers::start_mariadb(&folder, sqltest::port::free_port()?, &[])?),
         false => None,
     };
     let judged = match wishes.bless {

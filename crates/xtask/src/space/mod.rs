@@ -70,7 +70,7 @@ pub fn run(words: &[String]) -> Outcome {
         packages::install(&packages::SERVERS)?;
         let pool = format!("--innodb-buffer-pool-size={pool}");
         let options = [pool.as_str(), "--innodb-log-file-size=512M"];
-        let port = crate::process::free_port()?;
+        let port = sqltest::port::free_port()?;
         let server = servers::start_mariadb(&folder.join("mariadb"), port, &options)?;
         let data = folder.join("mariadb/data");
         Subject::new("mariadb", (server, data), connections, false)?.measure(rows, only_drop)?;

@@ -16,7 +16,7 @@ mod terminal;
 mod transactions;
 
 use crate::arguments::Arguments;
-use crate::process::{self, Server};
+use crate::process::Server;
 use crate::random::Random;
 use crate::{Outcome, packages, servers};
 use lab::workload::tpcc::Scale;
@@ -148,7 +148,7 @@ impl Subject {
         let folder = servers::fresh_folder("tpcc")?;
         if mariadb {
             packages::install(&packages::SERVERS)?;
-            let server = servers::start_mariadb(&folder, process::free_port()?, &[])?;
+            let server = servers::start_mariadb(&folder, sqltest::port::free_port()?, &[])?;
             return Ok(Self { server, gannet: None });
         }
         let binary = servers::build_gannet(release)?;
