@@ -135,7 +135,7 @@ fn dictionary_saved_bytes(store: &StoreCounters) -> u64 {
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 16] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 17] {
     let (live_bytes, allocated_bytes) = core.store.space_in_use();
     let (open_bytes, free_bytes) = core.store.space_open_and_free();
     [
@@ -145,6 +145,7 @@ fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 16] {
         ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
         ("Gannet_store_delta_bytes", store.delta_bytes),
         ("Gannet_store_delta_pages", store.delta_pages),
+        ("Gannet_store_delta_hits", store.delta_hits),
         ("Gannet_store_delta_reads", store.delta_reads),
         ("Gannet_store_free_bytes", free_bytes),
         ("Gannet_store_full_bytes", store.stored_bytes),

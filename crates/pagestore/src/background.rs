@@ -25,7 +25,7 @@ use crate::options::StoreOptions;
 use crate::pace::{self, Look, Pace};
 use crate::store::{PageStore, Shared};
 use crate::training;
-use base::Lsn;
+use base::{Lsn, buggify_with};
 use runtime::sync::{Event, Mutex};
 use runtime::{Instant, JoinHandle, WaitClass, WaitClass::Idle};
 use std::sync::Arc;
@@ -257,8 +257,9 @@ impl Controller {
         let passed = now - self.at;
         self.at = now;
         self.ticks += 1;
-        if self.ticks.is_multiple_of(BALANCE_TICKS) {
+        if self.ticks.is_multiple_of(BALANCE_TICKS) || buggify_with!(0.9) {
             shared.balance_classes();
+            shared.look_at_deltas();
         }
         shared.continue_draining();
         shared.keep_reserve();
@@ -318,7 +319,7 @@ impl Shared {
     /// Whether more of the pool is dirty than may be.
     fn is_mostly_dirty(&self) -> bool {
         let permille = self.background.dirty_max_permille.load(Ordering::Relaxed);
-        self.dirty_bytes() as u64 * 1000 > self.frames.bytes() as u64 * permille
+        self.dirty_bytes() as u64 * 1000 > self.frames.page_bytes() as u64 * permille
     }
 }
 

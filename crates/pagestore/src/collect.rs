@@ -374,7 +374,11 @@ fn relocate(
     let place = page.place();
     let is_newest = if entry.is_delta() {
         probe!("pagestore_delta_moved");
-        shared.array.delta(entry.pid).exchange(origin, moved)
+        let is_newest = shared.array.delta(entry.pid).exchange(origin, moved);
+        if is_newest {
+            shared.recent_deltas.relocate(&shared.frames, entry.pid, [origin, moved]);
+        }
+        is_newest
     } else if place.is_resident() {
         let descriptor = shared.frames.descriptor(place.frame());
         let word = &descriptor.location;

@@ -78,8 +78,10 @@ counters! {
     delays,
     /// Nanoseconds that they were asked to wait.
     delay_nanos,
-    /// Deltas read with their pages.
+    /// Deltas read from disk beside their pages.
     delta_reads,
+    /// Deltas of pages read that were in memory.
+    delta_hits,
     /// Copies read that had to be decompressed.
     decompressed_pages,
     /// Groups written.

@@ -19,7 +19,8 @@
 //!    only against a base that is published, and holds every chunk that any delta since held.
 //! 6. A full copy is the base of later deltas from its publication on, if the page's fingerprints
 //!    are those of that copy: taken while it was on its way, or still to be taken.
-//! 7. A full copy supersedes the base and the delta, a delta only the former delta.
+//! 7. A full copy supersedes the base and the delta, a delta only the former delta. What is in
+//!    memory of deltas (recent.rs) is told while the latch is held.
 
 use crate::blob::{self, BlobHeader};
 use crate::counters::add;
@@ -282,6 +283,7 @@ impl Flusher {
             }
             if carries(shared, staged) {
                 replace_copies(shared, disk, staged, entry, location, written.group_seq);
+                self.remember(shared, entry, location);
                 let descriptor = shared.frames.descriptor(staged.frame);
                 if descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
                     shared.frames.drop_fingerprints(staged.frame);
@@ -295,6 +297,20 @@ impl Flusher {
         let deltas = self.entries.iter().filter(|entry| entry.is_delta());
         add(&shared.counters.delta_pages, deltas.count() as u64);
         add(&shared.counters.flushed_pages, self.staged.len() as u64);
+    }
+
+    /// Keeps a published delta in memory, or forgets the one that a published full copy supersedes.
+    fn remember(&self, shared: &Shared, entry: &DirectoryEntry, location: Location) {
+        if base::mutant!("stale_recent_delta") {
+            return;
+        }
+        if entry.is_delta() {
+            let start = entry.offset_bytes as usize;
+            let bytes = &self.group[start..start + entry.length_bytes as usize];
+            shared.recent_deltas.remember(&shared.frames, entry.pid, location, bytes);
+        } else {
+            shared.recent_deltas.forget(entry.pid);
+        }
     }
 
     /// The group was not written: its pages are dirty as before. Returns them for the queue.

@@ -6,8 +6,13 @@
 //! 1. Frame memory is never unmapped or given back while the store lives, so an optimistic reader
 //!    holding a stale frame number still reads mapped memory inside the mapping.
 //! 2. A frame belongs to exactly one of: a free list, a page (descriptor names it and the page's
-//!    place names the frame), or one caller that holds its number between the two.
+//!    place names the frame), one caller that holds its number between the two, or a chunk that is
+//!    lent (frames/lent.rs).
 //! 3. A frame's class changes only while its whole chunk is free of pages (see `rebalance`).
+
+mod lent;
+
+pub(crate) use lent::Lent;
 
 use crate::chunks::Fingerprints;
 use crate::delta::{Base, SinceBase};
@@ -174,6 +179,7 @@ pub(crate) struct Frames {
     classes: [Mutex<ClassFrames>; CLASS_COUNT],
     counts: [ClassCounts; CLASS_COUNT],
     prints: Fingerprints,
+    lending: lent::Lending,
 }
 
 impl Frames {
@@ -198,6 +204,7 @@ impl Frames {
             classes: std::array::from_fn(|_| Mutex::new(ClassFrames::default())),
             counts: std::array::from_fn(|_| ClassCounts::default()),
             prints: Fingerprints::new(bytes, key)?,
+            lending: lent::Lending::default(),
         })
     }
 
@@ -395,15 +402,17 @@ impl Frames {
             .fetch_add(self.frames_per_chunk(class) as usize, Ordering::Relaxed);
     }
 
-    /// A draining chunk is empty: any class may have it.
+    /// A draining chunk is empty: it is lent if somebody asked, else any class may have it.
     pub(crate) fn finish_drain(&self, chunk: u32) {
         let mut draining = self.draining.lock();
         if !draining.contains(&chunk) {
             return;
         }
         draining.retain(|&other| other != chunk);
-        self.chunk_class[chunk as usize].store(CHUNK_UNASSIGNED, Ordering::Relaxed);
-        self.unassigned.lock().push(chunk);
+        if !self.lend(chunk) {
+            self.chunk_class[chunk as usize].store(CHUNK_UNASSIGNED, Ordering::Relaxed);
+            self.unassigned.lock().push(chunk);
+        }
     }
 }
 

@@ -46,6 +46,7 @@ mod optimistic;
 mod options;
 mod pace;
 mod packing;
+mod recent;
 pub mod redo;
 mod reserve;
 mod scan;

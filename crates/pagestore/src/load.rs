@@ -14,6 +14,7 @@ use crate::error::StoreError;
 use crate::guard::Pin;
 use crate::header::class_bytes;
 use crate::location::{Location, Place};
+use crate::recent::Reads;
 use crate::store::{PageStore, Shared};
 use base::{PageId, probe};
 use runtime::file::AlignedBuf;
@@ -21,6 +22,7 @@ use runtime::sync::{Event, Mutex};
 use runtime::{WaitClass, yield_now};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Pages being read, and buffers for that.
 #[derive(Debug, Default)]
@@ -33,6 +35,15 @@ pub(crate) struct Loads {
 const BUFFERS_KEPT: usize = 32;
 /// Prefetches under way at most.
 const PREFETCHES_MAX: usize = 64;
+
+/// The bytes of a page's delta, if it has one.
+enum Changes {
+    None,
+    /// In memory.
+    Found(Vec<u8>),
+    /// On disk.
+    Read(Vec<u8>),
+}
 
 /// Ends a read, whatever happens to its fiber.
 struct UnderWay<'a> {
@@ -132,6 +143,7 @@ impl PageStore {
         let mut outcome = self.read_copies(pid, location, delta, page);
         if outcome.is_err() && is_there() {
             add(&shared.counters.read_retries, 1);
+            shared.recent_deltas.forget(pid);
             outcome = self.read_copies(pid, location, delta, page);
         }
         if !is_there() {
@@ -139,8 +151,8 @@ impl PageStore {
             shared.frames.give_back(frame, class);
             return Ok(None);
         }
-        let since = match outcome {
-            Ok(since) => since,
+        let (since, changes) = match outcome {
+            Ok(read) => read,
             Err(error) => {
                 shared.frames.give_back(frame, class);
                 add(&shared.counters.corrupt_pages, 1);
@@ -158,6 +170,9 @@ impl PageStore {
         let descriptor = shared.frames.descriptor(frame);
         descriptor.adopt(pid, location.word());
         descriptor.set_since_base(since);
+        if let Changes::Read(bytes) = changes {
+            shared.recent_deltas.remember(&shared.frames, pid, delta, &bytes);
+        }
         let pin = Pin::new(shared.clone(), pid, frame);
         entry.set_place(Place::resident(frame, class));
         entry.latch.release_exclusive();
@@ -165,26 +180,24 @@ impl PageStore {
         Ok(Some(pin))
     }
 
-    /// Reads a page's full copy and, at the same time, its delta if there is one; puts them
-    /// together and verifies the page. Parks.
+    /// Reads a page's full copy and, at the same time, its delta if there is one that is not in
+    /// memory; puts them together and verifies the page. Parks.
     fn read_copies(
         &self,
         pid: PageId,
         location: Location,
         delta: Location,
         page: &mut [u8],
-    ) -> Result<SinceBase, StoreError> {
+    ) -> Result<(SinceBase, Changes), StoreError> {
         let shared = self.shared();
-        let reading = (!delta.is_none()).then(|| {
+        let found = match delta.is_none() {
+            true => None,
+            false => shared.recent_deltas.find(&shared.frames, pid, delta),
+        };
+        let is_wanted = !delta.is_none() && found.is_none();
+        let reading = is_wanted.then(|| {
             let store = self.clone();
-            runtime::spawn("delta-read", move || {
-                let mut bytes = vec![0; delta.length_bytes() as usize];
-                let read = store.shared().with_blob(pid, delta, |_, blob| {
-                    bytes.copy_from_slice(blob);
-                    Ok(())
-                });
-                read.map(|()| bytes)
-            })
+            runtime::spawn("delta-read", move || store.shared().read_delta(pid, delta))
         });
         let full = shared.with_blob(pid, location, |blob, bytes| {
             if blob.codec != codec::CodecId::None {
@@ -194,20 +207,33 @@ impl PageStore {
             blob::decode(blob, bytes, dictionary.as_deref(), page)?;
             Ok(SinceBase { base: blob.as_base(), ..SinceBase::default() })
         });
-        let changes = reading.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
+        let read = reading.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
         let mut since = full?;
-        if let Some(changes) = changes {
-            let bytes = changes?;
-            let applied = blob::verify(&bytes).map_err(Arc::from).and_then(|blob| {
+        let changes = match (found, read) {
+            (Some(bytes), _) => Changes::Found(bytes),
+            (None, Some(bytes)) => Changes::Read(bytes?),
+            (None, None) => Changes::None,
+        };
+        if let Changes::Found(bytes) | Changes::Read(bytes) = &changes {
+            let applied = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
                 let dictionary = shared.dictionary_of(&blob)?;
-                Ok(delta::apply(&blob, &bytes, since.base, dictionary.as_deref(), page)?)
+                Ok(delta::apply(&blob, bytes, since.base, dictionary.as_deref(), page)?)
             });
             since = applied.map_err(|detail: Arc<str>| shared.corrupt(pid, delta, &detail))?;
-            add(&shared.counters.delta_reads, 1);
-            probe!("pagestore_delta_read");
+        }
+        match &changes {
+            Changes::None => {}
+            Changes::Found(_) => {
+                add(&shared.counters.delta_hits, 1);
+                probe!("pagestore_delta_found");
+            }
+            Changes::Read(_) => {
+                add(&shared.counters.delta_reads, 1);
+                probe!("pagestore_delta_read");
+            }
         }
         let checked = shared.page_check.map_or(Ok(()), |check| check(page));
-        checked.map(|()| since).map_err(|detail| shared.corrupt(pid, location, detail))
+        checked.map(|()| (since, changes)).map_err(|detail| shared.corrupt(pid, location, detail))
     }
 }
 
@@ -220,6 +246,22 @@ impl Shared {
         } else {
             StoreError::NoSuchPage(pid)
         }
+    }
+
+    /// The verified delta of a page. Parks.
+    fn read_delta(&self, pid: PageId, delta: Location) -> Result<Vec<u8>, StoreError> {
+        self.with_blob(pid, delta, |_, blob| Ok(blob.to_vec()))
+    }
+
+    /// Looks at how many deltas were read of late, and from where.
+    pub(crate) fn look_at_deltas(&self) {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let reads = Reads {
+            pages: count(&self.counters.misses),
+            deltas: count(&self.counters.delta_reads),
+            found: count(&self.counters.delta_hits),
+        };
+        self.recent_deltas.look(&self.frames, reads);
     }
 
     /// Reads and verifies one blob of the page and hands it on. Parks, and `then` may.

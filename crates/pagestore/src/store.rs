@@ -16,6 +16,7 @@ use crate::load::Loads;
 use crate::location::{Location, Place};
 use crate::optimistic::OptimisticPage;
 use crate::options::{PageCheck, StoreOptions};
+use crate::recent::RecentDeltas;
 use crate::segments::Death;
 use crate::space::{MAP_PAGES, SpaceState};
 use base::{Lsn, PageId, TreeId};
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub(crate) cold: Mutex<Vec<DirtyPage>>,
     pub(crate) space: SpaceState,
     pub(crate) loads: Loads,
+    pub(crate) recent_deltas: RecentDeltas,
     pub(crate) codecs: Codecs,
     pub(crate) governor: Governor,
     pub(crate) dictionaries: Dictionaries,
@@ -309,6 +311,7 @@ impl Shared {
             cold: Mutex::new(Vec::new()),
             space: SpaceState::default(),
             loads: Loads::default(),
+            recent_deltas: RecentDeltas::default(),
             codecs: Codecs::new(options.codec),
             governor: Governor::new(),
             dictionaries: Dictionaries::new(options.dictionaries, options.pool_bytes),
@@ -391,6 +394,9 @@ impl Shared {
     fn drop_copies(&self, pid: PageId, location: Location, freed: Lsn) {
         let Some(disk) = &self.disk else { return };
         let delta = self.array.delta(pid).replace(Location::NONE);
+        if !delta.is_none() {
+            self.recent_deltas.forget(pid);
+        }
         let mut table = disk.table.lock();
         for copy in [location, delta].into_iter().filter(|copy| !copy.is_none()) {
             table.die(copy, Death::Freed(freed));

@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken. Those of space that is used again or given back
-/// too early are found by pagestore/tests/reuse.rs, which crashes at these moments.
+/// too early are found by pagestore/tests/reuse.rs, which crashes at these moments; what a page is
+/// read with, by pagestore/tests/defects.rs.
 pub const MUTANTS: [(&str, &str); 17] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),

@@ -6,6 +6,7 @@
 mod crashes;
 mod drops;
 mod faults;
+mod lives;
 mod miniature;
 mod model;
 mod pace;

@@ -79,6 +79,7 @@ impl Model {
             flushed_pages: before.flushed_pages + counters.flushed_pages,
             delta_pages: before.delta_pages + counters.delta_pages,
             delta_reads: before.delta_reads + counters.delta_reads,
+            delta_hits: before.delta_hits + counters.delta_hits,
             groups: before.groups + counters.groups,
             evictions: before.evictions + counters.evictions,
             rebalanced_chunks: before.rebalanced_chunks + counters.rebalanced_chunks,
