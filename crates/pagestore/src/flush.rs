@@ -38,7 +38,6 @@ use crate::segments::Death;
 use crate::store::Shared;
 use base::{Lsn, PageId};
 use runtime::file::AlignedBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// No group has as many copies.
@@ -163,7 +162,7 @@ impl Flusher {
     }
 
     /// Puts every delta of the group on its base, as a reader will: it must give what was copied.
-    /// A base that cannot be read is passed over. Parks.
+    /// A base or a dictionary that cannot be read is passed over. Parks.
     fn try_deltas(&self, shared: &Shared, disk: &Disk) {
         let mut page = vec![0; class_bytes(CLASS_MAX)];
         let deltas = self.staged.iter().zip(&self.entries);
@@ -184,11 +183,10 @@ impl Flusher {
             if let Some(name) = read.filter(|name| Some(name.word()) == entry.base()) {
                 let start = entry.offset_bytes as usize;
                 let bytes = &self.group[start..start + entry.length_bytes as usize];
-                let given = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
-                    let dictionary = shared.dictionary_of(&blob)?;
-                    Ok(delta::apply(&blob, bytes, name, dictionary.as_deref(), page)?)
+                let given = blob::verify(bytes).and_then(|blob| {
+                    let Ok(dictionary) = shared.dictionary_of(&blob) else { return Ok(None) };
+                    delta::apply(&blob, bytes, name, dictionary.as_deref(), page).map(Some)
                 });
-                let given: Result<_, Arc<str>> = given;
                 base::invariant!(given.is_ok(), "a delta of page {}: {given:?}", entry.pid);
             }
         }
