@@ -2,7 +2,7 @@
 
 use super::Time;
 use super::parse::{Body, DateRules, Parsed, Read, Scanner, TimeOrDateTime};
-use super::parse::{datetime_from_number, read_datetime};
+use super::parse::{datetime_from_number, is_punctuation, read_datetime};
 
 /// How a text is read that may be a duration or a date.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +52,7 @@ pub fn parse_duration(
                 if form == DurationForm::DayInterval
                     && end >= body.text.len()
                     && like_a_date
-                    && !used.iter().any(|b| *b == b'T' || b.is_ascii_punctuation()) =>
+                    && !used.iter().any(|b| *b == b'T' || is_punctuation(*b)) =>
             {
                 return None;
             }
@@ -96,7 +96,7 @@ fn may_be_datetime(text: &[u8], form: DurationForm) -> bool {
         match byte {
             b'T' => return true,
             b' ' => return separators > 0,
-            _ if byte.is_ascii_punctuation() => {
+            _ if is_punctuation(byte) => {
                 if delimited && byte != b':' {
                     return true;
                 }

@@ -112,7 +112,7 @@ impl<'a> Body<'a> {
         while let Some((&last, rest)) = text.split_last() {
             let follows_digit = rest.last().is_some_and(u8::is_ascii_digit);
             if last.is_ascii_digit()
-                || last.is_ascii_punctuation()
+                || is_punctuation(last)
                 || (last == b'T' && follows_digit)
             {
                 break;
@@ -126,7 +126,17 @@ impl<'a> Body<'a> {
 }
 
 fn is_blank(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == 0x0b
+    byte.is_ascii_whitespace() || matches!(byte, 0x0b | 0xa0)
+}
+
+/// Whether a byte is punctuation in latin1, by which MariaDB reads texts of all character sets: so
+/// are most of the bytes that end a character of UTF-8.
+pub(super) fn is_punctuation(byte: u8) -> bool {
+    match byte {
+        0x81 | 0x83 | 0x8a | 0x8c..=0x90 | 0x9a | 0x9c..=0xa0 => false,
+        0x80..=0xbf | 0xd7 | 0xf7 => true,
+        _ => byte.is_ascii_punctuation(),
+    }
 }
 
 /// A position in a text.
@@ -180,7 +190,7 @@ impl<'a> Scanner<'a> {
     fn punctuation(&mut self) -> Option<()> {
         match self.peek() {
             None => Some(()),
-            Some(byte) if byte.is_ascii_punctuation() => {
+            Some(byte) if is_punctuation(byte) => {
                 self.at += 1;
                 Some(())
             }
@@ -196,7 +206,7 @@ impl<'a> Scanner<'a> {
                 self.at += 1;
                 Some(())
             }
-            Some(byte) if byte.is_ascii_punctuation() => {
+            Some(byte) if is_punctuation(byte) => {
                 if strict {
                     self.fields = 0;
                     return None;
