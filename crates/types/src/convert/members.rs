@@ -115,7 +115,7 @@ pub(super) fn set<'a>(
             }
             // A negative number has all bits that its size leaves.
             let negative = text.strip_prefix(b"-").and_then(|size| number_in(size, 20));
-            of_bits(members, negative.unwrap_or(0).wrapping_neg(), false)
+            of_bits(members, negative.unwrap_or(0).wrapping_neg(), negative == Some(0))
         }
     }
 }
