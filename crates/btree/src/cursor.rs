@@ -14,7 +14,7 @@ use crate::overflow::Reference;
 use crate::page_read::slice;
 use crate::tree::Tree;
 use base::PageId;
-use pagestore::OptimisticPage;
+use pagestore::{OptimisticPage, Retry};
 use std::cell::Cell;
 use std::ops::Bound;
 
@@ -161,13 +161,13 @@ impl Cursor {
         max_bytes: usize,
     ) -> Result<Visit, Stop> {
         batch.clear();
-        let found = self.descend()?;
+        let found = self.descend(0).inspect_err(|stop| self.prefetch_missing(stop))?;
         let leaf = self.tree.store.shared_page(found.page.pid())?;
         found.page.validate()?;
         let bytes: &[u8] = &leaf;
         let (range, stops) = self.slots(bytes);
-        if !stops {
-            self.prefetch(&found);
+        if !stops && let Some((parent, index)) = found.parent {
+            self.prefetch(&parent, index, None);
         }
         let total = range.len();
         let wanted = total.min(max_entries);
@@ -198,12 +198,20 @@ impl Cursor {
         })
     }
 
-    fn descend(&self) -> Result<Descent<'_>, Stop> {
+    /// Descends to the node at `target` level where the walk stands.
+    fn descend(&self, target: usize) -> Result<Descent<'_>, Stop> {
+        self.tree.descend_by(target, |page| self.child_index(page))
+    }
+
+    /// Which child of a node the walk stands in.
+    fn child_index(&self, node: &OptimisticPage<'_>) -> usize {
         match (self.place, self.direction) {
-            (Place::Edge, Direction::Forward) => self.tree.descend(&[], Route::Containing, 0),
-            (Place::Edge, Direction::Backward) => self.tree.descend_by(0, |page| node::count(page)),
-            (Place::Behind, Direction::Backward) => self.tree.descend(&self.key, Route::Below, 0),
-            _ => self.tree.descend(&self.key, Route::Containing, 0),
+            (Place::Edge, Direction::Forward) => node::child_index(node, &[], Route::Containing),
+            (Place::Edge, Direction::Backward) => node::count(node),
+            (Place::Behind, Direction::Backward) => {
+                node::child_index(node, &self.key, Route::Below)
+            }
+            _ => node::child_index(node, &self.key, Route::Containing),
         }
     }
 
@@ -262,11 +270,23 @@ impl Cursor {
         }
     }
 
-    /// Asks for leaves that follow under the same parent: none behind the end of the walk, and few
-    /// at first, since a walk may be given up anywhere (LIMIT). From the first leaf on only where
-    /// the walk's end is known.
-    fn prefetch(&self, found: &Descent<'_>) {
-        let Some((parent, index)) = found.parent else { return };
+    /// Where the walk's first leaf is not in memory, asks for it together with those that follow:
+    /// what lies side by side is read by one request.
+    fn prefetch_missing(&self, stop: &Stop) {
+        if !matches!(stop, Stop::Retry(Retry::Miss(_))) || self.leaves > 0 {
+            return;
+        }
+        if let Ok(Descent { page, level: 1, .. }) = self.descend(1) {
+            let index = self.child_index(&page);
+            let own = PageId::checked(node::child(&page, index));
+            self.prefetch(&page, index, own);
+        }
+    }
+
+    /// Asks for leaves that follow under the same parent, and for its `own` if that is missing:
+    /// none behind the end of the walk, and few at first, since a walk may be given up anywhere
+    /// (LIMIT). From the first leaf on only where the walk's end is known.
+    fn prefetch(&self, parent: &OptimisticPage<'_>, index: usize, own: Option<PageId>) {
         let is_asking = match self.leaves {
             0 => self.stop != Bound::Unbounded,
             few if few < PREFETCH_EVERY => few.is_power_of_two(),
@@ -276,21 +296,25 @@ impl Cursor {
             return;
         }
         let most = (2 * self.leaves).clamp(PREFETCH_LEAVES_FIRST, PREFETCH_LEAVES);
-        let (last, is_end) = self.last_child(&parent);
-        let mut pids = [PageId::ZERO; PREFETCH_LEAVES];
+        let (last, is_end) = self.last_child(parent);
+        let mut pids = [PageId::ZERO; PREFETCH_LEAVES + 1];
         let mut count = 0;
+        if let Some(own) = own {
+            pids[0] = own;
+            count = 1;
+        }
         let mut next = index;
-        while count < most {
+        for _ in 0..most {
             next = match self.direction {
                 Direction::Forward if next < last => next + 1,
                 Direction::Backward if next > last => next - 1,
                 _ => break,
             };
-            let Some(pid) = PageId::checked(node::child(&parent, next)) else { break };
+            let Some(pid) = PageId::checked(node::child(parent, next)) else { break };
             pids[count] = pid;
             count += 1;
         }
-        if parent.validate().is_ok() {
+        if parent.validate().is_ok() && (own.is_none() || count > 1) {
             self.is_asked.set(is_end && next == last);
             self.tree.store.prefetch(&pids[..count]);
         }

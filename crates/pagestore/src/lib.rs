@@ -8,6 +8,7 @@
 //! a body that belongs to somebody else.
 
 mod accounts;
+mod ahead;
 mod array;
 mod background;
 mod blob;

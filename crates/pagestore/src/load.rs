@@ -19,7 +19,7 @@ use crate::store::{PageStore, Shared};
 use base::{PageId, probe};
 use runtime::file::AlignedBuf;
 use runtime::sync::{Event, Mutex};
-use runtime::{WaitClass, yield_now};
+use runtime::{JoinHandle, WaitClass, yield_now};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,8 +33,6 @@ pub(crate) struct Loads {
 
 /// Buffers kept for reads.
 const BUFFERS_KEPT: usize = 32;
-/// Prefetches under way at most.
-const PREFETCHES_MAX: usize = 64;
 
 /// The bytes of a page's delta, if it has one.
 enum Changes {
@@ -45,8 +43,15 @@ enum Changes {
     Read(Vec<u8>),
 }
 
+/// A page's delta: where it is on disk, and its bytes from memory or from somebody who reads them.
+pub(crate) struct DeltaReading {
+    place: Location,
+    found: Option<Vec<u8>>,
+    under_way: Option<JoinHandle<Result<Vec<u8>, StoreError>>>,
+}
+
 /// Ends a read, whatever happens to its fiber.
-struct UnderWay<'a> {
+pub(crate) struct UnderWay<'a> {
     loads: &'a Loads,
     pid: PageId,
     done: Arc<Event>,
@@ -60,8 +65,18 @@ impl Drop for UnderWay<'_> {
 }
 
 impl Loads {
+    /// How many pages are being read.
+    pub(crate) fn count(&self) -> usize {
+        self.under_way.lock().len()
+    }
+
+    /// Whether somebody reads the page.
+    pub(crate) fn is_reading(&self, pid: PageId) -> bool {
+        self.under_way.lock().contains_key(&pid)
+    }
+
     /// Registers the caller as the reader of a page, or returns what to wait for.
-    fn begin(&self, pid: PageId) -> Result<UnderWay<'_>, Arc<Event>> {
+    pub(crate) fn begin(&self, pid: PageId) -> Result<UnderWay<'_>, Arc<Event>> {
         let mut under_way = self.under_way.lock();
         if let Some(done) = under_way.get(&pid) {
             return Err(done.clone());
@@ -108,27 +123,24 @@ impl PageStore {
         }
     }
 
-    /// Reads pages in the background so that they are likely in memory soon. Never parks.
-    pub fn prefetch(&self, pids: &[PageId]) {
-        for &pid in pids {
-            let Some(entry) = self.shared().array.get(pid) else { continue };
-            let place = entry.place();
-            if place.is_resident() || place == Place::NONE {
-                continue;
-            }
-            if self.shared().loads.under_way.lock().len() < PREFETCHES_MAX {
-                let store = self.clone();
-                // A page that cannot be read is reported to whoever asks for it.
-                drop(runtime::spawn("prefetch", move || drop(store.load(pid))));
-            }
-        }
-    }
-
     /// Reads the page at `location` and publishes it. `None` if the page is elsewhere by now.
     fn read_page(&self, pid: PageId, location: Location) -> Result<Option<Pin>, StoreError> {
+        let frame = self.shared().wait_for_frame(location.class())?;
+        let delta = self.begin_delta(pid);
+        self.publish_page(pid, location, frame, (None, delta))
+    }
+
+    /// Fills a frame with the page at `location` and publishes it, from what was `read` before:
+    /// the full copy, if it was, and the delta. As [`PageStore::read_page`].
+    pub(crate) fn publish_page(
+        &self,
+        pid: PageId,
+        location: Location,
+        frame: u32,
+        (copy, reading): (Option<&[u8]>, DeltaReading),
+    ) -> Result<Option<Pin>, StoreError> {
         let shared = self.shared();
         let class = location.class();
-        let frame = shared.wait_for_frame(class)?;
         // SAFETY: the frame was taken from the free list, so this fiber alone may write it
         // (frames.rs invariant 2); stale optimistic readers only do atomic loads and fail to
         // validate, because the page that was here before has another place by now.
@@ -136,15 +148,16 @@ impl PageStore {
             std::slice::from_raw_parts_mut(shared.frames.address(frame), class_bytes(class))
         };
         let entry = shared.array.entry(pid);
-        let delta = shared.array.delta(pid).location();
+        let delta = reading.place;
         let is_there = || {
             entry.place() == Place::on_disk(location) && shared.array.delta(pid).location() == delta
         };
-        let mut outcome = self.read_copies(pid, location, delta, page);
+        let mut outcome = self.put_together(pid, location, copy, reading, page);
         if outcome.is_err() && is_there() {
             add(&shared.counters.read_retries, 1);
             shared.recent_deltas.forget(pid);
-            outcome = self.read_copies(pid, location, delta, page);
+            let reading = self.begin_delta(pid);
+            outcome = self.put_together(pid, location, None, reading, page);
         }
         if !is_there() {
             probe!("pagestore_page_moved_while_read");
@@ -180,34 +193,48 @@ impl PageStore {
         Ok(Some(pin))
     }
 
-    /// Reads a page's full copy and, at the same time, its delta if there is one that is not in
-    /// memory; puts them together and verifies the page. Parks.
-    fn read_copies(
+    /// Finds a page's delta in memory or begins to read it, if it has one.
+    pub(crate) fn begin_delta(&self, pid: PageId) -> DeltaReading {
+        let shared = self.shared();
+        let place = shared.array.delta(pid).location();
+        let mut reading = DeltaReading { place, found: None, under_way: None };
+        if place.is_none() {
+            return reading;
+        }
+        reading.found = shared.recent_deltas.find(&shared.frames, pid, place);
+        if reading.found.is_none() {
+            let store = self.clone();
+            let read = move || store.shared().read_delta(pid, place);
+            reading.under_way = Some(runtime::spawn("delta-read", read));
+        }
+        reading
+    }
+
+    /// Reads a page's full copy, if nobody has, while its delta is read; puts them together and
+    /// verifies the page. Parks.
+    fn put_together(
         &self,
         pid: PageId,
         location: Location,
-        delta: Location,
+        copy: Option<&[u8]>,
+        reading: DeltaReading,
         page: &mut [u8],
     ) -> Result<(SinceBase, Changes), StoreError> {
         let shared = self.shared();
-        let found = match delta.is_none() {
-            true => None,
-            false => shared.recent_deltas.find(&shared.frames, pid, delta),
-        };
-        let is_wanted = !delta.is_none() && found.is_none();
-        let reading = is_wanted.then(|| {
-            let store = self.clone();
-            runtime::spawn("delta-read", move || store.shared().read_delta(pid, delta))
-        });
-        let full = shared.with_blob(pid, location, |blob, bytes| {
+        let DeltaReading { place: delta, found, under_way } = reading;
+        let decode = |blob: &BlobHeader, bytes: &[u8]| {
             if blob.codec != codec::CodecId::None {
                 add(&shared.counters.decompressed_pages, 1);
             }
             let dictionary = shared.dictionary_of(blob)?;
             blob::decode(blob, bytes, dictionary.as_deref(), page)?;
             Ok(SinceBase { base: blob.as_base(), ..SinceBase::default() })
-        });
-        let read = reading.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
+        };
+        let full = match copy {
+            Some(bytes) => shared.verify_blob(pid, location, bytes, decode),
+            None => shared.with_blob(pid, location, decode),
+        };
+        let read = under_way.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
         let mut since = full?;
         let changes = match (found, read) {
             (Some(bytes), _) => Changes::Found(bytes),
@@ -274,25 +301,33 @@ impl Shared {
         let Some(disk) = &self.disk else { return Err(StoreError::NoSuchPage(pid)) };
         let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
         let read = disk.read_copy(location, &mut buffer);
-        let outcome = read.and_then(|bytes| {
-            let verified = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
-                let is_meant = blob.pid == pid
-                    && blob.class == location.class()
-                    && location.matches_crc(blob.crc);
-                if is_meant {
-                    then(&blob, bytes)
-                } else {
-                    Err("another page's or an older copy stands here".into())
-                }
-            });
-            verified.map_err(|detail: Arc<str>| self.corrupt(pid, location, &detail))
-        });
+        let outcome = read.and_then(|bytes| self.verify_blob(pid, location, bytes, then));
         add(&self.counters.read_bytes, buffer.len() as u64);
         let mut buffers = self.loads.buffers.lock();
         if buffers.len() < BUFFERS_KEPT {
             buffers.push(buffer);
         }
         outcome
+    }
+
+    /// Verifies the bytes at one place of the page and hands them on.
+    fn verify_blob<T>(
+        &self,
+        pid: PageId,
+        location: Location,
+        bytes: &[u8],
+        then: impl FnOnce(&BlobHeader, &[u8]) -> Result<T, Arc<str>>,
+    ) -> Result<T, StoreError> {
+        let verified = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
+            let is_meant =
+                blob.pid == pid && blob.class == location.class() && location.matches_crc(blob.crc);
+            if is_meant {
+                then(&blob, bytes)
+            } else {
+                Err("another page's or an older copy stands here".into())
+            }
+        });
+        verified.map_err(|detail: Arc<str>| self.corrupt(pid, location, &detail))
     }
 
     /// The error for what is wrong with a page, at the place of one of its copies.

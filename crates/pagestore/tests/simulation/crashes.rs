@@ -43,6 +43,7 @@ fn pages_survive_every_crash() {
         "pagestore_page_changed_while_moved",
         "pagestore_delta_read",
         "pagestore_delta_moved",
+        "pagestore_read_together",
         "pagestore_delta_found",
         "pagestore_recent_deltas_forgotten",
         "pagestore_recent_deltas_given_back",

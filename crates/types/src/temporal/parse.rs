@@ -111,10 +111,7 @@ impl<'a> Body<'a> {
         let mut garbage = false;
         while let Some((&last, rest)) = text.split_last() {
             let follows_digit = rest.last().is_some_and(u8::is_ascii_digit);
-            if last.is_ascii_digit()
-                || is_punctuation(last)
-                || (last == b'T' && follows_digit)
-            {
+            if last.is_ascii_digit() || is_punctuation(last) || (last == b'T' && follows_digit) {
                 break;
             }
             garbage |= !is_blank(last);
