@@ -44,6 +44,9 @@ use std::sync::atomic::Ordering;
 const COPIES_MAX: u64 = 1 << 16;
 /// The end of a segment is used if a page of this class has room there.
 const CLASS_LEAST: u8 = 13;
+/// Among so many pages of a batch neighbours of a tree come to lie side by side, so that ranges read
+/// them together (ahead.rs). Not among all of them: the oldest must not wait for room.
+const SORTED_PAGES: usize = 32;
 /// A batch has at most this many times the pages that fill a group when stored raw.
 const BATCH_GROWTH_MAX: usize = 8;
 
@@ -117,7 +120,11 @@ impl Flusher {
         batch: &Batch,
     ) -> Result<usize, StoreError> {
         self.begin(disk, batch);
-        let mut later = self.stage_all(shared, &batch.pages, batch.ticket);
+        let mut pages = batch.pages.clone();
+        for run in pages.chunks_mut(SORTED_PAGES) {
+            run.sort_unstable_by_key(|page| page.pid);
+        }
+        let mut later = self.stage_all(shared, &pages, batch.ticket);
         if self.staged.is_empty() && !later.is_empty() && self.limit < disk.group_bytes {
             // No page has room at the end of this segment: at the begin of the next.
             self.limit = disk.group_bytes;
