@@ -44,8 +44,8 @@ use std::sync::atomic::Ordering;
 const COPIES_MAX: u64 = 1 << 16;
 /// The end of a segment is used if a page of this class has room there.
 const CLASS_LEAST: u8 = 13;
-/// Among so many pages of a batch neighbours of a tree come to lie side by side, so that ranges read
-/// them together (ahead.rs). Not among all of them: the oldest must not wait for room.
+/// Among so many pages of a batch neighbours of a tree come to lie side by side, so that ranges
+/// read them together (ahead.rs). Not among all of them: the oldest must not wait for room.
 const SORTED_PAGES: usize = 32;
 /// A batch has at most this many times the pages that fill a group when stored raw.
 const BATCH_GROWTH_MAX: usize = 8;
