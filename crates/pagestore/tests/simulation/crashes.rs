@@ -45,8 +45,6 @@ fn pages_survive_every_crash() {
         "pagestore_delta_moved",
         "pagestore_read_together",
         "pagestore_delta_found",
-        "pagestore_recent_deltas_forgotten",
-        "pagestore_recent_deltas_given_back",
         "pagestore_delta_without_base",
     ];
     let counts = base::probe::counts();
