@@ -47,14 +47,19 @@ impl Builder<'_> {
 
     /// `left XOR right`.
     pub fn xor(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let (left, right) = (scalar(left)?, scalar(right)?);
+        let [left, right] = [left, right].map(|side| scalar(side).map(extreme_of_numbers));
+        let (left, right) = (left?, right?);
         let result = ResultType::boolean(left.result.nullable || right.result.nullable);
         Ok(Expr { kind: ExprKind::Xor(Box::new(left), Box::new(right)), result })
     }
 
     /// `operand IS [NOT] NULL | TRUE | FALSE`.
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
-        let operand = Box::new(scalar(operand)?);
+        let operand = match test {
+            Test::Null => scalar(operand)?,
+            Test::True | Test::False => extreme_of_numbers(scalar(operand)?),
+        };
+        let operand = Box::new(operand);
         let result = ResultType::boolean(false);
         // Tests are never NULL, whatever they test.
         let is_test = matches!(
@@ -406,7 +411,10 @@ impl Builder<'_> {
             || whens.iter().any(|when| when.result.nullable);
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
-            None => None,
+            None => {
+                whens = whens.into_iter().map(extreme_of_numbers).collect();
+                None
+            }
             Some(operand) => {
                 let mut operand = operand;
                 let rules = self.list_rules("case", &mut operand, &mut whens)?;

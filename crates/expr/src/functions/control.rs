@@ -1,7 +1,9 @@
 //! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, ISNULL.
 
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::{Builder, CollationUse, aggregate_collations, compared_collation};
+use crate::builder::{
+    Builder, CollationUse, aggregate_collations, compared_collation, extreme_of_numbers,
+};
 use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
 use crate::compared;
@@ -263,6 +265,7 @@ fn resolve_if(
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = any_nullable(arguments);
+    arguments[0] = extreme_of_numbers(arguments[0].clone());
     Ok(one_of_two(builder, function, &mut arguments[1..])?.with_nullable(nullable))
 }
 

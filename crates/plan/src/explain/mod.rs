@@ -5,6 +5,7 @@ mod step;
 
 pub use json::explain_json;
 
+use crate::optimize::conjuncts::never_true;
 use crate::optimize::extreme::EXTREME;
 use crate::physical::{
     Apply, ApplyKind, InsertPlan, InsertRows, Plan, QueryPlan, ResultColumn, SelectPlan,
@@ -12,7 +13,7 @@ use crate::physical::{
 };
 use crate::prepared::Prepared;
 use crate::profile::{Profile, StepCounts};
-use expr::{EvalContext, Expr, ExprKind, ResultType, flags};
+use expr::{ResultType, flags};
 use types::{CollationId, ColumnType, SqlError, TypeKind, Value};
 
 /// What EXPLAIN shows beside its ten columns.
@@ -393,20 +394,6 @@ fn without_tables(select: &SelectPlan) -> Option<&'static str> {
         None => never_true(filter),
     });
     is_false.then_some("Impossible WHERE")
-}
-
-/// Whether a condition over constants is false, told without evaluating it in a session.
-fn never_true(filter: &Expr) -> bool {
-    let context = EvalContext::new();
-    filter.is_constant()
-        && !has_parameter(filter)
-        && filter.eval_bool(&context, &expr::NoColumns).is_ok_and(|truth| truth != Some(true))
-}
-
-fn has_parameter(expr: &Expr) -> bool {
-    let mut found = matches!(expr.kind, ExprKind::Parameter(_));
-    expr.for_each_child(&mut |child| found |= has_parameter(child));
-    found
 }
 
 fn sorting_words(select: &SelectPlan) -> Vec<&'static str> {

@@ -2,7 +2,7 @@
 
 use crate::bind::table::Source;
 use crate::physical::{Apply, SelectPlan};
-use expr::{CompareOperator, Expr, ExprKind, ResultType};
+use expr::{CompareOperator, EvalContext, Expr, ExprKind, ResultType};
 use std::cell::OnceCell;
 
 /// A condition with what it reads.
@@ -16,6 +16,20 @@ pub(crate) struct Conjunct {
     pub applies: u64,
     /// Share of rows that it leaves, once somebody asked.
     pub share: OnceCell<f64>,
+}
+
+/// Whether a condition over constants is false, told without evaluating it in a session.
+pub(crate) fn never_true(filter: &Expr) -> bool {
+    let context = EvalContext::new();
+    filter.is_constant()
+        && !has_parameter(filter)
+        && filter.eval_bool(&context, &expr::NoColumns).is_ok_and(|truth| truth != Some(true))
+}
+
+fn has_parameter(expr: &Expr) -> bool {
+    let mut found = matches!(expr.kind, ExprKind::Parameter(_));
+    expr.for_each_child(&mut |child| found |= has_parameter(child));
+    found
 }
 
 /// What a position of the frame belongs to.

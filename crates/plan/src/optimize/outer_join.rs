@@ -1,18 +1,21 @@
 //! A left join whose NULL rows WHERE refuses is an inner join.
 
+use super::conjuncts::never_true;
 use super::{BlockParts, column_position};
 use crate::bind::table::Source;
 use crate::physical::{SelectPlan, TableSource};
 use expr::{CompareOperator, Expr, ExprKind, Test};
 
-/// Marks such joins inner, and describes the columns of their tables as the tables do.
+/// Marks such joins inner, and describes the columns of their tables as the tables do; not beside
+/// a condition that no row meets, as MariaDB, which no longer looks at the others then.
 pub(super) fn settle(plan: &mut SelectPlan, parts: &mut BlockParts) {
     let is_left: Vec<bool> = parts.sources.iter().map(|it| it.left_join.is_some()).collect();
     if !is_left.contains(&true) {
         return;
     }
+    let is_empty = parts.conjuncts.iter().any(never_true);
     simplify(&mut parts.sources, &mut parts.conjuncts);
-    if plan.aggregate.is_some() || plan.window.is_some() {
+    if is_empty || plan.aggregate.is_some() || plan.window.is_some() {
         return;
     }
     let is_inner = parts
@@ -58,7 +61,9 @@ fn refuses_nulls(condition: &Expr, first: usize, end: usize) -> bool {
         ExprKind::Like { operand, pattern, .. } => is_null(operand) || is_null(pattern),
         ExprKind::Is { operand, test: Test::Null, negated: true }
         | ExprKind::Is { operand, test: Test::True, negated: false } => is_null(operand),
-        ExprKind::Or(list) => list.iter().all(|branch| refuses_nulls(branch, first, end)),
+        ExprKind::Or(list) => {
+            list.iter().all(|branch| never_true(branch) || refuses_nulls(branch, first, end))
+        }
         ExprKind::And(list) => list.iter().any(|branch| refuses_nulls(branch, first, end)),
         ExprKind::Column { .. }
         | ExprKind::Arithmetic { .. }
