@@ -103,6 +103,15 @@ pub fn swapped(statement: &Statement) -> Option<Statement> {
     })
 }
 
+/// The statement with a minus before what is taken from zero; none where nothing is.
+pub fn negated(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let [zero, value] = &node.children[..] else { return None };
+        let is_taken = node.texts[1] == " - " && zero.children.is_empty() && zero.texts[0] == "0";
+        is_taken.then(|| Node::new(Role::Expression, &["(- ", ")"], vec![value.clone()]))
+    })
+}
+
 /// The change with CONCAT around what it stores in columns of text; none where it stores nothing
 /// there.
 pub fn stored_as_text(statement: &Statement) -> Option<Statement> {

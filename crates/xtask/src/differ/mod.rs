@@ -11,6 +11,7 @@ mod executed;
 mod explained;
 mod expressions;
 mod grammar;
+mod otherwise;
 mod pair;
 mod parts;
 #[cfg(test)]
@@ -19,6 +20,8 @@ mod planted_equal_tests;
 mod planted_executed_tests;
 #[cfg(test)]
 mod planted_forms_tests;
+#[cfg(test)]
+mod planted_otherwise_tests;
 #[cfg(test)]
 mod planted_tests;
 mod products;
@@ -70,7 +73,9 @@ pub fn run(words: &[String]) -> Outcome {
     }
     let binary = servers::build_gannet(arguments.has("--release"))?;
     let kind = if arguments.has("--wild") { "wild" } else { "typed" };
-    let folder = servers::fresh_folder(&format!("differ-{kind}"))?;
+    // What one seed does is looked at while a long run goes on.
+    let one = if arguments.value("--one").is_some() { "-one" } else { "" };
+    let folder = servers::fresh_folder(&format!("differ-{kind}{one}"))?;
     let pair = Pair::start(&binary, &folder)?;
     let lengths = arguments.has("--lengths");
     let mut differ = Differ { grammar, rules, size, lengths, pair };

@@ -157,6 +157,9 @@ fn names_of_columns_of_another_form_hide_no_other_description() {
     assert_ne!(other, Ok(vec![named("b", 0)]));
 }
 
+/// A column of latin1 as Unicode.
+const CONVERTED: &str = "CONVERT(a1.lat USING utf8mb4)";
+
 #[test]
 fn rows_compared_one_by_one_hide_no_other_value() {
     let texts = ["((", ", ", ") IN ((", ", ", "), (", ", ", ")))"];
@@ -167,7 +170,7 @@ fn rows_compared_one_by_one_hide_no_other_value() {
         rule_of(&query, &move |text: &str| {
             if text.contains(" OR ") {
                 let wanted = "(((1, a1.lat) = (1, 'a')) OR ((1, a1.lat) = (2, 'b')))";
-                assert!(text.contains(wanted), "{text}");
+                assert!(text.replace(CONVERTED, "a1.lat").contains(wanted), "{text}");
                 return ints(one_by_one);
             }
             let is_other = text.contains("kept") || text.contains("utf8mb4");
@@ -188,7 +191,8 @@ fn in_of_a_subquery_hides_no_other_value() {
     let with = |other: [&'static str; 2]| {
         rule_of(&query, &move |text: &str| match text {
             _ if text.contains("materialization=off") => {
-                assert!(text.contains("t1 AS a2 USE INDEX ()"), "{text}");
+                let has_no_index = text.contains("t1 AS a2 USE INDEX ()");
+                assert!(has_no_index || text.contains("derived_merge=off"), "{text}");
                 ints(other)
             }
             _ if text.contains("kept") => ints(["8", "9"]),

@@ -83,7 +83,8 @@ fn lists_compared_one_by_one_hide_no_other_error() {
     let with = |one_by_one: [&'static str; 2]| {
         rule_of(&query, &move |text: &str| {
             if text.contains(" OR ") {
-                assert!(text.contains("('a' = _latin1'b' OR 'a' = a1.uni)"), "{text}");
+                let is_plain = text.contains("('a' = _latin1'b' OR 'a' = a1.uni)");
+                assert!(is_plain || text.contains("CONVERT(_latin1'b' USING utf8mb4)"), "{text}");
                 return one_by_one.map(|cell| row(INT, 0, &[cell]));
             }
             [row(INT, 0, &["1"]), refused(1270)]

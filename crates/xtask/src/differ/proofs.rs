@@ -75,7 +75,7 @@ impl<S: Servers> Judge<'_, S> {
                 return Ok(Some(rule));
             }
         }
-        Ok(None)
+        self.otherwise(small, mode, difference, (ours, theirs))
     }
 
     /// Whether what a rule wants to be shown besides is shown.
@@ -153,6 +153,8 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Unmerged => self.is_executed(replaced::limited(small), mode, ours)?,
             Proof::Swapped => self.is_executed(executed::swapped(small), mode, ours)?,
             Proof::Multiplied => self.is_multiplied(small, mode, ours)?,
+            Proof::FewerHours => self.agree_on(replaced::of_fewer_hours(small), mode)?,
+            Proof::Unfilled => self.agree_on(replaced::unfilled(small), mode)?,
             Proof::Bytes => self.is_of_bytes(small, mode, ours)?,
             Proof::Texted => self.is_answered(executed::texted(small), mode, ours)?,
             Proof::Signless => {
@@ -360,9 +362,11 @@ impl<S: Servers> Judge<'_, S> {
         (ours, theirs): (&Reply, &[Told]),
     ) -> Result<bool, String> {
         let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
-        let values = replaced::values_alone(small);
+        let values = replaced::values_alone(small, "NULL");
+        // Some columns take no NULL.
+        let with_ones = replaced::values_alone(small, "1");
         let of_rows = values.iter().flat_map(replaced::rows_alone).collect();
-        for alone in [values, replaced::rows_alone(small), of_rows] {
+        for alone in [values, with_ones, replaced::rows_alone(small), of_rows] {
             if let Some(known) = self.same_errors(&alone, mode)?
                 && wanted.iter().all(|error| known.contains(error))
             {

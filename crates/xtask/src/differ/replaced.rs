@@ -70,11 +70,34 @@ pub fn grouped(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// The statement with the number itself in place of the variable that holds the largest unsigned
-/// one; none where there is no such variable.
+/// The statement with the numbers themselves in place of the variables that hold the largest
+/// unsigned one and a DOUBLE; none where there is no such variable.
 pub fn written(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| match node.texts[0].as_str() {
+        "@u" if is_leaf(node) => Some(leaf("18446744073709551615")),
+        "@f" if is_leaf(node) => Some(leaf("1.5e0")),
+        _ => None,
+    })
+}
+
+/// The statement with NULL in place of numbers that are cast to TIME and have more hours than 32
+/// bits hold; none where none is cast.
+pub fn of_fewer_hours(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
-        (is_leaf(node) && node.texts[0] == "@u").then(|| leaf("18446744073709551615"))
+        let [number] = &node.children[..] else { return None };
+        let is_cast = node.texts[0] == "CAST(" && node.texts[1].starts_with(" AS TIME");
+        let texts = ["IF(ABS(", " + 0) < 42949672960000, ", ", NULL)"];
+        let pair = vec![number.clone(), number.clone()];
+        is_cast.then(|| node.with(&[0], Node::new(Role::Expression, &texts, pair)))
+    })
+}
+
+/// The statement with sums in place of its ZEROFILL columns; none where it reads none.
+pub fn unfilled(statement: &Statement) -> Option<Statement> {
+    let names = [".mediumu", ".plainu", ".decz"];
+    replaced(statement, &|node| {
+        let is_filled = is_leaf(node) && names.iter().any(|name| node.texts[0].ends_with(name));
+        is_filled.then(|| leaf(format!("({} + 0)", node.texts[0])))
     })
 }
 
@@ -245,8 +268,8 @@ pub fn satisfied(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// An INSERT with each of its values alone, NULL for the others.
-pub fn values_alone(statement: &Statement) -> Vec<Statement> {
+/// An INSERT with each of its values alone, and another one, such as NULL, for the others.
+pub fn values_alone(statement: &Statement, other: &str) -> Vec<Statement> {
     let root = &statement.root;
     if !root.texts[0].starts_with("INSERT ") {
         return Vec::new();
@@ -255,7 +278,7 @@ pub fn values_alone(statement: &Statement) -> Vec<Statement> {
     let values: Vec<usize> = (0..root.children.len()).filter(is_value).collect();
     let alone = |kept: &usize| {
         let others = values.iter().filter(|at| *at != kept);
-        let root = others.fold(root.clone(), |root, at| root.with(&[*at], leaf("NULL")));
+        let root = others.fold(root.clone(), |root, at| root.with(&[*at], leaf(other)));
         Statement { root, ..statement.clone() }
     };
     values.iter().map(alone).collect()
