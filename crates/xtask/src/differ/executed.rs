@@ -234,6 +234,14 @@ pub fn itemless(statement: &Statement) -> Option<Statement> {
     Some(Statement { root: statement.root.with(&[at], one), ..statement.clone() })
 }
 
+/// The query with one group of all rows; none where it does not group.
+pub fn unkeyed(statement: &Statement) -> Option<Statement> {
+    replaced::replaced(statement, &|node| {
+        let is_group = node.role == Role::Clause && node.texts[0] == " GROUP BY ";
+        is_group.then(|| node.with(&[0], Node::leaf(Role::Expression, "NULL")))
+    })
+}
+
 /// The query without HAVING; none where it has none.
 pub fn ungrouped(statement: &Statement) -> Option<Statement> {
     replaced::replaced(statement, &|node| {

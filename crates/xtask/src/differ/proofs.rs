@@ -420,12 +420,13 @@ impl<S: Servers> Judge<'_, S> {
         let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
         let mut known = Vec::new();
         let queries = parts::parts(small).into_iter().map(|part| part.query);
-        let without = [executed::unconditional, executed::ungrouped, executed::itemless];
+        let without =
+            [executed::unconditional, executed::ungrouped, executed::itemless, executed::unkeyed];
         let forms = without.map(|form| form(small));
         for query in queries.chain(forms.into_iter().flatten()) {
             let (ours, theirs) = self.servers.ask(&query, mode)?;
             if let Some([here, there]) = compare::refusals(&query, &ours, &theirs)
-                && here == there
+                && (here == there || executed::are_mirrored(&[here.clone(), there]))
             {
                 known.push(here);
             }

@@ -70,13 +70,16 @@ pub fn grouped(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// The statement with the numbers themselves in place of the variables that hold the largest
-/// unsigned one and a DOUBLE; none where there is no such variable.
+/// Variables of `tests/differ/session.sql` that hold numbers.
+const NUMBERS: [(&str, &str); 4] =
+    [("@u", "18446744073709551615"), ("@f", "1.5e0"), ("@i", "42"), ("@d", "1.25")];
+
+/// The statement with the numbers themselves in place of variables that hold numbers; none where
+/// there is no such variable.
 pub fn written(statement: &Statement) -> Option<Statement> {
-    replaced(statement, &|node| match node.texts[0].as_str() {
-        "@u" if is_leaf(node) => Some(leaf("18446744073709551615")),
-        "@f" if is_leaf(node) => Some(leaf("1.5e0")),
-        _ => None,
+    replaced(statement, &|node| {
+        let (_, number) = NUMBERS.iter().find(|(name, _)| node.texts[0] == *name)?;
+        is_leaf(node).then(|| leaf(*number))
     })
 }
 
