@@ -18,7 +18,6 @@
 
 mod clients;
 mod processors;
-mod rounds;
 mod slices;
 
 use super::Outcome;
@@ -27,11 +26,12 @@ use crate::client::{Connection, Target};
 use crate::experiment::order;
 use crate::machine::busy;
 use crate::server::{Description, Program, Started, start};
+use crate::statistics::median;
+use crate::statistics::rounds::{Ratio, Verdict};
 use crate::workload::sysbench::Script;
 use clap::Args;
 use clients::{Client, Kind};
 use processors::Processors;
-use rounds::{Ratio, Verdict, median};
 use slices::{Counted, Found};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -162,7 +162,7 @@ fn judge(name: &str, found: &[Vec<Found>; 3]) -> Vec<String> {
     let mut missed = Vec::new();
     for (what, of, judged, limits) in rows {
         let figures = found.each_ref().map(|slices| slices.iter().map(of).collect::<Vec<f64>>());
-        let [sysbench, each, one] = figures.each_ref().map(|values| median(values.clone()));
+        let [sysbench, each, one] = figures.each_ref().map(|values| median(values));
         let ratio_of = |kind: Kind| Ratio::of_rounds(&figures[0], &figures[kind as usize]);
         println!(
             "  {what:14} {sysbench:9.1}  {each:9.1} {:^21}  {one:9.1} {:^21}",

@@ -5,9 +5,11 @@
 
 mod busy;
 mod disk;
+mod used;
 
 pub use busy::{Busy, busy};
 pub use disk::Disk;
+pub use used::Used;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,7 @@
 //! What figures of runs say, and what they do not.
 
 pub mod ratio;
+pub mod rounds;
 pub mod stall;
 pub mod steady;
 

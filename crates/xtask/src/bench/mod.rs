@@ -8,6 +8,7 @@
 //!    data, few clients and seconds: it shows that everything runs, and large differences.
 
 mod analytics;
+mod before;
 mod commit_latency;
 mod connections;
 mod cpu;
@@ -23,14 +24,15 @@ use crate::arguments::Arguments;
 use crate::{Outcome, packages};
 
 const FLAGS: &[&str] = &["--quick", "--gannet-only", "--prepared", "--text", "--mysql"];
-const OPTIONS: &[&str] = &["--seconds", "--warm-up", "--pairs", "--clients", "--before"];
+const OPTIONS: &[&str] =
+    &["--seconds", "--warm-up", "--pairs", "--clients", "--before", "--rounds"];
 
 /// What can be run.
 pub const USAGE: &str = "usage: cargo xtask bench NAME [--quick] [--seconds S] [--warm-up S]
            [--pairs N] [--clients N,N...]
-  sysbench [SCRIPT...] [--prepared | --text] [--mysql | --before BINARY]
+  sysbench [SCRIPT...] [--prepared | --text] [--mysql | --before BINARY [--rounds N]]
                   CPU per transaction and throughput of sysbench's scripts, beside MariaDB,
-                  beside MySQL, or beside an earlier build of the server
+                  beside MySQL, or beside an earlier build of the server, in turn within seconds
   limit [point_select | update_non_index] [--before BINARY]
                   beside a server that answers with a constant, up to 4,096 connections
   connections     resident memory of idle and of active connections

@@ -1,5 +1,5 @@
 //! `cargo xtask bench sysbench`: Debian's sysbench against Gannet and MariaDB in turn, or MySQL, or
-//! an earlier build of Gannet, which may have cost at most 3 % less. Prints, per
+//! an earlier build of Gannet (`before.rs`). Prints, per
 //! script, protocol and number of clients, CPU per transaction (user and system time of the server
 //! process between the end of the warm-up and the end of the run) and transactions a second.
 //!
@@ -7,11 +7,11 @@
 //! pass: beside its ratio stands the one that a server without any cost of its own would reach (all
 //! cores divided by what sysbench itself used per transaction against Gannet).
 
-use super::Plan;
 use super::cpu::{Sample, Used};
 use super::load::{in_turn, quietest};
 use super::report::{Limits, Spread};
 use super::subject::{Built, Subject};
+use super::{Plan, before};
 use crate::Outcome;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -46,8 +46,6 @@ const QUICK_CLIENTS: [u32; 1] = [16];
 /// Throughput against MariaDB's where it is limited, and there how many clients.
 const THROUGHPUT: f64 = 1.5;
 const THROUGHPUT_CLIENTS: u32 = 64;
-/// CPU per transaction against an earlier build's.
-const CPU_BEFORE: f64 = 1.03;
 
 /// What one run measured.
 struct Run {
@@ -83,7 +81,8 @@ pub fn run(plan: &Plan) -> Outcome {
         return Err(format!("there is no script '{name}'"));
     }
     let built = Built::build()?;
-    let peer = match plan.arguments.value("--before") {
+    let before = plan.arguments.value("--before");
+    let peer = match before {
         Some(binary) => built.before(Path::new(binary), "1G")?,
         None if plan.arguments.has("--mysql") => built.mysql("1G")?,
         None => built.mariadb("1G", false)?,
@@ -100,11 +99,18 @@ pub fn run(plan: &Plan) -> Outcome {
     };
     let mut limits = Limits::default();
     let peer = subjects[1].name;
-    println!("gannet / {peer}; medians of {} pairs (least..most)", plan.pairs);
+    match before {
+        Some(_) => println!("{}", before::HEAD),
+        None => println!("gannet / {peer}; medians of {} pairs (least..most)", plan.pairs),
+    }
     for script in SCRIPTS.iter().filter(|script| plan.chooses(script.name)) {
         for &mode in modes {
             for clients in plan.clients(&QUICK_CLIENTS, &CLIENTS)? {
                 let cell = Cell { script, mode, clients, peer };
+                if before.is_some() {
+                    cell.beside_earlier_build(plan, &subjects, &mut limits)?;
+                    continue;
+                }
                 let runs = in_turn(2, plan.pairs, |place| {
                     quietest(|| cell.run(plan, &subjects[place]), |run| run.others_percent)
                 })?;
@@ -140,15 +146,45 @@ fn prepare(plan: &Plan, subject: &Subject) -> Outcome {
 }
 
 impl Cell<'_> {
+    fn name(&self) -> String {
+        let protocol = if self.mode == "auto" { "prepared" } else { "text" };
+        format!("{} {protocol} {}", self.script.name, self.clients)
+    }
+
+    /// sysbench with the cell's script, clients and protocol.
+    fn sysbench(&self, plan: &Plan, subject: &Subject) -> Command {
+        let mut command = sysbench(plan, subject, self.script.name);
+        command
+            .arg(format!("--threads={}", self.clients))
+            .arg(format!("--db-ps-mode={}", self.mode))
+            .arg("--mysql-ignore-errors=1213,1020,1205");
+        command
+    }
+
+    /// The two builds in turn within a second; see `before.rs`.
+    fn beside_earlier_build(
+        &self,
+        plan: &Plan,
+        subjects: &[Subject; 2],
+        limits: &mut Limits,
+    ) -> Outcome {
+        let script = lab::workload::sysbench::Script::of_name(self.script.name);
+        let counter = script.and_then(|script| script.counter());
+        let counter = counter.ok_or("no server counts the transactions of this script")?;
+        let clients = subjects.each_ref().map(|subject| self.sysbench(plan, subject));
+        let rounds = before::measure(plan, subjects, clients, counter)?;
+        before::judge(&self.name(), &rounds, limits);
+        Ok(())
+    }
+
     /// Runs sysbench once. Its checkpoint at the end of the warm-up begins its counters anew.
     fn run(&self, plan: &Plan, subject: &Subject) -> Result<Run, String> {
         let warm_up = plan.warm_up.ceil();
-        let mut child = sysbench(plan, subject, self.script.name)
-            .arg(format!("--threads={}", self.clients))
+        let mut child = self
+            .sysbench(plan, subject)
             .arg(format!("--time={}", warm_up + plan.seconds))
             .arg(format!("--report-checkpoints={warm_up}"))
-            .arg(format!("--db-ps-mode={}", self.mode))
-            .args(["--percentile=95", "--mysql-ignore-errors=1213,1020,1205", "run"])
+            .args(["--percentile=95", "run"])
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("sysbench: {e}"))?;
@@ -183,8 +219,7 @@ impl Cell<'_> {
         let errors = |runs: &[Run]| runs.iter().map(|r| r.errors).sum::<f64>();
         let ratio = |pair: (Spread, Spread)| pair.0.median / pair.1.median;
         let ceiling = cores() * 1e6 / client.0.median / rate.1.median;
-        let protocol = if self.mode == "auto" { "prepared" } else { "text" };
-        let name = format!("{} {protocol} {}", self.script.name, self.clients);
+        let name = self.name();
         println!(
             "{name:36} CPU us {} / {} = {:.2}; user {:.1} / {:.1} = {:.2}; sys {:.1} / {:.1}; \
              client {:.1} / {:.1}; \
@@ -208,10 +243,6 @@ impl Cell<'_> {
             errors(ours),
             errors(theirs),
         );
-        if self.peer == "before" {
-            limits.at_most(&format!("{name}: CPU / before"), ratio(cpu), CPU_BEFORE);
-            return;
-        }
         if let Some(limit) = self.script.cpu {
             limits.at_most(&format!("{name}: CPU / {}'s", self.peer), ratio(cpu), limit);
             if self.clients == THROUGHPUT_CLIENTS {

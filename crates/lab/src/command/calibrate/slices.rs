@@ -12,9 +12,8 @@
 
 use super::clients::Client;
 use crate::client::Connection;
+use crate::machine::Used;
 use crate::workload::sysbench::Script;
-use std::collections::BTreeMap;
-use std::fs;
 use std::time::Duration;
 
 /// How long a server has for what is asked already.
@@ -57,7 +56,8 @@ pub(super) struct Counted {
 impl Counted {
     /// An error if the server counts no transactions of the script.
     pub(super) fn new(server: u32, connection: Connection, script: Script) -> Result<Self, String> {
-        let name = counter(script)
+        let name = script
+            .counter()
             .ok_or_else(|| format!("no server counts the transactions of {}", script.name()))?;
         let question = format!("SHOW GLOBAL STATUS LIKE '{name}'");
         Ok(Self { server, connection, question })
@@ -89,48 +89,6 @@ impl Counted {
     }
 }
 
-/// The status variable that grows by one with every transaction of a script.
-fn counter(script: Script) -> Option<&'static str> {
-    Some(match script {
-        Script::ReadOnly | Script::ReadWrite | Script::WriteOnly => "Com_commit",
-        Script::PointSelect | Script::RandomPoints | Script::RandomRanges => "Com_select",
-        Script::UpdateIndex | Script::UpdateNonIndex => "Com_update",
-        Script::Insert => "Com_insert",
-        Script::Delete => "Com_delete",
-        Script::BulkInsert => return None,
-    })
-}
-
-/// Processor time of the threads of a process, nanoseconds.
-struct Used(BTreeMap<u32, u64>);
-
-impl Used {
-    /// Until now.
-    fn of(id: u32) -> Result<Self, String> {
-        let folder = format!("/proc/{id}/task");
-        let threads = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
-        let of_thread = |thread: fs::DirEntry| {
-            let number = thread.file_name().to_str()?.parse().ok()?;
-            // One that has just ended has none.
-            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            Some((number, text.split_whitespace().next()?.parse().ok()?))
-        };
-        let found: BTreeMap<u32, u64> = threads.flatten().filter_map(of_thread).collect();
-        match found.is_empty() {
-            true => Err(format!("{folder}: no processor time of its threads (schedstat)")),
-            false => Ok(Self(found)),
-        }
-    }
-
-    /// What was used since; what a thread used that has ended since is not known.
-    fn since(&self, before: &Self) -> u64 {
-        let of_thread = |(number, nanos): (&u32, &u64)| {
-            nanos.saturating_sub(before.0.get(number).copied().unwrap_or(0))
-        };
-        self.0.iter().map(of_thread).sum()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,14 +109,6 @@ mod tests {
             let why = Found::of(nanos, transactions, 1.0).expect_err("incomplete");
             assert!(why.contains(word), "{why}");
         }
-        assert!(Used::of(u32::MAX).is_err());
-    }
-
-    #[test]
-    fn threads_come_and_go() {
-        let used = |threads: &[(u32, u64)]| Used(threads.iter().copied().collect());
-        let (before, after) = (used(&[(1, 100), (2, 50)]), used(&[(1, 130), (3, 7)]));
-        assert_eq!(after.since(&before), 37);
     }
 
     /// What a process that does nothing but work uses in a while, nanoseconds.

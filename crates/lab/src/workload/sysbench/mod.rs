@@ -111,6 +111,18 @@ impl Script {
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, script)| *script == self).map_or("", |(name, _)| name)
     }
+
+    /// The status variable that grows by one with every transaction; none of bulk inserts.
+    pub fn counter(self) -> Option<&'static str> {
+        Some(match self {
+            Self::ReadOnly | Self::ReadWrite | Self::WriteOnly => "Com_commit",
+            Self::PointSelect | Self::RandomPoints | Self::RandomRanges => "Com_select",
+            Self::UpdateIndex | Self::UpdateNonIndex => "Com_update",
+            Self::Insert => "Com_insert",
+            Self::Delete => "Com_delete",
+            Self::BulkInsert => return None,
+        })
+    }
 }
 
 /// The parameters, with sysbench's names and defaults.

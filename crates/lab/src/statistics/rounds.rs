@@ -1,5 +1,6 @@
 //! Ratios of rounds: each client has two slices in a round, there and back.
 
+use super::median;
 use std::fmt;
 use std::ops::Range;
 
@@ -10,7 +11,8 @@ const WIDTH_MAX: f64 = 0.1;
 
 /// The median of the ratios of all rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ratio {
+pub struct Ratio {
+    /// The middle one.
     pub median: f64,
     /// Lower end of the 95 % interval of the median; 0 where there are too few rounds for one.
     pub low: f64,
@@ -23,14 +25,17 @@ impl Ratio {
     pub fn of_rounds(base: &[f64], other: &[f64]) -> Ratio {
         let of_round =
             |(base, other): (&[f64], &[f64])| other.iter().sum::<f64>() / base.iter().sum::<f64>();
-        let mut ratios: Vec<f64> =
-            base.chunks(SLICES).zip(other.chunks(SLICES)).map(of_round).collect();
+        Self::of(base.chunks(SLICES).zip(other.chunks(SLICES)).map(of_round).collect())
+    }
+
+    /// The median of these, one for each round.
+    pub fn of(mut ratios: Vec<f64>) -> Ratio {
         ratios.sort_by(f64::total_cmp);
         let (low, high) = match outside(ratios.len()) {
             Some(count) => (ratios[count], ratios[ratios.len() - 1 - count]),
             None => (0.0, f64::INFINITY),
         };
-        Ratio { median: median(ratios), low, high }
+        Ratio { median: median(&ratios), low, high }
     }
 
     /// Whether it lies within limits.
@@ -46,7 +51,7 @@ impl Ratio {
 
 /// What can be said of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub enum Verdict {
     /// The median is within them, and the interval is not wider than they are.
     Kept,
     /// The whole interval is beyond them.
@@ -80,25 +85,9 @@ fn outside(values: usize) -> Option<usize> {
     count
 }
 
-pub(super) fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => f64::NAN,
-        count if count % 2 == 1 => values[count / 2],
-        count => (values[count / 2 - 1] + values[count / 2]) / 2.0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(Vec::new()).is_nan());
-    }
 
     /// A machine that becomes half as fast in the middle changes no ratio, where the ratio of
     /// the medians of all runs would depend on who ran when.
