@@ -8,13 +8,13 @@
 //! 3. A sum or an average of what has few digits after the point is rounded once, from that of
 //!    summands with 20 of them.
 
-use super::compare::{self, Reply, Told};
+use super::compare::{self, Reply, Row, Told};
 use super::executed;
 use super::proofs::{Judge, Servers};
 use super::replaced;
 use super::statements::Statement;
 use super::tree::Node;
-use sqltest::client::Answer;
+use sqltest::client::{Answer, Field};
 
 /// Code of the type DECIMAL.
 const DECIMAL: u8 = 246;
@@ -108,6 +108,18 @@ fn with_digits_of(told: &[Told], others: &[Told]) -> Vec<Told> {
     told
 }
 
+/// Whether a cell is another one, or a number with something behind it that is the other one with
+/// fewer digits after the point.
+fn is_cut_of(own: &Field, long: &Field) -> bool {
+    let cut = |own: &Field, long: &Field| {
+        let (number, rest) = executed::numeral(own.as_deref()?)?;
+        let (other, behind) = executed::numeral(long.as_deref()?)?;
+        let digits = number.split_once('.').map_or(0, |(_, digits)| digits.len());
+        (!rest.is_empty() && rest == behind && rounded(other, digits)? == number).then_some(())
+    };
+    own == long || cut(own, long).is_some()
+}
+
 impl<S: Servers> Judge<'_, S> {
     /// Whether both answer the same with summands of 20 digits after the point, and Gannet answered
     /// that with the digits that it shows.
@@ -123,7 +135,12 @@ impl<S: Servers> Judge<'_, S> {
         let is_error = |told: &Told| matches!(told.answer, Answer::Error(_));
         let shown = compare::sorted_rows(&with_digits_of(here, answered));
         let is_answered = !answered.iter().chain(here).any(is_error);
-        Ok(found.is_none() && is_answered && compare::sorted_rows(answered) == shown)
+        let rows = compare::sorted_rows(answered);
+        let is_shown = |(own, long): (&Row, &Row)| {
+            own.len() == long.len() && own.iter().zip(long).all(|(own, long)| is_cut_of(own, long))
+        };
+        let is_same = rows.len() == shown.len() && rows.iter().zip(&shown).all(is_shown);
+        Ok(found.is_none() && is_answered && is_same)
     }
 
     /// Whether products are exact (see `products.rs`); or both answer the same with fewer digits,
@@ -275,6 +292,19 @@ mod tests {
         assert_eq!(with("306.29807", [long, long]), Some(name));
         assert_eq!(with("306.29806", [long, long]), None);
         assert_eq!(with("306.29807", [long, "306.29807486225396673001"]), None);
+    }
+
+    #[test]
+    fn numbers_within_texts_are_cut_where_they_are_shown_so() {
+        let is_cut = |own: &str, long: &str| {
+            let cell = |text: &str| Some(text.as_bytes().to_vec());
+            is_cut_of(&cell(own), &cell(long))
+        };
+        assert!(is_cut("306.29807x", "306.29807486x"));
+        assert!(!is_cut("306.29806x", "306.29807486x"));
+        assert!(!is_cut("306.29807x", "306.29807486y"));
+        assert!(!is_cut("306.29807", "306.29807486"));
+        assert!(!is_cut("x", "306.2x"));
     }
 
     #[test]

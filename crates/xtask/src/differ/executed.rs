@@ -331,9 +331,20 @@ pub fn without_zeros(cell: &Field) -> Field {
 /// What the last of many digits of a number counts.
 fn last_digit(cell: &Field) -> f64 {
     const MANY: usize = 12;
-    let text = cell.as_deref().and_then(|text| std::str::from_utf8(text).ok());
+    let text = cell.as_deref().and_then(numeral).map(|(number, _)| number);
     let digits = text.and_then(|text| text.split_once('.')).map_or(0, |(_, digits)| digits.len());
     if digits < MANY { 0.0 } else { 10f64.powi(-(digits as i32)) }
+}
+
+/// A number, and what stands behind it in the same cell, such as what CONCAT puts there.
+pub fn numeral(cell: &[u8]) -> Option<(&str, &str)> {
+    let text = std::str::from_utf8(cell).ok()?;
+    if text.parse::<f64>().is_ok() {
+        return Some((text, ""));
+    }
+    let is_other = |it: char| !it.is_ascii_digit() && it != '.' && it != '-';
+    let (number, rest) = text.split_at(text.find(is_other)?);
+    number.parse::<f64>().is_ok().then_some((number, rest))
 }
 
 /// Whether two answers have the same rows but for the last digits of numbers.
@@ -343,11 +354,12 @@ pub fn are_near(ours: &Reply, others: &Reply) -> bool {
     let (Ok(ours), Ok(others)) = (ours, others) else { return false };
     let mut answers = ours.iter().chain(others).map(|told| &told.answer);
     let is_answered = answers.all(|answer| !matches!(answer, Answer::Error(_)));
-    let number = |cell: &Field| std::str::from_utf8(cell.as_deref()?).ok()?.parse::<f64>().ok();
+    let rest = |cell: &Field| Some(numeral(cell.as_deref()?)?.1.to_string());
+    let number = |cell: &Field| numeral(cell.as_deref()?)?.0.parse::<f64>().ok();
     let is_near = |(a, b): (&Field, &Field)| {
         let last = last_digit(a).max(last_digit(b));
         let near = number(a).zip(number(b)).map(|(a, b)| (a - b).abs() <= last + SHARE * a.abs());
-        a == b || near == Some(true)
+        a == b || near == Some(true) && rest(a) == rest(b)
     };
     // Texts of numbers are ordered otherwise than numbers.
     let by_cells = |a: &Row, b: &Row| {

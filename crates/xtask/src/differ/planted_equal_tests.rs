@@ -452,6 +452,25 @@ fn sums_as_extremes_hide_no_other_value() {
 }
 
 #[test]
+fn extremes_of_floats_as_text_hide_no_other_text() {
+    let choice = Node::new(Role::Expression, &["NULLIF(", ", 1)"], vec![leaf("a1.f")]);
+    let extreme = Node::new(Role::Aggregate, &["MIN(", ")"], vec![choice.of("double")]);
+    let item = Node::new(Role::Expression, &["CONCAT(", ", 'x')"], vec![extreme]);
+    let of = |summed: [&'static str; 2]| {
+        rule_of(&query_of(item.clone(), table("t1 AS a1")), &move |text: &str| match text {
+            _ if text.contains("MIN((NULLIF(a1.f, 1) + 0e0))") => {
+                summed.map(|it| row(VARCHAR, 0, &[it]))
+            }
+            _ => ["0.10000000149011612x", "0.1x"].map(|it| row(VARCHAR, 0, &[it])),
+        })
+    };
+    let name = Some("FLOATs that are computed, MIN and MAX of them as text");
+    assert_eq!(of(["0.10000000149011612x", "0.10000000149011612x"]), name);
+    assert_eq!(of(["0.10000000149011612x", "0.1x"]), None);
+    assert_eq!(of(["0.1x", "0.1x"]), None);
+}
+
+#[test]
 fn digits_of_parameters_hide_no_other_digits() {
     let size = Node::new(Role::Expression, &["ABS(", ")"], vec![leaf("1")]);
     let query = query_of(size, table("t1 AS a1"));
