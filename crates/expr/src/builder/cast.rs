@@ -204,13 +204,11 @@ fn too_precise(operand: &Expr) -> SqlError {
     SqlError::new(&codes::TOO_BIG_PRECISION, &[&name, &6])
 }
 
-/// The characters of an integer column, however wide it is shown.
+/// The characters of a whole number; a column has those of its type, or more if it is shown wider.
 fn whole_width(from: &ResultType) -> u32 {
     match from.column_type.kind {
         kind if kind.is_floating() => 20,
-        kind if kind.is_integer() && from.column_type.zerofill => {
-            ColumnType::integer(kind, false).length
-        }
+        kind if kind.is_integer() => (from.characters() as u32).clamp(2, 21),
         _ => from.text_length().clamp(2, 21),
     }
 }
