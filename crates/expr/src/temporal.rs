@@ -238,6 +238,25 @@ fn is_allowed(
     Ok(false)
 }
 
+/// Whether a date is one that the rules do not allow.
+pub(crate) fn is_refused(value: ValueRef<'_>, rules: DateRules) -> bool {
+    let moment = match value {
+        ValueRef::Date(date) => date.at_midnight(),
+        ValueRef::DateTime(moment) => moment,
+        _ => return false,
+    };
+    !rules.allow(moment.date(), moment.0 == 0)
+}
+
+/// Warns of a text or number that is no date by the rules of who reads it.
+pub(crate) fn warn_of_refused(
+    context: &EvalContext,
+    value: ValueRef<'_>,
+    source: &Expr,
+) -> Result<(), SqlError> {
+    warn(context, (false, false), "datetime", &shown(context, value), source)
+}
+
 /// Whether a value is a column's, also where it is chosen among several.
 fn is_of_column(source: &Expr) -> bool {
     match &source.kind {

@@ -7,7 +7,7 @@ use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use crate::temporal;
 use types::temporal::DateRules;
-use types::{Collation, DateTime, Decimal, SqlError, Time, ValueRef, codes};
+use types::{Collation, DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, codes};
 
 /// A call with what it needs.
 #[derive(Clone, Copy)]
@@ -36,6 +36,25 @@ fn converted_date(expr: &Expr) -> Option<&Expr> {
         _ => true,
     };
     (operand.nature() == Nature::ReadDate && converts()).then_some(operand)
+}
+
+/// The text or number that conversions to a date read: they do so by the rules that hold outside,
+/// and name it where these do not allow the date.
+fn read_value(expr: &Expr) -> Option<&Expr> {
+    let operand = match &expr.kind {
+        ExprKind::Cast { operand, .. } => &**operand,
+        ExprKind::Call { function, arguments } if arguments.len() == 1 => match function.name() {
+            "timestamp" | "date" => &arguments[0],
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let is_date =
+        |expr: &Expr| matches!(expr.result.column_type.kind, TypeKind::Date | TypeKind::DateTime);
+    match operand.result.column_type.kind.is_temporal() {
+        true => read_value(operand),
+        false => is_date(expr).then_some(operand),
+    }
 }
 
 impl<'a> Frame<'a> {
@@ -125,6 +144,13 @@ impl<'a> Frame<'a> {
             }
             argument => super::temporal_make::eval_moment(argument, self.context, self.row)?,
         };
+        if let Some(operand) = read_value(&self.arguments[index])
+            && temporal::is_refused(value, rules)
+        {
+            let value = operand.eval(self.context, self.row)?;
+            temporal::warn_of_refused(self.context, value, operand)?;
+            return Ok(None);
+        }
         temporal::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 
