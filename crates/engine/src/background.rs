@@ -4,13 +4,16 @@
 use crate::core::Core;
 use crate::{checkpoint, drops, purge, statistics, thinning};
 use runtime::sync::Mutex;
-use runtime::{JoinHandle, WaitClass};
+use runtime::{JoinHandle, WaitClass, Wake};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Between two checkpoints at most, while the log finds no space for its next file.
 const SHORT_OF_LOG_PAUSE: Duration = Duration::from_millis(200);
+
+/// Between two checkpoints it is looked so often whether one would give back a file of the log.
+const CHECKPOINT_LOOKS: u32 = 5;
 
 /// The running fibers.
 pub(crate) struct Background {
@@ -80,11 +83,24 @@ fn checkpoint_loop(core: &Core) {
         }
         let interval = core.options.checkpoint_interval;
         let pause = if is_short { interval.min(SHORT_OF_LOG_PAUSE) } else { interval };
-        let deadline = runtime::now() + pause;
-        core.checkpoint_wanted.take(WaitClass::Idle, Some(deadline));
+        wait_for_checkpoint(core, pause);
         if is_short {
             // Those who wait for space ask for more than would help.
             runtime::sleep(pause / 4);
+        }
+    }
+}
+
+/// Waits until the next checkpoint is due: after `pause`, when one is asked for, or when one would
+/// give back a file of the log. Of a log that grows fast several would be given back at once, and
+/// as many kept as spares until then (wal/src/spares.rs, invariant 4).
+fn wait_for_checkpoint(core: &Core, pause: Duration) {
+    for _ in 0..CHECKPOINT_LOOKS {
+        let look = runtime::now() + pause / CHECKPOINT_LOOKS;
+        let woken = core.checkpoint_wanted.take(WaitClass::Idle, Some(look));
+        let is_asked_for = woken != Wake::TimedOut;
+        if is_asked_for || core.is_stopping() || checkpoint::gives_back_log(core) {
+            return;
         }
     }
 }

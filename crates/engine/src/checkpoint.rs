@@ -74,6 +74,12 @@ pub(crate) fn checkpoint(core: &Core, clean: bool) -> Result<()> {
     core.wal.recycle_before(scan).map_err(|error| from_log(&error))
 }
 
+/// Whether a checkpoint would give back a file of the log.
+pub(crate) fn gives_back_log(core: &Core) -> bool {
+    let kept = core.txn.oldest_active_lsn().min(core.store.oldest_unwritten());
+    core.wal.has_files_before(kept)
+}
+
 /// Whether a checkpoint would say anything new.
 pub(crate) fn is_due(core: &Core) -> bool {
     let state = core.checkpointing.lock();

@@ -132,7 +132,7 @@ fn io<T>(action: &'static str, path: &Path, result: std::io::Result<T>) -> Resul
 /// The current file of the log and the next one come on top of what the log's cap allows: so each
 /// is a small part of it, but has room for two of the longest batches.
 const LOG_FILE_BYTES_MIN: u64 = 8 << 20;
-const LOG_FILE_PARTS: u64 = 8;
+const LOG_FILE_PARTS: u64 = 16;
 
 fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
     let mut log = WalOptions::new(uuid);
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn the_files_of_the_log_are_small_parts_of_its_cap() {
         let mut options = EngineOptions::new("nowhere", 64 << 20);
-        let cases = [(1, 8, 8), (96, 12, 12), (256, 16, 32), (512, 16, 64), (4096, 16, 64)];
+        let cases = [(1, 8, 8), (192, 12, 12), (512, 16, 32), (1024, 16, 64), (4096, 16, 64)];
         for (cap_mib, first_mib, longest_mib) in cases {
             options.log_cap_bytes = cap_mib << 20;
             let log = log_options(&options, [0; 16]);

@@ -85,6 +85,11 @@ impl State {
         self.spares.iter().map(|spare| spare.1).sum()
     }
 
+    /// Whether the oldest file holds nothing at or above `lsn`. The current one stays.
+    fn has_files_before(&self, lsn: u64) -> bool {
+        self.live.get(1).is_some_and(|second| second.first_lsn <= lsn)
+    }
+
     /// Whether a file that the log gives back is kept (spares.rs, invariants 4 to 6).
     fn wants_spare(&self, len: u64, kept_bytes: u64) -> bool {
         // What `make_next` takes when it would like a file twice as long as the current one.
@@ -382,12 +387,17 @@ impl LogFiles {
         change(demand, spares)
     }
 
+    /// See [`crate::Wal::has_files_before`].
+    pub(crate) fn has_files_before(&self, lsn: u64) -> bool {
+        self.state.lock().has_files_before(lsn)
+    }
+
     /// See [`crate::Wal::recycle_before`].
     pub(crate) fn recycle_before(&self, lsn: u64) -> io::Result<()> {
         let mut retired = Vec::new();
         {
             let mut state = self.state.lock();
-            while state.live.len() > 1 && state.live[1].first_lsn <= lsn {
+            while state.has_files_before(lsn) {
                 retired.extend(state.live.pop_front());
             }
             if retired.is_empty() {

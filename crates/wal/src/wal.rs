@@ -278,6 +278,11 @@ impl Wal {
         recycled.map_err(|error| open_error(self.files.dir(), error))
     }
 
+    /// Whether [`Wal::recycle_before`] would find a file that holds nothing at or above `lsn`.
+    pub fn has_files_before(&self, lsn: Lsn) -> bool {
+        self.files.has_files_before(lsn.get())
+    }
+
     /// Largest record, and largest permit, in bytes of the stream.
     pub fn max_record_bytes(&self) -> usize {
         self.options.ring_bytes / 2

@@ -94,3 +94,28 @@ fn the_files_of_the_log_stay_within_a_few_caps_where_commits_come_one_at_a_time(
     assert!(records > 2 * cap, "of the cap alone nothing would be written so soon: {records}");
     assert!(most <= 4 * cap + files, "{most} bytes of files, {records} of records");
 }
+
+/// Of a log that grows fast many files would be given back at once, and kept as spares until the
+/// next time.
+#[test]
+fn files_of_the_log_are_given_back_before_the_time_of_the_next_checkpoint() {
+    let config = SimConfig { buggify: false, ..SimConfig::new(7) };
+    let ended = Simulation::new(config).run(|| {
+        let mut options_of_engine = tiny("/database", 4 << 20);
+        options_of_engine.checkpoint_interval = Duration::from_secs(100);
+        let longest = options_of_engine.max_log_file_bytes;
+        let engine = Engine::open(options_of_engine).unwrap().0;
+        let t = Tested::create(&*engine);
+        for id in 0..1_000 {
+            let mut trx = engine.begin(options());
+            t.insert(&mut *trx, &row(id, id, None, b"one")).unwrap().unwrap();
+            trx.commit().unwrap();
+        }
+        let before = engine.core.wal.live_file_bytes();
+        runtime::sleep(Duration::from_secs(50));
+        (longest, before, engine.core.wal.live_file_bytes())
+    });
+    let (longest, before, after) = ended.unwrap();
+    assert!(before > 4 * longest, "{before} bytes of files");
+    assert!(after <= 2 * longest, "{after} bytes of files, {before} before");
+}
