@@ -1,7 +1,8 @@
 //! Sorting byte strings within a memory limit, with runs in `tmp/` when it is passed.
 //!
 //! 1. All sorts of an engine share one limit: each may hold the limit divided by the number of
-//!    sorts under way, and spills what it holds when that becomes more.
+//!    sorts under way, and spills what it holds when that becomes more. What counts is what is
+//!    allocated, not what is filled.
 //! 2. A run is a file of `length u32 | bytes`, in order. What a crash leaves there is removed by
 //!    the next start.
 //! 3. At most [`MERGE_WAYS`] runs are merged at once; more are first merged to fewer.
@@ -17,6 +18,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// Runs merged at once; each needs a block in memory.
 const MERGE_WAYS: usize = 16;
 const BLOCK_BYTES: usize = 32 << 10;
+/// What holds strings grows by one part of so many of the share at most: where it has grown to the
+/// share little of it is empty.
+const GROWTH_PARTS: usize = 16;
 /// The system's number for a full disk.
 const NO_SPACE: i32 = 28;
 static RUN_NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -74,6 +78,7 @@ pub(crate) struct Sorter {
 
 /// Where a string begins and ends in the bytes held, of which there are less than 4 GiB.
 type Place = (u32, u32);
+const PLACE_BYTES: usize = size_of::<Place>();
 /// Most bytes held, whatever the limit.
 const HELD_BYTES_MAX: usize = 1 << 30;
 
@@ -106,15 +111,31 @@ impl Sorter {
 
     /// Adds a string.
     pub(crate) fn push(&mut self, item: &[u8]) -> Result<()> {
-        let held = self.bytes.len() + self.places.len() * size_of::<Place>();
-        let most = self.share.bytes().min(HELD_BYTES_MAX);
-        if held + item.len() > most && !self.places.is_empty() {
+        if !self.make_room(item.len()) && !self.places.is_empty() {
             self.spill()?;
         }
         let start = self.bytes.len() as u32;
         self.bytes.extend_from_slice(item);
         self.places.push((start, self.bytes.len() as u32));
         Ok(())
+    }
+
+    /// Makes room for a string of so many bytes; false if that would be more than the share.
+    fn make_room(&mut self, item_bytes: usize) -> bool {
+        let most = self.share.bytes().min(HELD_BYTES_MAX);
+        let capacity = |now: usize, needed: usize| {
+            let grown = now + now.min(most / GROWTH_PARTS);
+            if needed <= now { now } else { grown.max(needed) }
+        };
+        let bytes = capacity(self.bytes.capacity(), self.bytes.len() + item_bytes);
+        let (places, needed) = (self.places.capacity(), self.places.len() + 1);
+        let places = capacity(places * PLACE_BYTES, needed * PLACE_BYTES) / PLACE_BYTES;
+        let fits = bytes + places * PLACE_BYTES <= most;
+        if fits {
+            self.bytes.reserve_exact(bytes - self.bytes.len());
+            self.places.reserve_exact(places - self.places.len());
+        }
+        fits
     }
 
     fn sort(&mut self) {
@@ -144,13 +165,20 @@ impl Sorter {
             run.push(&self.bytes[start as usize..end as usize])?;
         }
         self.runs.push(run.finish()?);
+        let held = self.bytes.len() + self.places.len() * PLACE_BYTES;
         self.bytes.clear();
         self.places.clear();
-        // The share may have become smaller since they grew.
-        let most = self.share.bytes();
-        self.bytes.shrink_to(most);
-        self.places.shrink_to(most / size_of::<Place>());
+        // The share may have become smaller since they grew, or the strings longer: then what was
+        // allocated for one of the two is not what the other needs.
+        let allocated = self.allocated_bytes();
+        if allocated > self.share.bytes() || held < allocated / 2 {
+            (self.bytes, self.places) = (Vec::new(), Vec::new());
+        }
         Ok(())
+    }
+
+    fn allocated_bytes(&self) -> usize {
+        self.bytes.capacity() + self.places.capacity() * PLACE_BYTES
     }
 
     /// Merges runs until few are left (invariant 3). Nothing is held in memory meanwhile.
@@ -333,7 +361,8 @@ mod tests {
                 let item: Vec<u8> = (0..length).map(|_| random.next_u32() as u8).collect();
                 for sorter in &mut sorters {
                     sorter.push(&item).expect("no faults");
-                    assert!(sorter.bytes.len() <= (limit_bytes / sorts).max(BLOCK_BYTES));
+                    let share = (limit_bytes / sorts).max(BLOCK_BYTES);
+                    assert!(sorter.allocated_bytes() <= share, "what is empty counts, too");
                 }
                 expected.push(item);
             }
@@ -351,6 +380,20 @@ mod tests {
             assert_eq!(memory.sorts.load(Ordering::Relaxed), 0);
             let left = runtime::fs::read_dir(Path::new("/data/tmp")).unwrap_or_default();
             assert!(left.is_empty(), "{left:?}");
+        });
+        result.unwrap_or_else(|end| panic!("{end}"));
+    }
+
+    #[test]
+    fn strings_that_become_longer_find_room() {
+        let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+        let result = simulation.run(|| {
+            let mut sorter = Sorter::new(Path::new("/data"), &SortMemory::new(256 << 10));
+            (0..50_000).for_each(|_| sorter.push(&[1]).expect("no faults"));
+            let before = sorter.runs.len();
+            (0..200).for_each(|_| sorter.push(&[2; 4 << 10]).expect("no faults"));
+            let runs = sorter.runs.len() - before;
+            assert!(runs < 8, "{runs} runs of 800 KiB");
         });
         result.unwrap_or_else(|end| panic!("{end}"));
     }

@@ -8,9 +8,9 @@ use std::ffi::{c_int, c_long};
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// How long free memory is kept for the next who wants some. By itself the allocator waits ten
-/// times as long, in which what many clients send at once piles up.
-const FREE_MEMORY_KEPT_MILLIS: c_long = 100;
+/// How long free memory is kept for the next who wants some. By itself the allocator waits a
+/// hundred times as long, in which what many clients send at once piles up.
+const FREE_MEMORY_KEPT_MILLIS: c_long = 10;
 /// `mi_option_purge_delay` of the allocator's header.
 const PURGE_DELAY: c_int = 15;
 

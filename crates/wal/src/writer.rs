@@ -64,6 +64,8 @@ pub(crate) struct Writer {
     /// Something was written since the last sync.
     unsynced: bool,
     buffer: AlignedBuf,
+    /// The longest that the buffer was.
+    longest: usize,
     /// End of what the last batch has put into the buffer; what follows is zero.
     filled: usize,
 }
@@ -96,6 +98,7 @@ impl Writer {
             synced_writes: (0, 0),
             unsynced: true,
             buffer: AlignedBuf::zeroed(0),
+            longest: 0,
             filled: 0,
         }
     }
@@ -183,6 +186,12 @@ impl Writer {
             self.switch_file((self.block_bytes + len) as u64)?;
         }
         let before = if self.header_pending { self.block_bytes } else { 0 };
+        if before + len > self.longest {
+            // As long as it must be and no longer: growing would double it, and copy what is in it.
+            self.longest = before + len;
+            self.buffer = AlignedBuf::zeroed(0);
+            self.filled = 0;
+        }
         self.buffer.resize(before + len);
         if self.header_pending {
             let header = FileHeader {

@@ -81,7 +81,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   miri                      every pointer of the unsafe code that Miri can follow
   mysql                     MySQL of Debian's unstable distribution, unpacked with its libraries,
                             for the lab and for `bench sysbench --mysql`
-  bigger [--megabytes N] [--pool N] [--seconds S] [--debug] [--mariadb]
+  bigger [--megabytes N] [--pool N] [--seconds S] [--codec NAME] [--debug] [--mariadb]
                             data many times the buffer pool: memory, checksums, restart
   instructions [--bless] [--profile] [NAME...]
                             instructions per statement against docs/instructions.tsv (callgrind)
