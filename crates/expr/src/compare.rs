@@ -5,6 +5,7 @@ use crate::context::{EvalContext, NoColumns, detached};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use crate::temporal;
+use crate::whole;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::temporal::{DateRules, parse_datetime, parse_time};
@@ -22,6 +23,9 @@ pub enum CompareRule {
     /// DOUBLE of which both sides show so many digits after the point at most: numbers are equal
     /// that are nearer to each other than half of the last one. No key order and no hash is theirs.
     Near(u8),
+    /// A column of BIGINT and a number that is known before the rows: exactly, where as DOUBLE
+    /// whole numbers from 2^53 on would not be told apart.
+    Whole,
     /// Text under a collation.
     Text(CollationId),
     /// Date and time.
@@ -248,6 +252,10 @@ impl CompareRule {
                 }
                 None => (Value::Time(types::Time(0)), false),
             },
+            CompareRule::Whole => {
+                let whole = whole::of_text(text).map(|whole| (whole, true));
+                return whole.or_else(|| CompareRule::Decimal.of_text(text, rules));
+            }
             CompareRule::Near(_)
             | CompareRule::Integer
             | CompareRule::Text(_)
@@ -261,7 +269,9 @@ impl CompareRule {
             _ if !expr.result.is_string() => return expr,
             CompareRule::Text(_) | CompareRule::Integer | CompareRule::Year => return expr,
             CompareRule::Decimal => types::ColumnType::decimal(65, 30, false),
-            CompareRule::Double | CompareRule::Near(_) => types::ColumnType::double(),
+            CompareRule::Double | CompareRule::Near(_) | CompareRule::Whole => {
+                types::ColumnType::double()
+            }
             CompareRule::DateTime => types::ColumnType::temporal(TypeKind::DateTime, 6),
             CompareRule::Time => types::ColumnType::temporal(TypeKind::Time, 6),
         };
@@ -282,6 +292,7 @@ impl CompareRule {
             CompareRule::Double | CompareRule::Near(_) => {
                 Value::Double(coerce::to_double(context, value, result)?)
             }
+            CompareRule::Whole => whole::exact_number(context, value, result)?,
             CompareRule::DateTime | CompareRule::Time => {
                 let is_time = self == CompareRule::Time;
                 crate::compared::convert_compared(context, value, constant, is_time)?.to_owned()
@@ -472,6 +483,11 @@ fn compare_converted(
             let b = coerce::to_double(context, right.0, right.1)?;
             let least = 5.0 / 10f64.powi(i32::from(digits) + 1);
             if (a - b).abs() < least { Ordering::Equal } else { order_doubles(a, b) }
+        }
+        CompareRule::Whole => {
+            let a = whole::exact_number(context, left.0, left.1)?;
+            let b = whole::exact_number(context, right.0, right.1)?;
+            whole::order(&a, &b)
         }
         CompareRule::Text(collation) => {
             let a = coerce::to_text(context, left.0, left.1);

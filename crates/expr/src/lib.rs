@@ -36,6 +36,7 @@ mod seconds;
 mod stored;
 mod temporal;
 pub mod vector;
+mod whole;
 
 pub use builder::{Builder, CastTarget, extreme_of_numbers, number_of_hex};
 pub use builder::{variable_of, variable_type};

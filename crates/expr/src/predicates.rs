@@ -362,8 +362,19 @@ fn elements(expr: &Expr) -> &[Expr] {
 }
 
 /// The constants with which a row begins, up to a NULL, are evaluated whether or not a comparison
-/// comes to them.
+/// comes to them: while the statement is prepared, so that their warnings are no errors.
 pub(crate) fn warn_of_constants(
+    elements: &[Expr],
+    context: &EvalContext,
+    row: &dyn Columns,
+) -> Result<(), SqlError> {
+    let are_errors = context.warnings_are_errors.replace(false);
+    let evaluated = evaluate_constants(elements, context, row);
+    context.warnings_are_errors.set(are_errors);
+    evaluated
+}
+
+fn evaluate_constants(
     elements: &[Expr],
     context: &EvalContext,
     row: &dyn Columns,
@@ -372,7 +383,7 @@ pub(crate) fn warn_of_constants(
         match &element.kind {
             ExprKind::Literal(literal) if literal.value.is_null() => break,
             ExprKind::Literal(_) | ExprKind::Parameter(_) | ExprKind::Converted { .. } => {}
-            ExprKind::Row(inner) => warn_of_constants(inner, context, row)?,
+            ExprKind::Row(inner) => evaluate_constants(inner, context, row)?,
             _ if element.is_constant() => {
                 if element.eval(context, row)?.is_null() {
                     break;

@@ -129,10 +129,16 @@ async function main() {
   console.log('== many rows and a pool');
   const pool = mysql.createPool({ ...base, connectionLimit: 4 });
   await pool.query('DROP TABLE IF EXISTS nm');
-  await pool.query('CREATE TABLE nm (id INT AUTO_INCREMENT PRIMARY KEY, pad VARCHAR(200))');
+  await pool.query('CREATE TABLE nm (id BIGINT AUTO_INCREMENT PRIMARY KEY, pad VARCHAR(200))');
   const many = Array.from({ length: 2000 }, () => ['p'.repeat(150)]);
   await attempt('insert', () => pool.query('INSERT INTO nm (pad) VALUES ?', [many]));
   await Promise.all(Array.from({ length: 40 }, () => pool.execute('SELECT COUNT(*) AS c FROM nm')));
+  // Numbers are sent as DOUBLE, and find keys of BIGINT all the same.
+  for (const [condition, ids] of [['id = ?', [5]], ['id IN (?, ?)', [5, 6]], ['id BETWEEN ? AND ?', [5, 7]]]) {
+    const [plan] = await pool.execute(`EXPLAIN SELECT pad FROM nm WHERE ${condition}`, ids);
+    const [found] = await pool.execute(`SELECT id FROM nm WHERE ${condition} ORDER BY id`, ids);
+    console.log(condition, plan.map(({ type, key }) => [type, key]), found);
+  }
   const connection = await pool.getConnection();
   let count = 0;
   await new Promise((resolve, reject) => {

@@ -9,6 +9,7 @@ use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, T
 use crate::functions::control;
 use crate::predicates::put_warning_first;
 use crate::result_type::{Coercibility, ResultType};
+use crate::whole;
 use types::{CollationId, SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
@@ -168,6 +169,11 @@ impl Builder<'_> {
                 aggregate_collations(self, operation, operands, CollationUse::Compare)?;
             return Ok(CompareRule::Text(collation));
         }
+        if let CompareRule::Double | CompareRule::Near(_) = rule
+            && let Some(decided) = self.beside_bigint(operation, rule, operands)
+        {
+            return Ok(decided);
+        }
         // Of a table: an aggregate of years is a number.
         let is_year = |e: &Expr| e.result.column_type.kind == TypeKind::Year && e.result.is_column;
         let years = !rule.is_temporal()
@@ -199,6 +205,22 @@ impl Builder<'_> {
         let Some((a, b)) = two_rows(operation, left, right)? else { return Ok(None) };
         let pairs = a.iter_mut().zip(b);
         pairs.map(|(x, y)| self.pair_rule(operation, x, y)).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// The rule where one operand is a BIGINT column and the others are known.
+    fn beside_bigint(
+        &self,
+        operation: &str,
+        rule: CompareRule,
+        operands: &mut [Expr],
+    ) -> Option<CompareRule> {
+        let columns = match operation {
+            "case" => 0..0,
+            "between" | "in" => 0..1,
+            _ => 0..operands.len(),
+        };
+        let mut rules = columns.map(|at| whole::rule_beside(self.settings, operands, at, rule));
+        rules.find_map(|found| found)
     }
 
     /// `operand [NOT] BETWEEN low AND high`.

@@ -186,9 +186,10 @@ impl Problem<'_> {
     fn facts(&self, source: usize, bound: u64, entry: &TableEntry, usable: &[&Conjunct]) -> Facts {
         let definition = entry.definition();
         let known = self.positions.constant_applies();
+        // RAND() and the like have a value for each row that is tested.
         let is_known = |expr: &Expr| {
             let (sources, applies) = self.positions.reads(expr);
-            sources & !bound == 0 && applies & !known == 0
+            sources & !bound == 0 && applies & !known == 0 && expr.has_no_effect()
         };
         let reader = FactReader {
             builder: &self.builder,
@@ -458,6 +459,6 @@ fn is_hashable(rule: CompareRule, left: &Expr, right: &Expr) -> bool {
         CompareRule::DateTime | CompareRule::Time => {
             a.kind == b.kind && a.kind.is_temporal() && a.kind != TypeKind::Null
         }
-        CompareRule::Near(_) | CompareRule::Year => false,
+        CompareRule::Near(_) | CompareRule::Whole | CompareRule::Year => false,
     }
 }

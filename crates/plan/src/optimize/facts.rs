@@ -1,14 +1,13 @@
 //! What conditions say of single columns of a table, and the index ranges that follow.
 
+mod near;
+
 use super::column_position;
 use super::conjuncts::flatten;
 use crate::physical::{RangeEnd, RangePlan, RangeValue};
 use engine_api::{ColumnDefinition, IndexDefinition};
-use expr::{
-    ArithmeticOperator, Builder, CastTarget, CompareOperator, CompareRule, Expr, ExprKind,
-    ResultType, Test,
-};
-use types::{ColumnType, TypeKind, Value};
+use expr::{Builder, CastTarget, CompareOperator, CompareRule, Expr, ExprKind, Test};
+use types::{TypeKind, Value};
 
 /// Most ranges of one access.
 const RANGES_MAX: usize = 16_384;
@@ -86,11 +85,9 @@ impl FactReader<'_> {
                 if self.has_other_order(column) {
                     return;
                 }
-                let end = |value| {
-                    self.value(column, *rule, value)
-                        .map(|value| RangeEnd::Value { value, inclusive: true })
-                };
-                let (lower, upper) = (end(low), end(high));
+                let margin = self.margin(column, *rule);
+                let end = |value, sign| self.end(column, *rule, margin, value, sign);
+                let (lower, upper) = (end(low, -1.0), end(high, 1.0));
                 if lower.is_some() || upper.is_some() {
                     facts.columns.push((column, Constraint::Interval { lower, upper }));
                 }
@@ -160,8 +157,8 @@ impl FactReader<'_> {
         if !is_point && self.has_other_order(column) {
             return;
         }
-        if let CompareRule::Near(digits) = rule {
-            return self.add_near(column, operator, digits, value, facts);
+        if let Some(margin) = self.margin(column, rule) {
+            return self.add_near(column, operator, margin, value, facts);
         }
         let Some(value) = self.value(column, rule, value) else { return };
         let end = |inclusive| Some(RangeEnd::Value { value: value.clone(), inclusive });
@@ -177,59 +174,6 @@ impl FactReader<'_> {
             }
         };
         facts.columns.push((column, constraint));
-    }
-
-    /// Values so near that they are equal lie in a range around this one. It is twice as wide as
-    /// the comparison allows, which tests its rows again. Of a value from another table it would
-    /// be a range for each row, and no fact is made.
-    fn add_near(
-        &self,
-        column: usize,
-        operator: CompareOperator,
-        digits: u8,
-        value: &Expr,
-        facts: &mut Facts,
-    ) {
-        let mut is_of_row = false;
-        value.for_each_column(&mut |_| is_of_row = true);
-        let Some(value) = self.value(column, CompareRule::Double, value) else { return };
-        if is_of_row {
-            return;
-        }
-        let margin = 10f64.powi(-i32::from(digits));
-        let beside = |operator, sign: f64| {
-            let value = match value.literal() {
-                Some(Value::Int(number)) => Ok(self.double(*number as f64 + sign * margin)),
-                Some(Value::Double(number)) => Ok(self.double(*number + sign * margin)),
-                Some(Value::Decimal(number)) => Ok(self.double(number.to_f64() + sign * margin)),
-                _ => self.builder.arithmetic(operator, value.clone(), self.double(margin)),
-            };
-            value.ok().map(|value| RangeEnd::Value { value, inclusive: true })
-        };
-        use ArithmeticOperator::{Add, Subtract};
-        let (lower, upper) = match operator {
-            CompareOperator::NullSafeEqual if matches!(value.literal(), Some(Value::Null)) => {
-                let points = vec![RangeValue::NullSafe(value)];
-                return facts.columns.push((column, Constraint::Points(points)));
-            }
-            // What is not known yet may be NULL.
-            CompareOperator::NullSafeEqual if value.literal().is_none() => return,
-            CompareOperator::Equal | CompareOperator::NullSafeEqual => {
-                (beside(Subtract, -1.0), beside(Add, 1.0))
-            }
-            CompareOperator::Less | CompareOperator::LessOrEqual => (None, beside(Add, 1.0)),
-            CompareOperator::Greater | CompareOperator::GreaterOrEqual => {
-                (beside(Subtract, -1.0), None)
-            }
-            CompareOperator::NotEqual => return,
-        };
-        if lower.is_some() || upper.is_some() {
-            facts.columns.push((column, Constraint::Interval { lower, upper }));
-        }
-    }
-
-    fn double(&self, value: f64) -> Expr {
-        self.builder.computed(Value::Double(value), ResultType::double(false))
     }
 
     fn add_in(&self, operand: &Expr, list: &[(Expr, Vec<CompareRule>)], facts: &mut Facts) {
@@ -252,6 +196,12 @@ impl FactReader<'_> {
             return;
         }
         let Some(column) = self.column(operand) else { return };
+        let is_near = |(_, rules): &(Expr, Vec<CompareRule>)| {
+            rules.first().is_some_and(|rule| self.margin(column, *rule).is_some())
+        };
+        if list.iter().any(is_near) {
+            return self.add_alternatives(column, list, facts);
+        }
         let mut points = Vec::with_capacity(list.len());
         for (candidate, rules) in list {
             let Some(rule) = rules.first() else { return };
@@ -292,7 +242,8 @@ impl FactReader<'_> {
                     Some(value.clone())
                 }
             }
-            CompareRule::Double if double_is_exact(column_type) => {
+            CompareRule::Whole if kind.is_number() => Some(value.clone()),
+            CompareRule::Double if column_type.kind.is_number() => {
                 if kind.is_string() || kind == TypeKind::Decimal {
                     cast(CastTarget::Double)
                 } else {
@@ -333,15 +284,6 @@ impl FactReader<'_> {
             },
             _ => None,
         }
-    }
-}
-
-/// Whether comparing the column as DOUBLE keeps its values apart.
-fn double_is_exact(column: &ColumnType) -> bool {
-    match column.kind {
-        TypeKind::Float | TypeKind::Double => true,
-        TypeKind::Decimal => u32::from(column.precision) <= f64::DIGITS,
-        kind => kind.is_integer() && kind != TypeKind::BigInt,
     }
 }
 

@@ -45,14 +45,20 @@ fn equality(expr: &Expr) -> Option<(&Expr, &Expr)> {
 /// A column and a constant, if the condition equates them.
 fn constant_equality(expr: &Expr) -> Option<(&Expr, &Expr)> {
     let (left, right) = equality(expr)?;
-    let is_constant =
-        |expr: &Expr| matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Parameter(_));
-    if column_position(left).is_some() && is_constant(right) {
-        Some((left, right))
-    } else if column_position(right).is_some() && is_constant(left) {
-        Some((right, left))
+    if column_position(left).is_some() {
+        Some((left, constant(right)?))
     } else {
-        None
+        column_position(right)?;
+        Some((right, constant(left)?))
+    }
+}
+
+/// A literal, or a parameter as it was before a comparison converted it.
+fn constant(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Literal(_) | ExprKind::Parameter(_) => Some(expr),
+        ExprKind::Converted { original, rule: CompareRule::Whole, value: None } => Some(original),
+        _ => None,
     }
 }
 

@@ -80,3 +80,16 @@ SELECT a.id FROM near a JOIN near b ON a.price = b.weight
 SELECT id FROM near WHERE price <=> NULL
 SELECT id FROM near WHERE price <=> 10
 SELECT id FROM near WHERE price <=> ?
+SELECT id FROM broad WHERE id = 5e0
+SELECT id FROM broad WHERE id = -5e0
+SELECT id FROM broad WHERE id = 5.5e0
+SELECT id FROM broad WHERE id BETWEEN '9007199254740993' AND 9007199254740994e0
+SELECT id FROM broad WHERE u > 1.5e0 AND u < '18446744073709551615'
+SELECT id FROM broad WHERE id IN (5e0, 7.5e0)
+SELECT id FROM broad WHERE id > RAND()
+SELECT id FROM broad WHERE price = 5e0
+SELECT id FROM broad WHERE price > ? AND price < 1e300
+SELECT id FROM broad WHERE price IN (5e0, 6)
+SELECT a.id FROM broad a, broad b WHERE a.id = 5e0 AND b.price = a.price + 1e0
+SELECT id FROM near WHERE id > RAND()
+SELECT id FROM near WHERE id = LAST_INSERT_ID()
