@@ -11,6 +11,9 @@ pub static RECORD_BYTES: Counter = Counter::new("wal_record_bytes", "bytes of lo
 /// Bytes written to the files, headers and padding included.
 pub static FILE_BYTES: Counter =
     Counter::new("wal_file_bytes", "bytes written to log files with headers and padding");
+/// Zeroes that new files are filled with before they are log.
+pub static ZEROED_BYTES: Counter =
+    Counter::new("wal_zeroed_bytes", "bytes of zeroes written to new log files");
 /// Times a fiber waited for durability.
 pub static WAITS: Counter = Counter::new("wal_waits", "times a fiber waited for the log");
 /// Times a fiber waited for room in the ring.
@@ -90,6 +93,7 @@ pub(crate) fn list_all() {
         &SYNCS,
         &RECORD_BYTES,
         &FILE_BYTES,
+        &ZEROED_BYTES,
         &WAITS,
         &ROOM_WAITS,
         &FILES_CREATED,

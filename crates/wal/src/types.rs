@@ -77,7 +77,7 @@ impl WalOptions {
             ring_bytes: 16 << 20,
             first_file_bytes: 16 << 20,
             max_file_bytes: 256 << 20,
-            max_batch_bytes: 4 << 20,
+            max_batch_bytes: 1 << 20,
             block_bytes: 4096,
             kept_bytes: 2 << 30,
             policy: FlushPolicy::EveryCommit,

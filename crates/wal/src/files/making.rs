@@ -1,7 +1,7 @@
 //! Making files: the next one of the log from a spare or anew, and the reserve.
 
 use super::{LogFiles, Next, Prepared, is_out_of_space};
-use crate::counters::FILES_CREATED;
+use crate::counters::{FILES_CREATED, ZEROED_BYTES};
 use crate::listing::{log_name, open_file};
 use crate::spares::Spare;
 use base::probe;
@@ -131,6 +131,7 @@ impl LogFiles {
             let piece = PIECE_BYTES.min(len - done);
             let begun = runtime::now();
             file.allocate_zeroed(done, piece)?;
+            ZEROED_BYTES.add(piece);
             done += piece;
             if unhurried && done < len && !self.is_next_awaited() {
                 runtime::sleep(begun.elapsed().min(PIECE_MAX) * PIECE_PAUSES);
