@@ -7,10 +7,9 @@
 //! 3. A parameter becomes an integer once in a statement, if it is one, else a DOUBLE.
 //! 4. Text is read, and warns, as where DECIMAL is compared.
 
-use crate::builder::of_literals;
 use crate::coerce;
 use crate::compare::{CompareRule, order_doubles};
-use crate::context::{EvalContext, NoColumns, Settings};
+use crate::context::{EvalContext, NoColumns};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use std::cmp::Ordering;
@@ -20,7 +19,6 @@ use types::{SqlError, TypeKind, Value, ValueRef};
 /// The rule for a BIGINT column, of the operands the one at `column`, beside numbers that `rule`
 /// would compare as DOUBLE; they come back converted. `None` where it is not so.
 pub(crate) fn rule_beside(
-    settings: &Settings,
     operands: &mut [Expr],
     column: usize,
     rule: CompareRule,
@@ -32,11 +30,7 @@ pub(crate) fn rule_beside(
     }
     let mut converted = Vec::with_capacity(operands.len());
     for (place, operand) in operands.iter().enumerate() {
-        converted.push(if place == column {
-            operand.clone()
-        } else {
-            known_number(settings, operand)?
-        });
+        converted.push(if place == column { operand.clone() } else { known_number(operand)? });
     }
     let all_whole = converted.iter().all(|operand| operand.result.column_type.kind.is_integer());
     let decided = match rule {
@@ -49,7 +43,7 @@ pub(crate) fn rule_beside(
 }
 
 /// A number that is known before the rows, as it is compared with the column.
-fn known_number(settings: &Settings, expr: &Expr) -> Option<Expr> {
+fn known_number(expr: &Expr) -> Option<Expr> {
     let kind = expr.result.column_type.kind;
     let is_number = kind.is_integer()
         || kind.is_string()
@@ -69,15 +63,20 @@ fn known_number(settings: &Settings, expr: &Expr) -> Option<Expr> {
                 None => rule.prepare_constant(expr.clone()),
             })
         }
-        _ if is_signed_parameter(expr) => Some(parameter(expr)),
-        _ => computed_number(settings, expr).map(|number| match of_number(number.as_ref()) {
-            Some(number) => integer(number),
-            None => {
-                let kind = ExprKind::Literal(Literal::new(number, LiteralForm::Computed));
-                CompareRule::Double.prepare_constant(Expr { kind, result: expr.result })
-            }
-        }),
+        _ => match &negated(expr)?.kind {
+            ExprKind::Parameter(_) => Some(parameter(expr)),
+            _ => computed_number(expr),
+        },
     }
+}
+
+/// A literal or parameter, a number, whose negative this is.
+fn negated(expr: &Expr) -> Option<&Expr> {
+    let ExprKind::Call { function, arguments } = &expr.kind else { return None };
+    let [operand] = &arguments[..] else { return None };
+    let is_known = matches!(operand.kind, ExprKind::Literal(_) | ExprKind::Parameter(_));
+    let is_number = operand.result.column_type.kind.is_number();
+    (function.name() == "-" && is_known && is_number).then_some(operand)
 }
 
 fn parameter(expr: &Expr) -> Expr {
@@ -86,25 +85,16 @@ fn parameter(expr: &Expr) -> Expr {
     Expr { kind, result: ResultType::double(expr.result.nullable) }
 }
 
-/// Whether this is the negative of a parameter that is a number.
-fn is_signed_parameter(expr: &Expr) -> bool {
-    let ExprKind::Call { function, arguments } = &expr.kind else { return false };
-    let is_number = |operand: &Expr| {
-        matches!(operand.kind, ExprKind::Parameter(_))
-            && operand.result.column_type.kind.is_number()
-    };
-    function.name() == "-" && matches!(&arguments[..], [operand] if is_number(operand))
-}
-
-/// What literals make together, such as `-5e0`, unless that warns or fails.
-fn computed_number(settings: &Settings, expr: &Expr) -> Option<Value> {
-    if expr.result.is_string() || !of_literals(expr) {
-        return None;
-    }
-    let mut context = EvalContext::new();
-    context.settings = settings.clone();
-    let value = expr.eval_result(&context, &NoColumns).ok()?.to_owned();
-    (context.warning_count() == 0 && value != Value::Null).then_some(value)
+/// The negative of a literal.
+fn computed_number(expr: &Expr) -> Option<Expr> {
+    let number = expr.eval_result(&EvalContext::new(), &NoColumns).ok()?.to_owned();
+    Some(match of_number(number.as_ref()) {
+        Some(number) => integer(number),
+        None => {
+            let kind = ExprKind::Literal(Literal::new(number, LiteralForm::Computed));
+            CompareRule::Double.prepare_constant(Expr { kind, result: expr.result })
+        }
+    })
 }
 
 fn integer(number: Value) -> Expr {

@@ -354,7 +354,7 @@ fn constant_value(builder: &Builder<'_>, operand: &Expr) -> Option<Value> {
 }
 
 /// Whether all leaves are literals and nothing in it looks at the session.
-pub(crate) fn of_literals(expr: &Expr) -> bool {
+fn of_literals(expr: &Expr) -> bool {
     if let ExprKind::Parameter(_) | ExprKind::Converted { .. } = expr.kind {
         return false;
     }

@@ -170,7 +170,7 @@ impl Builder<'_> {
             return Ok(CompareRule::Text(collation));
         }
         if let CompareRule::Double | CompareRule::Near(_) = rule
-            && let Some(decided) = self.beside_bigint(operation, rule, operands)
+            && let Some(decided) = beside_bigint(operation, rule, operands)
         {
             return Ok(decided);
         }
@@ -205,22 +205,6 @@ impl Builder<'_> {
         let Some((a, b)) = two_rows(operation, left, right)? else { return Ok(None) };
         let pairs = a.iter_mut().zip(b);
         pairs.map(|(x, y)| self.pair_rule(operation, x, y)).collect::<Result<_, _>>().map(Some)
-    }
-
-    /// The rule where one operand is a BIGINT column and the others are known.
-    fn beside_bigint(
-        &self,
-        operation: &str,
-        rule: CompareRule,
-        operands: &mut [Expr],
-    ) -> Option<CompareRule> {
-        let columns = match operation {
-            "case" => 0..0,
-            "between" | "in" => 0..1,
-            _ => 0..operands.len(),
-        };
-        let mut rules = columns.map(|at| whole::rule_beside(self.settings, operands, at, rule));
-        rules.find_map(|found| found)
     }
 
     /// `operand [NOT] BETWEEN low AND high`.
@@ -471,6 +455,16 @@ fn full_year(mut expr: Expr) -> Expr {
         }
         _ => expr,
     }
+}
+
+/// The rule where one operand is a BIGINT column and the others are known.
+fn beside_bigint(operation: &str, rule: CompareRule, operands: &mut [Expr]) -> Option<CompareRule> {
+    let mut columns = match operation {
+        "case" => 0..0,
+        "between" | "in" => 0..1,
+        _ => 0..operands.len(),
+    };
+    columns.find_map(|column| whole::rule_beside(operands, column, rule))
 }
 
 /// The type of a value in a UNION, whose column does not know of variables.

@@ -12,7 +12,7 @@ mod operators;
 pub use cast::CastTarget;
 pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
-    convert_to_json_text, is_known_at_start, of_literals,
+    convert_to_json_text, is_known_at_start,
 };
 pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_decimals, numbers_of_hex};
 pub use operators::{extreme_of_numbers, number_of_hex};
