@@ -384,6 +384,16 @@ impl ResultType {
         self
     }
 
+    /// The same type, of a whole number that is kept: its digits and a sign have room.
+    pub fn with_room_for_sign(mut self) -> Self {
+        if self.column_type.kind.is_integer() && !self.is_column {
+            let needed =
+                u32::from(self.column_type.precision) + u32::from(!self.column_type.unsigned);
+            self.column_type.length = self.column_type.length.max(needed);
+        }
+        self
+    }
+
     /// The same type, NULL possible or not.
     pub fn with_nullable(self, nullable: bool) -> Self {
         Self { nullable, ..self }

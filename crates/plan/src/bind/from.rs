@@ -9,6 +9,8 @@ use super::table::Source;
 use super::*;
 use crate::physical::{LimitPlan, QueryPlan, ResultColumn, TableSource};
 use catalog::{Privilege, TableRef};
+use expr::ExprKind;
+use types::ColumnType;
 
 /// Most tables of a block: their sets are 64 bit masks.
 const TABLES_MAX: usize = 61;
@@ -182,6 +184,15 @@ impl<'q> Binder<'_, '_, 'q> {
             };
         }
         let unplanned = self.unplanned.take();
+        let is_merged = unplanned.as_ref().is_some_and(|unplanned| unplanned.is_plain());
+        for (number, column) in columns.iter_mut().enumerate() {
+            column.result = match &plan {
+                QueryPlan::Select(select) if is_merged => {
+                    merged_type(column.result, &select.projection[number])
+                }
+                _ => kept_type(column.result),
+            };
+        }
         let branches = std::mem::take(&mut self.branches);
         self.add_listed(TableSource::Derived(Box::new(plan)), &columns, alias, from);
         if let Some(source) = from.sources.last_mut() {
@@ -202,7 +213,7 @@ impl<'q> Binder<'_, '_, 'q> {
             .iter()
             .map(|column| NamedColumn {
                 name: column.name.clone(),
-                result: derived_type(column.result),
+                result: column.result,
                 printed: format!("`{alias}`.`{}`", column.name).into(),
                 org_name: column.org_name.clone(),
                 org_table: column.org_table.clone(),
@@ -396,7 +407,29 @@ fn drop_order(plan: &mut QueryPlan) {
     }
 }
 
-/// The type of a derived table's column: a column like any other.
+/// The type of a derived table's column whose rows are kept: a column like any other.
+pub(super) fn kept_type(result: ResultType) -> ResultType {
+    let mut column = derived_type(result.with_room_for_sign());
+    if column.column_type.kind.is_integer() && !column.is_column {
+        let column_type = &mut column.column_type;
+        let usual = ColumnType::integer(column_type.kind, column_type.unsigned);
+        let digits = column_type.length.saturating_sub(u32::from(!column_type.unsigned));
+        column_type.precision = usual.precision.max(digits.min(u32::from(u8::MAX)) as u8);
+        column.is_column = true;
+    }
+    column
+}
+
+/// The type of a derived table's column that stands for this value in the query around it.
+fn merged_type(result: ResultType, value: &Expr) -> ResultType {
+    let column = derived_type(result);
+    // A computed number is as wide as it is said to be.
+    match (&value.kind, column.is_column) {
+        (ExprKind::Cast { .. } | ExprKind::Literal(_), false) => column.with_digits_of_length(),
+        _ => column,
+    }
+}
+
 fn derived_type(result: ResultType) -> ResultType {
     let mut column = ResultType::column(result.column_type, result.nullable);
     column.ascii = result.ascii;
@@ -405,14 +438,13 @@ fn derived_type(result: ResultType) -> ResultType {
     }
     column.is_json = result.is_json;
     column.is_computed = result.is_computed;
-    // A computed number is as wide as it is said to be.
     column.is_column = result.is_column || !result.column_type.kind.is_integer();
-    if column.is_column { column } else { column.with_digits_of_length() }
+    column
 }
 
 /// The columns of a run of positions can be NULL from here on.
 fn make_nullable(condition: &mut Expr, first: usize, count: usize) {
-    if let expr::ExprKind::Column { position, .. } = &condition.kind
+    if let ExprKind::Column { position, .. } = &condition.kind
         && (first..first + count).contains(position)
     {
         condition.result.nullable = true;

@@ -138,7 +138,8 @@ impl<'q> Binder<'_, '_, 'q> {
             return Err(SqlError::new(&codes::NOT_STANDARD_COMPLIANT_RECURSIVE, &[&name]));
         }
         open.reads += 1;
-        let columns = open.columns.clone();
+        let mut columns = open.columns.clone();
+        columns.iter_mut().for_each(|it| it.result = super::from::kept_type(it.result));
         let source = TableSource::Recursive { id: open.id, columns: columns.len() };
         self.add_listed(source, &columns, alias.unwrap_or(name), from);
         Ok(true)

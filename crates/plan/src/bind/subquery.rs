@@ -56,6 +56,9 @@ impl<'q> Binder<'_, '_, 'q> {
         let mut result = columns[0].result.of_expression().with_nullable(nullable);
         // What is selected from a table is no constant.
         result.is_computed = !matches!(&inner.0, QueryPlan::Select(it) if it.tables.is_empty());
+        if result.is_computed && !columns[0].result.is_column {
+            result = result.with_room_for_sign();
+        }
         Ok(self.add_apply(ApplyKind::Scalar, inner, result))
     }
 

@@ -31,7 +31,7 @@ pub(crate) struct Unplanned {
 
 impl Unplanned {
     /// Whether its rows are those of its tables that pass its conditions.
-    fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         let (plan, parts) = (&self.plan, &self.parts);
         self.gives_all_rows()
             && plan.aggregate.is_none()
