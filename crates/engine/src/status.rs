@@ -71,7 +71,7 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
 }
 
 /// What the log has written, and how long commits waited for it.
-fn log() -> [(&'static str, u64); 11] {
+fn log() -> [(&'static str, u64); 12] {
     [
         ("Gannet_log_commit_wait_nanos", metric("wal_commit_wait_nanos")),
         ("Gannet_log_commits", metric("wal_commits")),
@@ -84,6 +84,7 @@ fn log() -> [(&'static str, u64); 11] {
         ("Gannet_log_synced_write_nanos", metric("wal_synced_write_nanos")),
         ("Gannet_log_synced_writes", metric("wal_synced_writes")),
         ("Gannet_log_written_bytes", metric("wal_file_bytes")),
+        ("Gannet_log_zeroed_bytes", metric("wal_zeroed_bytes")),
     ]
 }
 

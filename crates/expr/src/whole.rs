@@ -4,7 +4,8 @@
 //! 1. As DOUBLE a value of the column from 2^53 on is also its neighbours', and no range of an index
 //!    holds just those that are equal then. So what is known before the rows is compared exactly.
 //! 2. A literal that is a whole number of 64 bits becomes one: integers are compared.
-//! 3. A parameter becomes an integer once in a statement, if it is one, else a DOUBLE.
+//! 3. A parameter becomes an integer once in a statement, if it is one, else a DOUBLE; its static type
+//!    is DOUBLE in both cases, which only comparisons and ranges by [`CompareRule::Whole`] see.
 //! 4. Text is read, and warns, as where DECIMAL is compared.
 
 use crate::coerce;
