@@ -6,6 +6,7 @@ use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use crate::temporal;
 use crate::whole;
+use crate::years::full_year;
 use std::cmp::Ordering;
 use std::sync::Arc;
 use types::temporal::{DateRules, parse_datetime, parse_time};
@@ -351,38 +352,6 @@ impl CompareRule {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// The year that a number or text stands for beside a YEAR, if it is one.
-pub(crate) fn full_year(value: ValueRef<'_>) -> Option<i64> {
-    let is_text = matches!(value, ValueRef::Bytes(_));
-    let number = match value {
-        ValueRef::Int(v) => v,
-        ValueRef::UInt(v) => i64::try_from(v).ok()?,
-        ValueRef::Decimal(v) => v.with_scale(0).mantissa().and_then(|v| i64::try_from(v).ok())?,
-        ValueRef::Double(v) if v.abs() < 1e5 => v as i64,
-        ValueRef::Bytes(text) => {
-            let parsed = types::number::parse_integer(text);
-            let is_number = parsed.length > 0 && !parsed.value.negative;
-            is_number.then(|| i64::try_from(parsed.value.magnitude).ok())??
-        }
-        _ => return None,
-    };
-    match number {
-        0 if is_text && !matches!(value, ValueRef::Bytes(b"0000")) => Some(2000),
-        1..70 => Some(number + 2000),
-        70..100 => Some(number + 1900),
-        1901..=2155 => Some(number),
-        _ => None,
-    }
-}
-
-/// The year that a column of years keeps of a date, if it is one.
-pub(crate) fn year_of(date: types::Date) -> Option<i64> {
-    match i64::from(date.year()) {
-        0 => Some(0),
-        year => full_year(ValueRef::Int(year)),
     }
 }
 

@@ -37,6 +37,7 @@ mod stored;
 mod temporal;
 pub mod vector;
 mod whole;
+mod years;
 
 pub use builder::{Builder, CastTarget, extreme_of_numbers, number_of_hex};
 pub use builder::{variable_of, variable_type};

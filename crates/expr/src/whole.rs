@@ -1,11 +1,13 @@
 //! A BIGINT column beside numbers that are not integers: DOUBLE, DECIMAL and text, as literals, as
 //! parameters (some drivers send every number as DOUBLE) and in user variables.
 //!
-//! 1. As DOUBLE a value of the column from 2^53 on is also its neighbours', and no range of an index
-//!    holds just those that are equal then. So what is known before the rows is compared exactly.
+//! 1. As DOUBLE a value of the column from 2^53 on is also its neighbours', and no range of an
+//!    index holds just those that are equal then. So what is known before the rows is compared
+//!    exactly.
 //! 2. A literal that is a whole number of 64 bits becomes one: integers are compared.
-//! 3. A parameter becomes an integer once in a statement, if it is one, else a DOUBLE; its static type
-//!    is DOUBLE in both cases, which only comparisons and ranges by [`CompareRule::Whole`] see.
+//! 3. A parameter becomes an integer once in a statement, if it is one, else a DOUBLE; its static
+//!    type is DOUBLE in both cases, which only comparisons and ranges by [`CompareRule::Whole`]
+//!    see.
 //! 4. Text is read, and warns, as where DECIMAL is compared.
 
 use crate::coerce;
@@ -17,13 +19,22 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use types::{SqlError, TypeKind, Value, ValueRef};
 
-/// The rule for a BIGINT column, of the operands the one at `column`, beside numbers that `rule`
-/// would compare as DOUBLE; they come back converted. `None` where it is not so.
+/// The rule where an operand is a BIGINT column and the others are known numbers that `rule` would
+/// compare as DOUBLE; these come back converted.
 pub(crate) fn rule_beside(
-    operands: &mut [Expr],
-    column: usize,
+    operation: &str,
     rule: CompareRule,
+    operands: &mut [Expr],
 ) -> Option<CompareRule> {
+    let mut columns = match operation {
+        "case" => 0..0,
+        "between" | "in" => 0..1,
+        _ => 0..operands.len(),
+    };
+    columns.find_map(|column| rule_of_column(operands, column, rule))
+}
+
+fn rule_of_column(operands: &mut [Expr], column: usize, rule: CompareRule) -> Option<CompareRule> {
     let expr = &operands[column];
     let is_bigint = expr.result.column_type.kind == TypeKind::BigInt;
     if !is_bigint || !matches!(expr.kind, ExprKind::Column { .. }) {

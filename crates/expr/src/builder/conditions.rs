@@ -133,8 +133,8 @@ impl Builder<'_> {
         }
         let year = match constant.literal() {
             Some(Value::Time(_)) => Some(0),
-            Some(Value::Date(date)) => crate::compare::year_of(*date),
-            Some(Value::DateTime(moment)) => crate::compare::year_of(moment.date()),
+            Some(Value::Date(date)) => crate::years::year_of(*date),
+            Some(Value::DateTime(moment)) => crate::years::year_of(moment.date()),
             _ if kind != TypeKind::Time => {
                 *constant = self.call("year", vec![take(constant)])?;
                 return Ok(());
@@ -170,7 +170,7 @@ impl Builder<'_> {
             return Ok(CompareRule::Text(collation));
         }
         if let CompareRule::Double | CompareRule::Near(_) = rule
-            && let Some(decided) = beside_bigint(operation, rule, operands)
+            && let Some(decided) = whole::rule_beside(operation, rule, operands)
         {
             return Ok(decided);
         }
@@ -447,7 +447,7 @@ fn full_year(mut expr: Expr) -> Expr {
             Expr { kind, result: ResultType::decimal(65, 30, false, result.nullable) }
         }
         ExprKind::Literal(literal) => {
-            if let Some(year) = crate::compare::full_year(literal.value.as_ref()) {
+            if let Some(year) = crate::years::full_year(literal.value.as_ref()) {
                 literal.value = Value::Int(year);
                 expr.result = ResultType::bigint(false, false);
             }
@@ -455,16 +455,6 @@ fn full_year(mut expr: Expr) -> Expr {
         }
         _ => expr,
     }
-}
-
-/// The rule where one operand is a BIGINT column and the others are known.
-fn beside_bigint(operation: &str, rule: CompareRule, operands: &mut [Expr]) -> Option<CompareRule> {
-    let mut columns = match operation {
-        "case" => 0..0,
-        "between" | "in" => 0..1,
-        _ => 0..operands.len(),
-    };
-    columns.find_map(|column| whole::rule_beside(operands, column, rule))
 }
 
 /// The type of a value in a UNION, whose column does not know of variables.
