@@ -243,7 +243,7 @@ impl FactReader<'_> {
                 }
             }
             CompareRule::Whole if kind.is_number() => Some(value.clone()),
-            CompareRule::Double if column_type.kind.is_number() => {
+            CompareRule::Double if has_double_order(column_type.kind) => {
                 if kind.is_string() || kind == TypeKind::Decimal {
                     cast(CastTarget::Double)
                 } else {
@@ -285,6 +285,11 @@ impl FactReader<'_> {
             _ => None,
         }
     }
+}
+
+/// Whether keys of such columns can be placed among numbers that are compared as DOUBLE.
+fn has_double_order(kind: TypeKind) -> bool {
+    kind.is_integer() || matches!(kind, TypeKind::Float | TypeKind::Double | TypeKind::Decimal)
 }
 
 /// Whether a pattern begins with something other than a wildcard, as far as is known.
