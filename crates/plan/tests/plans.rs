@@ -45,17 +45,22 @@ impl Desk {
         }
     }
 
+    /// Parameters are BIGINT, of a line that begins with the comment `/* double */` DOUBLE.
     fn answer(&mut self, line: &str) -> String {
+        let parameter = match line.starts_with("/* double */") {
+            true => ResultType::double(false),
+            false => ResultType::bigint(false, false),
+        };
         let options = ParseOptions { parameters: true, ..ParseOptions::default() };
         let answer = match parse(line.as_bytes(), &options) {
-            Ok(parsed) => self.run(&parsed.statement, parsed.parameters),
+            Ok(parsed) => self.run(&parsed.statement, &vec![parameter; parsed.parameters as usize]),
             Err(error) => format!("{error}\n"),
         };
         self.locks.release_all();
         answer
     }
 
-    fn run(&mut self, statement: &Statement, parameters: u32) -> String {
+    fn run(&mut self, statement: &Statement, parameters: &[ResultType]) -> String {
         let inner = match statement {
             Statement::Explain(explain) => explain.statement.as_ref(),
             Statement::Query(_)
@@ -65,7 +70,6 @@ impl Desk {
             _ => None,
         };
         let Some(inner) = inner else { return self.define(statement) };
-        let parameters = vec![ResultType::bigint(false, false); parameters as usize];
         let mut context = PlanContext {
             locked: None,
             temporary: None,
@@ -76,7 +80,7 @@ impl Desk {
             eval: &self.eval,
             variables: &NoVariables,
             stat_tables: plan::StatTables::default(),
-            parameters: &parameters,
+            parameters,
             values: &[],
         };
         let prepared = match plan::prepare(inner, &mut context) {

@@ -17,8 +17,8 @@ pub(super) fn equalities(builder: &Builder<'_>, conjuncts: &mut Vec<Expr>) -> Re
         for (column, value) in implied {
             let known = conjuncts.iter().any(|known| match equality(known) {
                 Some((left, right)) => {
-                    (same(left, &column) && same(right, &value))
-                        || (same(right, &column) && same(left, &value))
+                    (same(left, &column) && same(unconverted(right), &value))
+                        || (same(right, &column) && same(unconverted(left), &value))
                 }
                 None => false,
             });
@@ -53,12 +53,17 @@ fn constant_equality(expr: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
-/// A literal, or a parameter as it was before a comparison converted it.
+/// A literal or a parameter.
 fn constant(expr: &Expr) -> Option<&Expr> {
+    let expr = unconverted(expr);
+    matches!(expr.kind, ExprKind::Literal(_) | ExprKind::Parameter(_)).then_some(expr)
+}
+
+/// What it was before a comparison converted it, which the next comparison does again.
+fn unconverted(expr: &Expr) -> &Expr {
     match &expr.kind {
-        ExprKind::Literal(_) | ExprKind::Parameter(_) => Some(expr),
-        ExprKind::Converted { original, rule: CompareRule::Whole, value: None } => Some(original),
-        _ => None,
+        ExprKind::Converted { original, rule: CompareRule::Whole, value: None } => original,
+        _ => expr,
     }
 }
 

@@ -93,3 +93,6 @@ SELECT id FROM broad WHERE price IN (5e0, 6)
 SELECT a.id FROM broad a, broad b WHERE a.id = 5e0 AND b.price = a.price + 1e0
 SELECT id FROM near WHERE id > RAND()
 SELECT id FROM near WHERE id = LAST_INSERT_ID()
+/* double */ SELECT a.id FROM broad a, broad b WHERE a.id = b.id AND a.id = ?
+/* double */ SELECT id FROM broad WHERE id BETWEEN ? AND 7
+/* double */ SELECT id FROM broad WHERE price > ? AND u = -?

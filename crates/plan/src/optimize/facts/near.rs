@@ -12,8 +12,9 @@ use types::{ColumnType, SqlError, TypeKind, Value};
 /// See [`FactReader::margin`].
 #[derive(Clone, Copy)]
 pub(super) enum Margin {
+    /// The same for all numbers.
     Absolute(f64),
-    /// Parts of the number.
+    /// A part of the number.
     Relative(f64),
 }
 
@@ -54,6 +55,7 @@ impl FactReader<'_> {
         Some(RangeEnd::Value { value, inclusive: true })
     }
 
+    /// The value less the margin, or, with a positive sign, and the margin.
     fn beside(&self, value: Expr, margin: Margin, sign: f64) -> Result<Expr, SqlError> {
         let known = match value.literal() {
             Some(Value::Int(number)) => Some(*number as f64),
@@ -83,6 +85,7 @@ impl FactReader<'_> {
         }
     }
 
+    /// What a comparison with a margin says of a column.
     pub(super) fn add_near(
         &self,
         column: usize,
