@@ -124,6 +124,16 @@ impl Tree {
         }
     }
 
+    /// Begins to read the leaf of `key` if it is not in memory. Costs a descent; for those who will
+    /// need several leaves, one after the other. Never parks, and promises nothing.
+    pub fn read_leaf_ahead(&self, key: &[u8]) {
+        if let Ok((parent, 1)) = self.above_leaf(key)
+            && let Err(Stop::Retry(Retry::Miss(leaf))) = self.next_on_way(&parent, key)
+        {
+            self.store.prefetch(&[leaf]);
+        }
+    }
+
     #[inline(always)]
     fn next_on_way(
         &self,

@@ -2,6 +2,9 @@
 //!
 //! Order of a change: the clustered entry first (it is the row's lock), then the secondary
 //! entries in order of their indexes. What fails half way is undone to where the call began.
+//!
+//! While pages are read from disk, the leaves of secondary entries are asked for before the first
+//! entry is changed: a row then waits for its leaves once, not for one after the other.
 
 use crate::core::Core;
 use crate::counters::TableCounters;
@@ -38,6 +41,8 @@ pub(crate) struct TableParts {
     /// Page of the clustered tree's last leaf when a row was last put there, 0 for none: rows that
     /// come in order need no search.
     append_leaf: AtomicU64,
+    /// Pages that the store had read when leaves were last asked for ahead.
+    misses_seen: AtomicU64,
 }
 
 static ROWS_INSERTED: Counter = Counter::new("rows_inserted", "rows inserted");
@@ -69,8 +74,10 @@ impl EngineTable {
             counters.prepare_row_ids(&core, &trees[0])?;
         }
         let keys = TableKeys::new(&definition);
-        let append_leaf = AtomicU64::new(0);
-        let parts = Arc::new(TableParts { core, definition, keys, trees, counters, append_leaf });
+        let [append_leaf, misses_seen] = [0, 0].map(AtomicU64::new);
+        let parts =
+            TableParts { core, definition, keys, trees, counters, append_leaf, misses_seen };
+        let parts = Arc::new(parts);
         parts.adopt();
         Ok(Self(parts))
     }
@@ -185,7 +192,41 @@ impl TableParts {
         self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok)
     }
 
+    /// Whether pages were read from disk since this was last asked: if all of the table is in
+    /// memory, nobody looks for what is missing.
+    fn is_read_from_disk(&self) -> bool {
+        let misses = self.core.store.misses();
+        let is_read = self.misses_seen.load(Ordering::Relaxed) != misses;
+        if is_read {
+            self.misses_seen.store(misses, Ordering::Relaxed);
+        }
+        is_read
+    }
+
+    /// Begins to read the leaves of the row's entries in secondary indexes at these positions.
+    fn read_leaves_ahead(
+        &self,
+        trx: &mut EngineTransaction,
+        row: &RowBuffer,
+        positions: impl Iterator<Item = usize>,
+    ) -> Result<()> {
+        let mut key = std::mem::take(&mut trx.buffers.key);
+        let mut result = Ok(());
+        for position in positions {
+            result = self.keys.secondary_key(position, row, &mut key);
+            if result.is_err() {
+                break;
+            }
+            self.trees[position].read_leaf_ahead(&key);
+        }
+        trx.buffers.key = key;
+        result
+    }
+
     fn insert_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {
+        if self.trees.len() > 1 && self.is_read_from_disk() {
+            self.read_leaves_ahead(trx, row, 1..self.trees.len())?;
+        }
         if let Err(found) = self.insert_clustered(trx, row)? {
             return Ok(Err(found));
         }
@@ -203,7 +244,19 @@ impl TableParts {
         Ok(Ok(()))
     }
 
+    /// Whether the row's entry in the index stays as it is, as far as that is seen without making
+    /// both.
+    fn is_kept(&self, position: usize, old: &RowBuffer, new: &RowBuffer) -> bool {
+        old.key == new.key && self.keys.is_same(position, old, new)
+    }
+
     fn update_row(&self, trx: &mut EngineTransaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        if self.trees.len() > 1 && self.is_read_from_disk() {
+            let changed = (1..self.trees.len()).filter(|&at| !self.is_kept(at, old, new));
+            // The first leaf is asked for by its change at once.
+            self.read_leaves_ahead(trx, new, changed.clone())?;
+            self.read_leaves_ahead(trx, old, changed.skip(1))?;
+        }
         if old.key == new.key {
             if old.payload != new.payload {
                 self.change_held(trx, 0, &old.key, Intent::Update(&new.payload))?;
@@ -229,7 +282,7 @@ impl TableParts {
         (new, new_key): (&RowBuffer, &mut Vec<u8>),
     ) -> Nested {
         for position in 1..self.trees.len() {
-            if old.key == new.key && self.keys.is_same(position, old, new) {
+            if self.is_kept(position, old, new) {
                 continue;
             }
             self.keys.secondary_key(position, old, old_key)?;
@@ -246,6 +299,9 @@ impl TableParts {
     }
 
     fn delete_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Result<()> {
+        if self.trees.len() > 2 && self.is_read_from_disk() {
+            self.read_leaves_ahead(trx, row, 2..self.trees.len())?;
+        }
         self.change_held(trx, 0, &row.key, Intent::Delete)?;
         for position in 1..self.trees.len() {
             let mut key = std::mem::take(&mut trx.buffers.key);

@@ -112,6 +112,12 @@ impl PageStore {
         self.shared.counters.snapshot()
     }
 
+    /// Pages read so far because they were not in memory: who sees the number grow has reason to
+    /// ask for pages early.
+    pub fn misses(&self) -> u64 {
+        self.shared.counters.misses.load(Ordering::Relaxed)
+    }
+
     /// Changes how a tree's pages are compressed that are written from now on. Pages already on
     /// disk keep their codec.
     pub fn set_compression(&self, tree: TreeId, compression: Compression) {

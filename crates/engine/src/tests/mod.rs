@@ -9,6 +9,7 @@ mod lock_limits;
 mod locked_rows;
 mod lockstep;
 mod prepared;
+mod read_ahead;
 mod rows;
 mod space;
 mod statistics;
