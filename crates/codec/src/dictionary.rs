@@ -5,7 +5,7 @@
 
 use crate::library::{self, WritingDictionary};
 use crate::zstandard::{compress_by, decompress_by, library_level};
-use crate::{Codec, CodecId, DecompressError};
+use crate::{Codec, CodecId, DecompressError, Search};
 use std::fmt;
 use std::sync::Arc;
 use zstd::zstd_safe::DDict;
@@ -57,15 +57,18 @@ impl fmt::Debug for WithDictionary {
     }
 }
 
-/// Zstandard with a dictionary, at a level as in [`crate::codec`]. `number`, not 0, is what stands
-/// for the dictionary on disk; `reader` is of the same `content`. `None` if that is no dictionary.
+/// Zstandard with a dictionary, at a level as in [`crate::codec`], looking for what came before by
+/// `search`. `number`, not 0, is what stands for the dictionary on disk; `reader` is of the same
+/// `content`. `None` if that is no dictionary.
 pub fn with_dictionary(
     level: i32,
+    search: Search,
     number: u16,
     content: &[u8],
     reader: Arc<Dictionary>,
 ) -> Option<Arc<dyn Codec>> {
-    let prepared = WritingDictionary::new(content, library_level(level))?;
+    let settings = search.settings(library_level(level), content.len());
+    let prepared = WritingDictionary::new(content, settings)?;
     Some(Arc::new(WithDictionary { number, prepared, reader }))
 }
 
@@ -133,6 +136,27 @@ mod tests {
     }
 
     #[test]
+    fn whatever_was_searched_for_comes_back() {
+        let content = fuzzing::dictionary(1);
+        let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
+        let pages = fuzzing::records(3, 4096 * 20);
+        let (mut packed, mut back) = (vec![0; 8192], vec![0; 4096]);
+        let mut bytes = |search| {
+            let packer = with_dictionary(6, search, 1, &content, reader.clone()).expect("one");
+            let sizes = pages.chunks(4096).map(|page| {
+                let size = packer.compress(page, &mut packed).expect("room enough");
+                reader.decompress(&packed[..size], &mut back).expect("our own bytes");
+                assert!(back == page, "{search:?}");
+                size
+            });
+            sizes.sum::<usize>()
+        };
+        let by_level = bytes(Search::ByLevel);
+        let (_, least) = Search::choose(6, &mut bytes);
+        assert!(least * 100 <= by_level * 102, "{least} bytes, {by_level} by the level alone");
+    }
+
+    #[test]
     fn what_is_no_dictionary_is_refused() {
         let mut random = Random::new(4);
         let sound = fuzzing::dictionary(1);
@@ -142,7 +166,7 @@ mod tests {
         random.fill(&mut noise);
         assert!(Dictionary::new(&noise).is_none());
         let reader = Arc::new(Dictionary::new(&sound).expect("a dictionary"));
-        assert!(with_dictionary(1, 1, &sound[..20], reader).is_none());
+        assert!(with_dictionary(1, Search::ByLevel, 1, &sound[..20], reader).is_none());
         assert_eq!(train(&noise[..100], &[50, 50], 4096), None, "too little");
         // Damage behind a checksum that is right all the same never does harm.
         let page = &fuzzing::records(9, 4096);
@@ -165,9 +189,12 @@ mod tests {
         let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
         assert!(reader.bytes() <= 48 << 10, "{} bytes for reading", reader.bytes());
         for level in 0..=9 {
-            let packer = with_dictionary(level, 1, &content, reader.clone()).expect("one");
-            let bytes = packer.held_bytes();
-            assert!((16 << 10..=160 << 10).contains(&bytes), "level {level}: {bytes} bytes");
+            for search in [0, 17, 24].map(Search::from_number) {
+                let packer = with_dictionary(level, search, 1, &content, reader.clone());
+                let bytes = packer.expect("one").held_bytes();
+                let is_little = (16 << 10..=160 << 10).contains(&bytes);
+                assert!(is_little, "level {level}, {search:?}: {bytes} bytes");
+            }
         }
     }
 

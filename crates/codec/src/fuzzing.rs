@@ -1,6 +1,7 @@
 //! What no bytes may make a decoder do: for the fuzz target (`--cfg fuzzing`) and the tests.
 
-use crate::{ALL, Codec, DecompressError, Dictionary, codec, decompress, train, with_dictionary};
+use crate::{ALL, Codec, DecompressError, Dictionary, Search};
+use crate::{codec, decompress, train, with_dictionary};
 use base::Random;
 use std::sync::{Arc, OnceLock};
 
@@ -73,7 +74,8 @@ pub fn dictionary_of(seed: u64, sample_bytes: usize, bytes_max: usize) -> Vec<u8
 
 /// Zstandard with a dictionary of this content, if it is one.
 pub fn packer(level: i32, number: u16, content: &[u8]) -> Option<Arc<dyn Codec>> {
-    with_dictionary(level, number, content, Arc::new(Dictionary::new(content)?))
+    let reader = Arc::new(Dictionary::new(content)?);
+    with_dictionary(level, Search::ByLevel, number, content, reader)
 }
 
 /// Something like a page: runs, text, noise.

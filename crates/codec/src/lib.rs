@@ -12,12 +12,15 @@ mod library;
 mod lz4;
 mod lzma;
 mod lzo;
+mod search;
 mod snappy;
 mod zlib;
 mod zstandard;
 
 pub use dictionary::{Dictionary, train, with_dictionary};
+pub use search::Search;
 use std::fmt;
+pub use zstandard::searching;
 
 /// Names a codec on disk. Numbers are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

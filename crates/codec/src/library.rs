@@ -10,7 +10,7 @@ use zstd::zstd_safe::zstd_sys as sys;
 /// A table of a dictionary has at most two to this many places of four bytes. A dictionary has
 /// 16 KiB; the library would take 64 Ki places, and pages would be half a percent smaller at most.
 const DICTIONARY_TABLE_LOG: u32 = 14;
-/// What is compressed with a dictionary has about this size: the library chooses by it.
+/// What is compressed has about this size: the library chooses by it.
 const TYPICAL_BYTES: u64 = 8192;
 /// Training counts sequences in two to this many places, of ten bytes in all. The library's choice
 /// is 20: 10 MiB for a sample of one, and dictionaries that are no better.
@@ -26,6 +26,34 @@ fn written(code: usize) -> Option<usize> {
     // SAFETY: takes a number.
     let has_failed = unsafe { sys::ZSTD_isError(code) } != 0;
     (!has_failed).then_some(code)
+}
+
+/// What the library does at a level, or what was chosen in place of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Settings(sys::ZSTD_compressionParameters);
+
+/// The library's own for a level and a dictionary of so many bytes; 0: none.
+pub(crate) fn settings(library_level: i32, dictionary_bytes: usize) -> Settings {
+    // SAFETY: takes numbers, and gives settings.
+    Settings(unsafe { sys::ZSTD_getCParams(library_level, TYPICAL_BYTES, dictionary_bytes) })
+}
+
+impl Settings {
+    pub(crate) fn in_one_table(self, match_bytes_min: u8) -> Settings {
+        self.searching(sys::ZSTD_strategy::ZSTD_fast, match_bytes_min)
+    }
+
+    pub(crate) fn in_two_tables(self, match_bytes_min: u8) -> Settings {
+        self.searching(sys::ZSTD_strategy::ZSTD_dfast, match_bytes_min)
+    }
+
+    fn searching(mut self, strategy: sys::ZSTD_strategy, match_bytes_min: u8) -> Settings {
+        self.0.strategy = strategy;
+        self.0.minMatch = match_bytes_min.into();
+        // Anything else makes the library skip bytes, and leave single ones as they are.
+        self.0.targetLength = 0;
+        self
+    }
 }
 
 /// Memory for one compression at a time, of any level, with or without a dictionary. It grows to
@@ -59,7 +87,30 @@ impl Compressor {
         })
     }
 
-    /// The same with a dictionary and the level that it was made ready for.
+    /// The same with settings of our choice.
+    pub(crate) fn compress_by(
+        &mut self,
+        source: &[u8],
+        target: &mut [u8],
+        settings: Settings,
+    ) -> Option<usize> {
+        let both = sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
+        // SAFETY: our context, used by nobody else; two slices with their lengths. Settings that
+        // the library refuses are an error, which ends the call before the next.
+        unsafe {
+            written(sys::ZSTD_CCtx_reset(self.0.as_ptr(), both))?;
+            written(sys::ZSTD_CCtx_setCParams(self.0.as_ptr(), settings.0))?;
+            written(sys::ZSTD_compress2(
+                self.0.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+                source.as_ptr().cast(),
+                source.len(),
+            ))
+        }
+    }
+
+    /// The same with a dictionary and the settings that it was made ready for.
     pub(crate) fn compress_with(
         &mut self,
         source: &[u8],
@@ -94,7 +145,7 @@ impl Drop for Compressor {
     }
 }
 
-/// A dictionary made ready for compression at one level.
+/// A dictionary made ready for compression with some settings.
 pub(crate) struct WritingDictionary(NonNull<sys::ZSTD_CDict>);
 
 // SAFETY: nothing changes it after it was made; the library lets threads share it.
@@ -104,10 +155,8 @@ unsafe impl Sync for WritingDictionary {}
 
 impl WritingDictionary {
     /// Copies `content`; `None` if it is no dictionary.
-    pub(crate) fn new(content: &[u8], library_level: i32) -> Option<WritingDictionary> {
-        // SAFETY: takes numbers, and gives settings.
-        let mut settings =
-            unsafe { sys::ZSTD_getCParams(library_level, TYPICAL_BYTES, content.len()) };
+    pub(crate) fn new(content: &[u8], settings: Settings) -> Option<WritingDictionary> {
+        let mut settings = settings.0;
         settings.hashLog = settings.hashLog.min(DICTIONARY_TABLE_LOG);
         settings.chainLog = settings.chainLog.min(DICTIONARY_TABLE_LOG);
         let own_memory =

@@ -1,8 +1,9 @@
 //! Zstandard. Contexts are expensive to make; each thread keeps one for each way.
 
-use crate::library::Compressor;
-use crate::{Codec, CodecId, DecompressError};
+use crate::library::{Compressor, Settings};
+use crate::{Codec, CodecId, DecompressError, Search};
 use std::cell::RefCell;
+use std::sync::Arc;
 use zstd::zstd_safe::{DCtx, SafeResult};
 
 /// The library's levels for ours: 6 is what a library does unless told otherwise, which is 3 here,
@@ -13,12 +14,21 @@ const LEVELS: [i32; 10] = [1, 1, 1, 2, 2, 3, 3, 6, 9, 15];
 #[derive(Debug)]
 pub(crate) struct Zstandard {
     library_level: i32,
+    /// In place of the library's own for the level and the length of what is compressed.
+    settings: Option<Settings>,
 }
 
 impl Zstandard {
     pub(crate) fn new(level: i32) -> Zstandard {
-        Zstandard { library_level: library_level(level) }
+        Zstandard { library_level: library_level(level), settings: None }
     }
+}
+
+/// Zstandard that looks for what came before in a certain way, at a level as in [`crate::codec`].
+pub fn searching(level: i32, search: Search) -> Arc<dyn Codec> {
+    let library_level = library_level(level);
+    let settings = (search != Search::ByLevel).then(|| search.settings(library_level, 0));
+    Arc::new(Zstandard { library_level, settings })
 }
 
 /// The library's level for ours.
@@ -66,7 +76,10 @@ impl Codec for Zstandard {
     }
 
     fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
-        compress_by(|context| context.compress(source, target, self.library_level))
+        compress_by(|context| match self.settings {
+            Some(settings) => context.compress_by(source, target, settings),
+            None => context.compress(source, target, self.library_level),
+        })
     }
 
     fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
@@ -83,6 +96,28 @@ pub(crate) fn decompress(source: &[u8], target: &mut [u8]) -> Result<(), Decompr
 mod tests {
     use super::*;
     use crate::fuzzing;
+
+    #[test]
+    fn digits_by_chance_gain_by_longer_matches() {
+        let mut random = base::Random::new(8);
+        let mut digits = |_| b'0' + random.below(10) as u8;
+        let pages: Vec<Vec<u8>> = (0..20).map(|_| (0..8192).map(&mut digits).collect()).collect();
+        let (mut packed, mut back) = (vec![0; 9000], vec![0; 8192]);
+        let mut bytes = |search| {
+            let packer = searching(6, search);
+            let mut sizes = pages.iter().map(|page| {
+                let size = packer.compress(page, &mut packed).expect("room enough");
+                packer.decompress(&packed[..size], &mut back).expect("our own bytes");
+                assert!(back == *page, "{search:?}");
+                size
+            });
+            sizes.by_ref().sum::<usize>()
+        };
+        let by_level = bytes(Search::ByLevel);
+        let (chosen, least) = Search::choose(6, &mut bytes);
+        assert_eq!(chosen, Search::OneTable { match_bytes_min: 7 });
+        assert!(least * 20 < by_level * 19, "{least} bytes, {by_level} by the level alone");
+    }
 
     #[test]
     fn the_context_of_a_thread_stays_small() {

@@ -178,7 +178,7 @@ fn check_dictionaries(
             let (offset, file) = ((number * stored.copy_bytes) as u64, file.clone());
             match copy {
                 Ok(content) => {
-                    let length = dictionary_file::covered_bytes(content.len()) as u64;
+                    let length = dictionary_file::covered_bytes(content.bytes.len()) as u64;
                     let kind = RegionKind::Dictionary;
                     report.regions.push(Region { kind, file, offset, length });
                 }
@@ -188,7 +188,7 @@ fn check_dictionaries(
                 }
             }
         }
-        match stored.content().map(|content| Dictionary::new(&content)) {
+        match stored.content().map(|content| Dictionary::new(&content.bytes)) {
             Ok(Some(dictionary)) => drop(dictionaries.insert(name, dictionary)),
             Ok(None) => {
                 let detail = "its checksums agree, but it is no dictionary".to_owned();

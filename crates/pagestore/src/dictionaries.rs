@@ -1,4 +1,5 @@
-//! The compression dictionaries of trees: which there are, those made ready, and their end.
+//! The compression dictionaries of trees: which there are, those made ready, and their end; and how
+//! trees without one are searched.
 //!
 //! 1. A dictionary is durable before the first page that needs it is written (dictionary_file.rs),
 //!    and the superblock says before that that there may be some.
@@ -11,14 +12,14 @@
 //!    of that so many bytes are kept; a dictionary that cannot be read makes its pages corrupt.
 
 use crate::counters::add;
-use crate::dictionary_file::{self, DictionaryName};
+use crate::dictionary_file::{self, Content, DictionaryName};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::header::class_bytes;
 use crate::options::DictionaryOptions;
 use crate::store::{PageStore, Shared};
 use base::{Lsn, TreeId, probe};
-use codec::{Codec, Dictionary};
+use codec::{Codec, Dictionary, Search};
 use runtime::sync::{Event, Mutex};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -87,6 +88,8 @@ struct OfTree {
     written: u64,
     /// When it is asked for a training.
     asked_at: u64,
+    /// What a training has found best without a dictionary; not known behind a restart.
+    search: Option<Search>,
     /// It owned no page number when the log ended here.
     gone_since: Option<Lsn>,
 }
@@ -165,7 +168,8 @@ impl Dictionaries {
         reader
     }
 
-    /// The codec for pages of the tree with its newest dictionary, if it has one. Parks.
+    /// The codec for pages of the tree with its newest dictionary or, if it has none, with the
+    /// search that was found for it. Parks.
     pub(crate) fn writer(&self, disk: &Disk, tree: TreeId, level: i32) -> Option<Arc<dyn Codec>> {
         let name = {
             let mut state = self.state.lock();
@@ -173,7 +177,9 @@ impl Dictionaries {
             if of_tree.gone_since.is_some() {
                 return None;
             }
-            let (&number, _) = of_tree.files.last_key_value()?;
+            let Some((&number, _)) = of_tree.files.last_key_value() else {
+                return of_tree.search.map(|search| codec::searching(level, search));
+            };
             let name = DictionaryName { tree, number };
             match state.get(name) {
                 Some(Ready { reader: Err(_), .. }) => return None,
@@ -186,11 +192,17 @@ impl Dictionaries {
         let content = read(disk, name).ok()?;
         let read = content.and_then(|content| Ok((prepare(name, &content)?, content)));
         let codec = read.as_ref().ok().and_then(|(reader, content)| {
-            codec::with_dictionary(level, name.number, content, reader.clone())
+            let Content { bytes, search } = content;
+            codec::with_dictionary(level, *search, name.number, bytes, reader.clone())
         });
         let reader = read.map(|(reader, _)| reader);
         self.state.lock().keep(name, reader, Some((level, codec.clone())));
         codec
+    }
+
+    /// Pages of the tree are searched so while it has no dictionary.
+    pub(crate) fn search_by(&self, tree: TreeId, search: Search) {
+        self.state.lock().trees.entry(tree).or_default().search = Some(search);
     }
 
     /// A page of the tree was written in full with Zstandard.
@@ -297,7 +309,7 @@ impl State {
 
 /// The content of a dictionary or, within, what is wrong with its file for good: damage is looked
 /// at once more. Parks.
-fn read(disk: &Disk, name: DictionaryName) -> Result<Result<Vec<u8>, Detail>, Detail> {
+fn read(disk: &Disk, name: DictionaryName) -> Result<Result<Content, Detail>, Detail> {
     let mut outcome = Err("");
     for _ in 0..READS {
         let stored = dictionary_file::read(&disk.dir, disk.uuid, name)
@@ -313,8 +325,8 @@ fn read(disk: &Disk, name: DictionaryName) -> Result<Result<Vec<u8>, Detail>, De
     Ok(outcome.map_err(|detail| format!("{name}, which it needs, is damaged: {detail}").into()))
 }
 
-fn prepare(name: DictionaryName, content: &[u8]) -> Result<Arc<Dictionary>, Detail> {
-    let prepared = Dictionary::new(content).map(Arc::new);
+fn prepare(name: DictionaryName, content: &Content) -> Result<Arc<Dictionary>, Detail> {
+    let prepared = Dictionary::new(&content.bytes).map(Arc::new);
     prepared.ok_or_else(|| format!("{name}, which it needs, is no dictionary").into())
 }
 
@@ -467,7 +479,7 @@ mod tests {
         let content = codec::train(samples.concat().as_bytes(), &lengths, 16 << 10);
         let content = content.expect("samples with much in common");
         let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
-        let codec = codec::with_dictionary(level, 1, &content, reader.clone());
+        let codec = codec::with_dictionary(level, Search::ByLevel, 1, &content, reader.clone());
         (reader, Some((level, codec)))
     }
 

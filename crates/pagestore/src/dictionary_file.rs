@@ -12,7 +12,8 @@
 //!     16   16 UUID of the database
 //!     32    4 tree
 //!     36    4 length of the content
-//!     40   24 reserved (0)
+//!     40    1 how Zstandard searches when it writes pages with it (codec::Search; 0: by the level)
+//!     41   23 reserved (0)
 //!     64      content: a dictionary as Zstandard's format has it; then zeroes up to 4 KiB
 //! ```
 //!
@@ -27,6 +28,7 @@ use crate::error::StoreError;
 use crate::files::{WriteError, is_full};
 use base::TreeId;
 use base::checksum::crc32c;
+use codec::Search;
 use runtime::file::{AlignedBuf, OpenOptions};
 use std::fmt;
 use std::path::Path;
@@ -68,18 +70,25 @@ impl DictionaryName {
     }
 }
 
+/// A dictionary, and how pages are searched that are written with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) search: Search,
+}
+
 /// What stands in a file.
 #[derive(Debug)]
 pub(crate) struct Stored {
     /// Bytes of a copy, padding included.
     pub(crate) copy_bytes: usize,
     /// Each copy, or what is wrong with it.
-    pub(crate) copies: [Result<Vec<u8>, &'static str>; COPIES],
+    pub(crate) copies: [Result<Content, &'static str>; COPIES],
 }
 
 impl Stored {
     /// The content, from whichever copy has it.
-    pub(crate) fn content(self) -> Result<Vec<u8>, &'static str> {
+    pub(crate) fn content(self) -> Result<Content, &'static str> {
         let [first, second] = self.copies;
         first.or(second)
     }
@@ -96,15 +105,16 @@ pub(crate) fn covered_bytes(content_bytes: usize) -> usize {
 }
 
 /// Writes a copy to the start of `out`, but for the zeroes behind it.
-pub(crate) fn encode(uuid: [u8; 16], name: DictionaryName, content: &[u8], out: &mut [u8]) {
+pub(crate) fn encode(uuid: [u8; 16], name: DictionaryName, content: &Content, out: &mut [u8]) {
     put(out, 0, &MAGIC.to_le_bytes());
     put(out, 12, &FORMAT_VERSION.to_le_bytes());
     put(out, 14, &name.number.to_le_bytes());
     put(out, 16, &uuid);
     put(out, 32, &name.tree.get().to_le_bytes());
-    put(out, 36, &(content.len() as u32).to_le_bytes());
-    put(out, HEADER_BYTES, content);
-    let crc = crc32c(&out[12..HEADER_BYTES + content.len()]);
+    put(out, 36, &(content.bytes.len() as u32).to_le_bytes());
+    put(out, 40, &[content.search.number()]);
+    put(out, HEADER_BYTES, &content.bytes);
+    let crc = crc32c(&out[12..HEADER_BYTES + content.bytes.len()]);
     put(out, 8, &crc.to_le_bytes());
 }
 
@@ -113,7 +123,7 @@ pub(crate) fn decode(
     uuid: [u8; 16],
     name: DictionaryName,
     copy: &[u8],
-) -> Result<&[u8], &'static str> {
+) -> Result<Content, &'static str> {
     if copy.len() < HEADER_BYTES {
         return Err("a copy of the dictionary is cut off");
     }
@@ -132,7 +142,8 @@ pub(crate) fn decode(
     if uuid_at(copy, 16) != uuid || !is_meant {
         return Err("a dictionary of another database or tree");
     }
-    Ok(&copy[HEADER_BYTES..end])
+    let bytes = copy[HEADER_BYTES..end].to_vec();
+    Ok(Content { bytes, search: Search::from_number(copy[40]) })
 }
 
 /// The dictionaries whose files are there, in order. Parks.
@@ -172,8 +183,7 @@ pub(crate) fn read(
     let mut bytes = AlignedBuf::zeroed(length.next_multiple_of(COPIES * BLOCK_BYTES));
     file.read_up_to(&mut bytes, 0)?;
     let copy_bytes = bytes.len() / COPIES;
-    let copies = [0, copy_bytes]
-        .map(|start| decode(uuid, name, &bytes[start..start + copy_bytes]).map(<[u8]>::to_vec));
+    let copies = [0, copy_bytes].map(|start| decode(uuid, name, &bytes[start..start + copy_bytes]));
     Ok(Stored { copy_bytes, copies })
 }
 
@@ -182,10 +192,11 @@ pub(crate) fn write(
     dir: &Path,
     uuid: [u8; 16],
     name: DictionaryName,
-    content: &[u8],
+    content: &Content,
 ) -> Result<(), WriteError> {
-    let mut bytes = AlignedBuf::zeroed(file_bytes(content.len()));
-    let (first, second) = bytes.split_at_mut(file_bytes(content.len()) / COPIES);
+    let length = file_bytes(content.bytes.len());
+    let mut bytes = AlignedBuf::zeroed(length);
+    let (first, second) = bytes.split_at_mut(length / COPIES);
     encode(uuid, name, content, first);
     second.copy_from_slice(first);
     let path = dir.join(UNFINISHED);
@@ -238,15 +249,16 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let content: Vec<u8> = (0..1000u32).map(|number| (number * number) as u8).collect();
-        let mut bytes = vec![0; file_bytes(content.len()) / COPIES];
+        let content = Content { bytes: content, search: Search::from_number(17) };
+        let mut bytes = vec![0; file_bytes(content.bytes.len()) / COPIES];
         encode(UUID, name(9, 2), &content, &mut bytes);
-        assert_eq!(decode(UUID, name(9, 2), &bytes), Ok(&content[..]));
+        assert_eq!(decode(UUID, name(9, 2), &bytes), Ok(content.clone()));
         for other in [name(9, 1), name(8, 2)] {
             assert!(decode(UUID, other, &bytes).is_err());
         }
         assert!(decode([8; 16], name(9, 2), &bytes).is_err());
         assert!(decode(UUID, name(9, 2), &bytes[..900]).is_err(), "cut off");
-        for place in 0..covered_bytes(content.len()) {
+        for place in 0..covered_bytes(content.bytes.len()) {
             for bit in 0..8 {
                 bytes[place] ^= 1 << bit;
                 assert!(decode(UUID, name(9, 2), &bytes).is_err(), "byte {place} bit {bit}");
@@ -261,7 +273,7 @@ mod tests {
         for step in 1..60 {
             let config = SimConfig { crash_at_step: Some(step), ..SimConfig::new(step) };
             let mut simulation = Simulation::new(config);
-            let content = vec![step as u8; 5000];
+            let content = Content { bytes: vec![step as u8; 5000], search: Search::ByLevel };
             let expected = content.clone();
             let acknowledged = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             let (told, dir) = (acknowledged.clone(), Path::new("/data"));

@@ -6,7 +6,7 @@ use crate::blob::{self, BLOB_HEADER_BYTES};
 use crate::bytes::{put, u64_at};
 use crate::chunks::{CHUNKS, chunk_bytes};
 use crate::delta::{self, FIXED_BYTES};
-use crate::dictionary_file::{self, DictionaryName};
+use crate::dictionary_file::{self, Content, DictionaryName};
 use crate::group;
 use crate::header::{self, CLASS_COUNT, CLASS_MIN, class_bytes, class_is_valid};
 use crate::segment;
@@ -14,7 +14,7 @@ use crate::space::map_page;
 use crate::superblock::{CONTENT_BYTES, Superblock};
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
-use codec::{Codec, Dictionary};
+use codec::{Codec, Dictionary, Search};
 use std::sync::{Arc, OnceLock};
 
 /// How many kinds of bytes [`decode`] knows.
@@ -78,7 +78,10 @@ fn with_dictionary() -> &'static (Arc<dyn Codec>, Vec<u8>) {
         let content = codec::train(samples.concat().as_bytes(), &lengths, 2048);
         let content = content.expect("samples with much in common");
         let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
-        (codec::with_dictionary(0, 1, &content, reader).expect("a dictionary"), content)
+        (
+            codec::with_dictionary(0, Search::ByLevel, 1, &content, reader).expect("a dictionary"),
+            content,
+        )
     })
 }
 
@@ -98,7 +101,7 @@ fn dictionary_copy(bytes: &mut Vec<u8>) {
     let end = end.min(bytes.len());
     seal(bytes, 8, 12..end);
     if let Ok(content) = dictionary_file::decode([3; 16], NAME, bytes)
-        && let Some(dictionary) = Dictionary::new(content)
+        && let Some(dictionary) = Dictionary::new(&content.bytes)
     {
         let mut page = vec![0; 4096];
         let (codec, _) = with_dictionary();
@@ -313,9 +316,9 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     map_page::MapEntry::Clear { extent, bit: 9, tree }.encode(&mut changes);
     map_page::MapEntry::Release { extent, tree }.encode(&mut changes);
     let name = NAME;
-    let content = &with_dictionary().1;
-    let mut copy = vec![0; dictionary_file::covered_bytes(content.len())];
-    dictionary_file::encode([3; 16], name, content, &mut copy);
+    let content = Content { bytes: with_dictionary().1.clone(), search: Search::ByLevel };
+    let mut copy = vec![0; dictionary_file::covered_bytes(content.bytes.len())];
+    dictionary_file::encode([3; 16], name, &content, &mut copy);
     seeds.push((6, copy));
     seeds.push((5, [vec![0, 1, 200, 0, 0, 0, 0, 0], vec![0; 24], changes].concat()));
     seeds

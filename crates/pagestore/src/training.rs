@@ -1,15 +1,16 @@
-//! Making dictionaries: from pages spread over a tree, tried on other pages of it.
+//! Making dictionaries, and choosing how a tree's pages are searched: by pages spread over the tree.
 //!
 //! 1. One tree at a time, by one fiber; the work of it is done by a helper thread (amendment 20).
 //!    Pages are looked at when it is a tree's turn: nothing is collected while they are written.
 //! 2. A dictionary is used only if it saves enough against what the tree is written with now,
-//!    another dictionary included, on pages that it was not made from.
+//!    another dictionary included, on pages that it was not made from. A tree that has none is then
+//!    written by the search that is best without one.
 //! 3. A tree is asked again when four times as much of it has been written (dictionaries.rs): one
 //!    that gained nothing, and one whose pages may not be any more what they were.
 
 use crate::blob;
 use crate::counters::add;
-use crate::dictionary_file;
+use crate::dictionary_file::{self, Content};
 use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
 use crate::files::WriteError;
@@ -20,7 +21,7 @@ use crate::space::EXTENT_PAGES;
 use crate::store::Shared;
 use crate::superblock::Superblock;
 use base::{PageId, TreeId, probe};
-use codec::{Codec, Dictionary};
+use codec::{Codec, Dictionary, Search};
 use runtime::WaitClass;
 use std::sync::Arc;
 
@@ -65,37 +66,55 @@ fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
     let asked = shared.codecs.of(tree);
     let Some(level) = asked.dictionary_level else { return Ok(()) };
     let now = shared.dictionaries.writer(disk, tree, level).unwrap_or(asked.codec);
+    let has_one = now.dictionary() != 0;
     let sample = sample(shared, tree);
     if sample.lengths.len() + sample.tried.len() < SAMPLE_PAGES_MIN {
         return Ok(());
     }
     let begun = runtime::now();
     let least_gain = shared.dictionaries.options.least_gain;
-    let content = runtime::blocking(move || worthwhile(&sample, level, &*now, least_gain));
+    let (content, plain) = runtime::blocking(move || {
+        let plain = (!has_one).then(|| sample.best_without(level));
+        let before = plain.map_or_else(|| sample.bytes(&*now), |(_, bytes)| bytes);
+        (worthwhile(&sample, level, before, least_gain), plain)
+    });
     add(&shared.counters.dictionary_nanos, begun.elapsed().as_nanos() as u64);
-    match content {
-        Some(content) => give_birth(shared, disk, tree, &content),
-        None => {
-            add(&shared.counters.dictionaries_refused, 1);
-            Ok(())
-        }
+    if let Some(content) = content {
+        return give_birth(shared, disk, tree, &content);
     }
+    if let Some((search, _)) = plain {
+        shared.dictionaries.search_by(tree, search);
+    }
+    add(&shared.counters.dictionaries_refused, 1);
+    Ok(())
 }
 
-/// A dictionary from the sample, if on its other pages it saves enough against `now`.
-fn worthwhile(sample: &Sample, level: i32, now: &dyn Codec, least_gain: f64) -> Option<Vec<u8>> {
+/// A dictionary from the sample, if its other pages take enough less than `before` with it.
+fn worthwhile(sample: &Sample, level: i32, before: usize, least_gain: f64) -> Option<Content> {
     // A small sample is no better than its own pages.
     let bytes_max = DICTIONARY_BYTES.min(sample.trained_on.len() / 4);
     let content = codec::train(&sample.trained_on, &sample.lengths, bytes_max)?;
     let reader = Arc::new(Dictionary::new(&content)?);
-    let with = codec::with_dictionary(level, 1, &content, reader)?;
-    let mut target = vec![0; class_bytes(crate::header::CLASS_MAX)];
-    let mut bytes = |codec: &dyn Codec| -> usize {
-        let packed = sample.tried.iter().map(|page| blob::pack(page, codec, &mut target).bytes);
+    let (search, after) = Search::choose(level, |search| {
+        let with = codec::with_dictionary(level, search, 1, &content, reader.clone());
+        with.map_or(usize::MAX, |with| sample.bytes(&*with))
+    });
+    let saves_enough = after as f64 <= before as f64 * (1.0 - least_gain);
+    saves_enough.then_some(Content { bytes: content, search })
+}
+
+impl Sample {
+    /// What the pages take on disk that are not trained on.
+    fn bytes(&self, codec: &dyn Codec) -> usize {
+        let mut target = vec![0; class_bytes(crate::header::CLASS_MAX)];
+        let packed = self.tried.iter().map(|page| blob::pack(page, codec, &mut target).bytes);
         packed.map(blob::blob_bytes).sum()
-    };
-    let (before, after) = (bytes(now) as f64, bytes(&*with) as f64);
-    (after <= before * (1.0 - least_gain)).then_some(content)
+    }
+
+    /// The best search without a dictionary, and what these pages take by it.
+    fn best_without(&self, level: i32) -> (Search, usize) {
+        Search::choose(level, |search| self.bytes(&*codec::searching(level, search)))
+    }
 }
 
 /// The dictionary becomes durable, then known (dictionaries.rs, invariant 1). Parks.
@@ -103,7 +122,7 @@ fn give_birth(
     shared: &Shared,
     disk: &Disk,
     tree: TreeId,
-    content: &[u8],
+    content: &Content,
 ) -> Result<(), StoreError> {
     // The tree's number is given for good once the log that says so is durable.
     let durable = disk.wal.wait_durable(disk.wal.end());
@@ -118,7 +137,7 @@ fn give_birth(
         Err(WriteError::Failed(reason)) => return Err(disk.fatal(&reason)),
     }
     probe!("pagestore_dictionary_made");
-    shared.dictionaries.add(name, dictionary_file::file_bytes(content.len()) as u64);
+    shared.dictionaries.add(name, dictionary_file::file_bytes(content.bytes.len()) as u64);
     // With it, pages may gain that did not.
     shared.governor.forget(tree);
     add(&shared.counters.dictionaries_made, 1);

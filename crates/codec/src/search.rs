@@ -1,0 +1,119 @@
+//! How Zstandard looks for bytes that came before.
+//!
+//! The library's choice for a level takes matches of four or five bytes. Rows of digits by chance
+//! are full of these and gain nothing by them: what says where a match is takes as much as its
+//! digits do, and a page takes longer both ways. So a tree's pages are tried with several
+//! (`pagestore/src/training.rs`). Any decoder reads what any of them wrote.
+
+use crate::library::{self, Settings};
+
+/// A level whose users want small pages more than fast ones is above this one.
+const USUAL_LEVEL: i32 = 6;
+/// From this level on the library looks in two tables.
+const TWO_TABLES_LEVEL: i32 = 5;
+/// What may be lost of the bytes for a cheaper search.
+const TOLERANCE: f64 = 0.015;
+
+/// How Zstandard looks for bytes that came before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Search {
+    /// As the library does at the level.
+    #[default]
+    ByLevel,
+    /// In one table.
+    OneTable {
+        /// Shortest match, 4 to 7 bytes.
+        match_bytes_min: u8,
+    },
+    /// In two tables, one of them for long matches.
+    TwoTables {
+        /// Shortest match, 4 to 7 bytes.
+        match_bytes_min: u8,
+    },
+}
+
+/// All but the library's own, those first that take the least time.
+const CHEAPEST_FIRST: [Search; 7] = [
+    Search::OneTable { match_bytes_min: 7 },
+    Search::OneTable { match_bytes_min: 6 },
+    Search::OneTable { match_bytes_min: 5 },
+    Search::OneTable { match_bytes_min: 4 },
+    Search::TwoTables { match_bytes_min: 6 },
+    Search::TwoTables { match_bytes_min: 5 },
+    Search::TwoTables { match_bytes_min: 4 },
+];
+
+impl Search {
+    /// The number that stands for it on disk: the tables and the bytes, a digit each.
+    pub fn number(self) -> u8 {
+        match self {
+            Search::ByLevel => 0,
+            Search::OneTable { match_bytes_min } => 10 + match_bytes_min,
+            Search::TwoTables { match_bytes_min } => 20 + match_bytes_min,
+        }
+    }
+
+    /// What a number stands for; [`Search::ByLevel`] for one that is not known, since any search
+    /// makes pages that can be read.
+    pub fn from_number(number: u8) -> Search {
+        let known = CHEAPEST_FIRST.into_iter().find(|search| search.number() == number);
+        known.unwrap_or_default()
+    }
+
+    /// The search to be used at a level, of those that `bytes` says how much they make of some
+    /// pages. At usual levels a cheap one may make a little more than the best.
+    pub fn choose(level: i32, mut bytes: impl FnMut(Search) -> usize) -> (Search, usize) {
+        let is_tried = |search: &Search| match search {
+            Search::TwoTables { .. } => level >= TWO_TABLES_LEVEL,
+            _ => true,
+        };
+        let tried = CHEAPEST_FIRST.into_iter().filter(is_tried).chain([Search::ByLevel]);
+        let tried: Vec<_> = tried.map(|search| (search, bytes(search))).collect();
+        let least = tried.iter().map(|&(_, bytes)| bytes).min().unwrap_or(0);
+        let tolerance = if level > USUAL_LEVEL { 0.0 } else { TOLERANCE };
+        let limit = (least as f64 * (1.0 + tolerance)) as usize;
+        let chosen = tried.into_iter().find(|&(_, bytes)| bytes <= limit);
+        chosen.unwrap_or((Search::ByLevel, least))
+    }
+
+    /// The library's settings at a level of the library, for pages and with a dictionary of so many
+    /// bytes (0: none).
+    pub(crate) fn settings(self, library_level: i32, dictionary_bytes: usize) -> Settings {
+        let by_level = library::settings(library_level, dictionary_bytes);
+        match self {
+            Search::ByLevel => by_level,
+            Search::OneTable { match_bytes_min } => by_level.in_one_table(match_bytes_min),
+            Search::TwoTables { match_bytes_min } => by_level.in_two_tables(match_bytes_min),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_for_searches() {
+        for search in CHEAPEST_FIRST.into_iter().chain([Search::ByLevel]) {
+            assert_eq!(Search::from_number(search.number()), search);
+        }
+        assert_eq!(Search::from_number(255), Search::ByLevel);
+    }
+
+    #[test]
+    fn a_cheap_search_may_make_a_little_more_at_usual_levels() {
+        let short = Search::OneTable { match_bytes_min: 4 };
+        let double = Search::TwoTables { match_bytes_min: 5 };
+        let bytes = |search: Search| match search {
+            Search::ByLevel => 1000,
+            found if found == double => 1001,
+            found if found == short => 1014,
+            _ => 1100,
+        };
+        assert_eq!(Search::choose(6, bytes), (short, 1014));
+        assert_eq!(Search::choose(9, bytes), (Search::ByLevel, 1000), "small before fast");
+        let bytes = |search: Search| if search == short { 1016 } else { bytes(search) };
+        assert_eq!(Search::choose(6, bytes), (double, 1001));
+        assert_eq!(Search::choose(3, bytes), (Search::ByLevel, 1000), "not tried at low levels");
+    }
+}
