@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn pages_come_back_by_their_dictionary_and_by_no_other() {
-        let [one, other] = [1, 2].map(|seed| fuzzing::dictionary(seed));
+        let [one, other] = [1, 2].map(fuzzing::dictionary);
         let pages = fuzzing::records(3, 4096 * 20);
         for level in [0, 3, 9] {
             let packer = fuzzing::packer(level, 7, &one).expect("a dictionary");

@@ -35,8 +35,11 @@ const READY_BYTES_MOST: usize = 64 << 20;
 const ENTRY_BYTES: usize = 4 << 10;
 /// Dictionaries of a tree at most, those of its old pages included.
 const OF_A_TREE_MAX: usize = 8;
-/// After a training a tree is asked again when so many times as much has been written.
+/// After a training a tree is asked again when so many times as much has been written ...
 const GROWTH: u64 = 4;
+/// ... and after one that gave no dictionary, when so many times that has: rows that have nothing
+/// in common seldom get it.
+const GROWTH_REFUSED: u64 = 4;
 /// Reads of a file before it counts as damaged.
 const READS: usize = 2;
 /// One page in so many is compressed without its dictionary, too, to know what that saves.
@@ -198,6 +201,13 @@ impl Dictionaries {
         let reader = read.map(|(reader, _)| reader);
         self.state.lock().keep(name, reader, Some((level, codec.clone())));
         codec
+    }
+
+    /// A training gave no dictionary.
+    pub(crate) fn refused(&self, tree: TreeId) {
+        if let Some(of_tree) = self.state.lock().trees.get_mut(&tree) {
+            of_tree.asked_at = of_tree.asked_at.saturating_mul(GROWTH_REFUSED);
+        }
     }
 
     /// Pages of the tree are searched so while it has no dictionary.
@@ -430,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_are_asked_after_so_much_and_then_four_times_as_much() {
+    fn trees_are_asked_after_so_much_and_then_four_times_as_much_or_sixteen() {
         let all = dictionaries();
         let tree = TreeId::new(30);
         let mut asked = Vec::new();
@@ -447,6 +457,14 @@ mod tests {
         }
         all.note_written(tree, 1 << 40);
         assert_eq!(all.next_waiting(), None, "it has as many as may be");
+        let other = TreeId::new(31);
+        let is_asked = |written: u64| {
+            all.note_written(other, written as usize);
+            all.next_waiting() == Some(other)
+        };
+        assert!(is_asked(1000));
+        all.refused(other);
+        assert!(!is_asked(14_999) && is_asked(1), "it gained nothing: not before 16,000");
         let off = Dictionaries::new(DictionaryOptions { after_bytes: 0, least_gain: 0.0 }, 0);
         off.note_written(tree, 1 << 40);
         assert_eq!(off.next_waiting(), None);

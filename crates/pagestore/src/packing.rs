@@ -74,8 +74,9 @@ fn with_dictionary(shared: &Shared, tree: TreeId, asked: &Asked) -> Arc<dyn Code
 }
 
 /// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are
-/// few, so the governor is not asked; in place of slow codecs LZ4 is used. Parks; the caller holds
-/// no latch.
+/// few, so the governor is not asked; in place of slow codecs LZ4 is used, and of Zstandard if it
+/// has no dictionary: without one it makes and sends its tables for a few hundred bytes. Parks; the
+/// caller holds no latch.
 pub(crate) fn encode_delta(
     shared: &Shared,
     page: &[u8],
@@ -85,10 +86,9 @@ pub(crate) fn encode_delta(
 ) -> BlobHeader {
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let codec = match is_slow(asked.codec.id()) {
-        true => Arc::from(codec::codec(CodecId::Lz4, 0)),
-        false => with_dictionary(shared, tree, &asked),
-    };
+    let codec = with_dictionary(shared, tree, &asked);
+    let is_dear = is_slow(codec.id()) || codec.id() == CodecId::Zstd && codec.dictionary() == 0;
+    let codec = if is_dear { Arc::from(codec::codec(CodecId::Lz4, 0)) } else { codec };
     delta::encode(page, since, &*codec, scratch, target)
 }
 

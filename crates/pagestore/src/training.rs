@@ -5,8 +5,8 @@
 //! 2. A dictionary is used only if it saves enough against what the tree is written with now,
 //!    another dictionary included, on pages that it was not made from. A tree that has none is then
 //!    written by the search that is best without one.
-//! 3. A tree is asked again when four times as much of it has been written (dictionaries.rs): one
-//!    that gained nothing, and one whose pages may not be any more what they were.
+//! 3. A tree is asked again when four times as much of it has been written (dictionaries.rs), since
+//!    its pages may not be any more what they were; one that gained nothing after sixteen times.
 
 use crate::blob;
 use crate::counters::add;
@@ -85,6 +85,7 @@ fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
     if let Some((search, _)) = plain {
         shared.dictionaries.search_by(tree, search);
     }
+    shared.dictionaries.refused(tree);
     add(&shared.counters.dictionaries_refused, 1);
     Ok(())
 }
