@@ -19,16 +19,21 @@ pub(crate) struct Zstandard {
 }
 
 impl Zstandard {
+    /// For pages of which nothing is known.
     pub(crate) fn new(level: i32) -> Zstandard {
-        Zstandard { library_level: library_level(level), settings: None }
+        Zstandard::searching(level, Search::untried(level))
+    }
+
+    fn searching(level: i32, search: Search) -> Zstandard {
+        let library_level = library_level(level);
+        let settings = (search != Search::ByLevel).then(|| search.settings(library_level, 0));
+        Zstandard { library_level, settings }
     }
 }
 
 /// Zstandard that looks for what came before in a certain way, at a level as in [`crate::codec`].
 pub fn searching(level: i32, search: Search) -> Arc<dyn Codec> {
-    let library_level = library_level(level);
-    let settings = (search != Search::ByLevel).then(|| search.settings(library_level, 0));
-    Arc::new(Zstandard { library_level, settings })
+    Arc::new(Zstandard::searching(level, search))
 }
 
 /// The library's level for ours.
