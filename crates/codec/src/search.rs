@@ -61,7 +61,7 @@ impl Search {
     }
 
     /// The search for pages of which nothing is known: at the usual level one that takes two thirds
-    /// of the time of the library's own and makes 5 % more at most of the pages that were tried.
+    /// of the time of the library's own and made at most 5.4 % more of the pages of nine trees.
     pub(crate) fn untried(level: i32) -> Search {
         match level {
             USUAL_LEVEL => Search::OneTable { match_bytes_min: 5 },
