@@ -207,6 +207,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_comes_back_as_nothing() {
+        for id in ALL {
+            let mut packed = [0; 64];
+            let size = codec(id, 0).compress(&[], &mut packed).expect("room enough");
+            assert_eq!(decompress(id, &packed[..size], &mut []), Ok(()), "{id}");
+            assert!(decompress(id, &packed[..size], &mut [0]).is_err(), "{id}");
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let mut random = Random::new(2);
         let noise: Vec<u8> = (0..8192).map(|_| random.next_u64() as u8).collect();

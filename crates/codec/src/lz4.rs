@@ -1,17 +1,14 @@
-//! LZ4, block format, by `lz4_flex` in its safe form.
+//! LZ4, block format, by the reference library.
 
 use crate::{Codec, CodecId, DecompressError};
-use lz4_flex::block;
-use std::cell::RefCell;
+use lzzzz::lz4;
+
+/// The block of no bytes.
+const EMPTY: [u8; 1] = [0];
 
 /// LZ4 without a level.
 #[derive(Debug)]
 pub(crate) struct Lz4;
-
-thread_local! {
-    /// The encoder wants room for the worst case; borrowed only within one call.
-    static SCRATCH: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
 
 impl Codec for Lz4 {
     fn id(&self) -> CodecId {
@@ -19,22 +16,16 @@ impl Codec for Lz4 {
     }
 
     fn compress(&self, source: &[u8], target: &mut [u8]) -> Option<usize> {
-        let worst = block::get_maximum_output_size(source.len());
-        if target.len() >= worst {
-            return block::compress_into(source, target).ok();
+        if source.is_empty() {
+            // The binding would write none, which is no block.
+            target.first_chunk_mut().map(|start| *start = EMPTY)?;
+            return Some(EMPTY.len());
         }
-        SCRATCH.with_borrow_mut(|scratch| {
-            if scratch.len() < worst {
-                scratch.resize(worst, 0);
-            }
-            let size = block::compress_into(source, scratch).ok()?;
-            target.get_mut(..size)?.copy_from_slice(&scratch[..size]);
-            Some(size)
-        })
+        lz4::compress(source, target, lz4::ACC_LEVEL_DEFAULT).ok()
     }
 
     fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
-        match block::decompress_into(source, target) {
+        match lz4::decompress(source, target) {
             Ok(size) if size == target.len() => Ok(()),
             Ok(_) => Err(DecompressError("the lz4 block is too short")),
             Err(_) => Err(DecompressError("damaged lz4 block")),
