@@ -11,7 +11,7 @@ use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
-use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("if", 3, 3, resolve_if, eval_if).compared_by(compared_if),
@@ -276,7 +276,9 @@ pub(super) fn one_of_two(
     values: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let is_null = |value: &Expr| value.result.column_type.kind == TypeKind::Null;
+    let is_written = |value: &Expr| value.literal().is_some_and(Value::is_null);
     Ok(match (is_null(&values[0]), is_null(&values[1])) {
+        (true, true) if !values.iter().all(is_written) => ResultType::null(),
         (true, true) => {
             let mut empty = ResultType::of(ColumnType::binary(TypeKind::Binary, 0), true);
             empty.coercibility = Coercibility::Ignorable;
