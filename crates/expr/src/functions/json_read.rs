@@ -28,7 +28,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
-    Function::new("json_search", 3, MANY, resolve_document, json_search),
+    Function::new("json_search", 3, MANY, resolve_text_like, json_search),
     Function::new("json_compact", 1, 1, resolve_document, json_compact).being(Nature::PrintedJson),
     Function::new("json_loose", 1, 1, resolve_document, json_loose).being(Nature::PrintedJson),
     Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed)
