@@ -234,11 +234,11 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 
 /// Whether a value is known to have no sign.
 fn is_not_negative(operand: &Expr) -> bool {
-    if operand.nature() == Nature::DatePart {
+    if operand.result.is_date_part {
         return true;
     }
-    if let ExprKind::UnitCall { unit, .. } = operand.kind {
-        return crate::functions::temporal_units::is_of_date(unit);
+    if let ExprKind::UnitCall { .. } = operand.kind {
+        return false;
     }
     if operand.result.is_string() {
         // Text of one character has no room for a sign.

@@ -158,6 +158,10 @@ fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
             if own.kind.is_integer() && arguments[0].result.column_type.zerofill {
                 own.length = ColumnType::integer(own.kind, unsigned).length;
             }
+            if result.is_date_part {
+                result.column_type.length += 1;
+                result.is_date_part = false;
+            }
             let digits = result.text_length().saturating_sub(u32::from(!unsigned));
             result.column_type.precision = digits.clamp(1, 20) as u8;
             result
@@ -270,7 +274,8 @@ fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) 
         }
         Domain::Integer => operand.with_digits_of_length(),
         Domain::Decimal => {
-            let digits = operand.integer_digits() + 1;
+            let carry = u32::from(operand.decimal_scale() > 0);
+            let digits = operand.integer_digits() + carry;
             let unsigned = operand.column_type.unsigned;
             let length = digits + u32::from(!unsigned);
             if length >= 20 {
