@@ -27,7 +27,10 @@ pub(crate) fn never_true(filter: &Expr) -> bool {
 }
 
 fn has_parameter(expr: &Expr) -> bool {
-    let mut found = matches!(expr.kind, ExprKind::Parameter(_));
+    let is_one = |kind: &ExprKind| {
+        matches!(kind, ExprKind::Parameter(_) | ExprKind::Converted { value: None, .. })
+    };
+    let mut found = is_one(&expr.kind);
     expr.for_each_child(&mut |child| found |= has_parameter(child));
     found
 }
