@@ -145,8 +145,11 @@ fn common_integer(typed: &[ResultType], length: u32, has_null: bool) -> ResultTy
         _ => kind,
     };
     let mut column_type = ColumnType::integer(kind, all_unsigned);
-    // A literal's width has no place for a sign; the common type's has.
-    column_type.length = (digits + u32::from(!all_unsigned)).max(length);
+    // A literal's width has no place for a sign; the common type's has. That of an operator has no
+    // more digits than its operands.
+    let is_wide = |r: &&ResultType| r.is_column || !r.column_type.kind.is_integer();
+    let declared = typed.iter().filter(is_wide).map(ResultType::text_length).max();
+    column_type.length = (digits + u32::from(!all_unsigned)).max(declared.unwrap_or(0));
     column_type.precision = digits.min(20) as u8;
     ResultType::of(column_type, true)
 }

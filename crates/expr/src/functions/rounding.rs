@@ -261,7 +261,7 @@ fn is_moment(result: &ResultType) -> bool {
     matches!(result.column_type.kind, TypeKind::Time | TypeKind::DateTime)
 }
 
-fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_whole(_: &Builder<'_>, function: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
     let operand = operand_type(&arguments[0]);
     if let Some(result) = rounding_temporal::result_of(&operand, Some(0), Direction::Up) {
@@ -274,9 +274,10 @@ fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) 
         }
         Domain::Integer => operand.with_digits_of_length(),
         Domain::Decimal => {
-            let carry = u32::from(operand.decimal_scale() > 0);
-            let digits = operand.integer_digits() + carry;
             let unsigned = operand.column_type.unsigned;
+            // Away from zero there may be a further digit.
+            let carries = operand.decimal_scale() > 0 && !(unsigned && function.name() == "floor");
+            let digits = operand.integer_digits() + u32::from(carries);
             let length = digits + u32::from(!unsigned);
             if length >= 20 {
                 return Ok(ResultType::decimal(digits, 0, unsigned, operand.nullable));
