@@ -334,6 +334,11 @@ impl ResultType {
         }
     }
 
+    /// The same with a place for the sign that a part of a date does not have.
+    pub fn signed_characters(&self) -> u64 {
+        self.characters() + u64::from(self.is_date_part)
+    }
+
     /// Name of the type for messages: text and bytes are called alike.
     pub fn type_name(&self) -> &'static str {
         match self.column_type.kind {

@@ -208,7 +208,7 @@ fn too_precise(operand: &Expr) -> SqlError {
 fn whole_width(from: &ResultType) -> u32 {
     match from.column_type.kind {
         kind if kind.is_floating() => 20,
-        kind if kind.is_integer() => (from.characters() as u32).clamp(2, 21),
+        kind if kind.is_integer() => (from.signed_characters() as u32).clamp(2, 21),
         _ => from.text_length().clamp(2, 21),
     }
 }

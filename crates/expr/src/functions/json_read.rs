@@ -28,7 +28,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_contains_path", 3, MANY, resolve_maybe, json_contains_path),
     Function::new("json_overlaps", 2, 2, resolve_maybe, json_overlaps),
     Function::new("json_equals", 2, 2, resolve_maybe, json_equals),
-    Function::new("json_search", 3, MANY, resolve_text_like, json_search),
+    Function::new("json_search", 3, MANY, resolve_document, json_search),
     Function::new("json_compact", 1, 1, resolve_document, json_compact).being(Nature::PrintedJson),
     Function::new("json_loose", 1, 1, resolve_document, json_loose).being(Nature::PrintedJson),
     Function::new("json_detailed", 1, 2, resolve_detailed, json_detailed)
@@ -86,7 +86,10 @@ fn resolve_document(
     let times = if function.name() == "json_loose" { 2 } else { 1 };
     let characters = arguments[0].result.characters().saturating_mul(times);
     let result = as_json(text_like(builder, &arguments[0], characters));
-    Ok(if function.name() == "json_query" { result } else { plain(result) })
+    Ok(match function.name() {
+        "json_query" | "json_search" => result,
+        _ => plain(result),
+    })
 }
 
 fn resolve_detailed(

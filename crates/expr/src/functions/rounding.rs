@@ -49,7 +49,7 @@ fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) ->
     let unsigned = operand.column_type.unsigned;
     Ok(match Domain::of(&operand) {
         Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
-            let length = arguments[0].result.characters().min(255) as u32;
+            let length = arguments[0].result.signed_characters().min(255) as u32;
             ResultType::integer_of_length(length, unsigned, operand.nullable)
         }
         Domain::Decimal if operand.column_type.kind == TypeKind::Decimal => operand,
@@ -167,7 +167,7 @@ fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
             result
         }
         Domain::Integer => {
-            let length = arguments[0].result.characters().min(254) as u32 + 1;
+            let length = arguments[0].result.signed_characters().min(254) as u32 + 1;
             if operand.column_type.kind == TypeKind::BigInt {
                 let mut result = ResultType::decimal(length - 1, 0, unsigned, nullable);
                 result.column_type.length = length;
