@@ -377,6 +377,12 @@ impl Expr {
         constant
     }
 
+    /// Whether its value is the same in every session and at any time: a constant without
+    /// parameters, of which nothing reads the clock or the session.
+    pub fn is_known_everywhere(&self) -> bool {
+        self.is_constant() && !self.has_parameter() && !crate::functions::reads_session(self)
+    }
+
     /// NULL of a type.
     pub(crate) fn null_of(result: &ResultType) -> Self {
         let literal = Literal::new(Value::Null, LiteralForm::Computed);
@@ -440,7 +446,11 @@ impl Expr {
     }
 
     pub(crate) fn has_parameter(&self) -> bool {
-        let mut found = matches!(self.kind, ExprKind::Parameter(_));
+        let mut found = match &self.kind {
+            ExprKind::Parameter(_) => true,
+            ExprKind::Converted { original, value: None, .. } => original.has_parameter(),
+            _ => false,
+        };
         self.for_each_child(&mut |child| found |= child.has_parameter());
         found
     }

@@ -48,6 +48,8 @@ pub struct ResultType {
     /// A column of a derived table whose rows compute it: not a constant, however weak its
     /// collation is.
     pub is_computed: bool,
+    /// A part of a date: a number that is signed and never below zero, without a place for a sign.
+    pub is_date_part: bool,
 }
 
 /// What the column definition packet says.
@@ -102,6 +104,7 @@ impl ResultType {
             is_hex: false,
             is_truth: false,
             is_computed: false,
+            is_date_part: false,
         }
     }
 
@@ -124,6 +127,7 @@ impl ResultType {
             is_hex: false,
             is_truth: false,
             is_computed: false,
+            is_date_part: false,
         }
     }
 
@@ -141,6 +145,7 @@ impl ResultType {
             is_hex: false,
             is_truth: false,
             is_computed: false,
+            is_date_part: false,
         }
     }
 
@@ -162,7 +167,7 @@ impl ResultType {
         let kind = if length >= 10 { TypeKind::BigInt } else { TypeKind::Int };
         let mut column_type = ColumnType::integer(kind, unsigned);
         column_type.length = length;
-        column_type.precision = (length - u32::from(!unsigned && length > 1)).min(20) as u8;
+        column_type.precision = (length - u32::from(!unsigned && length > 1)).min(21) as u8;
         Self::of(column_type, nullable)
     }
 
@@ -213,19 +218,7 @@ impl ResultType {
         let length = characters.min(u64::from(u32::MAX)) as u32;
         let mut column_type = ColumnType::text(kind, length, collation);
         column_type.scale = STRING_DECIMALS;
-        Self {
-            column_type,
-            nullable,
-            coercibility,
-            ascii,
-            is_column: false,
-            is_json: false,
-            is_json_part: false,
-            is_variable: false,
-            is_hex: false,
-            is_truth: false,
-            is_computed: false,
-        }
+        Self { coercibility, ascii, ..Self::of(column_type, nullable) }
     }
 
     /// Whether values are of type DECIMAL.
@@ -264,8 +257,9 @@ impl ResultType {
     /// Digits after the point when used as a DECIMAL.
     pub fn decimal_scale(&self) -> u8 {
         match self.column_type.kind {
-            TypeKind::Decimal | TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
-                self.column_type.scale
+            TypeKind::Decimal => self.column_type.scale,
+            TypeKind::Time | TypeKind::DateTime | TypeKind::Timestamp => {
+                self.column_type.scale.min(6)
             }
             kind if kind.is_integer() => 0,
             TypeKind::Year | TypeKind::Bit | TypeKind::Date | TypeKind::Null => 0,
@@ -287,8 +281,8 @@ impl ResultType {
             TypeKind::Bit => self.text_length(),
             kind if kind.is_integer() => u32::from(self.column_type.precision.max(1)),
             TypeKind::Date => 8,
-            TypeKind::Time => 7 + u32::from(self.column_type.scale),
-            TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.column_type.scale),
+            TypeKind::Time => 7 + u32::from(self.decimal_scale()),
+            TypeKind::DateTime | TypeKind::Timestamp => 14 + u32::from(self.decimal_scale()),
             TypeKind::Null => 0,
             _ if self.is_hex => {
                 u32::from(crate::builder::HEX_DIGITS[self.text_length().min(8) as usize])
@@ -340,6 +334,11 @@ impl ResultType {
         }
     }
 
+    /// The same with a place for the sign that a part of a date does not have.
+    pub fn signed_characters(&self) -> u64 {
+        self.characters() + u64::from(self.is_date_part)
+    }
+
     /// Name of the type for messages: text and bytes are called alike.
     pub fn type_name(&self) -> &'static str {
         match self.column_type.kind {
@@ -373,15 +372,48 @@ impl ResultType {
         }
     }
 
-    /// The same type, of a whole number with as many digits as its length has room for: one
-    /// character is the sign's.
+    /// The same type, of an exact number with as many digits as its length has room for: one
+    /// character is the sign's, one the point's.
     pub fn with_digits_of_length(mut self) -> Self {
-        if self.column_type.kind.is_integer() {
-            let sign = u32::from(!self.column_type.unsigned);
-            let digits = self.text_length().saturating_sub(sign);
-            self.column_type.precision = digits.clamp(1, 20) as u8;
+        let own = &mut self.column_type;
+        let sign = u32::from(!own.unsigned && !self.is_date_part);
+        if own.kind.is_integer() {
+            own.precision = own.length.saturating_sub(sign).clamp(1, 21) as u8;
+        } else if own.kind == TypeKind::Decimal {
+            let point = u32::from(own.scale > 0);
+            let digits = own.length.saturating_sub(sign + point);
+            let fewest = u32::from(own.scale.max(1));
+            own.precision = digits.clamp(fewest, u32::from(types::decimal::PRECISION_MAX)) as u8;
         }
         self
+    }
+
+    /// The same type, of a value that a subquery or a recursive table gives: a whole number that
+    /// is computed is as long as its digits and a sign, a DECIMAL has the digits of its length.
+    pub fn with_length_of_digits(mut self) -> Self {
+        let own = &mut self.column_type;
+        if own.kind.is_integer() && !self.is_column {
+            own.length = u32::from(own.precision) + u32::from(!own.unsigned);
+            own.precision += u8::from(self.is_date_part);
+        } else if own.kind == TypeKind::Decimal {
+            return self.with_digits_of_length();
+        }
+        self
+    }
+
+    /// The same type, of a column that is stored: with a place for the sign of a part of a date, a
+    /// DECIMAL as long as its digits are, and no more digits of a moment than are kept.
+    pub fn stored_in_column(mut self) -> Self {
+        let own = &mut self.column_type;
+        match own.kind {
+            TypeKind::Decimal => {
+                own.length = ColumnType::decimal(own.precision, own.scale, own.unsigned).length
+            }
+            kind if kind.is_temporal() => own.scale = own.scale.min(6),
+            _ if self.is_date_part => own.length += 1,
+            _ => {}
+        }
+        Self { is_date_part: false, ..self }
     }
 
     /// The same type, of a whole number that is kept: its digits and a sign have room.

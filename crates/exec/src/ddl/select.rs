@@ -118,13 +118,15 @@ fn reads_directly(query: &Prepared, column: &ResultColumn) -> bool {
 
 /// The type of a column that holds values of an expression.
 fn stored_type(column: &ResultColumn) -> ColumnType {
-    let mut made = column.result.column_type;
+    let mut made = column.result.stored_in_column().column_type;
     made.unsigned &= !made.kind.is_string();
     match made.kind {
         TypeKind::Null => {
             made = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
         }
         TypeKind::VarChar | TypeKind::Char if made.length == 0 => made.kind = TypeKind::Char,
+        // NULL of a derived table that was kept.
+        TypeKind::Binary if made.length == 0 => {}
         kind if kind.is_string() && !kind.is_large() => {
             let binary = made.collation == CollationId::BINARY;
             made.kind = match (made.length > VARCHAR_CHARACTERS_MAX, binary) {

@@ -4,6 +4,7 @@ use super::{Aggregate, AggregateFunction, ConcatOptions};
 use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, numbers_of_hex};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
+use types::column_type::SCALE_NOT_FIXED;
 use types::{ColumnType, SqlError, TypeKind, codes};
 
 /// Digits that SUM adds for the number of rows.
@@ -12,6 +13,10 @@ const SUM_DIGITS: u32 = 22;
 /// Type of MIN and MAX of a type. A whole number or year that is computed is a BIGINT, a truth is
 /// not; a FLOAT that is computed is a DOUBLE.
 fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
+    if result.is_date_part {
+        result.column_type.length += 1;
+        result.is_date_part = false;
+    }
     let own = &mut result.column_type;
     own.zerofill = false;
     match own.kind {
@@ -23,7 +28,10 @@ fn extreme_result(mut result: ResultType, keeps_type: bool) -> ResultType {
             let computed = ResultType::double_of_scale(own.scale, result.nullable).column_type;
             *own = ColumnType { unsigned: own.unsigned, ..computed };
         }
-        TypeKind::Double => own.length = own.length.max(23),
+        TypeKind::Float if own.scale < SCALE_NOT_FIXED => {}
+        TypeKind::Double | TypeKind::Float => {
+            own.length = ResultType::double_of_scale(own.scale, true).column_type.length;
+        }
         _ => {}
     }
     result.with_digits_of_length()
@@ -95,7 +103,10 @@ impl Builder<'_> {
         let keeps_type = arguments.first().is_some_and(|argument| {
             let is_column = match &argument.kind {
                 // The value of a subquery stands in a column, too.
-                ExprKind::Column { name, .. } => !name.starts_with("subquery#"),
+                ExprKind::Column { name, .. } => {
+                    // So does that of a derived table that is merged.
+                    !name.starts_with("subquery#") && argument.result.is_column
+                }
                 _ => false,
             };
             is_column || argument.result.is_truth
@@ -103,16 +114,13 @@ impl Builder<'_> {
         let argument = arguments.first().map(|argument| argument.result);
         let argument = argument.unwrap_or_else(ResultType::null);
         Ok(match function {
-            F::CountRows | F::Count => {
-                let mut result = ResultType::bigint(false, false);
-                result.column_type.length = 21;
-                result
-            }
+            F::CountRows | F::Count => ResultType::integer_of_length(21, false, false),
             F::Sum => match Domain::of(&argument) {
                 Domain::Double => ResultType::double_of_scale(argument.decimals(), true),
                 _ => {
                     let precision = argument.decimal_precision() + SUM_DIGITS;
-                    ResultType::decimal(precision, argument.decimal_scale().into(), false, true)
+                    let scale = argument.decimal_scale();
+                    ResultType::decimal(precision, scale.into(), false, true).stored_in_column()
                 }
             },
             F::Average => match Domain::of(&argument) {
@@ -136,11 +144,7 @@ impl Builder<'_> {
                 let argument = argument.of_expression().with_nullable(true);
                 extreme_result(ResultType { is_json, ..argument }, keeps_type)
             }
-            F::BitAnd | F::BitOr | F::BitXor => {
-                let mut result = ResultType::bigint(true, false);
-                result.column_type.length = 21;
-                result
-            }
+            F::BitAnd | F::BitOr | F::BitXor => ResultType::integer_of_length(21, true, false),
             F::StandardDeviation | F::SampleStandardDeviation | F::Variance | F::SampleVariance => {
                 self.deviation_result(&argument)
             }
@@ -161,7 +165,7 @@ impl Builder<'_> {
         let increment = self.settings().div_precision_increment;
         let mut result =
             ResultType::double_of_scale((argument.decimals() + increment).min(31), true);
-        let length = argument.text_length() + u32::from(increment);
+        let length = argument.text_length().saturating_add(u32::from(increment));
         result.column_type.length = length.min(result.column_type.length);
         result
     }

@@ -208,7 +208,7 @@ fn too_precise(operand: &Expr) -> SqlError {
 fn whole_width(from: &ResultType) -> u32 {
     match from.column_type.kind {
         kind if kind.is_floating() => 20,
-        kind if kind.is_integer() => (from.characters() as u32).clamp(2, 21),
+        kind if kind.is_integer() => (from.signed_characters() as u32).clamp(2, 21),
         _ => from.text_length().clamp(2, 21),
     }
 }
@@ -234,11 +234,11 @@ fn without_decimals(mut result: ResultType) -> ResultType {
 
 /// Whether a value is known to have no sign.
 fn is_not_negative(operand: &Expr) -> bool {
-    if operand.nature() == Nature::DatePart {
+    if operand.result.is_date_part {
         return true;
     }
-    if let ExprKind::UnitCall { unit, .. } = operand.kind {
-        return crate::functions::temporal_units::is_of_date(unit);
+    if let ExprKind::UnitCall { .. } = operand.kind {
+        return false;
     }
     if operand.result.is_string() {
         // Text of one character has no room for a sign.

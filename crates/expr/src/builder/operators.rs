@@ -75,6 +75,9 @@ fn is_whole_beside_date(left: &Expr, right: &Expr) -> bool {
         && sides.iter().all(|side| side.decimal_scale() == 0)
 }
 
+/// Characters that a whole number of 64 bits is taken to have at most.
+const INTEGER_DIGITS_MAX: u32 = 21;
+
 /// The type of `left DIV ...`.
 fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
     let length = match Domain::of(left) {
@@ -84,6 +87,7 @@ fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
         Domain::Double => left.text_length(),
         _ => left.integer_digits(),
     };
+    let length = length.min(INTEGER_DIGITS_MAX);
     let mut result = ResultType::integer_of_length(length.max(1), unsigned, true);
     // What is computed with it has a place for the sign within the length.
     let digits = length.saturating_sub(u32::from(!unsigned));

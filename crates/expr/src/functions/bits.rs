@@ -33,10 +33,7 @@ fn resolve_bits(
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    let mut result = ResultType::bigint(true, any_nullable(arguments));
-    result.column_type.length = 21;
-    result.column_type.precision = 21;
-    Ok(result)
+    Ok(ResultType::integer_of_length(21, true, any_nullable(arguments)))
 }
 
 fn side(frame: &Frame<'_>, index: usize) -> Result<Option<u64>, SqlError> {

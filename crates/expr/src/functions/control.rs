@@ -11,7 +11,7 @@ use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
-use types::{CollationId, ColumnType, SqlError, TypeKind, ValueRef};
+use types::{CollationId, ColumnType, SqlError, TypeKind, Value, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("if", 3, 3, resolve_if, eval_if).compared_by(compared_if),
@@ -145,8 +145,11 @@ fn common_integer(typed: &[ResultType], length: u32, has_null: bool) -> ResultTy
         _ => kind,
     };
     let mut column_type = ColumnType::integer(kind, all_unsigned);
-    // A literal's width has no place for a sign; the common type's has.
-    column_type.length = (digits + u32::from(!all_unsigned)).max(length);
+    // A literal's width has no place for a sign; the common type's has. That of an operator has no
+    // more digits than its operands.
+    let is_wide = |r: &&ResultType| r.is_column || !r.column_type.kind.is_integer();
+    let declared = typed.iter().filter(is_wide).map(ResultType::text_length).max();
+    column_type.length = (digits + u32::from(!all_unsigned)).max(declared.unwrap_or(0));
     column_type.precision = digits.min(20) as u8;
     ResultType::of(column_type, true)
 }
@@ -276,7 +279,9 @@ pub(super) fn one_of_two(
     values: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let is_null = |value: &Expr| value.result.column_type.kind == TypeKind::Null;
+    let is_written = |value: &Expr| value.literal().is_some_and(Value::is_null);
     Ok(match (is_null(&values[0]), is_null(&values[1])) {
+        (true, true) if !values.iter().all(is_written) => ResultType::null(),
         (true, true) => {
             let mut empty = ResultType::of(ColumnType::binary(TypeKind::Binary, 0), true);
             empty.coercibility = Coercibility::Ignorable;

@@ -87,8 +87,7 @@ fn resolve_last_insert_id(
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    let mut result = ResultType::bigint(true, false);
-    result.column_type.length = 21;
+    let mut result = ResultType::integer_of_length(21, true, false);
     if let Some(argument) = arguments.first() {
         result.column_type.length = argument.result.text_length();
         result.nullable = argument.result.nullable;
@@ -106,9 +105,7 @@ fn last_insert_id(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_count(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    let mut result = ResultType::bigint(false, false);
-    result.column_type.length = 21;
-    Ok(result)
+    Ok(ResultType::integer_of_length(21, false, false))
 }
 
 fn found_rows(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -1,6 +1,6 @@
 //! JSON made of values, and what the JSON functions share.
 
-use super::typing::{connection_text, joined_text, json_text};
+use super::typing::{connection_text, joined_text, json_text, resolve_as_first};
 use super::{Frame, Function, MANY, Nature};
 use crate::builder::{Builder, convert_to_json_text};
 use crate::coerce;
@@ -16,6 +16,25 @@ pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("json_object", 0, MANY, resolve_object, json_object),
     Function::new("json_quote", 1, 1, resolve_quote, json_quote),
 ];
+
+/// No name finds it, and it is not printed.
+static PRINTED: Function = Function::new("", 1, 1, resolve_as_first, printed);
+
+impl Expr {
+    /// The value of a derived table's column: JSON is taken as the table printed it.
+    pub fn as_printed(self) -> Self {
+        if self.nature() != Nature::PrintedJson {
+            return self;
+        }
+        let result = self.result;
+        let kind = ExprKind::Call { function: &PRINTED, arguments: vec![self] };
+        Self { kind, result }
+    }
+}
+
+fn printed(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
+    frame.value(0)
+}
 
 pub(super) type Resolved = Result<ResultType, SqlError>;
 

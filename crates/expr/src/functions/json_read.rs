@@ -86,7 +86,10 @@ fn resolve_document(
     let times = if function.name() == "json_loose" { 2 } else { 1 };
     let characters = arguments[0].result.characters().saturating_mul(times);
     let result = as_json(text_like(builder, &arguments[0], characters));
-    Ok(if function.name() == "json_query" { result } else { plain(result) })
+    Ok(match function.name() {
+        "json_query" | "json_search" => result,
+        _ => plain(result),
+    })
 }
 
 fn resolve_detailed(

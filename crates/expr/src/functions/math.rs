@@ -209,7 +209,10 @@ fn resolve_interval(
     _: &'static Function,
     _: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
-    Ok(int(2, false))
+    let mut result = int(2, false);
+    // As of a number without a sign.
+    result.column_type.precision = 2;
+    Ok(result)
 }
 
 /// Number of arguments after the first, in order, that are not above it; -1 for NULL.

@@ -47,7 +47,7 @@ use crate::result_type::ResultType;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
-use types::{SqlError, ValueRef};
+use types::{SqlError, TypeKind, ValueRef};
 
 /// Decides the result type; may wrap arguments in conversions.
 pub(crate) type Resolve =
@@ -155,6 +155,12 @@ impl Function {
         self.volatile
     }
 
+    /// Whether the session and its clock decide what it gives, besides its arguments.
+    fn reads_session(&self) -> bool {
+        let families = [temporal_now::FUNCTIONS, information::FUNCTIONS, locks::FUNCTIONS];
+        families.iter().any(|family| family.iter().any(|other| other.name == self.name))
+    }
+
     pub(crate) fn resolve(
         &'static self,
         builder: &Builder<'_>,
@@ -182,6 +188,27 @@ impl Expr {
             _ => Nature::Plain,
         }
     }
+}
+
+/// Whether an expression reads the session: by a function, or by a time that becomes one of today
+/// beside a date.
+pub(crate) fn reads_session(expr: &Expr) -> bool {
+    let (mut calls, mut has_time, mut has_date) = (false, false, false);
+    visit(expr, &mut |part| {
+        calls |= matches!(&part.kind, ExprKind::Call { function, .. } if function.reads_session());
+        let kind = part.result.column_type.kind;
+        has_time |= kind == TypeKind::Time;
+        has_date |= kind != TypeKind::Time && kind.is_temporal();
+    });
+    calls || has_time && has_date
+}
+
+fn visit(expr: &Expr, look: &mut dyn FnMut(&Expr)) {
+    look(expr);
+    if let ExprKind::Converted { original, .. } = &expr.kind {
+        visit(original, look);
+    }
+    expr.for_each_child(&mut |child| visit(child, look));
 }
 
 /// Any number of arguments.

@@ -31,9 +31,7 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 type Resolved = Result<ResultType, SqlError>;
 
 fn resolve_aton(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    let mut result = ResultType::bigint(true, true);
-    result.column_type.length = 21;
-    Ok(result)
+    Ok(ResultType::integer_of_length(21, true, true))
 }
 
 /// The number of an address; the last parts of a short form stay last. Of one with more than
@@ -187,9 +185,7 @@ fn is_ipv4_mapped(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_uuid_short(_: &Builder<'_>, _: &'static Function, _: &mut [Expr]) -> Resolved {
-    let mut result = ResultType::bigint(true, false);
-    result.column_type.length = 21;
-    Ok(result)
+    Ok(ResultType::integer_of_length(21, true, false))
 }
 
 /// The time in seconds, and a number within the session.

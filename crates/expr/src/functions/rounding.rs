@@ -49,7 +49,7 @@ fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) ->
     let unsigned = operand.column_type.unsigned;
     Ok(match Domain::of(&operand) {
         Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
-            let length = arguments[0].result.characters().min(255) as u32;
+            let length = arguments[0].result.signed_characters().min(255) as u32;
             ResultType::integer_of_length(length, unsigned, operand.nullable)
         }
         Domain::Decimal if operand.column_type.kind == TypeKind::Decimal => operand,
@@ -158,12 +158,16 @@ fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
             if own.kind.is_integer() && arguments[0].result.column_type.zerofill {
                 own.length = ColumnType::integer(own.kind, unsigned).length;
             }
+            if result.is_date_part {
+                result.column_type.length += 1;
+                result.is_date_part = false;
+            }
             let digits = result.text_length().saturating_sub(u32::from(!unsigned));
             result.column_type.precision = digits.clamp(1, 20) as u8;
             result
         }
         Domain::Integer => {
-            let length = arguments[0].result.characters().min(254) as u32 + 1;
+            let length = arguments[0].result.signed_characters().min(254) as u32 + 1;
             if operand.column_type.kind == TypeKind::BigInt {
                 let mut result = ResultType::decimal(length - 1, 0, unsigned, nullable);
                 result.column_type.length = length;
@@ -257,7 +261,7 @@ fn is_moment(result: &ResultType) -> bool {
     matches!(result.column_type.kind, TypeKind::Time | TypeKind::DateTime)
 }
 
-fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_whole(_: &Builder<'_>, function: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
     let operand = operand_type(&arguments[0]);
     if let Some(result) = rounding_temporal::result_of(&operand, Some(0), Direction::Up) {
@@ -270,8 +274,10 @@ fn resolve_whole(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) 
         }
         Domain::Integer => operand.with_digits_of_length(),
         Domain::Decimal => {
-            let digits = operand.integer_digits() + 1;
             let unsigned = operand.column_type.unsigned;
+            // Away from zero there may be a further digit.
+            let carries = operand.decimal_scale() > 0 && !(unsigned && function.name() == "floor");
+            let digits = operand.integer_digits() + u32::from(carries);
             let length = digits + u32::from(!unsigned);
             if length >= 20 {
                 return Ok(ResultType::decimal(digits, 0, unsigned, operand.nullable));

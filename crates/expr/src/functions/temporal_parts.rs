@@ -56,6 +56,7 @@ macro_rules! resolve_parts {
             if function.nature() == Nature::DatePart {
                 // All of its characters are digits.
                 result.column_type.precision = $length;
+                result.is_date_part = true;
             }
             Ok(result)
         }

@@ -103,6 +103,7 @@ fn extract_result(unit: IntervalUnit, source: &ResultType) -> ResultType {
     if is_of_date(unit) {
         // All of its characters are digits.
         result.column_type.precision = length as u8;
+        result.is_date_part = true;
     }
     result
 }

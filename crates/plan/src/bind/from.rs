@@ -10,7 +10,7 @@ use super::*;
 use crate::physical::{LimitPlan, QueryPlan, ResultColumn, TableSource};
 use catalog::{Privilege, TableRef};
 use expr::ExprKind;
-use types::ColumnType;
+use types::{CollationId, ColumnType, TypeKind};
 
 /// Most tables of a block: their sets are 64 bit masks.
 const TABLES_MAX: usize = 61;
@@ -185,12 +185,11 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let unplanned = self.unplanned.take();
         let is_merged = unplanned.as_ref().is_some_and(|unplanned| unplanned.is_plain());
-        for (number, column) in columns.iter_mut().enumerate() {
+        for column in &mut columns {
             column.result = match &plan {
-                QueryPlan::Select(select) if is_merged => {
-                    merged_type(column.result, &select.projection[number])
-                }
-                _ => kept_type(column.result),
+                QueryPlan::Select(_) if is_merged => merged_type(column.result),
+                QueryPlan::Select(_) => kept_type(column.result),
+                QueryPlan::Set(_) => kept_type(column.result.with_room_for_sign()),
             };
         }
         let branches = std::mem::take(&mut self.branches);
@@ -409,7 +408,10 @@ fn drop_order(plan: &mut QueryPlan) {
 
 /// The type of a derived table's column whose rows are kept: a column like any other.
 pub(super) fn kept_type(result: ResultType) -> ResultType {
-    let mut column = derived_type(result.with_room_for_sign());
+    let mut column = derived_type(result.stored_in_column());
+    if column.column_type.kind == TypeKind::Null {
+        column.column_type = ColumnType::text(TypeKind::Binary, 0, CollationId::BINARY);
+    }
     if column.column_type.kind.is_integer() && !column.is_column {
         let column_type = &mut column.column_type;
         let usual = ColumnType::integer(column_type.kind, column_type.unsigned);
@@ -420,14 +422,15 @@ pub(super) fn kept_type(result: ResultType) -> ResultType {
     column
 }
 
-/// The type of a derived table's column that stands for this value in the query around it.
-fn merged_type(result: ResultType, value: &Expr) -> ResultType {
-    let column = derived_type(result);
+/// The type of a derived table's column that stands for a value in the query around it.
+fn merged_type(result: ResultType) -> ResultType {
+    let mut column = derived_type(result);
+    column.is_column = result.is_column;
+    column.is_date_part = result.is_date_part;
+    column.is_truth = result.is_truth;
+    column.is_hex = result.is_hex;
     // A computed number is as wide as it is said to be.
-    match (&value.kind, column.is_column) {
-        (ExprKind::Cast { .. } | ExprKind::Literal(_), false) => column.with_digits_of_length(),
-        _ => column,
-    }
+    if result.is_column { column } else { column.with_digits_of_length() }
 }
 
 fn derived_type(result: ResultType) -> ResultType {

@@ -75,11 +75,13 @@ impl<'q> Binder<'_, '_, 'q> {
         for column in &mut set.columns {
             // A later row may hold what the first ones do not.
             column.result = column.result.with_nullable(true);
-            let kind = column.result.column_type.kind;
-            if kind.is_integer() {
-                let unsigned = column.result.column_type.unsigned;
-                column.result.column_type = types::ColumnType::integer(kind, unsigned);
+            let own = &mut column.result.column_type;
+            own.zerofill = false;
+            if column.result.is_column && own.kind.is_integer() {
+                *own = types::ColumnType::integer(own.kind, own.unsigned);
             }
+            column.result.is_date_part = false;
+            column.result = column.result.stored_in_column().with_length_of_digits();
             column.org_name.clear();
             column.table.clear();
             column.org_table.clear();

@@ -57,7 +57,10 @@ impl<'q> Binder<'_, '_, 'q> {
         // What is selected from a table is no constant.
         result.is_computed = !matches!(&inner.0, QueryPlan::Select(it) if it.tables.is_empty());
         if result.is_computed && !columns[0].result.is_column {
-            result = result.with_room_for_sign();
+            result = match &inner.0 {
+                QueryPlan::Select(_) => result.with_length_of_digits(),
+                QueryPlan::Set(_) => result.with_room_for_sign(),
+            };
         }
         Ok(self.add_apply(ApplyKind::Scalar, inner, result))
     }

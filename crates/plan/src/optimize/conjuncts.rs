@@ -21,15 +21,8 @@ pub(crate) struct Conjunct {
 /// Whether a condition over constants is false, told without evaluating it in a session.
 pub(crate) fn never_true(filter: &Expr) -> bool {
     let context = EvalContext::new();
-    filter.is_constant()
-        && !has_parameter(filter)
+    filter.is_known_everywhere()
         && filter.eval_bool(&context, &expr::NoColumns).is_ok_and(|truth| truth != Some(true))
-}
-
-fn has_parameter(expr: &Expr) -> bool {
-    let mut found = matches!(expr.kind, ExprKind::Parameter(_));
-    expr.for_each_child(&mut |child| found |= has_parameter(child));
-    found
 }
 
 /// What a position of the frame belongs to.

@@ -156,7 +156,7 @@ fn put_computed(
         }
         let mut value = inner.plan.projection.get(column)?.clone();
         value.map_columns(&mut |position| base + position);
-        Some(value)
+        Some(value.as_printed())
     };
     let mut put = |expr: &mut Expr| substitute(expr, &value_at);
     each_value(plan, &mut put);

@@ -327,7 +327,7 @@ fn values_that_are_listed_hide_no_other_member() {
     let with = |own: &'static str, values: [&'static str; 2]| {
         rule_of(&grouped_query(vec![list.clone()]), &move |text: &str| match text {
             _ if text.contains("DISTINCT a1.d") => [number(&[own]), number(&["327C39"])],
-            _ if text == "SELECT a1.d FROM t1 AS a1" => values.map(|all| rows_of_one(all)),
+            _ if text == "SELECT a1.d FROM t1 AS a1" => values.map(rows_of_one),
             _ => [number(&["8"]), number(&["9"])],
         })
     };

@@ -16,6 +16,9 @@ use std::cmp::Ordering;
 /// Digits of a DECIMAL: nine words of nine.
 const WORDS: usize = 9;
 
+/// Digits that a DECIMAL literal has at most.
+const LITERAL_DIGITS: usize = 65;
+
 /// More rows than can be told apart by a CASE of reasonable length.
 const ROWS_MAX: usize = 729;
 
@@ -170,15 +173,18 @@ struct Known {
     value: String,
 }
 
-/// A choice of values by the ids of rows.
+/// A choice of values by the ids of rows; of texts where one has more digits than a literal can
+/// have.
 fn tabulated(aliases: &[String], known: &[Known]) -> Node {
+    let digits = |row: &Known| row.value.bytes().filter(u8::is_ascii_digit).count();
+    let quote = if known.iter().any(|row| digits(row) > LITERAL_DIGITS) { "'" } else { "" };
     let text = match (aliases, known) {
-        ([], [only, ..]) => format!("({})", only.value),
+        ([], [only, ..]) => format!("({quote}{}{quote})", only.value),
         _ => {
             let case = |row: &Known| {
                 let ids = aliases.iter().zip(&row.ids);
                 let tests: Vec<_> = ids.map(|(alias, id)| format!("{alias}.id = {id}")).collect();
-                format!("WHEN {} THEN {}", tests.join(" AND "), row.value)
+                format!("WHEN {} THEN {quote}{}{quote}", tests.join(" AND "), row.value)
             };
             let cases: Vec<String> = known.iter().map(case).collect();
             format!("CASE {} END", cases.join(" "))
@@ -284,6 +290,22 @@ mod tests {
         for wrong in [["7", "3", "2"], ["-7.5", "2", "1.5"], ["7", "0", "0"]] {
             assert!(!is_exact(" % ", &numbers(wrong)), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn numbers_beyond_literals_are_chosen_as_texts() {
+        let known = |values: [&str; 2]| {
+            let known = ["1", "2"].into_iter().zip(values);
+            let known: Vec<Known> = known
+                .map(|(id, value)| Known { ids: vec![id.into()], value: value.into() })
+                .collect();
+            tabulated(&["a1".into()], &known).sql()
+        };
+        let short = "CASE WHEN a1.id = 1 THEN 1.5 WHEN a1.id = 2 THEN 0 END";
+        assert_eq!(known(["1.5", "0"]), short);
+        let long = format!("{}.5", "9".repeat(65));
+        let texts = format!("CASE WHEN a1.id = 1 THEN '{long}' WHEN a1.id = 2 THEN '0' END");
+        assert_eq!(known([&long, "0"]), texts);
     }
 
     #[test]
