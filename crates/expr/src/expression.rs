@@ -389,18 +389,6 @@ impl Expr {
         Self { kind: ExprKind::Literal(literal), result: *result }
     }
 
-    /// The same value whenever it is computed over one row: nothing random, no variables.
-    pub fn is_stable(&self) -> bool {
-        let own = match &self.kind {
-            ExprKind::UserVariable(_) | ExprKind::Assign(..) => false,
-            ExprKind::Call { function, .. } => !function.is_volatile(),
-            _ => true,
-        };
-        let mut stable = own;
-        self.for_each_child(&mut |child| stable &= child.is_stable());
-        stable
-    }
-
     /// Whether nothing is missed if it is not computed: it assigns nothing and calls nothing that
     /// has an effect.
     pub fn has_no_effect(&self) -> bool {

@@ -4,7 +4,7 @@ use super::foreign::ForeignChecks;
 use crate::context::{Exec, RowSink};
 use crate::error::in_table;
 use crate::order;
-use crate::query::{BlockRun, Flow, Limit, each_row};
+use crate::query::{BlockRun, Flow, Limit, each_row_to_change};
 use crate::{ExecError, Outcome};
 use engine_api::{RowBuffer, Table};
 use expr::Columns;
@@ -39,7 +39,7 @@ impl<T> Found<T> {
         } else {
             plan
         };
-        each_row(exec, plan, &mut |exec, run| {
+        each_row_to_change(exec, plan, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 let mut keys = Vec::with_capacity(plan.order_by.len());
                 for key in &plan.order_by {
@@ -170,7 +170,7 @@ pub fn run(
         exec.transaction.read_one_key();
     }
     if plan.select.order_by.is_empty() {
-        each_row(exec, &plan.select, &mut |exec, run| {
+        each_row_to_change(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 let more = deleter.looked_up(run);
                 deleter.delete(exec, row, &more, sink)?;

@@ -8,7 +8,7 @@ use super::row::{RowMaker, breaks_check, now, passes_check};
 use crate::context::Exec;
 use crate::error::in_table;
 use crate::frame::Frame;
-use crate::query::{BlockRun, Flow, Once, each_row};
+use crate::query::{BlockRun, Flow, Once, each_row_to_change};
 use crate::{ExecError, Outcome, spare};
 use engine_api::{RowBuffer, Table};
 use expr::{Columns, Expr};
@@ -307,14 +307,14 @@ pub fn run(exec: &mut Exec<'_>, plan: &UpdatePlan) -> Result<Outcome, ExecError>
         && plan.late.is_empty()
         && are_independent(&plan.assignments)
     {
-        each_row(exec, &plan.select, &mut |exec, run| {
+        each_row_to_change(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change_directly(exec, row, &run.frame)?;
             }
             Ok(Flow::Continue(()))
         })?;
     } else {
-        each_row(exec, &plan.select, &mut |exec, run| {
+        each_row_to_change(exec, &plan.select, &mut |exec, run| {
             if let Some(row) = run.frame.row(run.steps[0].slot) {
                 updater.change(exec, row, frame_of(run, columns))?;
             }

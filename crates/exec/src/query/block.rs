@@ -72,6 +72,8 @@ pub struct BlockRun<'p> {
     pub cutoff: Option<u64>,
     /// Rows that pass go straight to the client.
     pub direct: Option<Direct<'p>>,
+    /// Constant conditions belong to the preparation: what they warn of is never an error.
+    prepares_conditions: bool,
 }
 
 /// What happens with a complete frame.
@@ -124,7 +126,17 @@ impl<'p> BlockRun<'p> {
             sorted: None,
             cutoff: None,
             direct: None,
+            prepares_conditions: false,
         }
+    }
+
+    /// Whether the condition holds that needs neither rows nor subqueries.
+    fn passes_constant_filter(&self, exec: &Exec<'_>) -> Result<bool, ExecError> {
+        let are_errors = exec.eval.warnings_are_errors.get();
+        exec.eval.warnings_are_errors.set(are_errors && !self.prepares_conditions);
+        let passes = is_true(&self.plan.constant_filter, exec, &self.frame);
+        exec.eval.warnings_are_errors.set(are_errors);
+        passes
     }
 
     /// Runs the loops; `target` is called for every complete frame.
@@ -135,7 +147,7 @@ impl<'p> BlockRun<'p> {
     ) -> Result<Flow, ExecError> {
         let plan = self.plan;
         if plan.constant_applies.is_empty() {
-            if !is_true(&plan.constant_filter, exec, &self.frame)? {
+            if !self.passes_constant_filter(exec)? {
                 return Ok(Flow::Continue(()));
             }
         } else if !self.passes_constants(exec)? {
@@ -362,12 +374,31 @@ pub fn each_row<'p>(
     plan: &'p SelectPlan,
     target: &mut FrameTarget<'_, 'p>,
 ) -> Result<(), ExecError> {
-    let limit = Limit::of(&plan.limit, exec.eval)?;
+    each_row_of(exec, BlockRun::new(plan, &[]), target)
+}
+
+/// The same for a change of one table, which MariaDB becomes strict about only when it reads the
+/// first row: a constant condition warns where one of a row is refused.
+pub fn each_row_to_change<'p>(
+    exec: &mut Exec<'_>,
+    plan: &'p SelectPlan,
+    target: &mut FrameTarget<'_, 'p>,
+) -> Result<(), ExecError> {
+    let run = BlockRun { prepares_conditions: true, ..BlockRun::new(plan, &[]) };
+    each_row_of(exec, run, target)
+}
+
+fn each_row_of<'p>(
+    exec: &mut Exec<'_>,
+    mut run: BlockRun<'p>,
+    target: &mut FrameTarget<'_, 'p>,
+) -> Result<(), ExecError> {
+    let limit = Limit::of(&run.plan.limit, exec.eval)?;
     if limit.count == 0 {
         return Ok(());
     }
     let mut seen = 0;
-    let _ = BlockRun::new(plan, &[]).run(exec, &mut |exec, run| {
+    let _ = run.run(exec, &mut |exec, run| {
         seen += 1;
         if target(exec, run)?.is_break() || seen >= limit.count {
             return Ok(Flow::Break(()));

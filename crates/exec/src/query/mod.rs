@@ -36,7 +36,7 @@ mod vector;
 mod window;
 
 pub use apply::{LateRow, Once, deferred, value as subquery_value};
-pub use block::{BlockRun, each_row};
+pub use block::{BlockRun, each_row, each_row_to_change};
 pub use direct::stored_columns;
 pub use output::refused;
 pub use recursive::Recursions;

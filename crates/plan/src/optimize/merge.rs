@@ -45,14 +45,14 @@ impl Unplanned {
         (0..self.plan.columns.len()).all(|column| self.plain_column(column).is_some())
     }
 
-    /// The columns that are expressions; `None` if one of them is not the same whenever it is
-    /// computed.
+    /// The columns that are expressions; `None` if it matters how often one of them is computed.
+    /// Variables are read where the block reads them, as in MariaDB.
     fn computed_columns(&self) -> Option<Vec<usize>> {
         let columns = 0..self.plan.columns.len();
         let computed: Vec<usize> =
             columns.filter(|&column| self.plain_column(column).is_none()).collect();
         let values = computed.iter().map(|&column| self.plan.projection.get(column));
-        values.flatten().all(Expr::is_stable).then_some(computed)
+        values.flatten().all(Expr::has_no_effect).then_some(computed)
     }
 
     /// Whether nothing but its conditions keeps rows from its result.
