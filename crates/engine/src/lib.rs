@@ -14,6 +14,7 @@
 //! [`memory::MemoryEngine`] is a small engine without a disk that obeys the same border; tests
 //! compare the real one with it.
 
+mod ahead;
 mod analysis;
 mod background;
 mod buffers;

@@ -2,9 +2,6 @@
 //!
 //! Order of a change: the clustered entry first (it is the row's lock), then the secondary
 //! entries in order of their indexes. What fails half way is undone to where the call began.
-//!
-//! While pages are read from disk, the leaves of secondary entries are asked for before the first
-//! entry is changed: a row then waits for its leaves once, not for one after the other.
 
 use crate::core::Core;
 use crate::counters::TableCounters;
@@ -42,7 +39,7 @@ pub(crate) struct TableParts {
     /// come in order need no search.
     append_leaf: AtomicU64,
     /// Pages that the store had read when leaves were last asked for ahead.
-    misses_seen: AtomicU64,
+    pub(crate) misses_seen: AtomicU64,
 }
 
 static ROWS_INSERTED: Counter = Counter::new("rows_inserted", "rows inserted");
@@ -190,37 +187,6 @@ impl TableParts {
             }
         }
         self.change_held(trx, position, key, Intent::Insert(&[])).map(Ok)
-    }
-
-    /// Whether pages were read from disk since this was last asked: if all of the table is in
-    /// memory, nobody looks for what is missing.
-    fn is_read_from_disk(&self) -> bool {
-        let misses = self.core.store.misses();
-        let is_read = self.misses_seen.load(Ordering::Relaxed) != misses;
-        if is_read {
-            self.misses_seen.store(misses, Ordering::Relaxed);
-        }
-        is_read
-    }
-
-    /// Begins to read the leaves of the row's entries in secondary indexes at these positions.
-    fn read_leaves_ahead(
-        &self,
-        trx: &mut EngineTransaction,
-        row: &RowBuffer,
-        positions: impl Iterator<Item = usize>,
-    ) -> Result<()> {
-        let mut key = std::mem::take(&mut trx.buffers.key);
-        let mut result = Ok(());
-        for position in positions {
-            result = self.keys.secondary_key(position, row, &mut key);
-            if result.is_err() {
-                break;
-            }
-            self.trees[position].read_leaf_ahead(&key);
-        }
-        trx.buffers.key = key;
-        result
     }
 
     fn insert_row(&self, trx: &mut EngineTransaction, row: &RowBuffer) -> Nested {

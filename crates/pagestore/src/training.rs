@@ -1,4 +1,5 @@
-//! Making dictionaries, and choosing how a tree's pages are searched: by pages spread over the tree.
+//! Making dictionaries, and choosing how a tree's pages are searched: from pages spread over the
+//! tree.
 //!
 //! 1. One tree at a time, by one fiber; the work of it is done by a helper thread (amendment 20).
 //!    Pages are looked at when it is a tree's turn: nothing is collected while they are written.

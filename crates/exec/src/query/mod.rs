@@ -14,6 +14,7 @@ mod derived;
 mod direct;
 mod distinct;
 mod distribute;
+mod each_row;
 mod grace;
 mod grouped;
 mod hash;
@@ -36,8 +37,9 @@ mod vector;
 mod window;
 
 pub use apply::{LateRow, Once, deferred, value as subquery_value};
-pub use block::{BlockRun, each_row, each_row_to_change};
+pub use block::BlockRun;
 pub use direct::stored_columns;
+pub use each_row::{each_row, each_row_to_change};
 pub use output::refused;
 pub use recursive::Recursions;
 
