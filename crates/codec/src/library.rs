@@ -12,6 +12,8 @@ use zstd::zstd_safe::zstd_sys as sys;
 const DICTIONARY_TABLE_LOG: u32 = 14;
 /// What is compressed has about this size: the library chooses by it.
 const TYPICAL_BYTES: u64 = 8192;
+/// Two to this many bytes before a byte are looked at: no page is longer.
+const WINDOW_LOG: u32 = 15;
 /// Training counts sequences in two to this many places, of ten bytes in all. The library's choice
 /// is 20: 10 MiB for a sample of one, and dictionaries that are no better.
 const TRAINING_TABLE_LOG: u32 = 17;
@@ -54,6 +56,8 @@ impl Settings {
         self.0.minMatch = match_bytes_min.into();
         // Anything else makes the library skip bytes, and leave single ones as they are.
         self.0.targetLength = 0;
+        // The library makes it as small as what is compressed.
+        self.0.windowLog = self.0.windowLog.max(WINDOW_LOG);
         self
     }
 }

@@ -125,6 +125,21 @@ mod tests {
     }
 
     #[test]
+    fn long_pages_are_searched_from_end_to_end() {
+        let mut random = base::Random::new(9);
+        let mut page = vec![0; 32 << 10];
+        random.fill(&mut page[..16 << 10]);
+        page.copy_within(..16 << 10, 16 << 10);
+        let mut packed = vec![0; 40 << 10];
+        let packer = searching(6, Search::OneTable { match_bytes_min: 5 });
+        let size = packer.compress(&page, &mut packed).expect("room enough");
+        assert!(size < 17 << 10, "{size} bytes");
+        let mut back = vec![0; page.len()];
+        packer.decompress(&packed[..size], &mut back).expect("our own bytes");
+        assert!(back == page);
+    }
+
+    #[test]
     fn the_context_of_a_thread_stays_small() {
         let pages = fuzzing::records(3, 32 << 10);
         let mut packed = vec![0; 64 << 10];
