@@ -4,7 +4,7 @@
 mod seeds;
 
 use libfuzzer_sys::fuzz_target;
-use wire::binary::{ParameterType, read_parameters};
+use wire::binary::{ParameterType, ParameterTypes, read_parameters};
 use wire::handshake::{ChangeUser, LoginRequest};
 use wire::{Command, InputBuffer, capability};
 
@@ -32,9 +32,10 @@ fuzz_target!(
 fn parameters(first: u8, bytes: &[u8]) {
     let count = usize::from(first / 4);
     let long = vec![None, Some(b"long".to_vec())];
-    let known = vec![ParameterType { code: first, unsigned: false }; count];
-    for mut types in [Vec::new(), known] {
-        if let Ok(values) = read_parameters(bytes, count, &mut types, &long) {
+    let known = std::iter::repeat_n(ParameterType { code: first, unsigned: false }, count);
+    let mut values = Vec::new();
+    for mut types in [ParameterTypes::new(), known.collect()] {
+        if read_parameters(bytes, count, &mut types, &long, &mut values).is_ok() {
             assert_eq!(values.len(), count);
         }
     }

@@ -356,7 +356,7 @@ impl Shared {
     }
 
     /// A page of `page.len()` bytes was written with a dictionary, as `stored_bytes`: now and then,
-    /// what it would take without is looked at.
+    /// what it would take without is looked at, as a page of a tree that was not tried.
     pub(crate) fn compare_dictionary(&self, page: &[u8], without: &dyn Codec, stored_bytes: u64) {
         let counters = &self.counters;
         add(&counters.dictionary_bytes, stored_bytes);
