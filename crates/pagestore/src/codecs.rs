@@ -22,11 +22,12 @@ pub enum Compression {
         /// 1 to 9.
         level: i32,
     },
-    /// With this codec, whatever others use.
+    /// With this codec, whatever others use; at the level of [`Compression::Compressed`] unless
+    /// the tree has one.
     Fixed {
         /// The codec.
         codec: CodecId,
-        /// Its level; 0 is the codec's default.
+        /// 1 to 9; 0: the tree has none.
         level: i32,
     },
 }
@@ -100,6 +101,7 @@ fn asked_by(compression: Compression, compressed: (CodecId, i32)) -> Option<Aske
         Compression::Store => return None,
         Compression::Compressed { level: 0 } => compressed,
         Compression::Compressed { level } => (compressed.0, level),
+        Compression::Fixed { codec, level: 0 } => (codec, compressed.1),
         Compression::Fixed { codec, level } => (codec, level),
     };
     let dictionary_level = (id == CodecId::Zstd).then_some(level);
@@ -125,5 +127,18 @@ mod tests {
         codecs.set(follows, Compression::Store);
         codecs.set_compressed(CodecId::Zlib, 6);
         assert_eq!(ids(&codecs), [CodecId::Lz4, CodecId::Snappy, CodecId::Lz4]);
+    }
+
+    #[test]
+    fn a_tree_without_a_level_has_that_of_the_store() {
+        let codecs = Codecs::new((CodecId::Lz4, 0));
+        let [without, with] = [1, 2].map(TreeId::new);
+        codecs.set_compressed(CodecId::Zlib, 6);
+        codecs.set(without, Compression::Fixed { codec: CodecId::Zstd, level: 0 });
+        codecs.set(with, Compression::Fixed { codec: CodecId::Zstd, level: 2 });
+        let levels = || [without, with].map(|tree| codecs.of(tree).dictionary_level);
+        assert_eq!(levels(), [Some(6), Some(2)]);
+        codecs.set_compressed(CodecId::Lz4, 9);
+        assert_eq!(levels(), [Some(9), Some(2)]);
     }
 }

@@ -42,6 +42,10 @@ counters! {
     delta_pages,
     /// Bytes of that, with headers.
     delta_bytes,
+    /// Bytes of the chunks in them, as they were written ...
+    delta_packed_bytes,
+    /// ... and at the ratio at which their pages were compressed in full.
+    delta_as_base_bytes,
     /// Bytes written to segments: groups, headers and footers.
     written_bytes,
     /// Bytes of pages written in full, before compression.

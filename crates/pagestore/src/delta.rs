@@ -26,15 +26,19 @@ use crate::blob::{
 };
 use crate::bytes::{put, u16_at, u32_at, u64_at};
 use crate::chunks::{CHUNKS, chunk_bytes, chunks_of};
+use crate::counters::Counters;
 use crate::header;
 use base::Lsn;
 use base::checksum::crc32c;
 use codec::{Codec, CodecId, Dictionary};
+use std::sync::atomic::Ordering;
 
 /// Bytes of the payload before the chunks.
 pub(crate) const FIXED_BYTES: usize = 28;
 /// A delta that takes more than this share of its base is not worth a second read.
 const BASE_SHARE: u64 = 3;
+/// With fewer bytes of chunks written nothing is expected of their compression.
+const EXPERIENCE_BYTES: u64 = 16 << 10;
 
 /// A full copy of a page, as its delta names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,14 +77,51 @@ pub(crate) fn delta_bytes_max(class: u8, changed: u64) -> usize {
     blob_bytes(FIXED_BYTES + changed.count_ones() as usize * chunk_bytes(class))
 }
 
-/// Whether a page should be written as a delta with these chunks, the `count`th since a base of
-/// `stored_bytes`. With chunks changing at a steady pace, fewest bytes are written if the deltas
-/// of one base together take as much as it does: the cost of the deltas rises with the square of
-/// their number, that of the base is shared by them.
-pub(crate) fn is_worthwhile(class: u8, changed: u64, count: u16, stored_bytes: u32) -> bool {
-    let (bytes, base) = (delta_bytes_max(class, changed) as u64, u64::from(stored_bytes));
+/// Whether a page should be written as the `count`th delta since a base of `stored_bytes`, if that
+/// is expected to take `bytes`. With chunks changing at a steady pace, fewest bytes are written if
+/// the deltas of one base together take as much as it does: the cost of the deltas rises with the
+/// square of their number, that of the base is shared by them.
+pub(crate) fn is_worthwhile(bytes: u64, count: u16, stored_bytes: u32) -> bool {
+    let base = u64::from(stored_bytes);
     let so_far = bytes * (u64::from(count) + 1) / 2;
     bytes * BASE_SHARE <= base && so_far <= base
+}
+
+/// Bytes of these chunks as their base was compressed, which takes `stored_bytes`.
+pub(crate) fn bytes_as_base(class: u8, changed: u64, stored_bytes: u32) -> u64 {
+    let chunks = (changed.count_ones() as usize * chunk_bytes(class)) as u64;
+    (chunks * u64::from(stored_bytes) / header::class_bytes(class) as u64).min(chunks)
+}
+
+/// What the chunks of earlier deltas took.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Experience {
+    /// As their bases were compressed ([`bytes_as_base`]).
+    pub(crate) as_base_bytes: u64,
+    /// As they were written.
+    pub(crate) packed_bytes: u64,
+}
+
+impl Experience {
+    /// What a store has learned so far.
+    pub(crate) fn of(counters: &Counters) -> Experience {
+        Experience {
+            as_base_bytes: counters.delta_as_base_bytes.load(Ordering::Relaxed),
+            packed_bytes: counters.delta_packed_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Bytes that a delta is expected to take as a blob. Chunks compress less well than their page,
+    /// but pages that compress well have chunks that do: what is learned is how much worse.
+    pub(crate) fn expected_bytes(self, class: u8, changed: u64, stored_bytes: u32) -> u64 {
+        let most = delta_bytes_max(class, changed) as u64;
+        if self.as_base_bytes < EXPERIENCE_BYTES {
+            return most;
+        }
+        let as_base = u128::from(bytes_as_base(class, changed, stored_bytes));
+        let packed = as_base * u128::from(self.packed_bytes) / u128::from(self.as_base_bytes);
+        (blob_bytes(FIXED_BYTES + packed as usize) as u64).min(most)
+    }
 }
 
 /// Writes the delta of a page to the start of `target`, which has room for it uncompressed.
@@ -252,9 +293,10 @@ mod tests {
         let base = 8192 + 64;
         for _ in 0..1000 {
             changed = changed << 2 | 0b11;
-            if is_worthwhile(13, changed, count + 1, base) {
+            let bytes = delta_bytes_max(13, changed);
+            if is_worthwhile(bytes as u64, count + 1, base) {
                 count += 1;
-                total += delta_bytes_max(13, changed);
+                total += bytes;
             } else {
                 (count, changed) = (0, 0);
                 full += 1;
@@ -263,8 +305,27 @@ mod tests {
         }
         assert!((110..180).contains(&full), "{full} full copies");
         assert!(total * 3 < 1000 * base as usize, "{total} bytes");
-        assert!(!is_worthwhile(13, u64::MAX, 1, base), "nearly all of it changed");
-        assert!(!is_worthwhile(13, 0b11, 1, 640), "a base that compresses well");
-        assert!(is_worthwhile(13, 0, 1, 640), "nothing changed but the LSN");
+        let is_worthwhile = |changed, stored_bytes| {
+            is_worthwhile(delta_bytes_max(13, changed) as u64, 1, stored_bytes)
+        };
+        assert!(!is_worthwhile(u64::MAX, base), "nearly all of it changed");
+        assert!(!is_worthwhile(0b11, 640), "a base that compresses well");
+        assert!(is_worthwhile(0, 640), "nothing changed but the LSN");
+    }
+
+    #[test]
+    fn chunks_are_expected_to_compress_as_others_did() {
+        let (class, changed, stored_bytes) = (13, 0xFF, 2048);
+        let most = delta_bytes_max(class, changed) as u64;
+        let nothing = Experience::default();
+        assert_eq!(nothing.expected_bytes(class, changed, stored_bytes), most, "no experience");
+        let as_base = bytes_as_base(class, changed, stored_bytes);
+        assert_eq!(as_base, 256, "a quarter of eight chunks of 128 bytes");
+        let double = Experience { as_base_bytes: 1 << 20, packed_bytes: 2 << 20 };
+        let expected = double.expected_bytes(class, changed, stored_bytes);
+        assert_eq!(expected, blob_bytes(FIXED_BYTES + 512) as u64);
+        let ten = Experience { packed_bytes: 10 << 20, ..double };
+        assert_eq!(ten.expected_bytes(class, changed, stored_bytes), most, "at most as it is");
+        assert_eq!(bytes_as_base(class, changed, 9000), 1024, "a base that was stored raw");
     }
 }

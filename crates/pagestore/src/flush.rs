@@ -25,7 +25,7 @@
 use crate::blob::{self, BlobHeader};
 use crate::counters::add;
 use crate::debt;
-use crate::delta::{self, SinceBase};
+use crate::delta::{self, Experience, SinceBase};
 use crate::dirty::{Batch, DirtyPage};
 use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
 use crate::error::{Retry, StoreError};
@@ -263,7 +263,9 @@ impl Flusher {
         let counters = &shared.counters;
         if let Some(since) = since {
             let blob = packing::encode_delta(shared, copy, &since, &mut self.chunks, target);
+            let fixed = delta::FIXED_BYTES as u64;
             add(&counters.delta_bytes, blob.stored_bytes());
+            add(&counters.delta_packed_bytes, u64::from(blob.payload_bytes).saturating_sub(fixed));
             return blob;
         }
         let blob = packing::encode(shared, copy, target);
@@ -371,12 +373,12 @@ fn next_delta(shared: &Shared, frame: u32, page: &[u8]) -> Option<SinceBase> {
             count: former.count.saturating_add(1),
             ..former
         };
-        if delta::is_worthwhile(
-            header::class(page),
-            since.changed,
-            since.count,
-            base.length_bytes(),
-        ) {
+        let (class, stored) = (header::class(page), base.length_bytes());
+        let experience = Experience::of(&shared.counters);
+        let expected = experience.expected_bytes(class, since.changed, stored);
+        if delta::is_worthwhile(expected, since.count, stored) {
+            let as_base = delta::bytes_as_base(class, since.changed, stored);
+            add(&shared.counters.delta_as_base_bytes, as_base);
             descriptor.set_since_base(since);
             return Some(since);
         }
