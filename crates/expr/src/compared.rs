@@ -7,12 +7,12 @@
 use crate::compare::CompareRule;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
-use crate::functions::{Frame, control, eval_moment};
+use crate::functions::{Frame, control, eval_moment, read_date};
 use crate::temporal::{
     COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_temporal, moment, session_rules,
     time_mode,
 };
-use types::{SqlError, TypeKind, ValueRef};
+use types::{DateTime, SqlError, TypeKind, ValueRef};
 
 /// As CAST to a type of dates or times reads its operand, alone or within a comparison.
 pub(crate) fn cast<'a>(
@@ -22,12 +22,20 @@ pub(crate) fn cast<'a>(
     context: &'a EvalContext,
     row: &'a dyn Columns,
 ) -> Result<ValueRef<'a>, SqlError> {
+    let (kind, scale) = target;
+    let as_target = |moment: DateTime| match kind {
+        TypeKind::Date => ValueRef::Date(moment.date()),
+        _ => ValueRef::DateTime(moment.truncated(scale)),
+    };
+    if !compared && kind != TypeKind::Time && read_date::chooses(operand) {
+        let chosen = read_date::moment(operand, session_rules(context), context, row)?;
+        return Ok(chosen.map_or(ValueRef::Null, as_target));
+    }
     let value = if compared && operand.result.column_type.kind.is_temporal() {
         self::compared(operand, rule_of(operand), context, row)?
     } else {
         eval_moment(operand, context, row)?
     };
-    let (kind, scale) = target;
     if kind == TypeKind::Time {
         let found = moment(context, value, operand, time_mode(compared))?;
         let time = found.map(|parsed| as_time(parsed.value).truncated(scale));
@@ -38,11 +46,7 @@ pub(crate) fn cast<'a>(
     let mode = Mode { wanted: Wanted::DateTime, rules, compared };
     let found = moment(context, value, operand, mode)?;
     let moment = found.map(|parsed| as_datetime(context, parsed.value));
-    Ok(match moment {
-        None => ValueRef::Null,
-        Some(moment) if kind == TypeKind::Date => ValueRef::Date(moment.date()),
-        Some(moment) => ValueRef::DateTime(moment.truncated(scale)),
-    })
+    Ok(moment.map_or(ValueRef::Null, as_target))
 }
 
 /// As what an expression of dates or times is compared with its like.

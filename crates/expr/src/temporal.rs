@@ -52,6 +52,11 @@ pub(crate) fn session_rules(context: &EvalContext) -> DateRules {
     DateRules::of(context.settings.sql_mode)
 }
 
+/// The rules of the session for functions that take zeros in dates.
+pub(crate) fn zeros_allowed(context: &EvalContext) -> DateRules {
+    DateRules { no_zero_date: false, no_zero_in_date: false, ..session_rules(context) }
+}
+
 /// A number as seconds: sign, whole part, microseconds.
 pub(crate) fn seconds_of(value: ValueRef<'_>) -> Option<(bool, u64, u32)> {
     Some(match value {

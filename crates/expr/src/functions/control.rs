@@ -376,7 +376,17 @@ fn compared_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     }
 }
 
-/// Whether NULLIF of dates or times gives its first argument.
+/// Whether NULLIF, whose result is a date, gives its first argument.
+pub(super) fn nullif_keeps_first(frame: &Frame<'_>) -> Result<bool, SqlError> {
+    let rule = CompareRule::of_pair(&frame.arguments[0], &frame.arguments[1]);
+    match rule.is_temporal() {
+        true => keeps_first(frame.arguments, rule, frame.context, frame.row),
+        false => Ok(!eval_nullif(*frame)?.is_null()),
+    }
+}
+
+/// Whether NULLIF of dates or times gives its first argument: one that is NULL equals nothing, and
+/// is evaluated again.
 fn keeps_first(
     arguments: &[Expr],
     rule: CompareRule,
@@ -385,7 +395,7 @@ fn keeps_first(
 ) -> Result<bool, SqlError> {
     let a = compared::compared(&arguments[0], rule, context, row)?;
     if a.is_null() {
-        return Ok(false);
+        return Ok(true);
     }
     let b = compared::compared(&arguments[1], rule, context, row)?;
     let (first, second) = (&arguments[0].result, &arguments[1].result);

@@ -1,13 +1,11 @@
 //! A call in evaluation: its arguments converted on demand.
 
-use super::Nature;
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
 use crate::temporal;
-use types::temporal::DateRules;
-use types::{Collation, DateTime, Decimal, SqlError, Time, TypeKind, ValueRef, codes};
+use types::{Collation, Decimal, SqlError, Time, ValueRef, codes};
 
 /// A call with what it needs.
 #[derive(Clone, Copy)]
@@ -20,41 +18,6 @@ pub(crate) struct Frame<'a> {
     pub context: &'a EvalContext,
     /// Row.
     pub row: &'a dyn Columns,
-}
-
-/// STR_TO_DATE in a conversion to a date: it judges the date by the rules that hold outside.
-fn converted_date(expr: &Expr) -> Option<&Expr> {
-    let operand = match &expr.kind {
-        ExprKind::Cast { operand, .. } => &**operand,
-        ExprKind::Call { arguments, .. } if arguments.len() == 1 => &arguments[0],
-        _ => return None,
-    };
-    let converts = || match &expr.kind {
-        ExprKind::Call { function, .. } => {
-            matches!(function.name(), "timestamp" | "date" | "last_day")
-        }
-        _ => true,
-    };
-    (operand.nature() == Nature::ReadDate && converts()).then_some(operand)
-}
-
-/// The text or number that conversions to a date read: they do so by the rules that hold outside,
-/// and name it where these do not allow the date.
-fn read_value(expr: &Expr) -> Option<&Expr> {
-    let operand = match &expr.kind {
-        ExprKind::Cast { operand, .. } => &**operand,
-        ExprKind::Call { function, arguments } if arguments.len() == 1 => match function.name() {
-            "timestamp" | "date" => &arguments[0],
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let is_date =
-        |expr: &Expr| matches!(expr.result.column_type.kind, TypeKind::Date | TypeKind::DateTime);
-    match operand.result.column_type.kind.is_temporal() {
-        true => read_value(operand),
-        false => is_date(expr).then_some(operand),
-    }
 }
 
 impl<'a> Frame<'a> {
@@ -123,35 +86,6 @@ impl<'a> Frame<'a> {
             return Ok(None);
         }
         coerce::to_decimal(self.context, value, self.result(index)).map(Some)
-    }
-
-    /// An argument as a date and time under rules; `None` for NULL and for what is none.
-    pub fn datetime(&self, index: usize, rules: DateRules) -> Result<Option<DateTime>, SqlError> {
-        if let Some(operand) = converted_date(&self.arguments[index])
-            && let ExprKind::Call { arguments, .. } = &operand.kind
-        {
-            let frame = Frame { expr: operand, arguments, ..*self };
-            if super::temporal_text::str_to_date_by(frame, rules)?.is_null() {
-                return Ok(None);
-            }
-        }
-        let value = match &self.arguments[index] {
-            // It judges the date itself.
-            expr @ Expr { kind: ExprKind::Call { arguments, .. }, .. }
-                if expr.nature() == Nature::ReadDate =>
-            {
-                super::temporal_text::str_to_date_by(Frame { expr, arguments, ..*self }, rules)?
-            }
-            argument => super::temporal_make::eval_moment(argument, self.context, self.row)?,
-        };
-        if let Some(operand) = read_value(&self.arguments[index])
-            && temporal::is_refused(value, rules)
-        {
-            let value = operand.eval(self.context, self.row)?;
-            temporal::warn_of_refused(self.context, value, operand)?;
-            return Ok(None);
-        }
-        temporal::to_datetime(self.context, value, &self.arguments[index], rules)
     }
 
     /// An argument as a duration.

@@ -17,6 +17,7 @@ mod locks;
 mod math;
 mod network;
 mod random;
+pub(crate) mod read_date;
 mod regexp;
 mod rounding;
 mod rounding_temporal;

@@ -132,7 +132,9 @@ fn unix_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
     if frame.count() == 0 {
         return Ok(seconds_value(result, frame.context.now.0));
     }
-    if let ValueRef::Timestamp(instant) = frame.value(0)? {
+    if frame.result(0).column_type.kind == TypeKind::Timestamp
+        && let ValueRef::Timestamp(instant) = frame.value(0)?
+    {
         return Ok(seconds_value(result, instant.0));
     }
     // The zero date is none of the clock's, and is none without a warning.

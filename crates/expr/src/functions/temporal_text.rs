@@ -77,8 +77,9 @@ fn date_format(frame: Frame<'_>) -> Evaluated<'_> {
     if frame.result(0).column_type.kind == TypeKind::Time {
         return time_by(&frame, write_zero_date_format);
     }
-    let rules = temporal::session_rules(frame.context);
-    let Some(moment) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
+    let Some(moment) = frame.datetime(0, temporal::zeros_allowed(frame.context))? else {
+        return Ok(ValueRef::Null);
+    };
     let Some(format) = frame.text(1)? else { return Ok(ValueRef::Null) };
     formatted(&frame, moment, format)
 }

@@ -142,7 +142,7 @@ fn extract(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     if frame.result(0).column_type.kind == TypeKind::Time && !matches!(unit, U::Week) {
         return Ok(if frame.value(0)?.is_null() { ValueRef::Null } else { ValueRef::Int(0) });
     }
-    let rules = temporal::session_rules(frame.context);
+    let rules = temporal::zeros_allowed(frame.context);
     let Some(value) = frame.datetime(0, rules)? else { return Ok(ValueRef::Null) };
     let date = value.date();
     let (year, month) = (i64::from(date.year()), i64::from(date.month()));
