@@ -9,8 +9,8 @@ use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::{Frame, control, eval_moment, read_date};
 use crate::temporal::{
-    COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_temporal, moment, session_rules,
-    time_mode,
+    COMPARE_RULES, Mode, Wanted, as_datetime, as_time, is_only_duration, is_temporal, moment,
+    session_rules, time_mode,
 };
 use types::{DateTime, SqlError, TypeKind, ValueRef};
 
@@ -30,6 +30,9 @@ pub(crate) fn cast<'a>(
     if !compared && kind != TypeKind::Time && read_date::chooses(operand) {
         let chosen = read_date::moment(operand, session_rules(context), context, row)?;
         return Ok(chosen.map_or(ValueRef::Null, as_target));
+    }
+    if !compared && kind != TypeKind::Time && is_only_duration(operand, session_rules(context)) {
+        return Ok(ValueRef::Null);
     }
     let value = if compared && operand.result.column_type.kind.is_temporal() {
         self::compared(operand, rule_of(operand), context, row)?

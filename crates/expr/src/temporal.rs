@@ -165,7 +165,9 @@ pub(crate) fn moment(
     match found {
         Some(parsed) if is_temporal(value) => {
             let TimeOrDateTime::DateTime(moment) = parsed.value else {
-                return Ok(found.filter(|_| !is_only_duration(source, mode)));
+                let wants_date = mode.wanted == Wanted::DateTime;
+                let is_none = wants_date && is_only_duration(source, mode.rules);
+                return Ok(found.filter(|_| !is_none));
             };
             let kept = mode.compared || is_allowed(context, moment, parsed, source, mode.rules)?;
             return Ok(found.filter(|_| kept));
@@ -211,11 +213,10 @@ pub(crate) fn moment(
     Ok(found.or_else(|| mode.compared.then(zero)))
 }
 
-/// TIMEDIFF is no date where dates must not have zero parts.
-fn is_only_duration(source: &Expr, mode: Mode) -> bool {
-    mode.wanted == Wanted::DateTime
-        && mode.rules.no_zero_in_date
-        && source.nature() == Nature::Difference
+/// Whether an expression is no date, whatever its value: TIMEDIFF where dates must not have zero
+/// parts. Its operands are not looked at then.
+pub(crate) fn is_only_duration(source: &Expr, rules: DateRules) -> bool {
+    rules.no_zero_in_date && source.nature() == Nature::Difference
 }
 
 /// Whether a value is a date or time already.

@@ -94,6 +94,9 @@ pub(crate) fn moment(
     {
         return converted(expr, operand, rules, context, row);
     }
+    if temporal::is_only_duration(expr, rules) {
+        return Ok(None);
+    }
     if let Some(day) = day_of_month(expr)
         && moment(day, rules, context, row)?.is_none()
     {
