@@ -140,6 +140,17 @@ pub fn stored_as_text(statement: &Statement) -> Option<Statement> {
     (other != *root).then(|| Statement { root: other, ..statement.clone() })
 }
 
+/// The same with sums in place of remainders and quotients, whose zeros may be below zero; none where
+/// there are none.
+pub fn without_zeros_below_zero(statement: &Statement) -> Option<Statement> {
+    let summed = replaced::replaced(statement, &|node| {
+        let operator = node.texts.get(1).map_or("", String::as_str);
+        let is_it = matches!(operator, " % " | " MOD " | " / ") || node.texts[0] == "MOD(";
+        is_it.then(|| Node::new(Role::Expression, &["(", " + 0)"], vec![node.clone()]))
+    })?;
+    stored_as_text(&summed)
+}
+
 /// The statement with values in place of its parameters; none where it has none.
 pub fn unprepared(statement: &Statement) -> Option<Statement> {
     statement.prepared.then(|| Statement { prepared: false, ..statement.clone() })

@@ -139,6 +139,12 @@ pub enum Proof {
     FewerHours,
     /// With sums in place of ZEROFILL columns both answer the same.
     Unfilled,
+    /// With sums in place of remainders and quotients, and CONCAT around what is stored in columns
+    /// of text, both do the same, and Gannet as before.
+    Unsigned,
+    /// With BIT_AND and PERIOD_ADD as DECIMAL both answer the same, and Gannet the same values as
+    /// before.
+    Widened,
     /// Both answer the same, and Gannet as before, where the same is asked in another way (see
     /// `otherwise.rs`); no rule of the file asks for it.
     Otherwise,
@@ -222,6 +228,8 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("bytes") => Proof::Bytes,
         Some("fewer hours") => Proof::FewerHours,
         Some("unfilled") => Proof::Unfilled,
+        Some("widened") => Proof::Widened,
+        Some("unsigned") => Proof::Unsigned,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

@@ -120,6 +120,25 @@ fn values_stored_as_text_hide_no_other_value() {
 }
 
 #[test]
+fn zeros_below_zero_hide_no_other_text() {
+    let remainder = vec![leaf("-1.00"), leaf("0.5")];
+    let remainder = Node::new(Role::Expression, &["(", " % ", ")"], remainder);
+    let head = "INSERT INTO t4 (dec2, word) VALUES (";
+    let insert = Node::new(Role::Fixed, &[head, ", ", ")"], vec![leaf("1"), remainder]);
+    let with = |other: [&'static str; 2]| {
+        rule_of(&insert, &move |text: &str| {
+            let is_form = text.contains("CONCAT(((-1.00 % 0.5) + 0))");
+            let answers = if is_form { other } else { ["0.0", "-0."] };
+            answers.map(|cell| row(VARCHAR, 0, &[cell]))
+        })
+    };
+    let name = "zeros below zero cut in columns of text, INSERT *%*";
+    assert_eq!(with(["0.0", "0.0"]), Some(name));
+    assert_eq!(with(["0.0", "0.1"]), None);
+    assert_eq!(with(["0.1", "0.1"]), None);
+}
+
+#[test]
 fn sides_of_a_comparison_hide_no_other_error() {
     let query = query_of(of_subquery(" > ANY (SELECT "));
     let with = |here: &'static str, there: &'static str| {

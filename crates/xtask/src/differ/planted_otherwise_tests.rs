@@ -162,3 +162,50 @@ fn a_variable_in_documents_hides_no_other_number() {
     assert_eq!(of(["0", "1"]), None);
     assert_eq!(of(["1", "1"]), None);
 }
+
+#[test]
+fn digits_of_a_variable_in_documents_hide_no_other_number() {
+    let document = || {
+        let nullif = vec![leaf("@d"), leaf("1")];
+        let nullif = Node::new(Role::Expression, &["NULLIF(", ", ", ")"], nullif);
+        Node::new(Role::Expression, &["JSON_ARRAY(", ")"], vec![nullif])
+    };
+    let number = "NULLIF(CAST(1.25 AS DECIMAL(65,38)), 1)";
+    let of = |otherwise| of_value(document(), number, otherwise);
+    assert_eq!(of(["0", "0"]), Some("NULLIF of a variable in JSON"));
+    assert_eq!(of(["0", "1"]), None);
+    assert_eq!(of(["1", "1"]), None);
+}
+
+#[test]
+fn empty_sets_of_bits_hide_no_other_overflow() {
+    let bits = Node::new(Role::Aggregate, &["BIT_AND(", ")"], vec![leaf("1")]);
+    let sum = Node::new(Role::Expression, &["(", " + ", ")"], vec![bits, leaf("1")]);
+    let group = Node::clause(" GROUP BY ", Some(leaf("a1.day")), "");
+    let children = vec![Node::list(vec![sum]), Node::leaf(Role::Source, "t1 AS a1"), group];
+    let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+    let of = |otherwise: [&'static str; 2]| {
+        let itself = [int("2"), refused(1690)];
+        with(&root, "CAST(BIT_AND(1) AS DECIMAL(30,0))", itself, otherwise.map(int))
+    };
+    assert_eq!(of(["2", "2"]), Some("sums of BIT_AND of no values"));
+    assert_eq!(of(["2", "3"]), None);
+    assert_eq!(of(["3", "3"]), None);
+}
+
+#[test]
+fn periods_in_a_table_hide_no_other_sum() {
+    let period = vec![leaf("a1.x"), leaf("1")];
+    let period = Node::new(Role::Expression, &["PERIOD_ADD(", ", ", ")"], period);
+    let sum = Node::new(Role::Aggregate, &["SUM(", ")"], vec![period]);
+    let group = Node::clause(" GROUP BY ", Some(leaf("a1.day")), "");
+    let children = vec![Node::list(vec![sum]), Node::leaf(Role::Source, "t1 AS a1"), group];
+    let root = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", ""], children);
+    let of = |otherwise: [&'static str; 2]| {
+        let way = "CAST(PERIOD_ADD(a1.x, 1) AS DECIMAL(30,0))";
+        with(&root, way, [int("7"), int("5")], otherwise.map(int))
+    };
+    assert_eq!(of(["7", "7"]), Some("periods in a temporary table"));
+    assert_eq!(of(["7", "5"]), None);
+    assert_eq!(of(["5", "5"]), None);
+}

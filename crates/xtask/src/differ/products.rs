@@ -193,6 +193,17 @@ fn tabulated(aliases: &[String], known: &[Known]) -> Node {
     Node::leaf(Role::Expression, text)
 }
 
+/// What a function gets in place of a product: one that makes documents has texts in quotes, so that
+/// it gets the number as a part of a document.
+fn beside(function: Option<&Node>, value: Node) -> Node {
+    let name = function.map_or("", |function| function.texts[0].as_str());
+    let is_document = name.starts_with("JSON_ARRAY(") || name.starts_with("JSON_OBJECT(");
+    match is_document && value.texts[0].contains('\'') {
+        true => Node::new(Role::Expression, &["JSON_EXTRACT(", ", '$')"], vec![value]),
+        false => value,
+    }
+}
+
 impl<S: Servers> Judge<'_, S> {
     /// Whether all products are exact here, one of them has too many digits for MariaDB, and with
     /// these products in their place both answer the same, and Gannet the same values as before.
@@ -212,7 +223,8 @@ impl<S: Servers> Judge<'_, S> {
             is_cut |= exceeds;
             // Those within others are replaced with these.
             if !known.is_empty() && !replaced.iter().any(|outer| path.starts_with(outer)) {
-                form = form.with(&path, tabulated(&aliases, &known));
+                let above = path.split_last().and_then(|(_, above)| small.root.at(above));
+                form = form.with(&path, beside(above, tabulated(&aliases, &known)));
                 replaced.push(path);
             }
         }
@@ -290,6 +302,17 @@ mod tests {
         for wrong in [["7", "3", "2"], ["-7.5", "2", "1.5"], ["7", "0", "0"]] {
             assert!(!is_exact(" % ", &numbers(wrong)), "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn numbers_beyond_literals_are_parts_of_documents() {
+        let within = |name: &str, value: &str| {
+            let function = Node::new(Role::Expression, &[name, ")"], vec![leaf("(a1.x * 2)")]);
+            beside(Some(&function), leaf(value)).sql()
+        };
+        assert_eq!(within("JSON_ARRAY(", "('1.50')"), "JSON_EXTRACT(('1.50'), '$')");
+        assert_eq!(within("JSON_ARRAY(", "(1.50)"), "(1.50)");
+        assert_eq!(within("CONCAT(", "('1.50')"), "('1.50')");
     }
 
     #[test]

@@ -154,6 +154,10 @@ impl<S: Servers> Judge<'_, S> {
             Proof::Swapped => self.is_executed(executed::swapped(small), mode, ours)?,
             Proof::Multiplied => self.is_multiplied(small, mode, ours)?,
             Proof::FewerHours => self.agree_on(replaced::of_fewer_hours(small), mode)?,
+            Proof::Unsigned => {
+                self.is_executed(executed::without_zeros_below_zero(small), mode, ours)?
+            }
+            Proof::Widened => self.is_answered(replaced::widened(small), mode, ours)?,
             Proof::Unfilled => self.agree_on(replaced::unfilled(small), mode)?,
             Proof::Bytes => self.is_of_bytes(small, mode, ours)?,
             Proof::Texted => self.is_answered(executed::texted(small), mode, ours)?,

@@ -75,9 +75,13 @@ const NUMBERS: [(&str, &str); 4] =
     [("@u", "18446744073709551615"), ("@f", "1.5e0"), ("@i", "42"), ("@d", "1.25")];
 
 /// The statement with the numbers themselves in place of variables that hold numbers; none where
-/// there is no such variable.
+/// there is no such variable. NULLIF has all digits that a variable of DECIMAL has room for.
 pub fn written(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
+        let is_of = |name: &str| node.children.first().is_some_and(|it| it.texts[0] == name);
+        if node.texts[0] == "NULLIF(" && is_of("@d") {
+            return Some(node.with(&[0], leaf("CAST(1.25 AS DECIMAL(65,38))")));
+        }
         let (_, number) = NUMBERS.iter().find(|(name, _)| node.texts[0] == *name)?;
         is_leaf(node).then(|| leaf(*number))
     })
@@ -101,6 +105,16 @@ pub fn unfilled(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
         let is_filled = is_leaf(node) && names.iter().any(|name| node.texts[0].ends_with(name));
         is_filled.then(|| leaf(format!("({} + 0)", node.texts[0])))
+    })
+}
+
+/// The statement with each BIT_AND and PERIOD_ADD as a DECIMAL: what is more than all bits does not
+/// overflow, and a table has room for a period; none where there is none.
+pub fn widened(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let texts = ["CAST(", " AS DECIMAL(30,0))"];
+        let is_it = ["BIT_AND(", "PERIOD_ADD("].iter().any(|it| node.texts[0].starts_with(it));
+        is_it.then(|| Node::new(Role::Expression, &texts, vec![node.clone()]))
     })
 }
 
