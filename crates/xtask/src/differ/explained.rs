@@ -139,6 +139,9 @@ pub enum Proof {
     FewerHours,
     /// With sums in place of ZEROFILL columns both answer the same.
     Unfilled,
+    /// With BIT_AND only where rows are counted both answer the same, and Gannet the same values
+    /// as before.
+    Counted,
     /// Both answer the same, and Gannet as before, where the same is asked in another way (see
     /// `otherwise.rs`); no rule of the file asks for it.
     Otherwise,
@@ -222,6 +225,7 @@ fn rule(lines: &[&'static str]) -> Result<Rule, String> {
         Some("bytes") => Proof::Bytes,
         Some("fewer hours") => Proof::FewerHours,
         Some("unfilled") => Proof::Unfilled,
+        Some("counted") => Proof::Counted,
         Some(other) => return Err(format!("explained.txt: no proof is called '{other}'")),
     };
     Ok(Rule {

@@ -14,7 +14,8 @@
 //!    are one. Texts of one character set are compared as such, texts of members are no members,
 //!    and what a function computes is no position of a column. What is compared with a subquery
 //!    is compared whatever its condition is, and a value is stored whatever other values are.
-//! 7. A derived table with a limit has columns of its own, which an outer join makes NULL; without
+//! 7. BIT_AND of no rows has all bits, which only a group without rows may show.
+//! 8. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
 use super::compare::{Problem, Told};
@@ -101,6 +102,15 @@ pub fn unfilled(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
         let is_filled = is_leaf(node) && names.iter().any(|name| node.texts[0].ends_with(name));
         is_filled.then(|| leaf(format!("({} + 0)", node.texts[0])))
+    })
+}
+
+/// The statement with BIT_AND looked at only where rows are counted; none where there is none.
+pub fn counted(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_all_bits = node.texts[0] == "BIT_AND(" && node.role == Role::Aggregate;
+        let texts = ["IF(COUNT(*), ", ", NULL)"];
+        is_all_bits.then(|| Node::new(Role::Expression, &texts, vec![node.clone()]))
     })
 }
 
