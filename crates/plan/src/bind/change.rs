@@ -219,6 +219,8 @@ impl<'q> Binder<'_, '_, 'q> {
         self.inner_entries.iter().any(|inner| Arc::ptr_eq(&inner.0, target))
     }
 
+    /// The condition and order are bound first, then the columns that are assigned, then the
+    /// values: of several errors the first in this order is told.
     #[allow(clippy::type_complexity, reason = "the parts of one statement, used once")]
     fn draft_update(
         &mut self,
@@ -226,11 +228,17 @@ impl<'q> Binder<'_, '_, 'q> {
         target: &TableEntry,
         alias: &str,
     ) -> Result<(Vec<(usize, bool)>, Vec<Option<Expr>>, Vec<Expr>, SelectPlan)> {
-        let mut columns = Vec::with_capacity(update.assignments.len());
-        let mut values = Vec::with_capacity(update.assignments.len());
+        let (conjuncts, plan) =
+            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
+        let mut positions = Vec::with_capacity(update.assignments.len());
         for assignment in &update.assignments {
             let position = self.target_column(target, alias, &assignment.column, Clause::Set)?;
             self.check_written(Privilege::Update, target, std::iter::once(position))?;
+            positions.push(position);
+        }
+        let mut columns = Vec::with_capacity(positions.len());
+        let mut values = Vec::with_capacity(positions.len());
+        for (assignment, position) in update.assignments.iter().zip(positions) {
             self.block().clause = Clause::Set;
             let default = &target.definition().columns[position].default;
             if let ColumnDefault::Generated { .. } = default {
@@ -252,8 +260,6 @@ impl<'q> Binder<'_, '_, 'q> {
                 values.push(Some(value));
             }
         }
-        let (conjuncts, plan) =
-            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
         Ok((columns, values, conjuncts, plan))
     }
 

@@ -66,6 +66,10 @@ impl<'q> Binder<'_, '_, 'q> {
             columns.push(self.assigned_column(&assignment.column, &mut targets)?);
         }
         self.check_one_table_a_view(&targets)?;
+        // Of several errors the first in this order is told.
+        let (mut conjuncts, plan) =
+            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
+        self.block().clause = Clause::Set;
         for (assignment, (first, column)) in update.assignments.iter().zip(columns) {
             let found = targets.iter().position(|target| target.first == first);
             let Some(found) = found else { continue };
@@ -88,8 +92,6 @@ impl<'q> Binder<'_, '_, 'q> {
             targets[found].assignments.push((column, value));
         }
         targets.sort_by_key(|target| target.first);
-        let (mut conjuncts, plan) =
-            self.draft_change(&update.filter, &update.order_by, update.limit.as_ref())?;
         conjuncts.extend(std::mem::take(&mut from.conjuncts));
         Ok(Draft { from, conjuncts, targets, plan })
     }

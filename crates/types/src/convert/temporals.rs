@@ -95,6 +95,9 @@ fn incorrect(
 /// Whether a value would be the zero date.
 fn is_zero_date(value: ValueRef<'_>) -> bool {
     let found = match value {
+        ValueRef::Date(date) => return date.at_midnight().0 == 0,
+        ValueRef::DateTime(moment) => return moment.0 == 0,
+        ValueRef::Timestamp(moment) => return moment.0 == 0,
         ValueRef::Bytes(text) => parse_datetime(text, DateRules::default()),
         _ => split_number(value).and_then(|(negative, whole, micros)| {
             let rules = DateRules::default();

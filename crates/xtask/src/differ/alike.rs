@@ -4,8 +4,8 @@
 use super::compare::{self, Reply, Told};
 use super::difference::Difference;
 use super::proofs::{Judge, Servers};
-use super::statements::Statement;
-use super::{executed, replaced};
+use super::statements::{Kind, Statement};
+use super::{executed, parts, replaced};
 use sqltest::client::{Answer, Column, Field};
 use std::collections::BTreeSet;
 
@@ -86,6 +86,41 @@ impl<S: Servers> Judge<'_, S> {
             return Ok(agree && are_described_alike(difference, ours, &here));
         }
         self.is_executed(Some(form), mode, ours)
+    }
+
+    /// Whether both refuse, each with what both say of a part: they only begin at another one. What
+    /// both warn of in a part is an error of a change.
+    pub(super) fn is_of_two_parts(
+        &mut self,
+        small: &Statement,
+        mode: &'static str,
+        (ours, theirs): (&Reply, &[Told]),
+    ) -> Result<bool, String> {
+        let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
+        let mut known = Vec::new();
+        let queries = parts::parts(small).into_iter().map(|part| part.query);
+        let without =
+            [executed::unconditional, executed::ungrouped, executed::itemless, executed::unkeyed];
+        let forms = without.map(|form| form(small));
+        for query in queries.chain(forms.into_iter().flatten()) {
+            let (found, ours, theirs) = self.ask(&query, mode)?;
+            if small.kind == Kind::Change {
+                known.extend(compare::common(&query, &ours, &theirs));
+            }
+            let Some([here, there]) = compare::refusals(&query, &ours, &theirs) else { continue };
+            let is_same = match found {
+                // What a parameter is called may differ.
+                Some(found) if here.0 == there.0 => {
+                    executed::are_mirrored(&[here.clone(), there])
+                        || self.is_unprepared(&query, mode, &found, (&ours, &theirs))?
+                }
+                _ => here == there,
+            };
+            if is_same {
+                known.push(here);
+            }
+        }
+        Ok(wanted.iter().all(|refusal| known.contains(refusal)))
     }
 
     /// Whether both answer the same where lists are of the texts of their values, and Gannet's

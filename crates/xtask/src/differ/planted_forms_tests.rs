@@ -4,7 +4,8 @@
 use super::compare;
 use super::compare::Told;
 use super::planted_tests::{
-    DECIMAL, INT, NOT_NULL, aggregate, leaf, number, refused, row, rule_of,
+    DECIMAL, INT, NOT_NULL, PREPARED, aggregate, leaf, number, refused, row, rule_of,
+    rule_of_change, rule_of_sent,
 };
 use super::tree::{Node, Role};
 use sqltest::client::Answer;
@@ -331,4 +332,117 @@ fn json_at_the_beginning_of_concat_hides_no_other_text() {
     assert_eq!(with(["OBJECTa", "OBJECTa"]), Some(name));
     assert_eq!(with(["OBJECTa", "a"]), None);
     assert_eq!(with(["ARRAYa", "ARRAYa"]), None);
+}
+
+#[test]
+fn bits_of_no_row_hide_no_other_error() {
+    let bits = Node::new(Role::Aggregate, &["BIT_AND(", ")"], vec![leaf("1")]);
+    let sum = Node::new(Role::Expression, &["(", " + 1)"], vec![bits]);
+    let group = Node::clause(" GROUP BY ", Some(leaf("a1.clock")), "");
+    let query = query_of("SELECT ", sum, group);
+    let with = |own: &'static str, counted: [&'static str; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("IF(COUNT(*), ") => counted.map(|cell| row(INT, 0, &[cell])),
+            _ if text.contains("BIT_AND(") => [row(INT, NOT_NULL, &[own]), refused(1690)],
+            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
+        })
+    };
+    assert_eq!(with("2", ["2", "2"]), Some("BIT_AND of a group without rows"));
+    assert_eq!(with("2", ["2", "3"]), None);
+    // Gannet's number is another one.
+    assert_eq!(with("3", ["2", "2"]), None);
+}
+
+#[test]
+fn names_of_parameters_hide_no_other_first_error() {
+    let condition = Node::clause(" WHERE ", Some(leaf("a1.e")), "");
+    let having = Node::clause(" HAVING ", Some(leaf("a1.id")), "");
+    let from = Node::leaf(Role::Source, "t3 AS a1");
+    let children = vec![Node::list(vec![leaf("1")]), from, condition, having];
+    let query = Node::new(Role::Fixed, &["SELECT ", " FROM ", "", "", ""], children);
+    let mix = |code: u16, parameter: &str| {
+        let mut told = refused(code);
+        if let Answer::Error(error) = &mut told.answer {
+            error.message = format!("Illegal mix of collations ({parameter}), (b), (c)");
+        }
+        told
+    };
+    let with = |unprepared: u16| {
+        rule_of_sent(&query, true, &move |text: &str| {
+            let [condition, having] = ["WHERE a1.e", "HAVING a1.id"].map(|it| text.contains(it));
+            match (condition, having) {
+                (true, true) => [mix(1270, "binary"), refused(1054)],
+                (false, true) => [refused(1054), refused(1054)],
+                (true, false) if text.starts_with(PREPARED) => {
+                    [mix(1270, "binary"), mix(1270, "utf8mb4")]
+                }
+                (true, false) => [mix(1270, "utf8mb4"), mix(unprepared, "utf8mb4")],
+                _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
+            }
+        })
+    };
+    assert_eq!(with(1270), Some("the first of several errors, other numbers"));
+    assert_eq!(with(1271), None);
+}
+
+#[test]
+fn zeros_in_documents_hide_no_other_row() {
+    let condition = Node::new(
+        Role::Expression,
+        &["JSON_CONTAINS(JSON_ARRAY('{}', ", "), '[]')"],
+        vec![leaf("a1.plainu")],
+    );
+    let query = query_of("SELECT ", leaf("1"), Node::clause(" WHERE ", Some(condition), ""));
+    let no_row = || {
+        let mut told = row(INT, NOT_NULL, &["1"]);
+        if let Answer::Rows { rows, .. } = &mut told.answer {
+            rows.clear();
+        }
+        told
+    };
+    let with = |summed: [bool; 2]| {
+        rule_of(&query, &move |text: &str| match text {
+            _ if text.contains("(a1.plainu + 0)") => summed.map(|has_row| match has_row {
+                true => row(INT, NOT_NULL, &["1"]),
+                false => no_row(),
+            }),
+            _ if text.contains("a1.plainu") => [no_row(), row(INT, NOT_NULL, &["1"])],
+            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
+        })
+    };
+    assert_eq!(with([true, true]), Some("ZEROFILL in documents"));
+    assert_eq!(with([false, true]), None);
+}
+
+#[test]
+fn the_first_error_of_an_insert_hides_no_other_error() {
+    let items = Node::list(vec![leaf("a1.name"), leaf("a1.word")]);
+    let from = Node::leaf(Role::Source, "t1 AS a1");
+    let texts = ["INSERT INTO t4 (tiny, plain) SELECT ", " FROM ", ""];
+    let query = Node::new(Role::Fixed, &texts, vec![items, from]);
+    let refused_with = |message: &str| {
+        let mut told = refused(1292);
+        if let Answer::Error(error) = &mut told.answer {
+            error.message = message.into();
+        }
+        told
+    };
+    let warned_with = |message: &str| {
+        let mut told = row(INT, 0, &["1"]);
+        told.warnings.push(["Warning", "1292", message].map(String::from));
+        told
+    };
+    let with = |of_name: [&'static str; 2]| {
+        rule_of_change(&query, &move |text: &str| match text {
+            _ if text.starts_with("INSERT") => ["name", "word"].map(refused_with),
+            _ if text.contains("a1.word") => ["word", "word"].map(warned_with),
+            _ if text.contains("a1.name") => of_name.map(warned_with),
+            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
+        })
+    };
+    let name = "the first error of INSERT ... SELECT, of one number and parts";
+    assert_eq!(with(["name", "name"]), Some(name));
+    // Only Gannet complains of that text, or neither does.
+    assert_eq!(with(["name", "other"]), None);
+    assert_eq!(with(["other", "other"]), None);
 }

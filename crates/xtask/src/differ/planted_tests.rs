@@ -35,20 +35,36 @@ pub(super) fn rule_of(root: &Node, answers: &dyn Fn(&str) -> [Told; 2]) -> Optio
     rule_of_sent(root, false, answers)
 }
 
+/// The same of a change.
+pub(super) fn rule_of_change(
+    root: &Node,
+    answers: &dyn Fn(&str) -> [Told; 2],
+) -> Option<&'static str> {
+    let change = Statement { kind: Kind::Change, root: root.clone(), prepared: false };
+    rule_of_statement(&change, answers)
+}
+
 /// The same of a query that is sent as it is, or prepared.
 pub(super) fn rule_of_sent(
     root: &Node,
     prepared: bool,
     answers: &dyn Fn(&str) -> [Told; 2],
 ) -> Option<&'static str> {
-    let rules = explained::load().unwrap();
     let query = Statement { kind: Kind::Query, root: root.clone(), prepared };
+    rule_of_statement(&query, answers)
+}
+
+fn rule_of_statement(
+    query: &Statement,
+    answers: &dyn Fn(&str) -> [Told; 2],
+) -> Option<&'static str> {
+    let rules = explained::load().unwrap();
     let mut servers = Fake(answers);
     let mut judge = Judge { servers: &mut servers, rules: &rules, lengths: false };
     let mode = super::pair::MODES[0];
-    let (found, ours, theirs) = judge.ask(&query, mode).unwrap();
+    let (found, ours, theirs) = judge.ask(query, mode).unwrap();
     let difference = found.expect("the servers differ");
-    let explained = judge.explain(&query, mode, &difference, (&ours, &theirs)).unwrap();
+    let explained = judge.explain(query, mode, &difference, (&ours, &theirs)).unwrap();
     explained.map(|rule| rule.name)
 }
 
@@ -186,6 +202,11 @@ fn columns_without_a_value_hide_no_other_error() {
     assert_eq!(with(&subquery("(SELECT MAX(", "a1.tiny"), both()), Some(name));
     assert_eq!(with(&subquery("(SELECT MIN(", "a1.tiny"), both()), Some(name));
     assert_eq!(with(&subquery("(SELECT MAX(", "a1.tiny"), one()), None);
+    let mut quotient = subquery("(SELECT MAX(", "a1.tiny");
+    let value = Node::new(Role::Expression, &["(1 / ", ")"], vec![leaf("a1.id")]);
+    quotient = quotient.with(&[0, 0, 0], value);
+    assert_eq!(with(&quotient, both()), Some(name));
+    assert_eq!(with(&quotient, one()), None);
     // There is no such column.
     assert_eq!(with(&subquery("(SELECT MAX(", "a2.small"), both()), None);
     let name = "ungrouped columns beside aggregates, error here";

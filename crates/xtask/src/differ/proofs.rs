@@ -159,6 +159,7 @@ impl<S: Servers> Judge<'_, S> {
             }
             Proof::Widened => self.is_answered(replaced::widened(small), mode, ours)?,
             Proof::Unfilled => self.agree_on(replaced::unfilled(small), mode)?,
+            Proof::Counted => self.is_answered(replaced::counted(small), mode, ours)?,
             Proof::Bytes => self.is_of_bytes(small, mode, ours)?,
             Proof::Texted => self.is_answered(executed::texted(small), mode, ours)?,
             Proof::Signless => {
@@ -412,30 +413,6 @@ impl<S: Servers> Judge<'_, S> {
                 && compare::is_refused_alike(&query, answered, ours)
         };
         Ok(agree && ours.as_ref().is_ok_and(is_same))
-    }
-
-    /// Whether both refuse, each with what both say of a part: they only begin at another one.
-    fn is_of_two_parts(
-        &mut self,
-        small: &Statement,
-        mode: &'static str,
-        (ours, theirs): (&Reply, &[Told]),
-    ) -> Result<bool, String> {
-        let Some(wanted) = compare::refusals(small, ours, theirs) else { return Ok(false) };
-        let mut known = Vec::new();
-        let queries = parts::parts(small).into_iter().map(|part| part.query);
-        let without =
-            [executed::unconditional, executed::ungrouped, executed::itemless, executed::unkeyed];
-        let forms = without.map(|form| form(small));
-        for query in queries.chain(forms.into_iter().flatten()) {
-            let (ours, theirs) = self.servers.ask(&query, mode)?;
-            if let Some([here, there]) = compare::refusals(&query, &ours, &theirs)
-                && (here == there || executed::are_mirrored(&[here.clone(), there]))
-            {
-                known.push(here);
-            }
-        }
-        Ok(wanted.iter().all(|refusal| known.contains(refusal)))
     }
 
     /// Whether what only one of the servers complains of is what both say of the statement's

@@ -14,7 +14,8 @@
 //!    are one. Texts of one character set are compared as such, texts of members are no members,
 //!    and what a function computes is no position of a column. What is compared with a subquery
 //!    is compared whatever its condition is, and a value is stored whatever other values are.
-//! 7. A derived table with a limit has columns of its own, which an outer join makes NULL; without
+//! 7. BIT_AND of no rows has all bits, which only a group without rows may show.
+//! 8. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
 use super::compare::{Problem, Told};
@@ -115,6 +116,15 @@ pub fn widened(statement: &Statement) -> Option<Statement> {
         let texts = ["CAST(", " AS DECIMAL(30,0))"];
         let is_it = ["BIT_AND(", "PERIOD_ADD("].iter().any(|it| node.texts[0].starts_with(it));
         is_it.then(|| Node::new(Role::Expression, &texts, vec![node.clone()]))
+    })
+}
+
+/// The statement with BIT_AND looked at only where rows are counted; none where there is none.
+pub fn counted(statement: &Statement) -> Option<Statement> {
+    replaced(statement, &|node| {
+        let is_all_bits = node.texts[0] == "BIT_AND(" && node.role == Role::Aggregate;
+        let texts = ["IF(COUNT(*), ", ", NULL)"];
+        is_all_bits.then(|| Node::new(Role::Expression, &texts, vec![node.clone()]))
     })
 }
 
