@@ -188,7 +188,8 @@ mod tests {
         std::thread::sleep(QUIET);
         let before = Used::of(id).expect("the kernel tells");
         std::thread::sleep(Duration::from_millis(50));
-        assert_eq!(Used::of(id).expect("the kernel tells").since(&before), 0);
+        // On a busy machine the kernel may count the last bit of its turn late.
+        assert!(Used::of(id).expect("the kernel tells").since(&before) < 1_000_000);
         client.turn(Duration::from_millis(100)).expect("ours");
         assert!(Used::of(id).expect("the kernel tells").since(&before) > 1_000_000);
         client.child.kill().expect("ours");
