@@ -91,7 +91,9 @@ pub(crate) fn seconds(
         }
         _ => ValueRef::Decimal(coerce::to_decimal(context, value, result)?),
     };
-    let (negative, whole, micros) = seconds_of(number).unwrap_or_default();
+    let (below, whole, micros) = seconds_of(number).unwrap_or_default();
+    // What is below zero is so, too, by digits that are cut off.
+    let negative = below || matches!(given, ValueRef::Decimal(v) if v.is_negative());
     let is_far = match number {
         ValueRef::Double(v) => v.abs() > FAR as f64,
         ValueRef::Float(v) => f64::from(v).abs() > FAR as f64,

@@ -13,13 +13,6 @@ use crate::whole;
 use types::{CollationId, SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
-    /// `NOT operand`. A comparison is turned round instead.
-    pub fn not(&self, operand: Expr) -> Result<Expr, SqlError> {
-        let operand = extreme_of_numbers(scalar(operand)?);
-        let result = ResultType::boolean(operand.result.nullable);
-        Ok(Expr { kind: ExprKind::Not(Box::new(operand)), result })
-    }
-
     /// `left AND right`; nested conjunctions become one list.
     pub fn and(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
         let mut list = Vec::new();

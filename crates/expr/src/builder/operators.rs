@@ -78,6 +78,22 @@ fn is_whole_beside_date(left: &Expr, right: &Expr) -> bool {
 /// Characters that a whole number of 64 bits is taken to have at most.
 const INTEGER_DIGITS_MAX: u32 = 21;
 
+/// The type of what is divided by DIV: the opposite of a DOUBLE is as long as the DOUBLE itself.
+fn dividend_type(left: &Expr) -> ResultType {
+    let mut positive = left;
+    while let ExprKind::Call { function, arguments } = &positive.kind
+        && std::ptr::eq(*function, &functions::NEGATE)
+        && matches!(arguments[0].result.column_type.kind, TypeKind::Float | TypeKind::Double)
+    {
+        positive = &arguments[0];
+    }
+    let mut result = left.result;
+    if !std::ptr::eq(positive, left) {
+        result.column_type.length = positive.result.text_length();
+    }
+    result
+}
+
 /// The type of `left DIV ...`.
 fn quotient_type(left: &ResultType, unsigned: bool) -> ResultType {
     let length = match Domain::of(left) {
@@ -118,7 +134,11 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        let result = self.arithmetic_type(operator, domain, &left.result, &right.result);
+        let of_left = match operator {
+            ArithmeticOperator::IntegerDivide => dividend_type(&left),
+            _ => left.result,
+        };
+        let result = self.arithmetic_type(operator, domain, &of_left, &right.result);
         let extreme = match operator {
             ArithmeticOperator::IntegerDivide => extreme_of_decimals,
             _ => extreme_of_numbers,

@@ -278,13 +278,13 @@ fn resolve_whole(_: &Builder<'_>, function: &'static Function, arguments: &mut [
             // Away from zero there may be a further digit.
             let carries = operand.decimal_scale() > 0 && !(unsigned && function.name() == "floor");
             let digits = operand.integer_digits() + u32::from(carries);
-            let length = digits + u32::from(!unsigned);
-            if length >= 20 {
+            // Without a sign, too, MariaDB has BIGINT from ten digits on, DECIMAL from nineteen.
+            if digits > 18 {
                 return Ok(ResultType::decimal(digits, 0, unsigned, operand.nullable));
             }
-            let kind = if length > 10 { TypeKind::BigInt } else { TypeKind::Int };
+            let kind = if digits > 9 { TypeKind::BigInt } else { TypeKind::Int };
             let mut column_type = ColumnType::integer(kind, unsigned);
-            column_type.length = length;
+            column_type.length = digits + u32::from(!unsigned);
             column_type.precision = digits as u8;
             ResultType::of(column_type, operand.nullable)
         }

@@ -197,7 +197,8 @@ fn yearweek(frame: Frame<'_>) -> Evaluated<'_> {
     let Some(date) = calendar_day(&frame, 0)? else { return Ok(ValueRef::Null) };
     let mode = WeekMode { week_year: true, ..week_mode(&frame, 0)? };
     let (week, year) = week_number(date, mode);
-    Ok(ValueRef::Int(i64::from(year) * 100 + i64::from(week)))
+    // The week before the first of year 0 is one of a year that 32 bits wrap around to.
+    Ok(ValueRef::Int(i64::from(year.wrapping_mul(100).wrapping_add(week))))
 }
 
 fn day_part<'a>(frame: &Frame<'a>, of: fn(Date) -> i64) -> Evaluated<'a> {

@@ -329,11 +329,20 @@ fn result_of(kind: &WindowKind, arguments: &[Expr]) -> ResultType {
             result
         }
         K::Aggregate(call) => call.result,
-        _ => {
-            let argument = arguments.first().map_or(ResultType::null(), |a| a.result);
-            ResultType::of(argument.column_type, true)
-        }
+        _ => arguments.first().map_or(ResultType::null(), result_of_value),
     }
+}
+
+/// The type of a value of another row: whole numbers that are computed are BIGINT, but for what is
+/// true or false.
+fn result_of_value(value: &Expr) -> ResultType {
+    let is_column = matches!(value.kind, ExprKind::Column { position, .. } if position < APPLY);
+    let mut column_type = value.result.column_type;
+    if column_type.kind.is_integer() && !is_column && !value.result.is_truth {
+        column_type = value.result.stored_in_column().column_type;
+        column_type.kind = types::TypeKind::BigInt;
+    }
+    ResultType::of(column_type, true)
 }
 
 /// Puts the functions between a block's frame and its projection, all over final positions.

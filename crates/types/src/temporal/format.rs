@@ -284,7 +284,7 @@ fn write_calendar_specifier(date: Date, letter: u8, out: &mut Vec<u8>) -> bool {
     let number = |date: Date| day_number(date.year(), date.month(), date.day());
     match letter {
         b'j' => {
-            if date.month() == 0 {
+            if date.month() == 0 || date.year() == 0 {
                 return false;
             }
             let day = number(date) - day_number(date.year(), 1, 1) + 1;
@@ -304,7 +304,8 @@ fn write_calendar_specifier(date: Date, letter: u8, out: &mut Vec<u8>) -> bool {
                 week_year: letter == b'V' || letter == b'v',
                 first_weekday: letter == b'U' || letter == b'V',
             };
-            push_two(week_number(date, mode).0, out);
+            // Of dates that are zero it has more digits.
+            push_padded(week_number(date, mode).0, out);
         }
         b'X' | b'x' => {
             let mode = WeekMode {
@@ -312,7 +313,11 @@ fn write_calendar_specifier(date: Date, letter: u8, out: &mut Vec<u8>) -> bool {
                 week_year: true,
                 first_weekday: letter == b'X',
             };
-            push_four(week_number(date, mode).1, out);
+            match week_number(date, mode).1 {
+                // The year before year 0.
+                year @ 10_000.. => push_number(year, out),
+                year => push_four(year, out),
+            }
         }
         other => out.push(other),
     }
