@@ -34,6 +34,16 @@ fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
     }
 }
 
+/// A DOUBLE of so many digits after the point without those behind them; `None` if it is too large
+/// to have any.
+fn digits_shown(value: f64, scale: u8) -> Option<ValueRef<'static>> {
+    let unit = 10f64.powi(i32::from(scale));
+    let whole = value.trunc();
+    let digits = ((value - whole) * unit).trunc() / unit;
+    let exact = types::Decimal::from_f64(whole + digits).filter(|exact| !exact.overflow)?;
+    Some(ValueRef::Decimal(exact.value.with_scale(scale).with_scale(6)))
+}
+
 /// A value as seconds, at most `limit`, which a warning calls `word`.
 pub(crate) fn seconds(
     context: &EvalContext,
@@ -48,17 +58,7 @@ pub(crate) fn seconds(
     let number = match value {
         ValueRef::Null => return Ok(None),
         ValueRef::Double(v) if result.column_type.scale < 6 => {
-            // Digits behind those that are shown are cut off.
-            let unit = 10f64.powi(i32::from(result.column_type.scale));
-            let whole = v.trunc();
-            let digits = ((v - whole) * unit).trunc() / unit;
-            match types::Decimal::from_f64(whole + digits) {
-                Some(exact) if !exact.overflow => {
-                    let kept = exact.value.with_scale(result.column_type.scale);
-                    ValueRef::Decimal(kept.with_scale(6))
-                }
-                _ => value,
-            }
+            digits_shown(v, result.column_type.scale).unwrap_or(value)
         }
         ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Int(_) | ValueRef::UInt(_) => value,
         ValueRef::Decimal(v) if result.decimal_scale() == 0 => {

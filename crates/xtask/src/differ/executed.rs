@@ -140,8 +140,8 @@ pub fn stored_as_text(statement: &Statement) -> Option<Statement> {
     (other != *root).then(|| Statement { root: other, ..statement.clone() })
 }
 
-/// The same with sums in place of remainders and quotients, whose zeros may be below zero; none where
-/// there are none.
+/// The same with sums in place of remainders and quotients, whose zeros may be below zero; none
+/// where there are none.
 pub fn without_zeros_below_zero(statement: &Statement) -> Option<Statement> {
     let summed = replaced::replaced(statement, &|node| {
         let operator = node.texts.get(1).map_or("", String::as_str);

@@ -335,25 +335,6 @@ fn json_at_the_beginning_of_concat_hides_no_other_text() {
 }
 
 #[test]
-fn bits_of_no_row_hide_no_other_error() {
-    let bits = Node::new(Role::Aggregate, &["BIT_AND(", ")"], vec![leaf("1")]);
-    let sum = Node::new(Role::Expression, &["(", " + 1)"], vec![bits]);
-    let group = Node::clause(" GROUP BY ", Some(leaf("a1.clock")), "");
-    let query = query_of("SELECT ", sum, group);
-    let with = |own: &'static str, counted: [&'static str; 2]| {
-        rule_of(&query, &move |text: &str| match text {
-            _ if text.contains("IF(COUNT(*), ") => counted.map(|cell| row(INT, 0, &[cell])),
-            _ if text.contains("BIT_AND(") => [row(INT, NOT_NULL, &[own]), refused(1690)],
-            _ => ["8", "9"].map(|cell| row(INT, 0, &[cell])),
-        })
-    };
-    assert_eq!(with("2", ["2", "2"]), Some("BIT_AND of a group without rows"));
-    assert_eq!(with("2", ["2", "3"]), None);
-    // Gannet's number is another one.
-    assert_eq!(with("3", ["2", "2"]), None);
-}
-
-#[test]
 fn names_of_parameters_hide_no_other_first_error() {
     let condition = Node::clause(" WHERE ", Some(leaf("a1.e")), "");
     let having = Node::clause(" HAVING ", Some(leaf("a1.id")), "");

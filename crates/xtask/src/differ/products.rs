@@ -193,8 +193,8 @@ fn tabulated(aliases: &[String], known: &[Known]) -> Node {
     Node::leaf(Role::Expression, text)
 }
 
-/// What a function gets in place of a product: one that makes documents has texts in quotes, so that
-/// it gets the number as a part of a document.
+/// What a function gets in place of a product: one that makes documents has texts in quotes, so
+/// that it gets the number as a part of a document.
 fn beside(function: Option<&Node>, value: Node) -> Node {
     let name = function.map_or("", |function| function.texts[0].as_str());
     let is_document = name.starts_with("JSON_ARRAY(") || name.starts_with("JSON_OBJECT(");

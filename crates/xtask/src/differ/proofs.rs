@@ -159,7 +159,6 @@ impl<S: Servers> Judge<'_, S> {
             }
             Proof::Widened => self.is_answered(replaced::widened(small), mode, ours)?,
             Proof::Unfilled => self.agree_on(replaced::unfilled(small), mode)?,
-            Proof::Counted => self.is_answered(replaced::counted(small), mode, ours)?,
             Proof::Bytes => self.is_of_bytes(small, mode, ours)?,
             Proof::Texted => self.is_answered(executed::texted(small), mode, ours)?,
             Proof::Signless => {

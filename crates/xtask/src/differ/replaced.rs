@@ -119,15 +119,6 @@ pub fn widened(statement: &Statement) -> Option<Statement> {
     })
 }
 
-/// The statement with BIT_AND looked at only where rows are counted; none where there is none.
-pub fn counted(statement: &Statement) -> Option<Statement> {
-    replaced(statement, &|node| {
-        let is_all_bits = node.texts[0] == "BIT_AND(" && node.role == Role::Aggregate;
-        let texts = ["IF(COUNT(*), ", ", NULL)"];
-        is_all_bits.then(|| Node::new(Role::Expression, &texts, vec![node.clone()]))
-    })
-}
-
 /// The statement with a limit in each of its derived tables; none where there is none.
 pub fn limited(statement: &Statement) -> Option<Statement> {
     replaced(statement, &|node| {
