@@ -1,5 +1,6 @@
 //! The static type of an expression, and what the protocol says of it.
 
+use types::column_type::SCALE_NOT_FIXED;
 use types::{CollationId, ColumnType, TypeKind};
 
 /// How strongly an operand insists on its collation; smaller wins.
@@ -190,7 +191,7 @@ impl ResultType {
     /// DOUBLE with so many digits after the point, 31 for any number.
     pub fn double_of_scale(scale: u8, nullable: bool) -> Self {
         let mut result = Self::double(nullable);
-        if scale < types::column_type::SCALE_NOT_FIXED {
+        if scale < SCALE_NOT_FIXED {
             result.column_type.scale = scale;
             result.column_type.length = 17 + u32::from(scale);
         }
@@ -243,7 +244,7 @@ impl ResultType {
     }
 
     /// Digits after the point that a value has at most, [`STRING_DECIMALS`] or
-    /// [`SCALE_NOT_FIXED`](types::column_type::SCALE_NOT_FIXED) where that is not fixed: what
+    /// [`SCALE_NOT_FIXED`] where that is not fixed: what
     /// results of functions take over. Numbers of text have any, but of text that some functions
     /// make, and of NULL, none.
     pub fn decimals(&self) -> u8 {
@@ -265,9 +266,7 @@ impl ResultType {
             TypeKind::Year | TypeKind::Bit | TypeKind::Date | TypeKind::Null => 0,
             TypeKind::Enum | TypeKind::Set => 0,
             _ if self.is_hex => 0,
-            TypeKind::Float | TypeKind::Double
-                if self.column_type.scale < types::column_type::SCALE_NOT_FIXED =>
-            {
+            TypeKind::Float | TypeKind::Double if self.column_type.scale < SCALE_NOT_FIXED => {
                 self.column_type.scale
             }
             _ => types::decimal::SCALE_MAX,
@@ -432,7 +431,7 @@ impl ResultType {
     }
 
     /// What the protocol says; strings are sent in `results` (character_set_results'
-    /// collation).
+    /// collation), a DOUBLE has at most as many decimals as one where they are not fixed.
     pub fn metadata(&self, results: CollationId) -> Metadata {
         let column_type = &self.column_type;
         let kind = column_type.kind;
@@ -459,7 +458,8 @@ impl ResultType {
         } else {
             characters
         };
-        let decimals = column_type.scale;
+        let most = if kind == TypeKind::Double { SCALE_NOT_FIXED } else { u8::MAX };
+        let decimals = column_type.scale.min(most);
         let length = length.min(u64::from(u32::MAX)) as u32;
         Metadata { type_code, length, decimals, flags: bits, collation }
     }

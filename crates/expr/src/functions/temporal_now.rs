@@ -6,6 +6,7 @@ use super::{Frame, Function};
 use crate::builder::Builder;
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
+use types::column_type::SCALE_NOT_FIXED;
 use types::temporal::{DateRules, MICROS};
 use types::{ColumnType, DateTime, Decimal, SqlError, Timestamp, TypeKind, ValueRef, codes};
 
@@ -166,7 +167,10 @@ fn resolve_from_unixtime(
     let is_rounded = matches!(&arguments[0].kind, ExprKind::Call { function, arguments }
         if matches!(function.name(), "round" | "truncate")
             && constant_integer(arguments.get(1)).is_some());
-    let is_open = decimals >= types::column_type::SCALE_NOT_FIXED && !is_rounded;
+    // The digits of a DOUBLE that is chosen beside a variable of DECIMAL count as fixed.
+    let is_double = arguments[0].result.column_type.kind == TypeKind::Double;
+    let is_fixed = decimals < SCALE_NOT_FIXED || (is_double && decimals > SCALE_NOT_FIXED);
+    let is_open = !is_fixed && !is_rounded;
     if is_open && !arguments[0].result.is_decimal() {
         result.column_type.scale = SCALE_OF_VALUE;
     }

@@ -113,9 +113,11 @@ pub(super) fn set<'a>(
             if let Some(bits) = number_in(&text, 21) {
                 return of_bits(members, bits, true);
             }
-            // A negative number has all bits that its size leaves.
-            let negative = text.strip_prefix(b"-").and_then(|size| number_in(size, 20));
-            of_bits(members, negative.unwrap_or(0).wrapping_neg(), negative == Some(0))
+            // A negative number has all bits that its size leaves; its sign stands before a digit.
+            let size = text.trim_ascii_start().strip_prefix(b"-");
+            let size = size.filter(|size| size.first().is_some_and(u8::is_ascii_digit));
+            let negative = size.and_then(|size| number_in(size, 20));
+            of_bits(members, negative.unwrap_or(0).wrapping_neg(), negative.is_some())
         }
     }
 }
