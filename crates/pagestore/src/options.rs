@@ -83,7 +83,7 @@ impl StoreOptions {
             codec: (CodecId::Lz4, 0),
             dictionaries: DictionaryOptions::default(),
             writes_deltas: true,
-            target_utilisation: 0.75,
+            target_utilisation: 0.70,
             log_cap_bytes: 1 << 30,
             dirty_share_max: 0.9,
             spare_segments: 4,

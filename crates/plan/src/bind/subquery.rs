@@ -52,13 +52,6 @@ impl<'q> Binder<'_, '_, 'q> {
         if columns.len() != 1 {
             return Err(SqlError::new(&codes::OPERAND_COLUMNS, &[&1]));
         }
-        // A user variable that is selected alone stands for itself: JSON_ARRAY has it as text.
-        if let (QueryPlan::Select(select), true) = (&inner.0, has_one_row(query))
-            && let [variable] = &select.projection[..]
-            && matches!(variable.kind, ExprKind::UserVariable(_))
-        {
-            return Ok(variable.clone());
-        }
         let nullable = columns[0].result.nullable || !has_one_row(query);
         let mut result = columns[0].result.of_expression().with_nullable(nullable);
         // What is selected from a table is no constant.
