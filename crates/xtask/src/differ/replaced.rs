@@ -14,7 +14,7 @@
 //!    are one. Texts of one character set are compared as such, texts of members are no members,
 //!    and what a function computes is no position of a column. What is compared with a subquery
 //!    is compared whatever its condition is, and a value is stored whatever other values are.
-//! 7. BIT_AND of no rows has all bits, which only a group without rows may show.
+//! 7. BIT_AND of no rows has all bits, and one more is beyond 64 of them, but not beyond DECIMAL.
 //! 8. A derived table with a limit has columns of its own, which an outer join makes NULL; without
 //!    one its literals stand for themselves.
 
