@@ -27,12 +27,11 @@ pub(crate) fn cast<'a>(
         TypeKind::Date => ValueRef::Date(moment.date()),
         _ => ValueRef::DateTime(moment.truncated(scale)),
     };
-    if !compared && kind != TypeKind::Time && read_date::chooses(operand) {
-        let chosen = read_date::moment(operand, session_rules(context), context, row)?;
-        return Ok(chosen.map_or(ValueRef::Null, as_target));
-    }
-    if !compared && kind != TypeKind::Time && is_only_duration(operand, session_rules(context)) {
-        return Ok(ValueRef::Null);
+    let mut rules = session_rules(context);
+    let is_judged = || read_date::chooses(operand) || is_only_duration(operand, rules);
+    if !compared && kind != TypeKind::Time && is_judged() {
+        let read = read_date::moment(operand, rules, context, row)?;
+        return Ok(read.map_or(ValueRef::Null, as_target));
     }
     let value = if compared && operand.result.column_type.kind.is_temporal() {
         self::compared(operand, rule_of(operand), context, row)?
@@ -44,7 +43,6 @@ pub(crate) fn cast<'a>(
         let time = found.map(|parsed| as_time(parsed.value).truncated(scale));
         return Ok(time.map_or(ValueRef::Null, ValueRef::Time));
     }
-    let mut rules = session_rules(context);
     rules.allow_invalid |= compared;
     let mode = Mode { wanted: Wanted::DateTime, rules, compared };
     let found = moment(context, value, operand, mode)?;

@@ -13,40 +13,6 @@ use crate::whole;
 use types::{CollationId, SqlError, TypeKind, Value, codes};
 
 impl Builder<'_> {
-    /// `left AND right`; nested conjunctions become one list.
-    pub fn and(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let mut list = Vec::new();
-        for side in [scalar(left)?, scalar(right)?] {
-            match side.kind {
-                ExprKind::And(inner) => list.extend(inner),
-                _ => list.push(extreme_of_numbers(side)),
-            }
-        }
-        let nullable = list.iter().any(|e| e.result.nullable);
-        Ok(Expr { kind: ExprKind::And(list), result: ResultType::boolean(nullable) })
-    }
-
-    /// `left OR right`; nested disjunctions become one list.
-    pub fn or(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let mut list = Vec::new();
-        for side in [scalar(left)?, scalar(right)?] {
-            match side.kind {
-                ExprKind::Or(inner) => list.extend(inner),
-                _ => list.push(extreme_of_numbers(side)),
-            }
-        }
-        let nullable = list.iter().any(|e| e.result.nullable);
-        Ok(Expr { kind: ExprKind::Or(list), result: ResultType::boolean(nullable) })
-    }
-
-    /// `left XOR right`.
-    pub fn xor(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let [left, right] = [left, right].map(|side| scalar(side).map(extreme_of_numbers));
-        let (left, right) = (left?, right?);
-        let result = ResultType::boolean(left.result.nullable || right.result.nullable);
-        Ok(Expr { kind: ExprKind::Xor(Box::new(left), Box::new(right)), result })
-    }
-
     /// `operand IS [NOT] NULL | TRUE | FALSE`.
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
         let operand = match test {

@@ -1,6 +1,6 @@
 //! Constants.
 
-use super::{Builder, extreme_of_numbers, scalar};
+use super::Builder;
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::{Coercibility, ResultType};
 use types::temporal::{DateRules, TimeOrDateTime, parse_datetime, parse_time};
@@ -29,18 +29,6 @@ impl Builder<'_> {
         result.column_type.length = 5;
         result.column_type.precision = 5;
         literal(Value::Int(value.into()), LiteralForm::Boolean, result)
-    }
-
-    /// `NOT operand`. A comparison is turned round instead, and TRUE and FALSE are each other.
-    pub fn not(&self, operand: Expr) -> Result<Expr, SqlError> {
-        if let ExprKind::Literal(Literal { value: Value::Int(truth), form, .. }) = &operand.kind
-            && matches!(form, LiteralForm::Boolean)
-        {
-            return Ok(self.boolean(*truth == 0));
-        }
-        let operand = extreme_of_numbers(scalar(operand)?);
-        let result = ResultType::boolean(operand.result.nullable);
-        Ok(Expr { kind: ExprKind::Not(Box::new(operand)), result })
     }
 
     /// An integer without a sign.

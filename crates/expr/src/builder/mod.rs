@@ -7,6 +7,7 @@ mod cast;
 mod collations;
 mod conditions;
 mod literals;
+mod logic;
 mod operators;
 
 pub use cast::CastTarget;
