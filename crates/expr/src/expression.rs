@@ -451,6 +451,13 @@ impl Expr {
         self
     }
 
+    /// Makes this the error where it is a constant's text that loses characters.
+    pub fn refuse_with(&mut self, refusal: &SqlError) {
+        if let ExprKind::ConvertSafely(_, own) = &mut self.kind {
+            *own = Arc::new(refusal.clone());
+        }
+    }
+
     /// Whether it was written as a hexadecimal or bit literal.
     pub fn is_hex_literal(&self) -> bool {
         matches!(&self.kind, ExprKind::Literal(Literal { form: LiteralForm::Hex, .. }))

@@ -39,7 +39,7 @@ pub mod vector;
 mod whole;
 mod years;
 
-pub use builder::{Builder, CastTarget, extreme_of_numbers, number_of_hex};
+pub use builder::{Builder, CastTarget, number_of_hex, text_as_double};
 pub use builder::{variable_of, variable_type};
 pub use compare::{CompareRule, compare_values};
 pub use context::{Columns, EvalContext, Hooks, NoColumns, SessionFacts, Settings, UserVariable};

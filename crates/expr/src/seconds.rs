@@ -21,7 +21,7 @@ pub(crate) struct Seconds {
 }
 
 /// A number as its type has it: a quotient has no more digits behind the point.
-fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
+pub(crate) fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
     let scale = result.column_type.scale;
     match value {
         ValueRef::Float(v) => ValueRef::Double(v.into()),
@@ -61,7 +61,7 @@ pub(crate) fn seconds(
             digits_shown(v, result.column_type.scale).unwrap_or(value)
         }
         ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Int(_) | ValueRef::UInt(_) => value,
-        ValueRef::Decimal(v) if result.decimal_scale() == 0 => {
+        ValueRef::Decimal(v) if result.decimal_scale() == 0 && !result.is_string() => {
             let number = v.with_scale(0).mantissa();
             let bound = if v.is_negative() { i64::MIN } else { i64::MAX };
             match number.map(i64::try_from) {
@@ -71,6 +71,10 @@ pub(crate) fn seconds(
                         && number.is_some_and(|n| u64::try_from(n).is_ok()) =>
                 {
                     ValueRef::Decimal(v)
+                }
+                _ if result.column_type.unsigned && !v.is_negative() => {
+                    context.warn(&codes::DATA_OVERFLOW, &[&v, &"UNSIGNED INT"])?;
+                    ValueRef::UInt(u64::MAX)
                 }
                 _ => {
                     context.warn(&codes::DATA_OVERFLOW, &[&v, &"INT"])?;

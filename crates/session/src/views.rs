@@ -194,17 +194,16 @@ impl Session {
             }
         }
         self.locks.release_all();
-        if drop.if_exists {
-            for (name, _) in unknown {
-                self.note(&SqlError::new(&codes::UNKNOWN_VIEW, &[&name]));
-            }
-            return Ok(Answer::ok());
-        }
         if unknown.is_empty() {
             return Ok(Answer::ok());
         }
         let names: Vec<String> = unknown.into_iter().map(|(name, _)| name).collect();
-        Err(SqlError::new(&codes::UNKNOWN_VIEW, &[&names.join(",")]).into())
+        let error = SqlError::new(&codes::UNKNOWN_VIEW, &[&names.join(",")]);
+        if !drop.if_exists {
+            return Err(error.into());
+        }
+        self.note(&error);
+        Ok(Answer::ok())
     }
 
     /// SHOW CREATE VIEW and SHOW CREATE TABLE of a view; none for a table.

@@ -77,6 +77,11 @@ fn leaves_of_secondary_indexes_are_read_at_the_same_time() {
             });
             assert_eq!(pages, [3; CHANGES as usize]);
             assert!(of_insert * 3 < one * 2, "{of_insert:?} a page, {one:?} if alone");
+            let (pages, of_delete) = time_of_a_page(cold(), |t, trx, id| {
+                t.delete(trx, 2 * id).unwrap();
+            });
+            assert_eq!(pages, [3; CHANGES as usize]);
+            assert!(of_delete * 3 < one * 2, "{of_delete:?} a page, {one:?} if alone");
         })
         .expect("the simulation ends well");
 }

@@ -362,8 +362,9 @@ fn literal_text(expression: &Expression) -> Option<Option<Vec<u8>>> {
         Literal::String { bytes, .. } | Literal::Hex { bytes, .. } | Literal::Bits(bytes) => {
             Some(bytes.clone())
         }
-        Literal::Date(text) | Literal::Time(text) | Literal::Timestamp(text) => {
-            Some(text.clone().into_bytes())
-        }
+        Literal::Date(text)
+        | Literal::Time(text)
+        | Literal::Timestamp(text)
+        | Literal::Escaped(_, text) => Some(text.clone().into_bytes()),
     })
 }

@@ -386,14 +386,15 @@ fn drop_tables(context: &mut DdlContext<'_>, drop: &DropTable) -> Result<Outcome
     if let Some(error) = refused {
         return Err(error);
     }
-    if drop.if_exists {
-        for (schema, name) in missing {
-            context.note(CatalogError::UnknownTable(schema, name));
-        }
-    } else if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|(s, n)| format!("{s}.{n}")).collect();
-        return Err(SqlError::new(&codes::BAD_TABLE_ERROR, &[&names.join(",")]).into());
+    if missing.is_empty() {
+        return Ok(Outcome::default());
     }
+    let names: Vec<String> = missing.iter().map(|(s, n)| format!("{s}.{n}")).collect();
+    let error = SqlError::new(&codes::BAD_TABLE_ERROR, &[&names.join(",")]);
+    if !drop.if_exists {
+        return Err(error.into());
+    }
+    context.note_sql(&error);
     Ok(Outcome::default())
 }
 

@@ -1,7 +1,7 @@
 //! CAST, CONVERT ... USING, COLLATE.
 
 use super::collations::Strength;
-use super::operators::{extreme_of_decimals, extreme_of_numbers, number_of_hex};
+use super::operators::{number_of_hex, text_as_decimal, text_as_double};
 use super::{Builder, scalar};
 use crate::expression::{Expr, ExprKind};
 use crate::functions::Nature;
@@ -64,8 +64,8 @@ impl Builder<'_> {
         }
         if numeric && !matches!(target, CastTarget::Signed | CastTarget::Unsigned) {
             operand = match target {
-                CastTarget::Decimal { .. } => extreme_of_decimals(operand),
-                _ => extreme_of_numbers(operand),
+                CastTarget::Decimal { .. } => text_as_decimal(operand),
+                _ => text_as_double(operand),
             };
         }
         let mut result = self.cast_type(&operand, target)?;

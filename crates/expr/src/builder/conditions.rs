@@ -3,7 +3,7 @@
 use super::collations::{
     CollationUse, Strength, aggregate_collations, convert_if_safe, is_known_at_start,
 };
-use super::{Builder, extreme_of_decimals, extreme_of_numbers, one_column, scalar};
+use super::{Builder, one_column, scalar, text_as_decimal, text_as_double};
 use crate::compare::CompareRule;
 use crate::expression::{CompareOperator, Expr, ExprKind, Literal, LiteralForm, Test};
 use crate::functions::control;
@@ -17,7 +17,7 @@ impl Builder<'_> {
     pub fn is(&self, operand: Expr, test: Test, negated: bool) -> Result<Expr, SqlError> {
         let operand = match test {
             Test::Null => scalar(operand)?,
-            Test::True | Test::False => extreme_of_numbers(scalar(operand)?),
+            Test::True | Test::False => text_as_double(scalar(operand)?),
         };
         let operand = Box::new(operand);
         let result = ResultType::boolean(false);
@@ -146,8 +146,8 @@ impl Builder<'_> {
             let taken = if years { full_year(taken) } else { taken };
             let taken = match rule {
                 rule if rule.is_temporal() => taken,
-                CompareRule::Decimal => extreme_of_decimals(taken),
-                _ => extreme_of_numbers(taken),
+                CompareRule::Decimal => text_as_decimal(taken),
+                _ => text_as_double(taken),
             };
             *operand = rule.prepare_constant(taken);
         }
@@ -377,7 +377,7 @@ impl Builder<'_> {
         let otherwise = if has_else { values.pop().map(Box::new) } else { None };
         let operand = match operand {
             None => {
-                whens = whens.into_iter().map(extreme_of_numbers).collect();
+                whens = whens.into_iter().map(text_as_double).collect();
                 None
             }
             Some(operand) => {

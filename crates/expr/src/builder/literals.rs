@@ -129,12 +129,12 @@ impl Builder<'_> {
         Ok(literal(Value::Date(parsed.value.date()), LiteralForm::Plain, result))
     }
 
-    /// `TIMESTAMP 'text'`.
+    /// `TIMESTAMP 'text'`; 1525 if it is no date with a time.
     pub fn timestamp(&self, text: &str) -> Result<Expr, SqlError> {
         let wrong = || SqlError::new(&codes::WRONG_VALUE, &[&"DATETIME", &text]);
         let rules = DateRules::of(self.settings.sql_mode);
         let parsed = parse_datetime(text.as_bytes(), rules).ok_or_else(wrong)?;
-        if parsed.truncated {
+        if parsed.truncated || !parsed.has_time {
             return Err(wrong());
         }
         let column_type = ColumnType::temporal(TypeKind::DateTime, parsed.digits.min(6));

@@ -1,6 +1,6 @@
 //! NOT, AND, OR and XOR.
 
-use super::{Builder, extreme_of_numbers, scalar};
+use super::{Builder, scalar, text_as_double};
 use crate::expression::{Expr, ExprKind, Literal, LiteralForm};
 use crate::result_type::ResultType;
 use types::{SqlError, Value};
@@ -13,7 +13,7 @@ impl Builder<'_> {
         {
             return Ok(self.boolean(*truth == 0));
         }
-        let operand = extreme_of_numbers(scalar(operand)?);
+        let operand = text_as_double(scalar(operand)?);
         let result = ResultType::boolean(operand.result.nullable);
         Ok(Expr { kind: ExprKind::Not(Box::new(operand)), result })
     }
@@ -24,7 +24,7 @@ impl Builder<'_> {
         for side in [scalar(left)?, scalar(right)?] {
             match side.kind {
                 ExprKind::And(inner) => list.extend(inner),
-                _ => list.push(extreme_of_numbers(side)),
+                _ => list.push(text_as_double(side)),
             }
         }
         let nullable = list.iter().any(|e| e.result.nullable);
@@ -37,7 +37,7 @@ impl Builder<'_> {
         for side in [scalar(left)?, scalar(right)?] {
             match side.kind {
                 ExprKind::Or(inner) => list.extend(inner),
-                _ => list.push(extreme_of_numbers(side)),
+                _ => list.push(text_as_double(side)),
             }
         }
         let nullable = list.iter().any(|e| e.result.nullable);
@@ -46,7 +46,7 @@ impl Builder<'_> {
 
     /// `left XOR right`.
     pub fn xor(&self, left: Expr, right: Expr) -> Result<Expr, SqlError> {
-        let [left, right] = [left, right].map(|side| scalar(side).map(extreme_of_numbers));
+        let [left, right] = [left, right].map(|side| scalar(side).map(text_as_double));
         let (left, right) = (left?, right?);
         let result = ResultType::boolean(left.result.nullable || right.result.nullable);
         Ok(Expr { kind: ExprKind::Xor(Box::new(left), Box::new(right)), result })

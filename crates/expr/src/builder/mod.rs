@@ -15,12 +15,12 @@ pub(crate) use collations::{
     CollationUse, Strength, aggregate_collations, compared_collation, convert_if_safe,
     convert_to_json_text, is_known_at_start,
 };
-pub(crate) use operators::{Domain, HEX_DIGITS, extreme_of_decimals, numbers_of_hex};
-pub use operators::{extreme_of_numbers, number_of_hex};
+pub(crate) use operators::{Domain, HEX_DIGITS, numbers_of_hex, text_as_decimal};
+pub use operators::{number_of_hex, text_as_double};
 
 use crate::context::{EvalContext, NoColumns, Settings, UserVariable};
 use crate::expression::{ArithmeticOperator, Expr, ExprKind};
-use crate::functions;
+use crate::functions::{self, read_number};
 use crate::result_type::{Coercibility, ResultType};
 use std::sync::Arc;
 use types::temporal::IntervalUnit;
@@ -55,6 +55,19 @@ impl<'a> Builder<'a> {
         let value = expr.eval(statement, &NoColumns).map(|value| value.to_owned());
         statement.drop_warnings_after(before);
         value.ok()
+    }
+
+    /// The same of a value that is wanted as a whole number; NULL counts as zero.
+    pub(crate) fn integer_at_start(&self, expr: &Expr) -> Option<i64> {
+        let statement = self.statement?;
+        if !is_known_at_start(expr) || expr.has_parameter() {
+            return None;
+        }
+        let before = statement.warning_count();
+        let number = read_number::whole(expr, statement, &NoColumns).ok();
+        statement.drop_warnings_after(before);
+        let bounded = |number: i128| number.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        number.map(|number| number.map_or(0, bounded))
     }
 
     /// The session's settings.

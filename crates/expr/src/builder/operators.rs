@@ -2,6 +2,7 @@
 
 use super::{Builder, scalar};
 use crate::expression::{ArithmeticOperator, BitOperator, Expr, ExprKind, Literal, LiteralForm};
+use crate::functions::read_number::{MOMENT_NUMBER, is_moment_text, is_text_extreme};
 use crate::functions::{self, Nature};
 use crate::result_type::ResultType;
 use types::column_type::SCALE_NOT_FIXED;
@@ -140,8 +141,8 @@ impl Builder<'_> {
         };
         let result = self.arithmetic_type(operator, domain, &of_left, &right.result);
         let extreme = match operator {
-            ArithmeticOperator::IntegerDivide => extreme_of_decimals,
-            _ => extreme_of_numbers,
+            ArithmeticOperator::IntegerDivide => text_as_decimal,
+            _ => text_as_double,
         };
         let (left, right) = (extreme(left), extreme(right));
         let kind = ExprKind::Arithmetic { operator, left: Box::new(left), right: Box::new(right) };
@@ -324,32 +325,41 @@ pub(crate) const HEX_DIGITS: [u8; 9] = [0, 3, 5, 8, 10, 13, 15, 17, 20];
 /// All hexadecimal literals of a list as numbers, and GREATEST and LEAST of texts too.
 pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
     for argument in arguments {
-        if argument.is_hex_literal() || is_text_extreme(argument) {
+        if argument.is_hex_literal() || is_text_extreme(argument) || is_moment_text(argument) {
             *argument = as_number(argument.clone());
         }
     }
 }
 
-fn is_text_extreme(expr: &Expr) -> bool {
-    expr.result.is_string() && expr.nature() == Nature::Extreme
-}
-
 /// What counts otherwise in numeric context than its text does.
 pub(crate) fn as_number(expr: Expr) -> Expr {
-    extreme_of_numbers(number_of_hex(expr))
+    text_as_double(number_of_hex(expr))
 }
 
-/// GREATEST and LEAST of texts whose result is wanted as a number, or as a condition, compare
-/// numbers.
-pub fn extreme_of_numbers(expr: Expr) -> Expr {
-    match is_text_extreme(&expr) {
-        true => extreme_of(expr, ResultType::double(true), extreme_of_numbers),
-        false => expr,
+/// A text that is wanted as a number, or as a condition, and counts as another one than it says
+/// (see `functions/read_number.rs`).
+pub fn text_as_double(expr: Expr) -> Expr {
+    match &expr {
+        extreme if is_text_extreme(extreme) => {
+            extreme_of(expr, ResultType::double(true), text_as_double)
+        }
+        moment if is_moment_text(moment) => {
+            let scale = moment.result.decimals().min(31);
+            number_of_moment(expr, ResultType::double_of_scale(scale, true))
+        }
+        _ => expr,
     }
 }
 
-/// GREATEST and LEAST with a text whose result is wanted as a DECIMAL compare DECIMALs.
-pub(crate) fn extreme_of_decimals(expr: Expr) -> Expr {
+/// The number of a date or time that is a text.
+fn number_of_moment(expr: Expr, wanted: ResultType) -> Expr {
+    let result = wanted.with_nullable(expr.result.nullable);
+    let kind = ExprKind::Call { function: &MOMENT_NUMBER, arguments: vec![expr] };
+    Expr { kind, result }
+}
+
+/// The same of a text that is wanted as a DECIMAL; also of GREATEST and LEAST that have a text.
+pub(crate) fn text_as_decimal(expr: Expr) -> Expr {
     let has_text = |arguments: &[Expr]| arguments.iter().any(|it| it.result.is_string());
     match &expr.kind {
         ExprKind::Call { arguments, .. }
@@ -358,7 +368,10 @@ pub(crate) fn extreme_of_decimals(expr: Expr) -> Expr {
                 && has_text(arguments) =>
         {
             let exact = ResultType::decimal(65, 30, false, true);
-            extreme_of(expr, exact, extreme_of_decimals)
+            extreme_of(expr, exact, text_as_decimal)
+        }
+        _ if is_moment_text(&expr) => {
+            number_of_moment(expr, ResultType::decimal(20, 6, false, true))
         }
         _ => expr,
     }

@@ -79,9 +79,10 @@ fn integer<'a>(
     if let (true, ValueRef::Time(time)) = (unsigned, value)
         && time.is_negative()
     {
+        let digits = if time.0 % 1_000_000 == 0 { 0 } else { 6 };
         let shown = types::text::to_text(
             value,
-            &types::ColumnType::temporal(TypeKind::Time, 6),
+            &types::ColumnType::temporal(TypeKind::Time, digits),
             context.settings.time_zone,
         );
         let shown = String::from_utf8_lossy(&shown);

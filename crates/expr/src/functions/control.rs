@@ -2,7 +2,7 @@
 
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{
-    Builder, CollationUse, aggregate_collations, compared_collation, extreme_of_numbers,
+    Builder, CollationUse, aggregate_collations, compared_collation, text_as_double,
 };
 use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
@@ -268,7 +268,7 @@ fn resolve_if(
     arguments: &mut [Expr],
 ) -> Result<ResultType, SqlError> {
     let nullable = any_nullable(arguments);
-    arguments[0] = extreme_of_numbers(arguments[0].clone());
+    arguments[0] = text_as_double(arguments[0].clone());
     Ok(one_of_two(builder, function, &mut arguments[1..])?.with_nullable(nullable))
 }
 

@@ -1,8 +1,9 @@
 //! GREATEST and LEAST.
 
 use super::control::{common_result, convert};
+use super::read_number::is_moment_text;
 use super::{Frame, Function, MANY, Nature, any_nullable};
-use crate::builder::Builder;
+use crate::builder::{Builder, text_as_double};
 use crate::compare::{CompareRule, compare_values};
 use crate::compared;
 use crate::expression::Expr;
@@ -21,8 +22,8 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 ];
 
 /// Digits of seconds that an operand beside dates (or times) brings.
-fn temporal_scale(operand: &Expr, is_time: bool) -> u8 {
-    let Some(text) = super::temporal_typing::written(operand) else {
+fn temporal_scale(builder: &Builder<'_>, operand: &Expr, is_time: bool) -> u8 {
+    let Some(text) = super::temporal_typing::written(builder, operand) else {
         return super::temporal_typing::number_scale(operand);
     };
     let rules = DateRules::default();
@@ -56,7 +57,7 @@ fn resolve_extreme(
         result.column_type.unsigned = false;
         if result.column_type.kind != TypeKind::Date {
             let is_time = result.column_type.kind == TypeKind::Time;
-            let scales = arguments.iter().map(|argument| temporal_scale(argument, is_time));
+            let scales = arguments.iter().map(|it| temporal_scale(builder, it, is_time));
             let scale = scales.max().unwrap_or(0);
             result.column_type = ColumnType::temporal(result.column_type.kind, scale);
         }
@@ -69,6 +70,9 @@ fn resolve_extreme(
         return Ok(ResultType::double_of_scale(decimals, true));
     }
     if has_text && has_number {
+        for argument in arguments.iter_mut().filter(|argument| is_moment_text(argument)) {
+            *argument = text_as_double(argument.clone());
+        }
         return Ok(ResultType::double_of_scale(decimals, nullable));
     }
     let has_null = has(|r| r.column_type.kind == TypeKind::Null);

@@ -1,5 +1,6 @@
 //! A call in evaluation: its arguments converted on demand.
 
+use super::read_number;
 use crate::coerce;
 use crate::context::{Columns, EvalContext};
 use crate::expression::{Expr, ExprKind};
@@ -36,6 +37,11 @@ impl<'a> Frame<'a> {
         self.arguments[index].eval(self.context, self.row)
     }
 
+    /// Value of an argument that is read as a number.
+    pub fn number(&self, index: usize) -> Result<ValueRef<'a>, SqlError> {
+        read_number::value(&self.arguments[index], self.context, self.row)
+    }
+
     /// Collation of the result.
     pub fn collation(&self) -> &'static Collation {
         self.expr.result.collation().info()
@@ -52,16 +58,7 @@ impl<'a> Frame<'a> {
 
     /// An argument as a rounded integer.
     pub fn wide(&self, index: usize) -> Result<Option<i128>, SqlError> {
-        let value = self.value(index)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        if let ValueRef::Decimal(_) = value {
-            let bits = coerce::to_val_int(self.context, value, &self.arguments[index])?;
-            let unsigned = self.result(index).column_type.unsigned;
-            return Ok(Some(if unsigned { i128::from(bits) } else { i128::from(bits as i64) }));
-        }
-        coerce::to_integer(self.context, value, self.result(index)).map(Some)
+        read_number::whole(&self.arguments[index], self.context, self.row)
     }
 
     /// An argument as an integer, the nearest bound if out of range.
@@ -72,20 +69,12 @@ impl<'a> Frame<'a> {
 
     /// An argument as DOUBLE.
     pub fn double(&self, index: usize) -> Result<Option<f64>, SqlError> {
-        let value = self.value(index)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        coerce::to_double(self.context, value, self.result(index)).map(Some)
+        read_number::double(&self.arguments[index], self.context, self.row)
     }
 
     /// An argument as DECIMAL.
     pub fn decimal(&self, index: usize) -> Result<Option<Decimal>, SqlError> {
-        let value = self.value(index)?;
-        if value.is_null() {
-            return Ok(None);
-        }
-        coerce::to_decimal(self.context, value, self.result(index)).map(Some)
+        read_number::decimal(&self.arguments[index], self.context, self.row)
     }
 
     /// An argument as a duration.

@@ -88,19 +88,19 @@ fn sha1_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 fn resolve_sha2(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let bits = match arguments[1].literal() {
         Some(Value::Null) => Some(256),
-        _ => constant_integer(arguments.get(1)),
+        _ => constant_integer(builder, arguments.get(1)),
     };
     Ok(match bits {
         Some(0 | 256) => any_text(builder, 64),
         Some(224) => any_text(builder, 56),
         Some(384) => any_text(builder, 96),
-        Some(_) if arguments[1].literal().is_some() && !is_512(arguments) => bytes(0),
+        Some(_) if arguments[1].literal().is_some() && !is_512(builder, arguments) => bytes(0),
         _ => any_text(builder, 128),
     })
 }
 
-fn is_512(arguments: &[Expr]) -> bool {
-    constant_integer(arguments.get(1)) == Some(512)
+fn is_512(builder: &Builder<'_>, arguments: &[Expr]) -> bool {
+    constant_integer(builder, arguments.get(1)) == Some(512)
 }
 
 fn sha2_digest(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

@@ -196,7 +196,7 @@ fn resolve_bit_count(
 }
 
 fn bit_count(frame: Frame<'_>) -> Evaluated<'_> {
-    let value = frame.value(0)?;
+    let value = frame.number(0)?;
     if value.is_null() {
         return Ok(ValueRef::Null);
     }

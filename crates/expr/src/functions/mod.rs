@@ -18,6 +18,7 @@ mod math;
 mod network;
 mod random;
 pub(crate) mod read_date;
+pub(crate) mod read_number;
 mod regexp;
 mod rounding;
 mod rounding_temporal;

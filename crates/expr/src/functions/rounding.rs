@@ -9,7 +9,7 @@ use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use types::column_type::SCALE_NOT_FIXED;
-use types::{ColumnType, Decimal, SqlError, TypeKind, Value, ValueRef};
+use types::{ColumnType, Decimal, SqlError, TypeKind, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("abs", 1, 1, resolve_abs, abs),
@@ -104,29 +104,33 @@ enum Places {
     Unknown,
 }
 
-fn places_of(arguments: &[Expr]) -> Places {
-    match arguments.get(1) {
-        None => Places::Known(0),
-        Some(places) if places.literal().is_some_and(Value::is_null) => Places::Null,
-        some => constant_integer(some).map_or(Places::Unknown, Places::Known),
+fn places_of(builder: &Builder<'_>, arguments: &[Expr]) -> Places {
+    let Some(places) = arguments.get(1) else { return Places::Known(0) };
+    if builder.value_at_start(places).is_some_and(|value| value.is_null()) {
+        return Places::Null;
     }
+    constant_integer(builder, Some(places)).map_or(Places::Unknown, Places::Known)
 }
 
-fn resolve_round(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_round(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
-    Ok(rounded_type(arguments, Direction::Nearest))
+    Ok(rounded_type(builder, arguments, Direction::Nearest))
 }
 
-fn resolve_truncate(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+fn resolve_truncate(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
     numbers_of_hex(arguments);
-    Ok(rounded_type(arguments, Direction::Cut))
+    Ok(rounded_type(builder, arguments, Direction::Cut))
 }
 
-fn rounded_type(arguments: &[Expr], direction: Direction) -> ResultType {
+fn rounded_type(builder: &Builder<'_>, arguments: &[Expr], direction: Direction) -> ResultType {
     let operand = operand_type(&arguments[0]);
     let nullable = any_nullable(arguments);
     let unsigned = operand.column_type.unsigned;
-    let places = places_of(arguments);
+    let places = places_of(builder, arguments);
     let known = match places {
         Places::Known(places) => Some(places),
         Places::Null | Places::Unknown => None,

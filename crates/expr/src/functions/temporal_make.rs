@@ -56,14 +56,21 @@ fn limited<'a>(frame: &Frame<'_>, micros: i128, most_seconds: u128) -> Evaluated
     Ok(ValueRef::Time(Time(bound as i64).truncated(scale)))
 }
 
-fn resolve_timediff(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let scale = known_time_scale(&arguments[0]).max(known_time_scale(&arguments[1]));
-    Ok(time_result(scale, true))
+fn resolve_timediff(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let [first, second] = [0, 1].map(|number: usize| known_time_scale(builder, &arguments[number]));
+    Ok(time_result(first.max(second), true))
 }
 
 /// An argument as a duration or a date and time, whichever it is.
 fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
-    let value = eval_moment(&frame.arguments[index], frame.context, frame.row)?;
+    let value = match eval_moment(&frame.arguments[index], frame.context, frame.row)? {
+        exact @ ValueRef::Decimal(_) => crate::seconds::cut_to_type(exact, frame.result(index)),
+        other => other,
+    };
     temporal::moment(frame.context, value, &frame.arguments[index], temporal::time_mode(false))
 }
 
@@ -152,14 +159,14 @@ pub(super) fn datetime_sum(moment: DateTime, micros: i64) -> Option<DateTime> {
 }
 
 /// Fractional digits of what [`added_time`] reads.
-pub(super) fn added_scale(argument: &Expr) -> u8 {
+pub(super) fn added_scale(builder: &Builder<'_>, argument: &Expr) -> u8 {
     if let Some(Value::Bytes(text)) = argument.literal() {
         return parse_added_time(text).map_or(6, |parsed| parsed.digits.min(6));
     }
     if argument.result.column_type.kind == TypeKind::Null {
         return 6;
     }
-    if let Some(text) = super::temporal_typing::written(argument) {
+    if let Some(text) = super::temporal_typing::written(builder, argument) {
         return parse_added_time(&text).map_or(6, |parsed| parsed.digits.min(6));
     }
     if argument.result.is_string() && !argument.result.is_hex {
@@ -174,12 +181,12 @@ fn resolve_addtime(
     arguments: &mut [Expr],
 ) -> Resolved {
     refuse_json(function, arguments)?;
-    let added = added_scale(&arguments[1]);
+    let added = added_scale(builder, &arguments[1]);
     Ok(match arguments[0].result.column_type.kind {
         TypeKind::Date | TypeKind::DateTime | TypeKind::Timestamp => {
-            datetime_result(known_scale(&arguments[0]).max(added), true)
+            datetime_result(known_scale(builder, &arguments[0]).max(added), true)
         }
-        TypeKind::Time => time_result(known_time_scale(&arguments[0]).max(added), true),
+        TypeKind::Time => time_result(known_time_scale(builder, &arguments[0]).max(added), true),
         _ => {
             let mut result = connection_text(builder, 26);
             result.column_type.kind = TypeKind::Char;
@@ -208,7 +215,8 @@ fn add<'a>(frame: &Frame<'a>, sign: i64, as_text: bool) -> Evaluated<'a> {
     // Digits of a sum that is text: those that the arguments have, or of its value.
     let kind = first.result.column_type.kind;
     let open = kind.is_string() || (kind.is_floating() && first.result.column_type.scale >= 31);
-    let scale = number_scale(first).max(added_scale(&frame.arguments[1]));
+    let scale =
+        number_scale(first).max(added_scale(&Builder::within(frame.context), &frame.arguments[1]));
     let mut text = Vec::new();
     match base {
         TimeOrDateTime::DateTime(base) => {
@@ -242,7 +250,7 @@ fn resolve_sec_to_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [E
 const TIME_SECONDS: u64 = 3_020_399;
 
 fn sec_to_time(frame: Frame<'_>) -> Evaluated<'_> {
-    let value = frame.value(0)?;
+    let value = frame.number(0)?;
     let limit = i64::MAX as u64;
     let found =
         crate::seconds::seconds(frame.context, value, &frame.arguments[0], "seconds", limit)?;
@@ -265,8 +273,12 @@ fn sec_to_time(frame: Frame<'_>) -> Evaluated<'_> {
     Ok(ValueRef::Time(Time(micros).truncated(scale)))
 }
 
-fn resolve_time_to_sec(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(seconds_result(known_time_scale(&arguments[0])))
+fn resolve_time_to_sec(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    Ok(seconds_result(known_time_scale(builder, &arguments[0])))
 }
 
 fn time_to_sec(frame: Frame<'_>) -> Evaluated<'_> {
@@ -280,7 +292,7 @@ fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 
 fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
     let (hours, minutes) = (frame.integer(0)?, frame.integer(1)?);
-    let value = frame.value(2)?;
+    let value = frame.number(2)?;
     let found = crate::seconds::seconds(frame.context, value, &frame.arguments[2], "seconds", 59)?;
     let (Some(hours), Some(minutes), Some(seconds)) = (hours, minutes, found) else {
         return Ok(ValueRef::Null);

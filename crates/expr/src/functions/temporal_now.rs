@@ -1,7 +1,7 @@
 //! The statement's time, and instants as numbers.
 
 use super::temporal_typing::{datetime_result, known_scale, time_result};
-use super::typing::constant_integer;
+use super::typing::{constant_integer, literal_integer};
 use super::{Frame, Function};
 use crate::builder::Builder;
 use crate::expression::{Expr, ExprKind};
@@ -33,7 +33,7 @@ type Evaluated<'a> = Result<ValueRef<'a>, SqlError>;
 
 /// Fractional digits asked for; 1426 for more than six.
 fn asked_scale(function: &Function, arguments: &[Expr]) -> Result<u8, SqlError> {
-    match constant_integer(arguments.first()) {
+    match arguments.first().and_then(literal_integer) {
         None => Ok(0),
         Some(scale @ 0..=6) => Ok(scale as u8),
         Some(_) => {
@@ -121,11 +121,12 @@ pub(super) fn seconds_value<'a>(result: &ResultType, micros: i64) -> ValueRef<'a
 }
 
 fn resolve_unix_timestamp(
-    _: &Builder<'_>,
+    builder: &Builder<'_>,
     _: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    Ok(seconds_result(arguments.first().map_or(0, known_scale)))
+    let scale = arguments.first().map_or(0, |argument| known_scale(builder, argument));
+    Ok(seconds_result(scale))
 }
 
 fn unix_timestamp(frame: Frame<'_>) -> Evaluated<'_> {
@@ -166,7 +167,7 @@ fn resolve_from_unixtime(
     // Rounded to as many digits as no number has, it has all digits of a moment.
     let is_rounded = matches!(&arguments[0].kind, ExprKind::Call { function, arguments }
         if matches!(function.name(), "round" | "truncate")
-            && constant_integer(arguments.get(1)).is_some());
+            && constant_integer(builder, arguments.get(1)).is_some());
     // The digits of a DOUBLE that is chosen beside a variable of DECIMAL count as fixed.
     let is_double = arguments[0].result.column_type.kind == TypeKind::Double;
     let is_fixed = decimals < SCALE_NOT_FIXED || (is_double && decimals > SCALE_NOT_FIXED);
@@ -180,7 +181,7 @@ fn resolve_from_unixtime(
 /// The clock's time at so many seconds since 1970; `None` out of range.
 fn from_seconds(frame: &Frame<'_>) -> Result<Option<DateTime>, SqlError> {
     let limit = (Timestamp::MAX.0 / MICROS) as u64;
-    let value = frame.value(0)?;
+    let value = frame.number(0)?;
     let found =
         crate::seconds::seconds(frame.context, value, &frame.arguments[0], "unixtime", limit)?;
     let Some(seconds) = found.filter(|it| !it.negative && !it.truncated) else { return Ok(None) };
@@ -198,8 +199,12 @@ fn from_unixtime(frame: Frame<'_>) -> Evaluated<'_> {
     super::temporal_text::formatted(&frame, moment, format)
 }
 
-fn resolve_convert_tz(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(datetime_result(known_scale(&arguments[0]), true))
+fn resolve_convert_tz(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    Ok(datetime_result(known_scale(builder, &arguments[0]), true))
 }
 
 fn convert_tz(frame: Frame<'_>) -> Evaluated<'_> {

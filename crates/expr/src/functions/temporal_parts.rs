@@ -112,17 +112,22 @@ fn compared_cast(frame: Frame<'_>) -> Evaluated<'_> {
     compared::cast((target.kind, target.scale), operand, true, frame.context, frame.row)
 }
 
-fn resolve_time(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(time_result(known_time_scale(&arguments[0]), true))
+fn resolve_time(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
+    Ok(time_result(known_time_scale(builder, &arguments[0]), true))
 }
 
 fn time(frame: Frame<'_>) -> Evaluated<'_> {
     cast(&frame)
 }
 
-fn resolve_timestamp(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let scale = known_scale(&arguments[0]);
-    let added = arguments.get(1).map_or(0, super::temporal_make::added_scale);
+fn resolve_timestamp(
+    builder: &Builder<'_>,
+    _: &'static Function,
+    arguments: &mut [Expr],
+) -> Resolved {
+    let scale = known_scale(builder, &arguments[0]);
+    let added = |argument| super::temporal_make::added_scale(builder, argument);
+    let added = arguments.get(1).map_or(0, added);
     Ok(datetime_result(scale.max(added), true))
 }
 

@@ -102,12 +102,12 @@ fn time_by<'a>(
 }
 
 fn resolve_str_to_date(
-    _: &Builder<'_>,
+    builder: &Builder<'_>,
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
     refuse_json(function, arguments)?;
-    let Some(Value::Bytes(format)) = arguments[1].literal() else {
+    let Some(Value::Bytes(format)) = builder.value_at_start(&arguments[1]) else {
         return Ok(datetime_result(6, true));
     };
     let specifiers: Vec<u8> =

@@ -1,6 +1,7 @@
 //! Result types of functions of dates and times.
 
 use super::Function;
+use crate::builder::Builder;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
 use types::temporal::{DateRules, parse_datetime, parse_time};
@@ -23,29 +24,30 @@ pub(crate) fn date_result(nullable: bool) -> ResultType {
 
 /// Fractional digits of an argument used as a date and time: those of the text of a constant, six
 /// for other text.
-pub(crate) fn known_scale(argument: &Expr) -> u8 {
-    if let Some(text) = written(argument) {
+pub(crate) fn known_scale(builder: &Builder<'_>, argument: &Expr) -> u8 {
+    if let Some(text) = written(builder, argument) {
         let parsed = parse_datetime(&text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
 }
 
-/// A constant whose text says how many digits it has; that of a hexadecimal one does not.
-pub(crate) fn written(argument: &Expr) -> Option<Vec<u8>> {
+/// A constant of the statement whose text says how many digits it has; that of a hexadecimal one
+/// does not.
+pub(crate) fn written(builder: &Builder<'_>, argument: &Expr) -> Option<Vec<u8>> {
     let is_of_bytes = argument.literal().is_some() && argument.result.decimals() <= 6;
     if is_of_bytes || !argument.result.is_string() {
         return None;
     }
-    match argument.known_value(&crate::Settings::default()) {
+    match builder.value_at_start(argument) {
         Some(Value::Bytes(text)) => Some(text),
         _ => None,
     }
 }
 
 /// The same for an argument used as a duration.
-pub(crate) fn known_time_scale(argument: &Expr) -> u8 {
-    if let Some(text) = written(argument) {
+pub(crate) fn known_time_scale(builder: &Builder<'_>, argument: &Expr) -> u8 {
+    if let Some(text) = written(builder, argument) {
         let parsed = parse_time(&text, DateRules::default());
         return parsed.map_or(6, |parsed| parsed.digits.min(6));
     }

@@ -1,5 +1,6 @@
 //! Functions of a unit: adding intervals, EXTRACT, TIMESTAMPDIFF, TIMESTAMPADD.
 
+use super::read_number;
 use super::temporal_typing::{known_scale, number_scale};
 use super::{Frame, Nature};
 use crate::builder::Builder;
@@ -275,7 +276,7 @@ pub(crate) fn interval_result(
         }
         TypeKind::Time => ResultType::of(ColumnType::temporal(TypeKind::DateTime, scale), true),
         _ => {
-            let digits = known_scale(base).max(scale_of_unit);
+            let digits = known_scale(builder, base).max(scale_of_unit);
             let length = 19 + if digits > 0 { u64::from(digits) + 1 } else { 0 };
             let collation = builder.connection_collation();
             let mut result =
@@ -294,16 +295,17 @@ fn amount_of(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<Interval>, SqlError> {
-    let value = amount.eval(context, row)?;
-    if value.is_null() {
-        return Ok(None);
-    }
     if unit.parts() > 1 {
+        let value = amount.eval(context, row)?;
+        if value.is_null() {
+            return Ok(None);
+        }
         let text = coerce::to_text(context, value, &amount.result);
         return Ok(Interval::parse(unit, text));
     }
     if unit == IntervalUnit::Second && number_scale(amount) > 0 {
-        let decimal = coerce::to_decimal(context, value, &amount.result)?;
+        let found = read_number::decimal(amount, context, row)?;
+        let Some(decimal) = found else { return Ok(None) };
         if decimal.integer_digits() > 18 {
             context.warn(&codes::TRUNCATED_WRONG_VALUE, &[&"seconds", &decimal])?;
             return Ok(None);
@@ -312,18 +314,9 @@ fn amount_of(
         let micros = micros.clamp(-(1 << 80), 1 << 80);
         return Ok(Some(Interval { months: 0, micros }));
     }
-    if let ValueRef::Decimal(_) = value {
-        let whole = coerce::to_val_int(context, value, amount)?;
-        let whole = if amount.result.column_type.unsigned {
-            i64::try_from(whole).unwrap_or(i64::MAX)
-        } else {
-            whole as i64
-        };
-        return Ok(Some(Interval::of(unit, whole, 0)));
-    }
-    let whole = coerce::to_integer(context, value, &amount.result)?;
-    let whole = whole.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-    Ok(Some(Interval::of(unit, whole, 0)))
+    let bounded = |whole: i128| whole.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+    let whole = read_number::whole(amount, context, row)?;
+    Ok(whole.map(|whole| Interval::of(unit, bounded(whole), 0)))
 }
 
 /// A duration and microseconds; NULL with a warning beyond the longest.

@@ -102,14 +102,14 @@ fn resolve_substring(
     // The server counts the bytes of the longest text as if they were characters.
     let mut longest = argument_bytes(&arguments[0]);
     let is_null = |argument: &Expr| argument.literal().is_some_and(types::Value::is_null);
-    match constant_integer(arguments.get(1)) {
+    match constant_integer(builder, arguments.get(1)) {
         Some(0) => longest = 0,
         Some(start) if start < 0 => longest = longest.min(start.unsigned_abs()),
         Some(start) => longest = longest.saturating_sub(start.unsigned_abs() - 1),
         None if is_null(&arguments[1]) => longest = 0,
         None => {}
     }
-    if let Some(length) = constant_integer(arguments.get(2)) {
+    if let Some(length) = constant_integer(builder, arguments.get(2)) {
         longest = longest.min(length.max(0).unsigned_abs());
     }
     let mut result = text_like(builder, &arguments[0], longest);
@@ -149,7 +149,7 @@ fn substring(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 
 fn resolve_left(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let mut characters = arguments[0].result.characters();
-    match constant_integer(arguments.get(1)) {
+    match constant_integer(builder, arguments.get(1)) {
         Some(count) => characters = characters.min(count.max(0).unsigned_abs()),
         None if arguments[1].literal().is_some() => characters = 0,
         None => {}
@@ -276,8 +276,8 @@ fn rtrim(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 /// Characters of a result whose number an argument says.
-fn asked_characters(argument: &Expr) -> u64 {
-    match constant_integer(Some(argument)) {
+fn asked_characters(builder: &Builder<'_>, argument: &Expr) -> u64 {
+    match constant_integer(builder, Some(argument)) {
         Some(count) => count.max(0).unsigned_abs().min(UNKNOWN_CHARACTERS),
         None if argument.literal().is_some() => 0,
         None => UNKNOWN_CHARACTERS,
@@ -289,7 +289,7 @@ fn resolve_pad(
     function: &'static Function,
     arguments: &mut [Expr],
 ) -> Resolved {
-    let characters = asked_characters(&arguments[1]);
+    let characters = asked_characters(builder, &arguments[1]);
     if arguments.len() < 3 {
         return Ok(text_like(builder, &arguments[0], characters));
     }
@@ -368,12 +368,12 @@ fn packet_warning(frame: &Frame<'_>) -> Result<(), SqlError> {
 }
 
 fn resolve_repeat(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    let characters = match constant_integer(arguments.get(1)) {
+    let characters = match constant_integer(builder, arguments.get(1)) {
         Some(count) => {
             let count = count.max(0).unsigned_abs();
             arguments[0].result.characters().saturating_mul(count).min(UNKNOWN_CHARACTERS)
         }
-        None => asked_characters(&arguments[1]),
+        None => asked_characters(builder, &arguments[1]),
     };
     Ok(text_like(builder, &arguments[0], characters))
 }
@@ -388,7 +388,7 @@ fn repeat(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
 }
 
 fn resolve_space(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
-    Ok(connection_text(builder, asked_characters(&arguments[0])))
+    Ok(connection_text(builder, asked_characters(builder, &arguments[0])))
 }
 
 fn space(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {

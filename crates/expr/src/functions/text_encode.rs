@@ -399,7 +399,8 @@ const DOUBLE_DIGITS: u64 = 309;
 
 fn resolve_format(builder: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     let result = &arguments[0].result;
-    let places = super::typing::constant_integer(arguments.get(1)).unwrap_or(FORMAT_PLACES_MAX);
+    let places =
+        super::typing::constant_integer(builder, arguments.get(1)).unwrap_or(FORMAT_PLACES_MAX);
     let places = places.clamp(0, FORMAT_PLACES_MAX) as u64;
     let digits = match Domain::of(result) {
         Domain::Integer => u64::from(digits_of_kind(result)),
@@ -428,20 +429,17 @@ fn digits_of_kind(result: &ResultType) -> u32 {
 }
 
 fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
-    let value = frame.value(0)?;
+    let is_double = Domain::of(frame.result(0)) == Domain::Double;
+    let double = if is_double { frame.double(0)? } else { None };
+    let exact = if is_double { None } else { frame.decimal(0)? };
     let Some(places) = frame.integer(1)? else { return Ok(ValueRef::Null) };
-    if value.is_null() {
-        return Ok(ValueRef::Null);
-    }
     let places = places.clamp(0, FORMAT_PLACES_MAX) as u8;
-    let from = frame.result(0);
     let mut plain = Vec::new();
-    if Domain::of(from) == Domain::Double {
-        let number = coerce::to_double(frame.context, value, from)?;
+    if let Some(number) = double {
         let rounded = super::rounding::round_double(number, i64::from(places), false);
         types::number::write_fixed(rounded, places, &mut plain);
     } else {
-        let number = coerce::to_decimal(frame.context, value, from)?;
+        let Some(number) = exact else { return Ok(ValueRef::Null) };
         number.with_scale(places).write_text(&mut plain);
     }
     let signed = plain.first() == Some(&b'-');

@@ -17,9 +17,18 @@ pub(crate) fn int(length: u32, nullable: bool) -> ResultType {
     ResultType::of(column_type, nullable)
 }
 
-/// A constant integer argument.
-pub(crate) fn constant_integer(argument: Option<&Expr>) -> Option<i64> {
-    match argument?.literal()? {
+/// The whole number of an argument that is the same for the whole statement.
+pub(crate) fn constant_integer(builder: &Builder<'_>, argument: Option<&Expr>) -> Option<i64> {
+    let argument = argument?;
+    match argument.literal() {
+        Some(_) => literal_integer(argument),
+        None => builder.integer_at_start(argument),
+    }
+}
+
+/// The whole number of a literal.
+pub(crate) fn literal_integer(argument: &Expr) -> Option<i64> {
+    match argument.literal()? {
         Value::Int(v) => Some(*v),
         Value::UInt(v) => Some(i64::try_from(*v).unwrap_or(i64::MAX)),
         Value::Decimal(v) => Some(v.to_i64().0),

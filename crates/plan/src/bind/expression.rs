@@ -139,6 +139,14 @@ impl<'q> Binder<'_, '_, 'q> {
             ast::Literal::Date(text) => builder.date(text),
             ast::Literal::Time(text) => builder.time(text),
             ast::Literal::Timestamp(text) => builder.timestamp(text),
+            ast::Literal::Escaped(escape, text) => {
+                let read = match escape {
+                    ast::OdbcEscape::Date => builder.date(text),
+                    ast::OdbcEscape::Time => builder.time(text),
+                    ast::OdbcEscape::Timestamp => builder.timestamp(text),
+                };
+                read.or_else(|_| builder.text(text.clone().into_bytes(), None))
+            }
         }
     }
 
@@ -280,7 +288,7 @@ impl<'q> Binder<'_, '_, 'q> {
                 true => self.bind_negated(operand, true)?,
                 false => self.bind_scalar(operand)?,
             };
-            let operand = expr::extreme_of_numbers(operand);
+            let operand = expr::text_as_double(operand);
             match (operator, operand.kind) {
                 (ast::LogicalOperator::And, ExprKind::And(inner))
                 | (ast::LogicalOperator::Or, ExprKind::Or(inner)) => bound.extend(inner),

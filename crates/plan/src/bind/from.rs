@@ -368,7 +368,7 @@ impl<'q> Binder<'_, '_, 'q> {
             return operands.iter().try_for_each(|o| self.collect_conjuncts(o, conjuncts));
         }
         let bound = self.bind_scalar(condition)?;
-        let bound = expr::extreme_of_numbers(bound);
+        let bound = expr::text_as_double(bound);
         crate::optimize::conjuncts::flatten(bound, conjuncts);
         Ok(())
     }

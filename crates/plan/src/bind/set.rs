@@ -146,13 +146,15 @@ impl<'q> Binder<'_, '_, 'q> {
                 continue;
             }
             let taken = std::mem::replace(value, self.builder().null());
-            let refused = |error: SqlError| match refusals.get(position) {
-                Some(Some(refusal)) if error.is(&codes::CANT_AGGREGATE_2COLLATIONS) => {
-                    refusal.clone()
-                }
+            let refusal = refusals.get(position).and_then(Option::as_ref);
+            let refused = |error: SqlError| match refusal {
+                Some(refusal) if error.is(&codes::CANT_AGGREGATE_2COLLATIONS) => refusal.clone(),
                 _ => error,
             };
             *value = self.converted(taken, column.result).map_err(refused)?;
+            if let Some(refusal) = refusal {
+                value.for_each_child_mut(&mut |child| child.refuse_with(refusal));
+            }
         }
         for (own, column) in select.columns.iter_mut().zip(columns) {
             own.result = column.result;

@@ -54,8 +54,14 @@ impl<'q> Binder<'_, '_, 'q> {
         }
         let nullable = columns[0].result.nullable || !has_one_row(query);
         let mut result = columns[0].result.of_expression().with_nullable(nullable);
-        // What is selected from a table is no constant.
-        result.is_computed = !matches!(&inner.0, QueryPlan::Select(it) if it.tables.is_empty());
+        let tableless = match &inner.0 {
+            QueryPlan::Select(select) if select.tables.is_empty() => select.projection.first(),
+            _ => None,
+        };
+        // What is selected from a table is no constant, and a variable alone has its own digits.
+        result.is_computed = tableless.is_none();
+        result.is_variable =
+            tableless.is_some_and(|it| matches!(it.kind, ExprKind::UserVariable(_)));
         if result.is_computed && !columns[0].result.is_column {
             result = match &inner.0 {
                 QueryPlan::Select(_) => result.with_length_of_digits(),

@@ -127,6 +127,11 @@ pub(crate) fn take(conjuncts: &mut Vec<Conjunct>, bound: u64, known: u64) -> Vec
     ready
 }
 
+/// Puts the conditions of a source alone first: a row that they refuse meets no others.
+pub(crate) fn own_first(conjuncts: &mut [Conjunct], source: usize) {
+    conjuncts.sort_by_key(|it| it.sources & !(1 << source) != 0 || it.applies != 0);
+}
+
 /// The elements of a row.
 fn elements(row: Expr) -> Vec<Expr> {
     match row.kind {

@@ -372,6 +372,9 @@ fn place(problem: Problem<'_>, chosen: join_order::Chosen, plan: &mut SelectPlan
         if !is_left {
             condition.extend(conjuncts::take(&mut conjuncts, bound, known));
         }
+        if !steps.is_empty() && matches!(step.access, Access::Scan { .. }) {
+            conjuncts::own_first(&mut condition, step.source);
+        }
         let late = take_late(&mut condition, &positions, &mut applies, bound, &mut known);
         let mut own_applies = Vec::new();
         for (number, apply) in applies.iter_mut().enumerate() {

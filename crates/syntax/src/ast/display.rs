@@ -195,6 +195,15 @@ impl Display for Literal {
             Self::Date(text) => write!(f, "DATE'{text}'"),
             Self::Time(text) => write!(f, "TIME'{text}'"),
             Self::Timestamp(text) => write!(f, "TIMESTAMP'{text}'"),
+            Self::Escaped(escape, text) => {
+                f.write_str(match escape {
+                    OdbcEscape::Date => "{d ",
+                    OdbcEscape::Time => "{t ",
+                    OdbcEscape::Timestamp => "{ts ",
+                })?;
+                Quoted(text.as_bytes()).fmt(f)?;
+                f.write_str("}")
+            }
         }
     }
 }

@@ -204,12 +204,25 @@ pub enum Literal {
     },
     /// `b'01'`, `0b01`: the bytes.
     Bits(Vec<u8>),
-    /// `DATE 'text'`, `{d 'text'}`.
+    /// `DATE 'text'`.
     Date(String),
-    /// `TIME 'text'`, `{t 'text'}`.
+    /// `TIME 'text'`.
     Time(String),
-    /// `TIMESTAMP 'text'`, `{ts 'text'}`.
+    /// `TIMESTAMP 'text'`.
     Timestamp(String),
+    /// `{d 'text'}`, `{t 'text'}`, `{ts 'text'}`: a date or time, or the text if it is none.
+    Escaped(OdbcEscape, String),
+}
+
+/// What an ODBC escape of a text asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OdbcEscape {
+    /// `{d 'text'}`.
+    Date,
+    /// `{t 'text'}`.
+    Time,
+    /// `{ts 'text'}`.
+    Timestamp,
 }
 
 /// A column's name with what qualifies it.

@@ -421,13 +421,15 @@ impl Parser<'_> {
     fn odbc_escape(&mut self) -> Result<Expression> {
         self.advance();
         let word = self.word()?;
-        let expression = match word.as_str() {
-            "D" if self.at(Kind::Text) => Expression::Literal(Literal::Date(self.text_string()?)),
-            "T" if self.at(Kind::Text) => Expression::Literal(Literal::Time(self.text_string()?)),
-            "TS" if self.at(Kind::Text) => {
-                Expression::Literal(Literal::Timestamp(self.text_string()?))
-            }
-            _ => self.expression()?,
+        let escape = match word.as_str() {
+            "D" => Some(OdbcEscape::Date),
+            "T" => Some(OdbcEscape::Time),
+            "TS" => Some(OdbcEscape::Timestamp),
+            _ => None,
+        };
+        let expression = match escape.filter(|_| self.at(Kind::Text)) {
+            Some(escape) => Expression::Literal(Literal::Escaped(escape, self.text_string()?)),
+            None => self.expression()?,
         };
         self.expect(Symbol::RightBrace)?;
         Ok(expression)

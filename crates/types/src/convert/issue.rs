@@ -120,11 +120,10 @@ pub fn printable(bytes: &[u8]) -> String {
     shown
 }
 
-/// Text of a character set as messages show it: control characters as `\00HH`, bytes that are
-/// none of its characters as `\xHH`.
+/// Text of a character set as messages show it: NUL as `\0000`, bytes that are none of its
+/// characters as `\xHH`. Other control characters are left to the message, which counts each as
+/// one.
 pub fn shown_text(bytes: &[u8], charset: Charset) -> String {
-    let hidden =
-        |byte: &u8| (*byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) || *byte == 0x7f;
     if charset == Charset::Binary {
         return bytes.iter().fold(String::with_capacity(bytes.len()), |mut out, byte| {
             match byte {
@@ -143,15 +142,9 @@ pub fn shown_text(bytes: &[u8], charset: Charset) -> String {
         _ => bytes,
     };
     let mut shown = String::with_capacity(text.len());
-    for piece in text.chunk_by(|a, b| hidden(a) == hidden(b)) {
-        if hidden(&piece[0]) {
-            piece.iter().for_each(|byte| shown.push_str(&format!("\\00{byte:02X}")));
-        } else {
-            for chunk in piece.utf8_chunks() {
-                shown.push_str(chunk.valid());
-                chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02X}")));
-            }
-        }
+    for chunk in text.utf8_chunks() {
+        shown.push_str(&chunk.valid().replace('\0', "\\0000"));
+        chunk.invalid().iter().for_each(|byte| shown.push_str(&format!("\\x{byte:02X}")));
     }
     shown
 }

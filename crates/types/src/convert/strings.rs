@@ -45,7 +45,13 @@ pub(super) fn text<'a>(
     let mut end = bytes.len();
     if end > limit {
         let rest = &bytes[limit..];
-        let blank = charset != Charset::Binary && rest.iter().all(|&byte| byte == b' ');
+        let is_blank = |byte: &u8| match byte {
+            b' ' | b'\t'..=b'\r' => true,
+            // A space that does not break a line.
+            0xa0 => charset == Charset::Latin1,
+            _ => false,
+        };
+        let blank = charset != Charset::Binary && rest.iter().all(is_blank);
         if issue.is_none() {
             issue = match (blank, target.kind) {
                 (false, kind) if kind.is_large() && limit < target.length as usize => {

@@ -24,6 +24,7 @@ pub struct ErrorCode {
 
 impl ErrorCode {
     /// The message with its arguments filled in; a missing argument leaves its place empty.
+    /// Control characters but tabs and ends of lines are shown as `\00HH`.
     pub fn message(&self, arguments: &[&dyn Display]) -> String {
         let mut text = String::with_capacity(self.template.len() + 32);
         let mut rest = self.template;
@@ -43,8 +44,26 @@ impl ErrorCode {
             }
         }
         text.push_str(rest);
-        text
+        with_hidden_shown(text)
     }
+}
+
+fn is_hidden(character: char) -> bool {
+    character.is_ascii_control() && !matches!(character, '\t' | '\n' | '\r')
+}
+
+fn with_hidden_shown(text: String) -> String {
+    if !text.contains(is_hidden) {
+        return text;
+    }
+    let mut shown = String::with_capacity(2 * text.len());
+    for character in text.chars() {
+        match is_hidden(character) {
+            true => shown.push_str(&format!("\\00{:02X}", u32::from(character))),
+            false => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// Appends at most `limit` bytes of `argument`, ending in three dots when it was cut. A character
@@ -85,7 +104,7 @@ impl SqlError {
     pub fn with_message(code: &ErrorCode, message: impl Into<String>) -> Self {
         let mut sqlstate = *b"HY000";
         sqlstate.copy_from_slice(code.sqlstate.as_bytes());
-        Self { code: code.number, sqlstate, message: message.into() }
+        Self { code: code.number, sqlstate, message: with_hidden_shown(message.into()) }
     }
 
     /// The state as text.
@@ -175,6 +194,9 @@ mod tests {
         assert!(e.message.ends_with("😀'"));
         let e = SqlError::new(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &(faces + "xx")]);
         assert!(e.message.ends_with("😀...'"));
+        let bells = "\u{7}".repeat(128);
+        let e = SqlError::new(&codes::TRUNCATED_WRONG_VALUE, &[&"INTEGER", &bells]);
+        assert!(e.message.ends_with("\\0007\\0007'"), "{}", e.message);
         let e = SqlError::new(&codes::CANT_CREATE_TABLE, &[&"a`b", &"t", &1]);
         assert_eq!(e.message, "Can't create table `a``b`.`t` (errno: 1)");
     }
