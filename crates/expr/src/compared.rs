@@ -68,7 +68,9 @@ pub(crate) fn compared<'a>(
     let is_time = rule == CompareRule::Time;
     if !expr.result.column_type.kind.is_temporal() {
         let value = match &expr.kind {
-            ExprKind::Call { .. } => eval_moment(expr, context, row)?,
+            ExprKind::Call { .. } | ExprKind::DateArithmetic { .. } => {
+                eval_moment(expr, context, row)?
+            }
             _ => expr.operand(context, row)?,
         };
         return convert_compared(context, value, expr, is_time);

@@ -21,7 +21,7 @@ pub(crate) struct Seconds {
 }
 
 /// A number as its type has it: a quotient has no more digits behind the point.
-pub(crate) fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
+fn cut_to_type<'a>(value: ValueRef<'a>, result: &ResultType) -> ValueRef<'a> {
     let scale = result.column_type.scale;
     match value {
         ValueRef::Float(v) => ValueRef::Double(v.into()),

@@ -70,6 +70,8 @@ impl Builder<'_> {
         self.unquote_json(right, left)?;
         self.year_of_constant(left, right)?;
         self.year_of_constant(right, left)?;
+        self.number_of_constant(left, right);
+        self.number_of_constant(right, left);
         let rule = CompareRule::of_pair(left, right);
         let mut pair = [take(left), take(right)];
         let decided = self.decide(operation, rule, &mut pair);
@@ -104,6 +106,25 @@ impl Builder<'_> {
             *constant = self.computed(Value::Int(year), ResultType::bigint(false, false));
         }
         Ok(())
+    }
+
+    /// A constant date or time beside a BIGINT column is the number that the column would keep of
+    /// it, if it has no fraction.
+    fn number_of_constant(&self, column: &Expr, constant: &mut Expr) {
+        let is_column = matches!(column.kind, ExprKind::Column { .. });
+        if !is_column
+            || column.result.column_type.kind != TypeKind::BigInt
+            || !constant.result.column_type.kind.is_temporal()
+        {
+            return;
+        }
+        let number = match constant.known_value(self.settings()) {
+            Some(Value::Date(date)) => date.to_number() as i64,
+            Some(Value::DateTime(moment)) if moment.micros() == 0 => moment.to_number() as i64,
+            Some(Value::Time(time)) if time.0 % 1_000_000 == 0 => time.to_number(),
+            _ => return,
+        };
+        *constant = self.computed(Value::Int(number), ResultType::bigint(false, false));
     }
 
     /// A string that JSON_EXTRACT gives is compared with others without its quotes.

@@ -254,7 +254,7 @@ impl Builder<'_> {
 
     /// `~operand`.
     pub fn bit_not(&self, operand: Expr) -> Result<Expr, SqlError> {
-        self.call_internal(&functions::BIT_NOT, vec![as_number(scalar(operand)?)])
+        self.call_internal(&functions::BIT_NOT, vec![as_bits(scalar(operand)?)])
     }
 
     /// `left operator right` on bits.
@@ -266,7 +266,7 @@ impl Builder<'_> {
             BitOperator::ShiftLeft => &functions::SHIFT_LEFT,
             BitOperator::ShiftRight => &functions::SHIFT_RIGHT,
         };
-        let operands = vec![as_number(scalar(left)?), as_number(scalar(right)?)];
+        let operands = vec![as_bits(scalar(left)?), as_bits(scalar(right)?)];
         self.call_internal(function, operands)
     }
 
@@ -334,6 +334,11 @@ pub(crate) fn numbers_of_hex(arguments: &mut [Expr]) {
 /// What counts otherwise in numeric context than its text does.
 pub(crate) fn as_number(expr: Expr) -> Expr {
     text_as_double(number_of_hex(expr))
+}
+
+/// The same of an operand of bit operators, which take a DECIMAL.
+fn as_bits(expr: Expr) -> Expr {
+    text_as_decimal(number_of_hex(expr))
 }
 
 /// A text that is wanted as a number, or as a condition, and counts as another one than it says

@@ -77,7 +77,7 @@ fn integer<'a>(
         return Ok(integer_value(unsigned, clamped));
     }
     if let (true, ValueRef::Time(time)) = (unsigned, value)
-        && time.is_negative()
+        && time.0 <= -1_000_000
     {
         let digits = if time.0 % 1_000_000 == 0 { 0 } else { 6 };
         let shown = types::text::to_text(

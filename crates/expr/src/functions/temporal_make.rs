@@ -15,6 +15,7 @@ use crate::result_type::ResultType;
 use crate::temporal;
 use types::temporal::{
     DateRules, MICROS, Parsed, TimeOrDateTime, date_from_day_number, day_number, parse_added_time,
+    parse_datetime,
 };
 use types::{DateTime, SqlError, Time, TypeKind, Value, ValueRef, Warning, codes};
 
@@ -67,15 +68,24 @@ fn resolve_timediff(
 
 /// An argument as a duration or a date and time, whichever it is.
 fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
-    let value = match eval_moment(&frame.arguments[index], frame.context, frame.row)? {
-        exact @ ValueRef::Decimal(_) => crate::seconds::cut_to_type(exact, frame.result(index)),
-        other => other,
-    };
+    let value = eval_moment(&frame.arguments[index], frame.context, frame.row)?;
     temporal::moment(frame.context, value, &frame.arguments[index], temporal::time_mode(false))
 }
 
-/// The value of an expression of which a date or time is wanted: ADDTIME and SUBTIME give theirs,
-/// also where their result is text.
+/// The same, of a number with no more digits after the point than its type has.
+fn cut_moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
+    let column_type = &frame.result(index).column_type;
+    let mut found = moment(frame, index)?;
+    if let Some(Parsed { value: TimeOrDateTime::Time(time), .. }) = &mut found
+        && column_type.kind.is_number()
+    {
+        *time = time.truncated(column_type.scale.min(6));
+    }
+    Ok(found)
+}
+
+/// The value of an expression of which a date or time is wanted: ADDTIME, SUBTIME and DATE_ADD
+/// give theirs, also where their result is text.
 pub(crate) fn eval_moment<'a>(
     expr: &'a Expr,
     context: &'a EvalContext,
@@ -90,7 +100,23 @@ pub(crate) fn eval_moment<'a>(
                 _ => expr.eval(context, row),
             }
         }
+        ExprKind::DateArithmetic { .. } if expr.result.is_string() => {
+            Ok(match expr.eval(context, row)? {
+                ValueRef::Bytes(text) => moment_of_sum(text),
+                other => other,
+            })
+        }
         _ => expr.eval(context, row),
+    }
+}
+
+/// The date, or date and time, that the text of a sum is; a time stays a text.
+fn moment_of_sum(text: &[u8]) -> ValueRef<'_> {
+    let is_time = !text.get(4).is_some_and(|byte| *byte == b'-');
+    match parse_datetime(text, DateRules::default()).filter(|_| !is_time) {
+        Some(parsed) if parsed.has_time => ValueRef::DateTime(parsed.value),
+        Some(parsed) => ValueRef::Date(parsed.value.date()),
+        None => ValueRef::Bytes(text),
     }
 }
 
@@ -98,8 +124,8 @@ pub(crate) fn eval_moment<'a>(
 const DIFFERENCE_SECONDS: u128 = i32::MAX as u128;
 
 fn timediff(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(a) = moment(&frame, 0)? else { return Ok(ValueRef::Null) };
-    let Some(b) = moment(&frame, 1)? else { return Ok(ValueRef::Null) };
+    let Some(a) = cut_moment(&frame, 0)? else { return Ok(ValueRef::Null) };
+    let Some(b) = cut_moment(&frame, 1)? else { return Ok(ValueRef::Null) };
     match (a.value, b.value) {
         (TimeOrDateTime::Time(a), TimeOrDateTime::Time(b)) => {
             limited(&frame, i128::from(a.0) - i128::from(b.0), DIFFERENCE_SECONDS)
@@ -282,8 +308,13 @@ fn resolve_time_to_sec(
 }
 
 fn time_to_sec(frame: Frame<'_>) -> Evaluated<'_> {
-    let time = frame.time(0)?;
-    Ok(time.map_or(ValueRef::Null, |time| seconds_value(&frame.expr.result, time.0)))
+    let Some(Time(micros)) = frame.time(0)? else { return Ok(ValueRef::Null) };
+    // Rounded, unlike the seconds of UNIX_TIMESTAMP.
+    let unit = 10i64.pow(6 - u32::from(frame.expr.result.column_type.scale.min(6)));
+    let rounded = (micros + micros.signum() * (unit / 2)) / unit * unit;
+    let is_whole = frame.expr.result.column_type.scale == 0;
+    let micros = if is_whole { micros } else { rounded };
+    Ok(seconds_value(&frame.expr.result, micros))
 }
 
 fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {

@@ -5,7 +5,7 @@ use super::typing::{connection_text, plain};
 use super::{Frame, Function, Nature};
 use crate::builder::{Builder, Strength};
 use crate::coerce;
-use crate::expression::Expr;
+use crate::expression::{Expr, ExprKind};
 use crate::result_type::{Coercibility, ResultType};
 use crate::temporal;
 use types::temporal::{
@@ -107,8 +107,15 @@ fn resolve_str_to_date(
     arguments: &mut [Expr],
 ) -> Resolved {
     refuse_json(function, arguments)?;
-    let Some(Value::Bytes(format)) = builder.value_at_start(&arguments[1]) else {
-        return Ok(datetime_result(6, true));
+    // The server does not take GET_FORMAT for a constant.
+    let is_named = matches!(&arguments[1].kind, ExprKind::Call { function, .. }
+        if function.name() == "get_format");
+    let known = if is_named { None } else { builder.value_at_start(&arguments[1]) };
+    let format = match known {
+        Some(Value::Bytes(format)) => format,
+        None | Some(Value::Null) => return Ok(datetime_result(6, true)),
+        // A number or a date asks for nothing.
+        Some(_) => Vec::new(),
     };
     let specifiers: Vec<u8> =
         format.windows(2).filter(|pair| pair[0] == b'%').map(|pair| pair[1]).collect();

@@ -319,18 +319,25 @@ fn amount_of(
     Ok(whole.map(|whole| Interval::of(unit, bounded(whole), 0)))
 }
 
-/// A duration and microseconds; NULL with a warning beyond the longest.
-fn add_to_time<'a>(
+/// A duration and microseconds, perhaps as a text; NULL with a warning beyond the longest.
+fn add_to_time(
     time: Time,
     delta: i128,
+    is_text: bool,
     context: &EvalContext,
-) -> Result<ValueRef<'a>, SqlError> {
+) -> Result<ValueRef<'_>, SqlError> {
     let sum = i128::from(time.0) + delta;
     if sum.abs() > i128::from(Time::MAX.0) {
         context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
         return Ok(ValueRef::Null);
     }
-    Ok(ValueRef::Time(Time(sum as i64)))
+    let sum = Time(sum as i64);
+    if !is_text {
+        return Ok(ValueRef::Time(sum));
+    }
+    let mut text = Vec::with_capacity(17);
+    sum.write_text(if sum.0 % 1_000_000 == 0 { 0 } else { 6 }, &mut text);
+    Ok(ValueRef::Bytes(context.keep(&text)))
 }
 
 /// A date and an interval. Days are counted from the year 1, even where none is added.
@@ -357,19 +364,24 @@ pub(crate) fn add<'a>(
     let value = match base.nature() {
         // Its day 0 is a date here, and warned of.
         Nature::DayNumber => crate::compared::compared(base, CompareRule::DateTime, context, row)?,
-        _ => base.eval(context, row)?,
+        _ => super::eval_moment(base, context, row)?,
     };
     if value.is_null() {
         return Ok(ValueRef::Null);
     }
-    if expr.result.column_type.kind == TypeKind::Time
+    let is_text = expr.result.is_string();
+    if (is_text || expr.result.column_type.kind == TypeKind::Time)
         && let ValueRef::Time(time) = value
     {
+        if is_too_long_for_time(unit) {
+            context.warn(&codes::DATETIME_FUNCTION_OVERFLOW, &[&"time"])?;
+            return Ok(ValueRef::Null);
+        }
         let Some(interval) = amount_of(amount, unit, context, row)? else {
             return Ok(ValueRef::Null);
         };
         let delta = if subtract { -interval.micros } else { interval.micros };
-        return add_to_time(time, delta, context);
+        return add_to_time(time, delta, is_text, context);
     }
     let mode = Mode { wanted: Wanted::DateTime, rules: DateRules::default(), compared: false };
     let Some(found) = temporal::moment(context, value, base, mode)? else {
@@ -396,13 +408,18 @@ pub(crate) fn add<'a>(
         TypeKind::Date => ValueRef::Date(sum.date()),
         TypeKind::DateTime => ValueRef::DateTime(sum),
         _ => {
-            let mut text = Vec::with_capacity(26);
-            if has_time || !unit.is_days_or_more() {
-                sum.write_text(expr.result.column_type.scale, &mut text);
-            } else {
-                sum.date().write_text(&mut text);
-            }
-            ValueRef::Bytes(context.keep(&text))
+            let has_time = has_time || !unit.is_days_or_more();
+            text_of_sum(sum, has_time.then_some(expr.result.column_type.scale), context)
         }
     })
+}
+
+/// A sum as a text: a date and time with so many digits, or a date.
+fn text_of_sum(sum: DateTime, scale: Option<u8>, context: &EvalContext) -> ValueRef<'_> {
+    let mut text = Vec::with_capacity(26);
+    match scale {
+        Some(scale) => sum.write_text(scale, &mut text),
+        None => sum.date().write_text(&mut text),
+    }
+    ValueRef::Bytes(context.keep(&text))
 }

@@ -9,6 +9,27 @@ use crate::text::to_text;
 use crate::value::{Value, ValueRef};
 use std::borrow::Cow;
 
+/// What is lost with what is behind a limit: of texts blanks are nothing.
+fn issue_of_rest(bytes: &[u8], limit: usize, target: &ColumnType) -> Option<StoreIssue> {
+    let charset = target.collation.charset();
+    let rest = &bytes[limit..];
+    let is_blank = |byte: &u8| match byte {
+        b' ' | b'\t'..=b'\r' => true,
+        // A space that does not break a line.
+        0xa0 => charset == Charset::Latin1,
+        _ => false,
+    };
+    let blank = charset != Charset::Binary && rest.iter().all(is_blank);
+    match (blank, target.kind) {
+        (false, kind) if kind.is_large() && limit < target.length as usize => {
+            Some(StoreIssue::Incorrect { kind: "string", shown: printable_start(rest) })
+        }
+        (false, _) => Some(StoreIssue::TooLong),
+        (true, TypeKind::Char) => None,
+        (true, _) => Some(StoreIssue::Shortened),
+    }
+}
+
 /// CHAR, VARCHAR, TEXT, BINARY, VARBINARY and BLOB types.
 pub(super) fn text<'a>(
     value: ValueRef<'a>,
@@ -44,25 +65,7 @@ pub(super) fn text<'a>(
     };
     let mut end = bytes.len();
     if end > limit {
-        let rest = &bytes[limit..];
-        let is_blank = |byte: &u8| match byte {
-            b' ' | b'\t'..=b'\r' => true,
-            // A space that does not break a line.
-            0xa0 => charset == Charset::Latin1,
-            _ => false,
-        };
-        let blank = charset != Charset::Binary && rest.iter().all(is_blank);
-        if issue.is_none() {
-            issue = match (blank, target.kind) {
-                (false, kind) if kind.is_large() && limit < target.length as usize => {
-                    let shown = printable_start(&bytes[limit..]);
-                    Some(StoreIssue::Incorrect { kind: "string", shown })
-                }
-                (false, _) => Some(StoreIssue::TooLong),
-                (true, TypeKind::Char) => None,
-                (true, _) => Some(StoreIssue::Shortened),
-            };
-        }
+        issue = issue.or_else(|| issue_of_rest(&bytes, limit, target));
         end = limit;
     }
     if target.kind == TypeKind::Char {
