@@ -81,7 +81,8 @@ fn leaves_of_secondary_indexes_are_read_at_the_same_time() {
                 t.delete(trx, 2 * id).unwrap();
             });
             assert_eq!(pages, [3; CHANGES as usize]);
-            assert!(of_delete * 3 < one * 2, "{of_delete:?} a page, {one:?} if alone");
+            // The row says where its keys are, so it is read before the other two.
+            assert!(of_delete * 4 < one * 3, "{of_delete:?} a page, {one:?} if alone");
         })
         .expect("the simulation ends well");
 }

@@ -314,6 +314,9 @@ impl Builder<'_> {
                 }
             });
         }
+        if !rules.iter().any(|rule| matches!(rule, CompareRule::Text(_)) || rule.is_temporal()) {
+            *operand = text_as_double(take(operand));
+        }
         Ok(rules)
     }
 

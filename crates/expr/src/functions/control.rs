@@ -1,5 +1,6 @@
 //! Choosing values: IF, IFNULL, NULLIF, COALESCE, CASE, ISNULL.
 
+use super::read_number::{is_moment_text, is_text_extreme};
 use super::{Frame, Function, MANY, any_nullable};
 use crate::builder::{
     Builder, CollationUse, aggregate_collations, compared_collation, text_as_double,
@@ -421,12 +422,16 @@ fn eval_nullif(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     if a.is_null() {
         return Ok(ValueRef::Null);
     }
-    let b = frame.value(1)?;
+    let operand = &frame.arguments[0];
+    let is_counted = is_text_extreme(operand) || is_moment_text(operand);
+    let is_text = matches!(rule, CompareRule::Text(_));
+    let number = if is_counted && !is_text { frame.number(0)? } else { a };
     let (shown_a, shown_b) = match rule {
+        CompareRule::Text(_) => (a, frame.value(1)?),
         CompareRule::Decimal => {
-            (frame.arguments[0].as_compared(a), frame.arguments[1].as_compared(b))
+            (operand.as_compared(number), frame.arguments[1].as_compared(frame.number(1)?))
         }
-        _ => (a, b),
+        _ => (number, frame.number(1)?),
     };
     let (first, second) = ((shown_a, frame.result(0)), (shown_b, frame.result(1)));
     let order = compare_values(frame.context, rule, first, second)?;

@@ -72,14 +72,11 @@ fn moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTim
     temporal::moment(frame.context, value, &frame.arguments[index], temporal::time_mode(false))
 }
 
-/// The same, of a number with no more digits after the point than its type has.
+/// The same, of a time with no more digits after the point than the result has.
 fn cut_moment(frame: &Frame<'_>, index: usize) -> Result<Option<Parsed<TimeOrDateTime>>, SqlError> {
-    let column_type = &frame.result(index).column_type;
     let mut found = moment(frame, index)?;
-    if let Some(Parsed { value: TimeOrDateTime::Time(time), .. }) = &mut found
-        && column_type.kind.is_number()
-    {
-        *time = time.truncated(column_type.scale.min(6));
+    if let Some(Parsed { value: TimeOrDateTime::Time(time), .. }) = &mut found {
+        *time = time.truncated(frame.expr.result.column_type.scale.min(6));
     }
     Ok(found)
 }

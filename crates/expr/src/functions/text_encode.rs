@@ -431,9 +431,9 @@ fn digits_of_kind(result: &ResultType) -> u32 {
 fn format(frame: Frame<'_>) -> Result<ValueRef<'_>, SqlError> {
     let from = frame.result(0);
     let is_double = Domain::of(from) == Domain::Double || from.column_type.kind.is_temporal();
+    let Some(places) = frame.integer(1)? else { return Ok(ValueRef::Null) };
     let double = if is_double { frame.double(0)? } else { None };
     let exact = if is_double { None } else { frame.decimal(0)? };
-    let Some(places) = frame.integer(1)? else { return Ok(ValueRef::Null) };
     // The server takes 32 bits of it.
     let places = i64::from(places as i32).clamp(0, FORMAT_PLACES_MAX) as u8;
     let mut plain = Vec::new();

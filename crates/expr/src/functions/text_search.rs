@@ -2,7 +2,9 @@
 
 use super::typing::{compared, compared_text, int, joined_text, resolve_int_3};
 use super::{Frame, Function, MANY, any_nullable};
-use crate::builder::{Builder, CollationUse, Domain, aggregate_collations, compared_collation};
+use crate::builder::{
+    Builder, CollationUse, Domain, aggregate_collations, compared_collation, text_as_double,
+};
 use crate::coerce;
 use crate::expression::{Expr, ExprKind};
 use crate::result_type::ResultType;
@@ -184,6 +186,10 @@ fn resolve_field(
         };
         for argument in arguments.iter_mut().filter(is_of_it) {
             argument.result.column_type.collation = collation;
+        }
+    } else {
+        for argument in arguments.iter_mut() {
+            *argument = text_as_double(argument.clone());
         }
     }
     Ok(int(3, false))
