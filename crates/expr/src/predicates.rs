@@ -4,6 +4,7 @@ use crate::coerce;
 use crate::compare::{CompareRule, compare_values};
 use crate::context::{Columns, EvalContext};
 use crate::expression::{CompareOperator, Expr, ExprKind};
+use crate::functions::read_number::{self, is_moment_text};
 use types::{SqlError, ValueRef};
 
 /// `left operator right`.
@@ -115,6 +116,9 @@ impl<'a> Operand<'a> {
             let value = crate::compared::compared(self.expr, rule, context, row)?;
             self.moment = Some((rule, value));
             return Ok(value);
+        }
+        if is_moment_text(self.expr) && !matches!(rule, CompareRule::Text(_)) {
+            return read_number::value(self.expr, context, row);
         }
         if let Some(value) = self.plain {
             return Ok(value);

@@ -336,7 +336,12 @@ impl Accumulator {
                 }
             }
             State::Bits { bits } => {
-                let operand = coerce::to_val_int(context, value, &aggregate.arguments[0])?;
+                let operand = match value {
+                    // That of a variable is cut; of a FLOAT out of range nothing is said.
+                    ValueRef::Double(number) if from.is_variable => number as i64 as u64,
+                    ValueRef::Float(number) => number.round_ties_even() as i64 as u64,
+                    _ => coerce::to_val_int(context, value, &aggregate.arguments[0])?,
+                };
                 match aggregate.function {
                     AggregateFunction::BitAnd => *bits &= operand,
                     AggregateFunction::BitOr => *bits |= operand,

@@ -177,7 +177,7 @@ impl Builder<'_> {
             let scale = argument.decimals().min(31) + increment;
             return ResultType::double_of_scale(scale.min(31), true);
         }
-        let scale = argument.decimal_scale() + increment;
+        let scale = (argument.decimal_scale() + increment).min(30);
         let mut result = ResultType::double_of_scale(scale, true);
         let digits = 2 * argument.decimal_precision() + u32::from(increment);
         result.column_type.length = digits.min(u32::from(types::decimal::PRECISION_MAX)) + 2;

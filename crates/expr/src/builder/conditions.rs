@@ -314,7 +314,9 @@ impl Builder<'_> {
                 }
             });
         }
-        if !rules.iter().any(|rule| matches!(rule, CompareRule::Text(_)) || rule.is_temporal()) {
+        if rules.iter().all(|rule| *rule == CompareRule::Decimal) {
+            *operand = text_as_decimal(take(operand));
+        } else if !rules.iter().any(|it| matches!(it, CompareRule::Text(_)) || it.is_temporal()) {
             *operand = text_as_double(take(operand));
         }
         Ok(rules)
@@ -387,6 +389,15 @@ impl Builder<'_> {
         branches: Vec<(Expr, Expr)>,
         otherwise: Option<Expr>,
     ) -> Result<Expr, SqlError> {
+        let is_null = |value: &Expr| value.literal().is_some_and(Value::is_null);
+        let all_null = branches.iter().all(|(_, value)| is_null(value))
+            && otherwise.iter().all(is_null)
+            && branches.iter().all(|(when, _)| is_known_at_start(when))
+            && operand.iter().all(is_known_at_start);
+        if all_null {
+            // Nobody asks which NULL it is.
+            return Ok(self.null());
+        }
         let (mut whens, mut values): (Vec<_>, Vec<_>) = branches.into_iter().unzip();
         let has_else = otherwise.is_some();
         values.extend(otherwise);

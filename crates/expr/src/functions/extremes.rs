@@ -1,7 +1,6 @@
 //! GREATEST and LEAST.
 
 use super::control::{common_result, convert};
-use super::read_number::is_moment_text;
 use super::{Frame, Function, MANY, Nature, any_nullable};
 use crate::builder::{Builder, text_as_double};
 use crate::compare::{CompareRule, compare_values};
@@ -31,7 +30,7 @@ fn temporal_scale(builder: &Builder<'_>, operand: &Expr, is_time: bool) -> u8 {
         true => parse_time(&text, rules).map(|parsed| parsed.digits),
         false => parse_datetime(&text, rules).map(|parsed| parsed.digits),
     };
-    digits.unwrap_or(6).min(6)
+    digits.unwrap_or_else(|| super::temporal_typing::number_scale(operand)).min(6)
 }
 
 fn resolve_extreme(
@@ -51,7 +50,11 @@ fn resolve_extreme(
         .max_by_key(|r| (r.column_type.kind != TypeKind::Date, r.column_type.scale));
     if let (Some(temporal), true) = (temporal, has_text || has_number) {
         let mut result = temporal.of_expression().with_nullable(true);
-        if result.column_type.kind == TypeKind::Timestamp {
+        let is_date = |r: &ResultType| {
+            r.column_type.kind.is_temporal() && r.column_type.kind != TypeKind::Time
+        };
+        let beside_date = result.column_type.kind == TypeKind::Time && has(is_date);
+        if beside_date || result.column_type.kind == TypeKind::Timestamp {
             result.column_type.kind = TypeKind::DateTime;
         }
         result.column_type.unsigned = false;
@@ -70,7 +73,7 @@ fn resolve_extreme(
         return Ok(ResultType::double_of_scale(decimals, true));
     }
     if has_text && has_number {
-        for argument in arguments.iter_mut().filter(|argument| is_moment_text(argument)) {
+        for argument in arguments.iter_mut() {
             *argument = text_as_double(argument.clone());
         }
         return Ok(ResultType::double_of_scale(decimals, nullable));
@@ -110,6 +113,10 @@ fn extreme<'a>(frame: &Frame<'a>, wanted: std::cmp::Ordering) -> Result<ValueRef
         let value = match dates {
             // Not NULL: what is no date counts as zero.
             true => compared::compared(argument, rule, frame.context, frame.row)?,
+            // What is added to a date is one, also where it is a text.
+            false if whole.column_type.kind == TypeKind::Time => {
+                super::eval_moment(argument, frame.context, frame.row)?
+            }
             false => argument.eval(frame.context, frame.row)?,
         };
         if value.is_null() {

@@ -8,7 +8,7 @@ use crate::builder::{Builder, Domain, number_of_hex};
 use crate::coerce;
 use crate::expression::Expr;
 use crate::result_type::ResultType;
-use types::{SqlError, ValueRef};
+use types::{Decimal, SqlError, ValueRef};
 
 pub(crate) static FUNCTIONS: &[Function] = &[
     Function::new("sqrt", 1, 1, resolve_double, sqrt),
@@ -171,19 +171,13 @@ fn pi(_: Frame<'_>) -> Evaluated<'_> {
 }
 
 fn sign(frame: Frame<'_>) -> Evaluated<'_> {
-    let value = frame.value(0)?;
-    if value.is_null() {
-        return Ok(ValueRef::Null);
-    }
-    let from = frame.result(0);
-    let sign = if Domain::of(from) == Domain::Double {
-        let x = coerce::to_double(frame.context, value, from)?;
-        i64::from(x > 0.0) - i64::from(x < 0.0)
+    let sign = if Domain::of(frame.result(0)) == Domain::Double {
+        frame.double(0)?.map(|x| i64::from(x > 0.0) - i64::from(x < 0.0))
     } else {
-        let x = coerce::to_decimal(frame.context, value, from)?;
-        i64::from(!x.is_zero()) * if x.is_negative() { -1 } else { 1 }
+        let sign = |x: Decimal| i64::from(!x.is_zero()) * if x.is_negative() { -1 } else { 1 };
+        frame.decimal(0)?.map(sign)
     };
-    Ok(ValueRef::Int(sign))
+    Ok(sign.map_or(ValueRef::Null, ValueRef::Int))
 }
 
 fn resolve_bit_count(

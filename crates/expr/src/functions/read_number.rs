@@ -48,11 +48,18 @@ pub(crate) fn whole(
             let unsigned = expr.result.column_type.unsigned;
             Some(if unsigned { i128::from(bits) } else { i128::from(bits as i64) })
         }
+        number @ ValueRef::Double(_) if is_column(expr) => {
+            Some(i128::from(coerce::to_val_int(context, number, expr)? as i64))
+        }
         ValueRef::Double(number) if expr.result.is_variable => {
             Some(coerce::to_integer(context, ValueRef::Double(number.trunc()), &expr.result)?)
         }
         other => Some(coerce::to_integer(context, other, &expr.result)?),
     })
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Column { .. })
 }
 
 /// As DOUBLE; `None` for NULL.

@@ -22,9 +22,17 @@ pub(crate) static FUNCTIONS: &[Function] = &[
 
 type Resolved = Result<ResultType, SqlError>;
 
-/// The type of an operand, a BIT as the number that it is.
+/// Whether it is a number that is kept as something else: a BIT, a member of an ENUM, or a SET.
+fn is_coded(operand: &Expr) -> bool {
+    matches!(operand.result.column_type.kind, TypeKind::Bit | TypeKind::Enum | TypeKind::Set)
+}
+
+/// The type of an operand, a BIT, ENUM or SET as the number that it is.
 fn operand_type(operand: &Expr) -> ResultType {
     let own = operand.result.of_expression();
+    if let TypeKind::Enum | TypeKind::Set = operand.result.column_type.kind {
+        return ResultType::integer_of_length(MEMBER_DIGITS, true, own.nullable);
+    }
     if own.column_type.kind != TypeKind::Bit {
         return own;
     }
@@ -33,7 +41,10 @@ fn operand_type(operand: &Expr) -> ResultType {
     ResultType::integer_of_length(digits, true, own.nullable)
 }
 
-/// A value in the domain of integers, a BIT as the number that it is.
+/// Digits of a member's number as the server describes it.
+const MEMBER_DIGITS: u32 = 5;
+
+/// A value in the domain of integers, what is coded as the number that it is.
 fn integer_value<'a>(frame: &Frame<'a>, value: ValueRef<'a>) -> Result<ValueRef<'a>, SqlError> {
     match value {
         ValueRef::Bytes(_) => {
@@ -46,6 +57,11 @@ fn integer_value<'a>(frame: &Frame<'a>, value: ValueRef<'a>) -> Result<ValueRef<
 fn resolve_abs(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr]) -> Resolved {
     numbers_of_hex(arguments);
     let operand = operand_type(&arguments[0]);
+    if let TypeKind::Enum | TypeKind::Set = arguments[0].result.column_type.kind {
+        let mut result = ResultType::bigint(false, operand.nullable);
+        result.column_type.length = arguments[0].result.column_type.max_bytes() as u32;
+        return Ok(result);
+    }
     let unsigned = operand.column_type.unsigned;
     Ok(match Domain::of(&operand) {
         Domain::Integer if !operand.column_type.kind.is_temporal() || is_year(&operand) => {
@@ -155,6 +171,7 @@ fn rounded_type(builder: &Builder<'_>, arguments: &[Expr], direction: Direction)
             signed_as(unsigned, ResultType::double_of_scale(scale, nullable))
         }
         Domain::Integer if is_year(&operand) => ResultType::integer_of_length(4, true, nullable),
+        Domain::Integer if is_coded(&arguments[0]) => any,
         Domain::Integer if places >= 0 || cut => {
             // Also of a literal one character is the sign's.
             let mut result = any;

@@ -107,6 +107,11 @@ pub(crate) fn eval_moment<'a>(
     }
 }
 
+/// Whether it is a date and an interval.
+fn is_sum(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::DateArithmetic { .. })
+}
+
 /// The date, or date and time, that the text of a sum is; a time stays a text.
 fn moment_of_sum(text: &[u8]) -> ValueRef<'_> {
     let is_time = !text.get(4).is_some_and(|byte| *byte == b'-');
@@ -213,6 +218,9 @@ fn resolve_addtime(
         _ => {
             let mut result = connection_text(builder, 26);
             result.column_type.kind = TypeKind::Char;
+            if is_sum(&arguments[0]) {
+                result.column_type.scale = known_scale(builder, &arguments[0]).max(added);
+            }
             result
         }
     })
@@ -237,7 +245,8 @@ fn add<'a>(frame: &Frame<'a>, sign: i64, as_text: bool) -> Evaluated<'a> {
     let Some(added) = added_time(frame, 1)? else { return Ok(ValueRef::Null) };
     // Digits of a sum that is text: those that the arguments have, or of its value.
     let kind = first.result.column_type.kind;
-    let open = kind.is_string() || (kind.is_floating() && first.result.column_type.scale >= 31);
+    let is_open_text = kind.is_string() && !is_sum(first);
+    let open = is_open_text || (kind.is_floating() && first.result.column_type.scale >= 31);
     let scale =
         number_scale(first).max(added_scale(&Builder::within(frame.context), &frame.arguments[1]));
     let mut text = Vec::new();
@@ -319,7 +328,7 @@ fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 }
 
 fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
-    let (hours, minutes) = (frame.integer(0)?, frame.integer(1)?);
+    let (hours, minutes) = (frame.wide(0)?, frame.integer(1)?);
     let value = frame.number(2)?;
     let found = crate::seconds::seconds(frame.context, value, &frame.arguments[2], "seconds", 59)?;
     let (Some(hours), Some(minutes), Some(seconds)) = (hours, minutes, found) else {
@@ -328,9 +337,7 @@ fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
     if !(0..60).contains(&minutes) || seconds.truncated || seconds.negative {
         return Ok(ValueRef::Null);
     }
-    let whole = i128::from(hours.unsigned_abs()) * 3600
-        + i128::from(minutes) * 60
-        + i128::from(seconds.whole);
+    let whole = hours.abs() * 3600 + i128::from(minutes) * 60 + i128::from(seconds.whole);
     let magnitude = whole * i128::from(MICROS) + i128::from(seconds.micros);
     limited(&frame, if hours < 0 { -magnitude } else { magnitude }, u128::MAX)
 }

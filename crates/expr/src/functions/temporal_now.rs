@@ -208,14 +208,15 @@ fn resolve_convert_tz(
 }
 
 fn convert_tz(frame: Frame<'_>) -> Evaluated<'_> {
-    let Some(moment) = frame.datetime(0, DateRules::complete())? else {
-        return Ok(ValueRef::Null);
-    };
     let zone = |index: usize| -> Result<Option<types::TimeZone>, SqlError> {
         let text = frame.text(index)?;
         Ok(text.and_then(|t| types::TimeZone::parse(&String::from_utf8_lossy(t))))
     };
+    // Where there is no such time zone nobody asks for the moment.
     let (Some(from), Some(to)) = (zone(1)?, zone(2)?) else { return Ok(ValueRef::Null) };
+    let Some(moment) = frame.datetime(0, DateRules::complete())? else {
+        return Ok(ValueRef::Null);
+    };
     let instant = from.to_instant(moment);
     if !(MICROS..=Timestamp::MAX.0).contains(&instant.0) {
         return Ok(ValueRef::DateTime(moment));

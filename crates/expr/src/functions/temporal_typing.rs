@@ -27,7 +27,7 @@ pub(crate) fn date_result(nullable: bool) -> ResultType {
 pub(crate) fn known_scale(builder: &Builder<'_>, argument: &Expr) -> u8 {
     if let Some(text) = written(builder, argument) {
         let parsed = parse_datetime(&text, DateRules::default());
-        return parsed.map_or(6, |parsed| parsed.digits.min(6));
+        return parsed.map_or(number_scale(argument), |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
 }
@@ -49,7 +49,7 @@ pub(crate) fn written(builder: &Builder<'_>, argument: &Expr) -> Option<Vec<u8>>
 pub(crate) fn known_time_scale(builder: &Builder<'_>, argument: &Expr) -> u8 {
     if let Some(text) = written(builder, argument) {
         let parsed = parse_time(&text, DateRules::default());
-        return parsed.map_or(6, |parsed| parsed.digits.min(6));
+        return parsed.map_or(number_scale(argument), |parsed| parsed.digits.min(6));
     }
     number_scale(argument)
 }

@@ -319,11 +319,12 @@ fn amount_of(
     Ok(whole.map(|whole| Interval::of(unit, bounded(whole), 0)))
 }
 
-/// A duration and microseconds, perhaps as a text; NULL with a warning beyond the longest.
+/// A duration and microseconds, perhaps as a text with so many digits after the point; NULL with a
+/// warning beyond the longest.
 fn add_to_time(
     time: Time,
     delta: i128,
-    is_text: bool,
+    digits: Option<u8>,
     context: &EvalContext,
 ) -> Result<ValueRef<'_>, SqlError> {
     let sum = i128::from(time.0) + delta;
@@ -332,11 +333,9 @@ fn add_to_time(
         return Ok(ValueRef::Null);
     }
     let sum = Time(sum as i64);
-    if !is_text {
-        return Ok(ValueRef::Time(sum));
-    }
+    let Some(digits) = digits else { return Ok(ValueRef::Time(sum)) };
     let mut text = Vec::with_capacity(17);
-    sum.write_text(if sum.0 % 1_000_000 == 0 { 0 } else { 6 }, &mut text);
+    sum.write_text(digits, &mut text);
     Ok(ValueRef::Bytes(context.keep(&text)))
 }
 
@@ -381,7 +380,8 @@ pub(crate) fn add<'a>(
             return Ok(ValueRef::Null);
         };
         let delta = if subtract { -interval.micros } else { interval.micros };
-        return add_to_time(time, delta, is_text, context);
+        let digits = is_text.then_some(expr.result.column_type.scale);
+        return add_to_time(time, delta, digits, context);
     }
     let mode = Mode { wanted: Wanted::DateTime, rules: DateRules::default(), compared: false };
     let Some(found) = temporal::moment(context, value, base, mode)? else {

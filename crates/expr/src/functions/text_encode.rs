@@ -318,9 +318,11 @@ fn resolve_quote(builder: &Builder<'_>, _: &'static Function, arguments: &mut [E
     let characters = arguments[0].result.characters() * 2;
     let extra = if arguments[0].result.column_type.kind == TypeKind::Null { 4 } else { 2 };
     let mut result = text_like(builder, &arguments[0], characters + extra);
-    // A number stays one, for its collation.
-    let own = Strength::of(&arguments[0].result);
-    (result.column_type.collation, result.coercibility) = (own.collation, own.coercibility);
+    // A number stays one, for its collation; that of a variable is a text.
+    if !arguments[0].result.is_variable {
+        let own = Strength::of(&arguments[0].result);
+        (result.column_type.collation, result.coercibility) = (own.collation, own.coercibility);
+    }
     Ok(result)
 }
 

@@ -20,9 +20,10 @@ pub(crate) fn int(length: u32, nullable: bool) -> ResultType {
 /// The whole number of an argument that is the same for the whole statement.
 pub(crate) fn constant_integer(builder: &Builder<'_>, argument: Option<&Expr>) -> Option<i64> {
     let argument = argument?;
+    let is_date = argument.result.column_type.kind.is_temporal();
     match argument.literal() {
-        Some(_) => literal_integer(argument),
-        None => builder.integer_at_start(argument),
+        Some(_) if !is_date => literal_integer(argument),
+        _ => builder.integer_at_start(argument),
     }
 }
 

@@ -162,6 +162,11 @@ pub fn load() -> Result<Vec<Rule>, String> {
     parse(include_str!("../../../../tests/differ/explained.txt"))
 }
 
+/// The rules of `differ --grid`.
+pub fn load_grid() -> Result<Vec<Rule>, String> {
+    parse(include_str!("../../../../tests/differ/grid_explained.txt"))
+}
+
 fn parse(text: &'static str) -> Result<Vec<Rule>, String> {
     let blocks = text.split("\n\n").map(|block| {
         let lines = block.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
@@ -269,7 +274,7 @@ mod tests {
     #[test]
     fn every_rule_points_at_a_line_of_compat() {
         let compat = include_str!("../../../../COMPAT.md");
-        for rule in load().unwrap() {
+        for rule in load().unwrap().into_iter().chain(load_grid().unwrap()) {
             let found = compat.lines().any(|line| line.starts_with(rule.compat));
             assert!(found && rule.compat.len() > 10, "{}: {}", rule.name, rule.compat);
             let narrow = rule.statement.trim_matches('*').len() > 1;

@@ -11,6 +11,7 @@ mod executed;
 mod explained;
 mod expressions;
 mod grammar;
+mod grid;
 mod otherwise;
 mod pair;
 mod parts;
@@ -54,9 +55,10 @@ const EVERYDAY_SIZE: u32 = 3;
 
 /// Runs `differ [--seed N] [--minutes M] [--statements N] [--size N | --deep] [--one SEED]
 /// [--wild] [--lengths]`. Expressions are typed, with `--wild` types are combined in any way.
+/// `differ --grid [--statements N] [--lengths]` puts functions and operands together in order.
 pub fn run(words: &[String]) -> Outcome {
     let options = ["--seed", "--minutes", "--statements", "--one", "--size"];
-    const SWITCHES: [&str; 5] = ["--release", "--text", "--lengths", "--deep", "--wild"];
+    const SWITCHES: [&str; 6] = ["--release", "--text", "--lengths", "--deep", "--wild", "--grid"];
     let arguments = Arguments::new(words, &SWITCHES, &options)?;
     let size = match arguments.has("--deep") {
         true => None,
@@ -72,7 +74,11 @@ pub fn run(words: &[String]) -> Outcome {
         return Ok(());
     }
     let binary = servers::build_gannet(arguments.has("--release"))?;
-    let kind = if arguments.has("--wild") { "wild" } else { "typed" };
+    let kind = match (arguments.has("--grid"), arguments.has("--wild")) {
+        (true, _) => "grid",
+        (_, true) => "wild",
+        _ => "typed",
+    };
     // What one seed does is looked at while a long run goes on.
     let one = if arguments.value("--one").is_some() { "-one" } else { "" };
     let folder = servers::fresh_folder(&format!("differ-{kind}{one}"))?;
@@ -86,6 +92,10 @@ pub fn run(words: &[String]) -> Outcome {
     let most = arguments.number("--statements", u64::MAX)?;
     let mut report = Report::new(folder.join("found.test"));
     let begin = Instant::now();
+    if arguments.has("--grid") {
+        grid::run(&mut |statement, mode| differ.ask(statement, mode), most, &mut report)?;
+        return report.finish(begin.elapsed());
+    }
     let first = arguments.number("--seed", 1)?;
     let most_of_one = size.map_or("any number of".into(), |size| format!("at most {size}"));
     println!("differ: {kind} expressions of {most_of_one} operators, seeds from {first} on");
