@@ -182,10 +182,8 @@ pub(crate) fn to_integer(
         ValueRef::Null => 0,
         ValueRef::Int(v) => i128::from(v),
         ValueRef::UInt(v) => i128::from(v),
-        ValueRef::Float(v) => f64::from(v).round_ties_even() as i128,
-        ValueRef::Double(v) => {
-            (v.round_ties_even() as i128).clamp(i128::from(i64::MIN), i128::from(u64::MAX))
-        }
+        ValueRef::Float(v) => nearest_integer(f64::from(v)),
+        ValueRef::Double(v) => nearest_integer(v),
         ValueRef::Decimal(v) => decimal_to_integer(&v),
         ValueRef::Bytes(bytes) if let Some(number) = member_number(bytes, result) => {
             i128::from(number)
@@ -207,6 +205,11 @@ pub(crate) fn to_integer(
             decimal_to_integer(&temporal_decimal(context, value, result).truncated(0))
         }
     })
+}
+
+/// Rounded, to what 64 bits of either type hold.
+fn nearest_integer(value: f64) -> i128 {
+    (value.round_ties_even() as i128).clamp(i128::from(i64::MIN), i128::from(u64::MAX))
 }
 
 fn magnitude(value: SignedMagnitude) -> i128 {

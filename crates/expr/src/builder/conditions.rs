@@ -68,10 +68,8 @@ impl Builder<'_> {
     ) -> Result<CompareRule, SqlError> {
         self.unquote_json(left, right)?;
         self.unquote_json(right, left)?;
-        self.year_of_constant(left, right)?;
-        self.year_of_constant(right, left)?;
-        self.number_of_constant(left, right);
-        self.number_of_constant(right, left);
+        self.compared_with_column(left, right)?;
+        self.compared_with_column(right, left)?;
         let rule = CompareRule::of_pair(left, right);
         let mut pair = [take(left), take(right)];
         let decided = self.decide(operation, rule, &mut pair);
@@ -80,8 +78,18 @@ impl Builder<'_> {
         decided
     }
 
-    /// A constant date beside a column of years is the year that the column would keep of it; a
-    /// time is none.
+    /// Makes a constant date or time what a column of years, or of BIGINT, would keep of it.
+    pub(crate) fn compared_with_column(
+        &self,
+        column: &Expr,
+        constant: &mut Expr,
+    ) -> Result<(), SqlError> {
+        self.year_of_constant(column, constant)?;
+        self.number_of_constant(column, constant);
+        Ok(())
+    }
+
+    /// A constant date beside a column of years is its year; a time is none.
     fn year_of_constant(&self, column: &Expr, constant: &mut Expr) -> Result<(), SqlError> {
         let is_column = matches!(column.kind, ExprKind::Column { .. });
         let kind = constant.result.column_type.kind;
@@ -108,8 +116,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// A constant date or time beside a BIGINT column is the number that the column would keep of
-    /// it, if it has no fraction.
+    /// A constant date or time beside a BIGINT column is its number, if it has no fraction.
     fn number_of_constant(&self, column: &Expr, constant: &mut Expr) {
         let is_column = matches!(column.kind, ExprKind::Column { .. });
         if !is_column

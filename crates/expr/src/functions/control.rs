@@ -358,6 +358,8 @@ fn resolve_nullif(
 ) -> Result<ResultType, SqlError> {
     // As it is before it is converted for the comparison.
     let own = only_alternative(&arguments[0]);
+    let (first, second) = arguments.split_at_mut(1);
+    builder.compared_with_column(&first[0], &mut second[0])?;
     if let CompareRule::Text(_) = CompareRule::of_list(arguments) {
         aggregate_collations(builder, function.name(), arguments, CollationUse::Compare)?;
     }

@@ -328,7 +328,11 @@ fn resolve_maketime(_: &Builder<'_>, _: &'static Function, arguments: &mut [Expr
 }
 
 fn maketime(frame: Frame<'_>) -> Evaluated<'_> {
-    let (hours, minutes) = (frame.wide(0)?, frame.integer(1)?);
+    let hours = match frame.result(0).column_type.unsigned {
+        true => frame.wide(0)?,
+        false => frame.integer(0)?.map(i128::from),
+    };
+    let minutes = frame.integer(1)?;
     let value = frame.number(2)?;
     let found = crate::seconds::seconds(frame.context, value, &frame.arguments[2], "seconds", 59)?;
     let (Some(hours), Some(minutes), Some(seconds)) = (hours, minutes, found) else {
