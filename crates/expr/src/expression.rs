@@ -451,6 +451,12 @@ impl Expr {
         self
     }
 
+    /// Whether it is NULL as it is written, without a type.
+    pub(crate) fn is_written_null(&self) -> bool {
+        self.result.column_type.kind == types::TypeKind::Null
+            && self.literal().is_some_and(Value::is_null)
+    }
+
     /// Makes this the error where it is a constant's text that loses characters.
     pub fn refuse_with(&mut self, refusal: &SqlError) {
         if let ExprKind::ConvertSafely(_, own) = &mut self.kind {

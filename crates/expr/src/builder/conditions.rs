@@ -396,9 +396,8 @@ impl Builder<'_> {
         branches: Vec<(Expr, Expr)>,
         otherwise: Option<Expr>,
     ) -> Result<Expr, SqlError> {
-        let is_null = |value: &Expr| value.literal().is_some_and(Value::is_null);
-        let all_null = branches.iter().all(|(_, value)| is_null(value))
-            && otherwise.iter().all(is_null)
+        let all_null = branches.iter().all(|(_, value)| value.is_written_null())
+            && otherwise.iter().all(Expr::is_written_null)
             && branches.iter().all(|(when, _)| is_known_at_start(when))
             && operand.iter().all(is_known_at_start);
         if all_null {

@@ -38,23 +38,21 @@ fn query(items: Vec<Node>, after: &str) -> Statement {
     Statement { kind: Kind::Query, root, prepared: false }
 }
 
+/// Each row is a group.
+const GROUPED: &str = " GROUP BY a1.id";
+
 /// All statements.
 pub(super) fn statements() -> Vec<Statement> {
     let mut all = Vec::new();
-    let functions = || lines("one").map(|it| (it, "")).chain(lines("group").map(|it| (it, "id")));
+    let functions =
+        || lines("one").map(|it| (it, "")).chain(lines("group").map(|it| (it, GROUPED)));
     for (function, group) in functions() {
         for operand in lines("both").chain(lines("operand")) {
             all.push(query(vec![applied(function, [operand, ""])], ""));
         }
-        for line in lines("column") {
-            let mut words = line.split(' ');
-            let table = words.next().unwrap_or_default();
-            let from = format!(" FROM {table} AS a1");
-            let from = if group.is_empty() { from } else { format!("{from} GROUP BY a1.{group}") };
-            for column in words {
-                let value = applied(function, [&format!("a1.{column}"), ""]);
-                all.push(query(vec![Node::leaf(Role::Fixed, "a1.id"), value], &from));
-            }
+        for (table, column) in columns() {
+            let from = format!(" FROM {table} AS a1{group}");
+            all.push(query(vec![id(), applied(function, [&column, ""])], &from));
         }
     }
     for function in lines("two") {
@@ -62,8 +60,25 @@ pub(super) fn statements() -> Vec<Statement> {
             let pairs = lines("both").map(|second| applied(function, [first, second]));
             all.extend(pairs.map(|value| query(vec![value], "")));
         }
+        for (table, column) in columns() {
+            let from = format!(" FROM {table} AS a1");
+            let pairs = lines("beside").map(|second| applied(function, [&column, second]));
+            all.extend(pairs.map(|value| query(vec![id(), value], &from)));
+        }
     }
     all
+}
+
+/// The columns, each with its table.
+fn columns() -> impl Iterator<Item = (&'static str, String)> {
+    lines("column").flat_map(|line| {
+        let (table, names) = line.split_once(' ').unwrap_or((line, ""));
+        names.split(' ').map(move |name| (table, format!("a1.{name}")))
+    })
+}
+
+fn id() -> Node {
+    Node::leaf(Role::Fixed, "a1.id")
 }
 
 /// What both answer to a statement, and in what that differs.
@@ -107,14 +122,14 @@ mod tests {
 
     #[test]
     fn every_line_of_the_grid_has_a_meaning() {
-        let words = ["one", "group", "two", "operand", "both", "column"];
+        let words = ["one", "group", "two", "operand", "both", "beside", "column"];
         for line in GRID.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
             let word = line.split(' ').next().unwrap_or_default();
             assert!(words.contains(&word), "{line}");
         }
         let (ones, both) = (lines("one").count() + lines("group").count(), lines("both").count());
-        let columns: usize = lines("column").map(|line| line.split(' ').count() - 1).sum();
-        let of_one = ones * (both + lines("operand").count() + columns);
-        assert_eq!(statements().len(), of_one + lines("two").count() * both * both);
+        let of_one = ones * (both + lines("operand").count() + columns().count());
+        let pairs = both * both + columns().count() * lines("beside").count();
+        assert_eq!(statements().len(), of_one + lines("two").count() * pairs);
     }
 }
