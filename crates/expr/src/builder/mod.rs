@@ -57,10 +57,16 @@ impl<'a> Builder<'a> {
         value.ok()
     }
 
+    /// The same, of which a type is made: what reads the clock or the session is none, as a
+    /// prepared statement keeps its types. One that reads variables is bound again each time.
+    pub(crate) fn settled_value(&self, expr: &Expr) -> Option<Value> {
+        if functions::reads_session(expr) { None } else { self.value_at_start(expr) }
+    }
+
     /// The same of a value that is wanted as a whole number; NULL counts as zero.
     pub(crate) fn integer_at_start(&self, expr: &Expr) -> Option<i64> {
         let statement = self.statement?;
-        if !is_known_at_start(expr) || expr.has_parameter() {
+        if !is_known_at_start(expr) || expr.has_parameter() || functions::reads_session(expr) {
             return None;
         }
         let before = statement.warning_count();

@@ -35,31 +35,27 @@ pub(crate) fn whole(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<i128>, SqlError> {
-    if is_text_extreme(expr) {
-        return extreme(expr, |operand| whole(operand, context, row));
-    }
-    Ok(match value(expr, context, row)? {
-        ValueRef::Null => None,
-        ValueRef::Decimal(number) if is_moment_text(expr) => {
-            Some(i128::from(number.truncated(0).to_i64().0))
-        }
-        number @ ValueRef::Decimal(_) => {
-            let bits = coerce::to_val_int(context, number, expr)?;
-            let unsigned = expr.result.column_type.unsigned;
-            Some(if unsigned { i128::from(bits) } else { i128::from(bits as i64) })
-        }
-        number @ ValueRef::Double(_) if is_column(expr) => {
-            Some(i128::from(coerce::to_val_int(context, number, expr)? as i64))
-        }
-        ValueRef::Double(number) if expr.result.is_variable => {
-            Some(coerce::to_integer(context, ValueRef::Double(number.trunc()), &expr.result)?)
-        }
-        other => Some(coerce::to_integer(context, other, &expr.result)?),
-    })
+    read(expr, context, row, &|value, of| whole_of(value, of, context))
 }
 
-fn is_column(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Column { .. })
+fn whole_of(value: ValueRef<'_>, expr: &Expr, context: &EvalContext) -> Result<i128, SqlError> {
+    Ok(match value {
+        ValueRef::Decimal(number) if is_moment_text(expr) => {
+            i128::from(number.truncated(0).to_i64().0)
+        }
+        ValueRef::Decimal(_) => {
+            let bits = coerce::to_val_int(context, value, expr)?;
+            let unsigned = expr.result.column_type.unsigned;
+            if unsigned { i128::from(bits) } else { i128::from(bits as i64) }
+        }
+        ValueRef::Double(_) if matches!(expr.kind, ExprKind::Column { .. }) => {
+            i128::from(coerce::to_val_int(context, value, expr)? as i64)
+        }
+        ValueRef::Double(number) if expr.result.is_variable => {
+            coerce::to_integer(context, ValueRef::Double(number.trunc()), &expr.result)?
+        }
+        _ => coerce::to_integer(context, value, &expr.result)?,
+    })
 }
 
 /// As DOUBLE; `None` for NULL.
@@ -68,13 +64,7 @@ pub(crate) fn double(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<f64>, SqlError> {
-    if is_text_extreme(expr) {
-        return extreme(expr, |operand| double(operand, context, row));
-    }
-    match value(expr, context, row)? {
-        ValueRef::Null => Ok(None),
-        other => coerce::to_double(context, other, &expr.result).map(Some),
-    }
+    read(expr, context, row, &|value, of| coerce::to_double(context, value, &of.result))
 }
 
 /// As DECIMAL; `None` for NULL.
@@ -83,12 +73,25 @@ pub(crate) fn decimal(
     context: &EvalContext,
     row: &dyn Columns,
 ) -> Result<Option<Decimal>, SqlError> {
+    read(expr, context, row, &|value, of| coerce::to_decimal(context, value, &of.result))
+}
+
+/// How a value of an expression is converted to a number of one kind.
+type Convert<'c, T> = &'c dyn Fn(ValueRef<'_>, &Expr) -> Result<T, SqlError>;
+
+/// The number that an expression is, or of GREATEST and LEAST of texts the one that is chosen.
+fn read<T: PartialOrd>(
+    expr: &Expr,
+    context: &EvalContext,
+    row: &dyn Columns,
+    convert: Convert<'_, T>,
+) -> Result<Option<T>, SqlError> {
     if is_text_extreme(expr) {
-        return extreme(expr, |operand| decimal(operand, context, row));
+        return extreme(expr, |operand| read(operand, context, row, convert));
     }
     match value(expr, context, row)? {
         ValueRef::Null => Ok(None),
-        other => coerce::to_decimal(context, other, &expr.result).map(Some),
+        value => convert(value, expr).map(Some),
     }
 }
 

@@ -122,7 +122,7 @@ enum Places {
 
 fn places_of(builder: &Builder<'_>, arguments: &[Expr]) -> Places {
     let Some(places) = arguments.get(1) else { return Places::Known(0) };
-    if builder.value_at_start(places).is_some_and(|value| value.is_null()) {
+    if builder.settled_value(places).is_some_and(|value| value.is_null()) {
         return Places::Null;
     }
     constant_integer(builder, Some(places)).map_or(Places::Unknown, Places::Known)

@@ -110,7 +110,7 @@ fn resolve_str_to_date(
     // The server does not take GET_FORMAT for a constant.
     let is_named = matches!(&arguments[1].kind, ExprKind::Call { function, .. }
         if function.name() == "get_format");
-    let known = if is_named { None } else { builder.value_at_start(&arguments[1]) };
+    let known = if is_named { None } else { builder.settled_value(&arguments[1]) };
     let format = match known {
         Some(Value::Bytes(format)) => format,
         None | Some(Value::Null) => return Ok(datetime_result(6, true)),
