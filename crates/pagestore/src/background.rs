@@ -40,8 +40,9 @@ const DUE_PAGES: usize = 64;
 const DUE_TICKS: u32 = 8;
 /// Ticks between two looks at the balance of the size classes.
 const BALANCE_TICKS: u32 = 100;
-/// Flushers at most; the sync record lists their segments.
-pub const FLUSHERS_MAX: usize = 8;
+/// Flushers at most: the sync record lists the two segments of each and the collector's, and has
+/// to have room for one more.
+pub const FLUSHERS_MAX: usize = 7;
 /// Who waits for pages to be written on a full disk gives up when none was for so long.
 const FULL_DISK_PATIENCE: Duration = Duration::from_secs(2);
 /// A writer that had nothing to write for so long is at rest.

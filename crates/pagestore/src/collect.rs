@@ -19,17 +19,17 @@ use crate::background::REST_AFTER;
 use crate::blob;
 use crate::counters::add;
 use crate::debt::{self, Load, Pace};
-use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
+use crate::disk::{Disk, Stream, WrittenGroup};
 use crate::error::StoreError;
-use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
+use crate::group::DirectoryEntry;
 use crate::location::{Location, Place};
+use crate::outgoing::Outgoing;
 use crate::scan::{NoGroup, ScannedGroup, Scanner, verify_entry};
 use crate::segment::Found;
 use crate::segments::Death;
 use crate::store::Shared;
 use base::probe;
 use runtime::WaitClass;
-use runtime::file::AlignedBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -61,15 +61,8 @@ pub(crate) struct Collector {
     pace: Pace,
     busy_utilisation: f64,
     spare_segments: usize,
-    writer: SegmentWriter,
-    group: AlignedBuf,
-    entries: Vec<DirectoryEntry>,
-    /// Where the blobs of `group` come from.
-    origins: Vec<Location>,
-    used: usize,
-    /// How long the group may be, and how many copies it may have.
-    limit: usize,
-    entries_max: usize,
+    /// Copies on their way, and where they come from.
+    group: Outgoing<Location>,
     periods_since_sync: u32,
     /// Space is so near its end that it is looked at often.
     is_near_end: bool,
@@ -81,13 +74,7 @@ impl Collector {
             pace: Pace::new(target_utilisation),
             busy_utilisation: target_utilisation,
             spare_segments,
-            writer: SegmentWriter::new(Stream::Moved),
-            group: AlignedBuf::zeroed(0),
-            entries: Vec::new(),
-            origins: Vec::new(),
-            used: 0,
-            limit: 0,
-            entries_max: 0,
+            group: Outgoing::new(Stream::Moved),
             periods_since_sync: 0,
             is_near_end: false,
         }
@@ -117,11 +104,11 @@ impl Collector {
                     moved = Some(runtime::now());
                 } else if moved.is_some_and(|at| at.elapsed() >= REST_AFTER) {
                     moved = None;
-                    let _ = self.writer.rest(disk);
+                    let _ = self.group.writer().rest(disk);
                 }
             }
         }
-        let _ = self.writer.close(disk);
+        let _ = self.group.writer().close(disk);
     }
 
     /// One look: collect, sync if that frees something, give space back. Returns whether anything
@@ -239,16 +226,18 @@ impl Collector {
                     probe!("pagestore_damaged_copy_not_moved");
                     continue;
                 }
-                if !self.has_room(entry) {
+                let length = entry.length_bytes as usize;
+                if !self.group.has_room(length) {
                     self.move_group(shared, disk)?;
                     self.keep_pace(shared, disk, share);
                 }
-                if !self.has_room(entry) {
+                if !self.group.has_room(length) {
                     // Not at the end of this segment: at the begin of the next.
-                    self.limit = disk.group_bytes;
-                    self.group.resize(self.limit);
+                    self.group.widen();
                 }
-                self.take(bytes, entry, scanned.location_of(entry));
+                let start = entry.offset_bytes as usize;
+                let copy = &bytes[start..start + length];
+                self.group.take(copy, entry, scanned.location_of(entry));
                 runtime::yield_if_due();
             }
         }
@@ -259,43 +248,20 @@ impl Collector {
     }
 
     fn clear(&mut self, disk: &Disk) {
-        self.entries.clear();
-        self.origins.clear();
-        self.entries_max = most_entries(disk);
-        self.used = group::blobs_offset(self.entries_max);
-        let least = self.used + blob::blob_bytes_max(CLASS_LEAST);
-        self.limit = self.writer.group_limit(disk, self.entries_max, least);
-        self.group.resize(self.limit);
-    }
-
-    fn has_room(&self, entry: &DirectoryEntry) -> bool {
-        self.entries.len() < self.entries_max
-            && self.used + entry.length_bytes as usize <= self.limit
-    }
-
-    /// Copies one blob into the group.
-    fn take(&mut self, bytes: &[u8], entry: &DirectoryEntry, origin: Location) {
-        let length = entry.length_bytes as usize;
-        let start = entry.offset_bytes as usize;
-        self.group[self.used..self.used + length].copy_from_slice(&bytes[start..start + length]);
-        self.entries.push(DirectoryEntry { offset_bytes: self.used as u32, ..*entry });
-        self.origins.push(origin);
-        self.used += length;
+        let least = blob::blob_bytes_max(CLASS_LEAST);
+        self.group.begin(disk, most_entries(disk), disk.group_bytes, least);
     }
 
     /// Writes the gathered copies and makes them the newest of their pages.
     fn move_group(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
-        if !self.entries.is_empty() {
-            let end = self.used.next_multiple_of(GROUP_ALIGN);
-            self.group[self.used..end].fill(0);
-            self.group.resize(end);
-            let written = self.writer.append(disk, &mut self.group, &self.entries)?;
-            for (entry, &origin) in self.entries.iter().zip(&self.origins) {
+        if !self.group.is_empty() {
+            let (written, bytes) = self.group.write(disk)?;
+            for &(ref entry, origin) in self.group.copies() {
                 relocate(shared, disk, entry, origin, written);
             }
-            add(&shared.counters.moved_pages, self.entries.len() as u64);
-            add(&shared.counters.moved_bytes, end as u64);
-            self.pace.moved(end);
+            add(&shared.counters.moved_pages, self.group.copies().len() as u64);
+            add(&shared.counters.moved_bytes, bytes as u64);
+            self.pace.moved(bytes);
         }
         self.clear(disk);
         Ok(())
@@ -365,8 +331,7 @@ fn relocate(
     origin: Location,
     written: WrittenGroup,
 ) {
-    let offset = written.offset + u64::from(entry.offset_bytes);
-    let moved = Location::new(offset, entry.length_bytes, entry.class, entry.crc);
+    let moved = written.location_of(entry);
     let page = shared.array.entry(entry.pid);
     while !page.latch.exclusive() {
         runtime::yield_now();

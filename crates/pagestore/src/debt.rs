@@ -199,7 +199,8 @@ impl Pace {
 
 /// What full segments hold, as a share of their usable bytes.
 fn full_share(disk: &Disk) -> f64 {
-    disk.fill(Stream::Pages).min(disk.fill(Stream::Moved))
+    let streams = [Stream::Pages, Stream::Moved, Stream::Deltas];
+    streams.map(|stream| disk.fill(stream)).into_iter().fold(1.0, f64::min)
 }
 
 fn wants_space(disk: &Disk) -> bool {

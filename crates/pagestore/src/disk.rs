@@ -32,7 +32,7 @@ pub(crate) const FULL_DISK_WAIT: Duration = Duration::from_millis(50);
 /// What full segments are taken to hold before any was seen, in thousandths.
 const FILL_AT_FIRST: u32 = 900;
 /// A group holds at least one page of the largest class, stored raw.
-const GROUP_BYTES_MIN: usize = 48 << 10;
+pub(crate) const GROUP_BYTES_MIN: usize = 48 << 10;
 
 /// Streams of groups, kept apart because their pages die at different rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub(crate) enum Stream {
     Pages = 0,
     /// Copies moved by the collector.
     Moved = 1,
+    /// What changed of pages, written by flushers: it is superseded sooner than they are.
+    Deltas = 2,
 }
 
 /// See the head of this file.
@@ -65,7 +67,7 @@ pub(crate) struct Disk {
     pub(crate) is_at_end: AtomicBool,
     /// By stream, how much of their usable bytes full segments held when they were closed, in
     /// thousandths, smoothed: groups have heads and ends, and segments end between two groups.
-    fill_permille: [AtomicU32; 2],
+    fill_permille: [AtomicU32; 3],
     /// The same of the last segment that was full.
     last_fill_permille: AtomicU32,
     /// Segments for which flushers may take space from the file system until it is looked at again.
@@ -113,7 +115,7 @@ impl Disk {
             distrusts_size: AtomicBool::new(false),
             is_short: AtomicBool::new(false),
             is_at_end: AtomicBool::new(false),
-            fill_permille: [AtomicU32::new(FILL_AT_FIRST), AtomicU32::new(FILL_AT_FIRST)],
+            fill_permille: [const { AtomicU32::new(FILL_AT_FIRST) }; 3],
             last_fill_permille: AtomicU32::new(FILL_AT_FIRST),
             allocatable: AtomicI64::new(i64::MAX),
             has_grown: AtomicBool::new(false),

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! page (S latch): flush_ticket = t, rec_lsn -> 0, copy to staging     stage
-//! compress into the group, all of it or what changed (delta.rs)       pack
+//! compress into a group, all of it or what changed (delta.rs)         pack
 //! wait until the log is durable up to the highest page LSN            flush_batch
-//! write the group                                                     SegmentWriter::append
+//! write the groups, one of full copies and one of deltas              Outgoing::write
 //! page (S latch): location = new, old copies dead, flush_ticket = 0   publish
 //! ```
 //!
@@ -21,18 +21,21 @@
 //!    are those of that copy: taken while it was on its way, or still to be taken.
 //! 7. A full copy supersedes the base and the delta, a delta only the former delta. What is in
 //!    memory of deltas (recent.rs) is told while the latch is held.
+//! 8. The two groups of a batch do not depend on each other: of one that was not written the pages
+//!    are dirty as before, whatever became of the other.
 
 use crate::blob::{self, BlobHeader};
 use crate::counters::add;
 use crate::debt;
 use crate::delta::{self, Experience, SinceBase};
 use crate::dirty::{Batch, DirtyPage};
-use crate::disk::{Disk, SegmentWriter, Stream, WrittenGroup};
+use crate::disk::{Disk, GROUP_BYTES_MIN, Stream, WrittenGroup};
 use crate::error::{Retry, StoreError};
-use crate::group::{self, DirectoryEntry, GROUP_ALIGN};
+use crate::group::{self, DirectoryEntry};
 use crate::guard::SharedPage;
 use crate::header::{self, CLASS_MAX, CLASS_MIN, class_bytes};
 use crate::location::Location;
+use crate::outgoing::Outgoing;
 use crate::packing;
 use crate::segments::Death;
 use crate::store::Shared;
@@ -49,6 +52,11 @@ const CLASS_LEAST: u8 = 13;
 const SORTED_PAGES: usize = 32;
 /// A batch has at most this many times the pages that fill a group when stored raw.
 const BATCH_GROWTH_MAX: usize = 8;
+/// Groups of deltas are shorter than others by this factor: a delta is a small part of its page.
+const DELTA_GROUP_PARTS: usize = 4;
+/// Deltas that take less are written in the group of the full copies: a group of their own would
+/// have as much of directory and padding.
+const DELTA_GROUP_LEAST: usize = 16 << 10;
 
 /// A copy on its way to disk.
 #[derive(Clone, Copy, Debug)]
@@ -71,45 +79,47 @@ enum Outcome {
 
 /// One writer of dirty pages with its buffers.
 pub(crate) struct Flusher {
-    writer: SegmentWriter,
-    group: AlignedBuf,
+    /// Full copies, and deltas (invariant 8).
+    pages: Outgoing<Staged>,
+    deltas: Outgoing<Staged>,
     page: Vec<u8>,
     /// Changed chunks of `page`.
     chunks: Vec<u8>,
-    entries: Vec<DirectoryEntry>,
-    staged: Vec<Staged>,
-    /// End of what stands in `group`.
-    used: usize,
-    /// How long the group may be.
-    limit: usize,
+    /// Copies of this batch so far.
+    staged: usize,
+    /// How many pages are expected to fill a group, by what those of the last batch took.
+    fitting: usize,
 }
 
 impl Flusher {
     pub(crate) fn new() -> Flusher {
         Flusher {
-            writer: SegmentWriter::new(Stream::Pages),
-            group: AlignedBuf::zeroed(0),
+            pages: Outgoing::new(Stream::Pages),
+            deltas: Outgoing::new(Stream::Deltas),
             page: vec![0; class_bytes(CLASS_MAX)],
             chunks: Vec::new(),
-            entries: Vec::new(),
-            staged: Vec::new(),
-            used: 0,
-            limit: 0,
+            staged: 0,
+            fitting: 0,
         }
     }
 
-    /// How many pages a batch should have: what is expected to fill a group, by what the pages of
-    /// the last one took.
+    /// How many pages a batch should have.
     pub(crate) fn batch_pages(&self, disk: &Disk) -> usize {
         let least = (disk.group_bytes / class_bytes(13)).max(1);
-        let fitting = disk.group_bytes * self.staged.len() / self.used.max(1);
-        fitting.clamp(least, least * BATCH_GROWTH_MAX)
+        self.fitting.clamp(least, least * BATCH_GROWTH_MAX)
     }
 
     /// Whether a page would find room on a disk that is full: others may have more.
-    pub(crate) fn has_room(&self, disk: &Disk) -> bool {
-        let least = group::blobs_offset(1) + blob::blob_bytes_max(CLASS_LEAST);
-        self.writer.has_room(disk, 1, least)
+    pub(crate) fn has_room(&mut self, disk: &Disk) -> bool {
+        self.borrow_segment(disk);
+        self.pages.writer().has_room(disk, 1, least_group())
+    }
+
+    /// While nothing may grow no deltas are written: their segment has room for full copies.
+    fn borrow_segment(&mut self, disk: &Disk) {
+        if debt::must_not_grow(disk) {
+            self.pages.writer().borrow(self.deltas.writer(), disk, 1, least_group());
+        }
     }
 
     /// Writes what it can of a batch and returns how many pages that were. Parks.
@@ -125,39 +135,35 @@ impl Flusher {
             run.sort_unstable_by_key(|page| page.pid);
         }
         let mut later = self.stage_all(shared, &pages, batch.ticket);
-        if self.staged.is_empty() && !later.is_empty() && self.limit < disk.group_bytes {
+        if self.staged == 0 && !later.is_empty() && self.pages.widen() {
             // No page has room at the end of this segment: at the begin of the next.
-            self.limit = disk.group_bytes;
             later = self.stage_all(shared, &later, batch.ticket);
         }
-        if self.staged.is_empty() {
+        if self.staged == 0 {
             shared.dirty.finish(batch, &later, &[]);
             return Ok(0);
         }
+        let filled = self.pages.filled_permille().max(self.deltas.filled_permille());
+        self.fitting = self.staged * 1000 / filled.max(1);
         let mut unstaged = Vec::new();
-        let written = self.write(shared, disk);
-        match written {
-            Ok(written) => self.publish(shared, disk, written),
-            Err(_) => unstaged = self.unstage(shared),
-        }
+        let written = self.write(shared, disk, &mut unstaged);
         shared.dirty.finish(batch, &later, &unstaged);
         shared.frame_waiters.wake_all();
-        written.map(|_| self.staged.len())
+        written.map(|()| self.staged)
     }
 
-    /// An empty group with room for the directory of a batch.
+    /// Empty groups with room for the directory of a batch.
     fn begin(&mut self, disk: &Disk, batch: &Batch) {
-        self.entries.clear();
-        self.staged.clear();
-        self.used = group::blobs_offset(batch.pages.len());
-        let least = self.used + blob::blob_bytes_max(CLASS_LEAST);
-        self.limit = self.writer.group_limit(disk, batch.pages.len(), least);
-        self.group.resize(self.limit);
+        self.staged = 0;
+        self.borrow_segment(disk);
+        let count = batch.pages.len();
+        self.pages.begin(disk, count, disk.group_bytes, blob::blob_bytes_max(CLASS_LEAST));
+        let bytes_max = (disk.group_bytes / DELTA_GROUP_PARTS).max(GROUP_BYTES_MIN);
+        self.deltas.begin(disk, count, bytes_max, blob::blob_bytes_max(CLASS_MAX));
     }
 
-    /// Stages pages while the group has room; returns those for a later one.
+    /// Stages pages while the groups have room; returns those for later ones.
     fn stage_all(&mut self, shared: &Shared, pages: &[DirtyPage], ticket: u64) -> Vec<DirtyPage> {
-        self.group.resize(self.limit);
         let mut later = Vec::new();
         for &page in pages {
             if matches!(self.stage(shared, page, ticket), Outcome::Later) {
@@ -168,56 +174,47 @@ impl Flusher {
         later
     }
 
-    /// Puts every delta of the group on its base, as a reader will: it must give what was copied.
-    /// A base or a dictionary that cannot be read is passed over. Parks.
-    fn try_deltas(&self, shared: &Shared, disk: &Disk) {
-        let mut page = vec![0; class_bytes(CLASS_MAX)];
-        let deltas = self.staged.iter().zip(&self.entries);
-        for (staged, entry) in deltas.filter(|(_, entry)| entry.is_delta()) {
-            let word = shared.frames.descriptor(staged.frame).location.load(Ordering::Relaxed);
-            let mut buffer = AlignedBuf::zeroed(0);
-            let base = Location::from_word(word);
-            if base.is_none() {
+    /// Writes both groups once the log is durable, and publishes them. Returns in `unstaged` the
+    /// pages of those that could not be written. Parks.
+    fn write(
+        &mut self,
+        shared: &Shared,
+        disk: &Disk,
+        unstaged: &mut Vec<DirtyPage>,
+    ) -> Result<(), StoreError> {
+        if cfg!(debug_assertions) {
+            try_deltas(shared, disk, &self.deltas);
+        }
+        let newest = self.pages.newest().max(self.deltas.newest());
+        if self.deltas.blob_bytes() < DELTA_GROUP_LEAST && !self.pages.is_empty() {
+            self.pages.take_all(&mut self.deltas);
+        }
+        let mut outcome = Ok(());
+        if !base::mutant!("write_page_before_log") {
+            let durable = disk.wal.wait_durable(newest);
+            outcome = durable.map(drop).map_err(|error| disk.fatal(&error.to_string()));
+        }
+        for group in [&mut self.pages, &mut self.deltas] {
+            if group.is_empty() {
                 continue;
             }
-            let page = &mut page[..class_bytes(entry.class)];
-            let read = disk.read_copy(base, &mut buffer).ok().and_then(|bytes| {
-                let blob = blob::verify(bytes).ok().filter(|blob| blob.pid == entry.pid)?;
-                let dictionary = shared.dictionary_of(&blob).ok()?;
-                let decoded = blob::decode(&blob, bytes, dictionary.as_deref(), page);
-                decoded.ok().map(|()| blob.as_base())
-            });
-            if let Some(name) = read.filter(|name| Some(name.word()) == entry.base()) {
-                let start = entry.offset_bytes as usize;
-                let bytes = &self.group[start..start + entry.length_bytes as usize];
-                let given = blob::verify(bytes).and_then(|blob| {
-                    let Ok(dictionary) = shared.dictionary_of(&blob) else { return Ok(None) };
-                    delta::apply(&blob, bytes, name, dictionary.as_deref(), page).map(Some)
-                });
-                base::invariant!(given.is_ok(), "a delta of page {}: {given:?}", entry.pid);
+            match outcome.and_then(|()| group.write(disk)) {
+                Ok((written, _)) => {
+                    publish(shared, disk, group, written);
+                    outcome = Ok(());
+                }
+                Err(error) => {
+                    unstage(shared, group, unstaged);
+                    outcome = Err(error);
+                }
             }
         }
+        outcome
     }
 
-    /// Writes the group once the log is durable. Parks.
-    fn write(&mut self, shared: &Shared, disk: &Disk) -> Result<WrittenGroup, StoreError> {
-        let end = self.used.next_multiple_of(GROUP_ALIGN);
-        self.group[self.used..end].fill(0);
-        self.group.resize(end);
-        if cfg!(debug_assertions) {
-            self.try_deltas(shared, disk);
-        }
-        let newest = self.entries.iter().map(|entry| entry.page_lsn).max();
-        if !base::mutant!("write_page_before_log") {
-            let durable = disk.wal.wait_durable(newest.unwrap_or(Lsn::ZERO));
-            durable.map_err(|error| disk.fatal(&error.to_string()))?;
-        }
-        self.writer.append(disk, &mut self.group, &self.entries)
-    }
-
-    /// Copies a page and packs it into the group.
+    /// Copies a page and packs it into one of the groups.
     fn stage(&mut self, shared: &Shared, dirty: DirtyPage, batch: u64) -> Outcome {
-        if self.used + blob::blob_bytes_max(CLASS_MIN) > self.limit {
+        if !self.have_room(CLASS_MIN) {
             return Outcome::Later;
         }
         let page = match SharedPage::unmarked(shared, dirty.pid) {
@@ -230,10 +227,10 @@ impl Flusher {
             return Outcome::Stale;
         }
         let class = header::class(&page);
-        if self.used + blob::blob_bytes_max(class) > self.limit {
+        if !self.have_room(class) {
             return Outcome::Later;
         }
-        let ticket = batch * COPIES_MAX + self.staged.len() as u64;
+        let ticket = batch * COPIES_MAX + self.staged as u64;
         let free = descriptor.flush_ticket.compare_exchange(
             0,
             ticket,
@@ -248,109 +245,145 @@ impl Flusher {
         self.page[..bytes].copy_from_slice(&page);
         let since = next_delta(shared, dirty.frame, &self.page[..bytes]);
         drop(page);
+        let is_delta = since.is_some();
         let blob = self.pack(shared, bytes, since);
-        let entry = DirectoryEntry::new(&blob, self.used, &self.page[..bytes]);
-        self.used += entry.length_bytes as usize;
-        self.entries.push(entry);
-        self.staged.push(Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
+        let entry = DirectoryEntry::new(&blob, 0, &self.page[..bytes]);
+        let group = if is_delta { &mut self.deltas } else { &mut self.pages };
+        group.push(entry, Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
+        self.staged += 1;
         Outcome::Staged
     }
 
-    /// Compresses the copied page into the group: all of it, or what changed since its base.
+    /// Whether both groups have room for a page of this class: which of them it goes to is known
+    /// only when it is copied.
+    fn have_room(&self, class: u8) -> bool {
+        let most = blob::blob_bytes_max(class);
+        self.pages.has_room(most) && self.deltas.has_room(most)
+    }
+
+    /// Compresses the copied page to where it goes: all of it, or what changed since its base.
     fn pack(&mut self, shared: &Shared, bytes: usize, since: Option<SinceBase>) -> BlobHeader {
         let copy = &self.page[..bytes];
-        let target = &mut self.group[self.used..];
         let counters = &shared.counters;
         if let Some(since) = since {
+            let target = self.deltas.rest();
             let blob = packing::encode_delta(shared, copy, &since, &mut self.chunks, target);
             let fixed = delta::FIXED_BYTES as u64;
             add(&counters.delta_bytes, blob.stored_bytes());
             add(&counters.delta_packed_bytes, u64::from(blob.payload_bytes).saturating_sub(fixed));
             return blob;
         }
-        let blob = packing::encode(shared, copy, target);
+        let blob = packing::encode(shared, copy, self.pages.rest());
         add(&counters.raw_bytes, bytes as u64);
         add(&counters.stored_bytes, blob.stored_bytes());
         add(&counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));
         blob
     }
 
-    /// The group is complete: its copies are the newest of their pages.
-    fn publish(&self, shared: &Shared, disk: &Disk, written: WrittenGroup) {
-        for (staged, entry) in self.staged.iter().zip(&self.entries) {
-            let location = Location::new(
-                written.offset + u64::from(entry.offset_bytes),
-                entry.length_bytes,
-                entry.class,
-                entry.crc,
-            );
-            let latch = &shared.array.entry(staged.pid).latch;
-            while !latch.shared() {
-                runtime::yield_now();
-            }
-            if carries(shared, staged) {
-                replace_copies(shared, disk, staged, entry, location, written.group_seq);
-                self.remember(shared, entry, location);
-                let descriptor = shared.frames.descriptor(staged.frame);
-                if descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
-                    shared.frames.drop_fingerprints(staged.frame);
-                    let counts = shared.frames.counts(entry.class);
-                    counts.dirty.fetch_sub(1, Ordering::Relaxed);
-                }
-                descriptor.flush_ticket.store(0, Ordering::Release);
-            }
-            latch.release_shared();
-        }
-        let deltas = self.entries.iter().filter(|entry| entry.is_delta());
-        add(&shared.counters.delta_pages, deltas.count() as u64);
-        add(&shared.counters.flushed_pages, self.staged.len() as u64);
-    }
-
-    /// Keeps a published delta in memory, or forgets the one that a published full copy supersedes.
-    fn remember(&self, shared: &Shared, entry: &DirectoryEntry, location: Location) {
-        if base::mutant!("stale_recent_delta") {
-            return;
-        }
-        if entry.is_delta() {
-            let start = entry.offset_bytes as usize;
-            let bytes = &self.group[start..start + entry.length_bytes as usize];
-            shared.recent_deltas.remember(&shared.frames, entry.pid, location, bytes);
-        } else {
-            shared.recent_deltas.forget(entry.pid);
-        }
-    }
-
-    /// The group was not written: its pages are dirty as before. Returns them for the queue.
-    fn unstage(&self, shared: &Shared) -> Vec<DirtyPage> {
-        let mut pages = Vec::with_capacity(self.staged.len());
-        for staged in &self.staged {
-            let latch = &shared.array.entry(staged.pid).latch;
-            while !latch.shared() {
-                runtime::yield_now();
-            }
-            if carries(shared, staged) {
-                let descriptor = shared.frames.descriptor(staged.frame);
-                descriptor.rec_lsn.store(staged.rec_lsn.get(), Ordering::Relaxed);
-                descriptor.flush_ticket.store(0, Ordering::Release);
-                pages.push(DirtyPage {
-                    frame: staged.frame,
-                    pid: staged.pid,
-                    rec_lsn: staged.rec_lsn,
-                });
-            }
-            latch.release_shared();
-        }
-        pages
-    }
-
     /// Nothing is to be written for a while ([`SegmentWriter::rest`]).
+    ///
+    /// [`SegmentWriter::rest`]: crate::disk::SegmentWriter::rest
     pub(crate) fn rest(&mut self, disk: &Disk) -> Result<(), StoreError> {
-        self.writer.rest(disk)
+        self.pages.writer().rest(disk)?;
+        self.deltas.writer().rest(disk)
     }
 
-    /// Closes the writer's segment.
+    /// Closes the writers' segments.
     pub(crate) fn close(&mut self, disk: &Disk) -> Result<(), StoreError> {
-        self.writer.close(disk)
+        self.pages.writer().close(disk)?;
+        self.deltas.writer().close(disk)
+    }
+}
+
+/// Bytes of the smallest group worth a look for room.
+fn least_group() -> usize {
+    group::blobs_offset(1) + blob::blob_bytes_max(CLASS_LEAST)
+}
+
+/// Puts every delta of a group on its base, as a reader will: it must give what was copied. A base
+/// or a dictionary that cannot be read is passed over. Parks.
+fn try_deltas(shared: &Shared, disk: &Disk, group: &Outgoing<Staged>) {
+    let mut page = vec![0; class_bytes(CLASS_MAX)];
+    for (entry, staged) in group.copies() {
+        let word = shared.frames.descriptor(staged.frame).location.load(Ordering::Relaxed);
+        let mut buffer = AlignedBuf::zeroed(0);
+        let base = Location::from_word(word);
+        if base.is_none() {
+            continue;
+        }
+        let page = &mut page[..class_bytes(entry.class)];
+        let read = disk.read_copy(base, &mut buffer).ok().and_then(|bytes| {
+            let blob = blob::verify(bytes).ok().filter(|blob| blob.pid == entry.pid)?;
+            let dictionary = shared.dictionary_of(&blob).ok()?;
+            let decoded = blob::decode(&blob, bytes, dictionary.as_deref(), page);
+            decoded.ok().map(|()| blob.as_base())
+        });
+        if let Some(name) = read.filter(|name| Some(name.word()) == entry.base()) {
+            let bytes = group.blob(entry);
+            let given = blob::verify(bytes).and_then(|blob| {
+                let Ok(dictionary) = shared.dictionary_of(&blob) else { return Ok(None) };
+                delta::apply(&blob, bytes, name, dictionary.as_deref(), page).map(Some)
+            });
+            base::invariant!(given.is_ok(), "a delta of page {}: {given:?}", entry.pid);
+        }
+    }
+}
+
+/// The group is complete: its copies are the newest of their pages.
+fn publish(shared: &Shared, disk: &Disk, group: &Outgoing<Staged>, written: WrittenGroup) {
+    for (entry, staged) in group.copies() {
+        let location = written.location_of(entry);
+        let latch = &shared.array.entry(staged.pid).latch;
+        while !latch.shared() {
+            runtime::yield_now();
+        }
+        if carries(shared, staged) {
+            replace_copies(shared, disk, staged, entry, location, written.group_seq);
+            remember(shared, group, entry, location);
+            let descriptor = shared.frames.descriptor(staged.frame);
+            if descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
+                shared.frames.drop_fingerprints(staged.frame);
+                let counts = shared.frames.counts(entry.class);
+                counts.dirty.fetch_sub(1, Ordering::Relaxed);
+            }
+            descriptor.flush_ticket.store(0, Ordering::Release);
+        }
+        latch.release_shared();
+    }
+    let deltas = group.copies().iter().filter(|(entry, _)| entry.is_delta());
+    add(&shared.counters.delta_pages, deltas.count() as u64);
+    add(&shared.counters.flushed_pages, group.copies().len() as u64);
+}
+
+/// Keeps a published delta in memory, or forgets the one that a published full copy supersedes.
+fn remember(shared: &Shared, group: &Outgoing<Staged>, entry: &DirectoryEntry, location: Location) {
+    if base::mutant!("stale_recent_delta") {
+        return;
+    }
+    if entry.is_delta() {
+        let bytes = group.blob(entry);
+        shared.recent_deltas.remember(&shared.frames, entry.pid, location, bytes);
+    } else {
+        shared.recent_deltas.forget(entry.pid);
+    }
+}
+
+/// The group was not written: its pages are dirty as before, and are added to `pages` for the
+/// queue.
+fn unstage(shared: &Shared, group: &Outgoing<Staged>, pages: &mut Vec<DirtyPage>) {
+    for (_, staged) in group.copies() {
+        let latch = &shared.array.entry(staged.pid).latch;
+        while !latch.shared() {
+            runtime::yield_now();
+        }
+        if carries(shared, staged) {
+            let descriptor = shared.frames.descriptor(staged.frame);
+            descriptor.rec_lsn.store(staged.rec_lsn.get(), Ordering::Relaxed);
+            descriptor.flush_ticket.store(0, Ordering::Release);
+            let &Staged { frame, pid, rec_lsn, .. } = staged;
+            pages.push(DirtyPage { frame, pid, rec_lsn });
+        }
+        latch.release_shared();
     }
 }
 

@@ -78,8 +78,7 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         assert_eq!(anew.frame, dirty.frame, "the frame that was given back last");
         let staged = flusher.stage(&shared, batch.pages[1], batch.ticket);
         assert!(matches!(staged, Outcome::Staged));
-        let written = flusher.write(&shared, disk).expect("no faults");
-        flusher.publish(&shared, disk, written);
+        flusher.write(&shared, disk, &mut Vec::new()).expect("no faults");
         shared.dirty.finish(&batch, &[], &[]);
 
         let descriptor = shared.frames.descriptor(anew.frame);
@@ -92,6 +91,67 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         blob::decode(&blob, bytes, None, &mut on_disk).expect("a page");
         let in_memory = store.shared_page(PID).expect("in memory").to_vec();
         assert!(on_disk == in_memory, "the copy of the page that was freed counts");
+        flusher.close(disk).expect("no faults");
+        store.close().expect("no faults");
+        wal.close().expect("no faults");
+    });
+    ended.expect("no crash");
+}
+
+/// Changes bytes of the page. Returns what the dirty queue would have of it, were it clean before.
+fn patch(store: &PageStore, wal: &Wal, dirty: DirtyPage, bytes: &[u8]) -> DirtyPage {
+    let mut payload = Vec::new();
+    redo::encode_patch(100, bytes, &mut payload);
+    let mut page = store.exclusive(PID).expect("in memory");
+    let mut record = RecordBuilder::new(RecordKind::Change, TrxId::ZERO);
+    record.page_op(PID, redo::OP_PATCH, page.page_lsn(), |out| out.extend_from_slice(&payload));
+    let permit = wal.admit(payload.len() + 64).expect("room");
+    let range = wal.append(&permit, &record);
+    redo::apply(&mut page, redo::OP_PATCH, &payload).expect("our own op");
+    page.mark_dirty(range);
+    DirtyPage { rec_lsn: range.start, ..dirty }
+}
+
+/// Writes the page and returns where its full copy and its delta lie.
+fn written(store: &PageStore, flusher: &mut Flusher, dirty: DirtyPage) -> [Location; 2] {
+    let shared = store.shared().clone();
+    let disk = shared.disk.as_ref().expect("a store on disk");
+    let batch = shared.dirty.take(vec![dirty], 64, Lsn::MAX).expect("it is dirty");
+    let count = flusher.flush_batch(&shared, disk, &batch).expect("no faults");
+    assert_eq!(count, 1, "of two entries in the queue one is stale");
+    let word = shared.frames.descriptor(dirty.frame).location.load(Ordering::Relaxed);
+    [Location::from_word(word), shared.array.delta(PID).location()]
+}
+
+/// What lives for a short time lies apart from what lives long, and behind a directory that is no
+/// longer than it must be.
+#[test]
+fn deltas_go_to_a_segment_of_their_own() {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+    let ended = simulation.run(|| {
+        let (store, wal) = open();
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let dirty = make(&store, &wal, 1);
+        let mut incompressible = vec![0; 6000];
+        base::Random::new(1).fill(&mut incompressible);
+        patch(&store, &wal, dirty, &incompressible);
+        let mut flusher = Flusher::new();
+        let [full, none] = written(&store, &mut flusher, dirty);
+        assert!(none.is_none(), "its first copy is a full one");
+
+        let changed = patch(&store, &wal, dirty, &[3; 10]);
+        let [base, delta] = written(&store, &mut flusher, changed);
+        assert_eq!(base, full, "the base stays where it is");
+        assert!(!delta.is_none());
+
+        let segment_bytes = disk.files.segment_bytes();
+        let places = [full, delta].map(|copy| copy.offset_bytes() / segment_bytes);
+        assert_ne!(places[0], places[1]);
+        let first = crate::segment::BLOCK_BYTES as u64 + group::blobs_offset(1) as u64;
+        for copy in [full, delta] {
+            assert_eq!(copy.offset_bytes() % segment_bytes, first, "right behind its directory");
+        }
         flusher.close(disk).expect("no faults");
         store.close().expect("no faults");
         wal.close().expect("no faults");

@@ -45,6 +45,7 @@ mod mapping;
 mod model;
 mod optimistic;
 mod options;
+mod outgoing;
 mod pace;
 mod packing;
 mod recent;

@@ -13,7 +13,7 @@
 //!      0    8 magic "GANNSEG1", or "GANNFREE" once the segment's space was given back
 //!      8    4 CRC-32C of bytes 12..512
 //!     12    2 format version (1)
-//!     14    1 stream (0 pages, 1 moved pages)
+//!     14    1 stream (0 pages, 1 moved copies, 2 deltas)
 //!     15    1 reserved (0)
 //!     16   16 UUID of the database
 //!     32    4 number of the segment

@@ -107,15 +107,13 @@ impl SegmentWriter {
         SegmentWriter { stream, current: None }
     }
 
-    /// How long the next group may be: what is left of the current segment, if that has room for a
-    /// group of `least` bytes, so that no segment ends with much space that nobody uses.
-    pub(crate) fn group_limit(&self, disk: &Disk, entries: usize, least: usize) -> usize {
+    /// What is left of the current segment for a group with so many entries.
+    pub(crate) fn bytes_left(&self, disk: &Disk, entries: usize) -> usize {
         let segment_bytes = disk.files.segment_bytes();
         let left = self.current.as_ref().map_or(0, |current| {
             segment_bytes.saturating_sub(current.position + current.end_bytes(entries))
         });
-        let left = left as usize / GROUP_ALIGN * GROUP_ALIGN;
-        if left < least { disk.group_bytes } else { left.min(disk.group_bytes) }
+        left as usize / GROUP_ALIGN * GROUP_ALIGN
     }
 
     /// Writes a group whose blobs stand in `group` where `entries` say; fills in header and
@@ -151,12 +149,31 @@ impl SegmentWriter {
 
     /// Whether a group of `least` bytes would find room on a disk that is full.
     pub(crate) fn has_room(&self, disk: &Disk, entries: usize, least: usize) -> bool {
-        let segment_bytes = disk.files.segment_bytes();
-        let has_room = self.current.as_ref().is_some_and(|current| {
-            current.position + least as u64 + current.end_bytes(entries) <= segment_bytes
+        self.has_room_here(disk, entries, least) || disk.has_allocated_segment(self.stream)
+    }
+
+    /// The same of the current segment.
+    fn has_room_here(&self, disk: &Disk, entries: usize, least: usize) -> bool {
+        self.current.as_ref().is_some_and(|current| {
+            self.bytes_left(disk, entries) >= least
                 && disk.table.lock().segments[current.number as usize].has_space()
-        });
-        has_room || disk.has_allocated_segment(self.stream)
+        })
+    }
+
+    /// Takes the segment of a writer that has nothing to write for now, if a group of `least` bytes
+    /// has room on a full disk there and not here.
+    pub(crate) fn borrow(
+        &mut self,
+        other: &mut SegmentWriter,
+        disk: &Disk,
+        entries: usize,
+        least: usize,
+    ) {
+        let lacks_room = !self.has_room_here(disk, entries, least);
+        if lacks_room && other.has_room_here(disk, entries, least) {
+            probe!("pagestore_segment_borrowed");
+            std::mem::swap(&mut self.current, &mut other.current);
+        }
     }
 
     /// Writes the group to the current segment, which has room for it; `None` on a full disk.
@@ -236,7 +253,7 @@ impl SegmentWriter {
         while disk.table.lock().is_list_full() {
             disk.sync_data()?;
         }
-        if self.stream == Stream::Pages && !disk.may_open() {
+        if self.stream != Stream::Moved && !disk.may_open() {
             return Ok(false);
         }
         let reserve = disk.reserve_left_by(self.stream);
