@@ -152,6 +152,15 @@ fn deltas_go_to_a_segment_of_their_own() {
         for copy in [full, delta] {
             assert_eq!(copy.offset_bytes() % segment_bytes, first, "right behind its directory");
         }
+
+        // Nothing may grow now, and there is no room but in the segment of the deltas.
+        flusher.pages.writer().close(disk).expect("no faults");
+        disk.table.lock().segments[places[1] as usize].is_whole = true;
+        disk.is_full.store(true, Ordering::Relaxed);
+        let changed = patch(&store, &wal, dirty, &[4; 10]);
+        let [full, none] = written(&store, &mut flusher, changed);
+        assert!(none.is_none(), "a delta would add to what lives");
+        assert_eq!(full.offset_bytes() / segment_bytes, places[1]);
         flusher.close(disk).expect("no faults");
         store.close().expect("no faults");
         wal.close().expect("no faults");
