@@ -38,6 +38,9 @@ pub struct EngineOptions {
     pub first_log_file_bytes: u64,
     /// Largest log file, bytes.
     pub max_log_file_bytes: u64,
+    /// The least size of the log's blocks where the device takes smaller ones, bytes; a power of
+    /// two from 512 to 4,096.
+    pub log_block_bytes_min: usize,
     /// The log since the oldest page not yet written may grow to this before commits are slowed
     /// down, bytes; half of it is aimed at. It bounds the time of a recovery.
     pub log_cap_bytes: u64,
@@ -92,6 +95,7 @@ impl EngineOptions {
             log_ring_bytes: (buffer_pool_bytes / 64).next_power_of_two().clamp(4 << 20, 16 << 20),
             first_log_file_bytes: 16 << 20,
             max_log_file_bytes: 64 << 20,
+            log_block_bytes_min: 512,
             log_cap_bytes: 512 << 20,
             dirty_share_max: 0.9,
             flushers: None,

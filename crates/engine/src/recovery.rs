@@ -140,6 +140,7 @@ fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
     log.ring_bytes = options.log_ring_bytes;
     log.first_file_bytes = options.first_log_file_bytes.min(part_bytes);
     log.max_file_bytes = options.max_log_file_bytes.min(part_bytes);
+    log.block_bytes_min = options.log_block_bytes_min;
     log.kept_bytes = options.log_cap_bytes + 2 * log.max_file_bytes;
     log.policy = options.flush_policy;
     log.on_fatal = options.on_fatal.clone();

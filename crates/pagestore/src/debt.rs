@@ -21,7 +21,8 @@
 //! 3. When the disk is short of space, everything that gives some back is collected, at any rate.
 //! 4. Short of space means: what the file system can still give would not do for the dirty pages
 //!    in memory, the collector's reserve and what the log may grow by. What would grow has to wait
-//!    from then on, so that what was acknowledged can be written and deletes go on.
+//!    from then on, so that what was acknowledged can be written and deletes go on. From
+//!    [`NEAR_FACTOR`] times that on the log is made to follow its cap ahead of the pace.
 //! 5. A store is at its end when live copies would fill more than [`END_UTILISATION`] of all the
 //!    space there is, once what is dirty in memory is written over what that has on disk. What
 //!    would grow is refused then: collection could go on, but it would move ever more for ever
@@ -269,7 +270,9 @@ impl Shared {
         let has = size.available_bytes.saturating_add(free * segment_bytes);
         let is_short = has < unwritten.saturating_add(kept);
         disk.is_short.store(is_short, Ordering::Relaxed);
-        if is_short {
+        let is_nearly_short = has < unwritten.saturating_add(kept).saturating_mul(NEAR_FACTOR);
+        if is_nearly_short {
+            // In time: what is written for it takes space before files of the log give any.
             self.shrink_log(disk, size.available_bytes);
         }
         let all = held.saturating_add(has.saturating_sub(kept));
@@ -281,7 +284,7 @@ impl Shared {
         if has >= kept && missing == 0 {
             disk.is_full.store(false, Ordering::Relaxed);
         }
-        has < unwritten.saturating_add(kept).saturating_mul(NEAR_FACTOR)
+        is_nearly_short
     }
 }
 

@@ -29,7 +29,7 @@ impl Shared {
         cap
     }
 
-    /// Space is short: what the log takes is to be given back as far as it can. Parks.
+    /// Space gets short: what the log takes is to be given back as far as it can. Parks.
     pub(crate) fn shrink_log(&self, disk: &Disk, available_bytes: u64) {
         disk.wal.trim_spares(available_bytes);
         if self.background.log_cap_bytes() > self.wanted_log_cap(disk, available_bytes) {

@@ -56,7 +56,7 @@ impl OpenOptions {
         let path = path.as_ref();
         if let Some(layer) = overlay::over(path) {
             let file = layer.open(path, self.create, self.truncate, self.create_new)?;
-            return Ok(File { twin: Arc::new(FileTwin::Shadow(file)), is_direct: self.direct });
+            return Ok(File::new(FileTwin::Shadow(file), self.direct));
         }
         self.open_below(path)
     }
@@ -84,7 +84,7 @@ impl OpenOptions {
                 self.create_new,
             )?),
         };
-        Ok(File { twin: Arc::new(twin), is_direct: self.direct })
+        Ok(File::new(twin, self.direct))
     }
 }
 
@@ -98,7 +98,8 @@ enum FileTwin {
 #[derive(Clone)]
 pub struct File {
     twin: Arc<FileTwin>,
-    is_direct: bool,
+    /// What addresses, lengths and offsets must be multiples of; 1 for files that are not direct.
+    alignment: usize,
 }
 
 impl fmt::Debug for File {
@@ -111,18 +112,36 @@ impl fmt::Debug for File {
     }
 }
 
-/// What direct files want multiples of, in bytes.
+/// What direct files want multiples of, in bytes: every device takes that.
 pub const DIRECT_ALIGNMENT: usize = 4096;
+/// The smallest part that a device writes as a whole, in bytes.
+pub const SECTOR_BYTES: usize = 512;
 
 impl File {
+    fn new(twin: FileTwin, is_direct: bool) -> File {
+        let alignment = if is_direct { DIRECT_ALIGNMENT } else { 1 };
+        File { twin: Arc::new(twin), alignment }
+    }
+
+    /// Lets this direct file be read and written in multiples of the smallest block that its
+    /// device takes, which is returned: [`SECTOR_BYTES`] to [`DIRECT_ALIGNMENT`]. Memory must be
+    /// aligned to it. Clones made before stay as they were.
+    pub fn use_device_blocks(&mut self) -> usize {
+        let block_bytes = match &*self.twin {
+            FileTwin::Real(file) => file.device_block_bytes(),
+            FileTwin::Sim(_) | FileTwin::Shadow(_) => SECTOR_BYTES,
+        };
+        self.alignment = self.alignment.min(block_bytes);
+        block_bytes
+    }
+
     fn check_direct(&self, address: *const u8, length: usize, offset: u64) {
-        if self.is_direct {
-            let all = address as usize | length | offset as usize;
-            assert!(
-                all.is_multiple_of(DIRECT_ALIGNMENT),
-                "a direct file wants multiples of 4 KiB, not {length} bytes at {offset}"
-            );
-        }
+        let all = address as usize | length | offset as usize;
+        assert!(
+            all.is_multiple_of(self.alignment),
+            "a direct file wants multiples of {} bytes, not {length} at {offset}",
+            self.alignment
+        );
     }
 
     /// Fills the buffer from this offset; `UnexpectedEof` when the file ends before.

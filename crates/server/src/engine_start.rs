@@ -26,6 +26,12 @@ pub fn open(
     let pool_bytes = usize::try_from(pool_bytes).unwrap_or(usize::MAX);
     let mut options = EngineOptions::new(directory, pool_bytes);
     options.log_cap_bytes = globals.value("innodb_log_file_size").number();
+    let block_bytes = globals.value("innodb_log_write_ahead_size").number();
+    if !block_bytes.is_power_of_two() {
+        let told = format!("innodb_log_write_ahead_size={block_bytes} is not a power of two");
+        return Err(ServeError::Engine(told));
+    }
+    options.log_block_bytes_min = block_bytes as usize;
     let cleaners = registry().find("innodb_page_cleaners");
     options.flushers = cleaners
         .filter(|definition| globals.origin(definition) == Origin::Option)

@@ -104,7 +104,8 @@ fn a_server_starts_serves_stops_and_keeps_what_was_committed() {
     assert_eq!(code, Some(0));
     assert!(said.contains("Log in as root") && said.contains("shutdown complete"), "{said}");
 
-    let server = Server::start(directory, &[]);
+    // As on a device with longer blocks: the log goes on in its next file.
+    let server = Server::start(directory, &["--innodb-log-write-ahead-size=4096"]);
     assert_eq!(server.answer("SELECT * FROM test.t ORDER BY id"), "1\tone\n2\ttwo\n");
     server.answer("INSERT INTO test.t VALUES (3, 'three')");
     server.signal("-KILL");
@@ -214,6 +215,13 @@ fn options_that_cannot_be_used_stop_the_start() {
     assert_eq!(run(&["dance"]).0, Some(2));
     assert_eq!(run(&["check", "--datadir", "/nowhere"]).0, Some(2));
     assert_eq!(run(&["--version"]).0, Some(0));
+    let unused = directory("unused");
+    let place = unused.to_str().unwrap();
+    let odd = "--innodb-log-write-ahead-size=1000";
+    let (code, said) = run(&["serve", "--port", "0", "--datadir", place, odd]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("innodb_log_write_ahead_size=1000 is not a power of two"), "{said}");
+    assert!(!unused.exists());
 }
 
 /// The scripts of `tests/clients` with drivers of other languages.

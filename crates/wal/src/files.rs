@@ -139,7 +139,7 @@ impl LogFiles {
     pub(crate) fn new(dir: &Path, options: &WalOptions) -> LogFiles {
         LogFiles {
             dir: dir.to_path_buf(),
-            block_bytes: options.block_bytes as u64,
+            block_bytes: options.block_bytes_min as u64,
             max_file_bytes: options.max_file_bytes,
             first_file_bytes: options.first_file_bytes,
             kept_bytes: options.kept_bytes,

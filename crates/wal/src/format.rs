@@ -37,7 +37,7 @@ const FORMAT_VERSION: u32 = 2;
 /// Bytes of a batch before its payload.
 pub(crate) const BATCH_HEADER_BYTES: usize = 64;
 /// Smallest and largest block size a file header may name.
-pub(crate) const BLOCK_BYTES_RANGE: std::ops::RangeInclusive<usize> = 4096..=65536;
+pub(crate) const BLOCK_BYTES_RANGE: std::ops::RangeInclusive<usize> = SECTOR_BYTES..=65536;
 
 /// Bytes of the sectors that hold a batch with so much payload.
 pub(crate) fn batch_sector_bytes(payload_len: usize) -> usize {

@@ -58,7 +58,7 @@ pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> 
         } else if let Some(number) = parse_name(&name, "spare-") {
             listing.next_spare = listing.next_spare.max(number + 1);
             match open_file(&path) {
-                Ok(file) => listing.spares.push((path, file.len()?)),
+                Ok(file) => listing.spares.push((path, usable_len(&file)?)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }
@@ -70,11 +70,17 @@ pub(crate) fn list(dir: &Path, database_uuid: &[u8; 16]) -> io::Result<Listing> 
     Ok(listing)
 }
 
+/// The length of a file without what stands behind its last multiple of [`DIRECT_ALIGNMENT`]: files
+/// are made so, and one that was cut off or written behind its end by mistake is read all the same.
+fn usable_len(file: &File) -> io::Result<u64> {
+    let len = file.len()?;
+    Ok(len - len % DIRECT_ALIGNMENT as u64)
+}
+
 fn inspect(path: PathBuf, sequence: u64, database_uuid: &[u8; 16]) -> io::Result<LogFile> {
     let file = open_file(&path)?;
-    let len = file.len()?;
-    let wanted = len.min(DIRECT_ALIGNMENT as u64) / DIRECT_ALIGNMENT as u64;
-    let mut block = AlignedBuf::zeroed(wanted as usize * DIRECT_ALIGNMENT);
+    let len = usable_len(&file)?;
+    let mut block = AlignedBuf::zeroed(len.min(DIRECT_ALIGNMENT as u64) as usize);
     file.read_at(&mut block, 0)?;
     if is_former_format(&block) {
         let told = "this log has format 1; this version reads format 2";

@@ -12,7 +12,8 @@
 use base::checksum::crc32c;
 
 /// What the device writes whole or not at all.
-pub(crate) const SECTOR_BYTES: usize = 512;
+pub(crate) use runtime::file::SECTOR_BYTES;
+
 /// Bytes of a sector before its seal. A multiple of 8, so that words of records are not split.
 pub(crate) const CONTENT_BYTES: usize = SECTOR_BYTES - 8;
 /// Where the checksum of all before it lies.

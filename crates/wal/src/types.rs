@@ -1,5 +1,6 @@
 //! Options, errors and positions of the log.
 
+use crate::sector::SECTOR_BYTES;
 use base::Lsn;
 use std::fmt;
 use std::sync::Arc;
@@ -57,9 +58,9 @@ pub struct WalOptions {
     pub max_file_bytes: u64,
     /// A batch is sealed at this many bytes (or at one record, if that is longer).
     pub max_batch_bytes: usize,
-    /// Batches begin and end at multiples of this; a power of two from 4096 to 65,536. The
-    /// sector size of the superblock, 4096 unless the device wants more.
-    pub block_bytes: usize,
+    /// Batches begin and end at multiples of this, or of what the device takes if that is more; a
+    /// power of two from 512 to 65,536.
+    pub block_bytes_min: usize,
     /// Recycled files are kept for reuse as long as all files together take at most so many bytes,
     /// and as long as the log is expected to need them.
     pub kept_bytes: u64,
@@ -78,7 +79,7 @@ impl WalOptions {
             first_file_bytes: 16 << 20,
             max_file_bytes: 256 << 20,
             max_batch_bytes: 1 << 20,
-            block_bytes: 4096,
+            block_bytes_min: SECTOR_BYTES,
             kept_bytes: 2 << 30,
             policy: FlushPolicy::EveryCommit,
             on_fatal: Arc::new(|_| {}),
@@ -94,7 +95,7 @@ impl fmt::Debug for WalOptions {
             .field("first_file_bytes", &self.first_file_bytes)
             .field("max_file_bytes", &self.max_file_bytes)
             .field("max_batch_bytes", &self.max_batch_bytes)
-            .field("block_bytes", &self.block_bytes)
+            .field("block_bytes_min", &self.block_bytes_min)
             .field("policy", &self.policy)
             .finish_non_exhaustive()
     }

@@ -98,14 +98,14 @@ impl Wal {
         let Some(current) = current.cloned() else {
             return Err(open_error(dir, format!("no file number {}", end.file_sequence)));
         };
-        let found = current.header.map_or(options.block_bytes, |header| header.block_bytes);
-        if found != options.block_bytes {
-            return Err(open_error(&current.path, format!("its blocks have {found} bytes")));
-        }
+        let Some(header) = current.header else {
+            return Err(open_error(&current.path, "its header is damaged"));
+        };
         let files = Arc::new(LogFiles::new(dir, &options));
         files.adopt(listing, end.file_sequence).map_err(fail)?;
         let file = listing::open_file(&current.path).map_err(fail)?;
-        let writer = Writer::new(files.clone(), &options, file, current.len, end, epoch);
+        let place = (file, current.len);
+        let writer = Writer::new(files.clone(), &options, place, header.block_bytes, end, epoch);
         Wal::start(options, files, writer).map_err(fail)
     }
 

@@ -3,7 +3,8 @@
 //!
 //! Invariants:
 //! 1. A block that is durable is not written again before its file is recycled: every batch
-//!    begins on a block of its own, so a torn write can only hit log that nobody relies on.
+//!    begins on a block of its own, so a torn write can only hit log that nobody relies on. A
+//!    block is the smallest that the device takes, since a batch is padded to whole ones.
 //! 2. Batches are written one after another: a batch is handed to the device only after the
 //!    write before it has completed, and a new file only after the old one is synced.
 //! 3. The durable LSN in a batch was durable when the batch was sealed.
@@ -26,7 +27,7 @@ use crate::sector::SECTOR_BYTES;
 use crate::types::{LogEnd, WalOptions};
 use base::{buggify, probe};
 use runtime::WaitClass;
-use runtime::file::{AlignedBuf, File};
+use runtime::file::{AlignedBuf, DIRECT_ALIGNMENT, File};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,14 +38,25 @@ const SPACE_RETRY: Duration = Duration::from_millis(100);
 /// On a full disk a batch takes one of so many parts of the shortest file at most.
 const SHORT_BATCH_PARTS: u64 = 4;
 
+/// The size of blocks for a file: what its device takes, but no less than `least`.
+fn block_bytes_of(file: &mut File, least: usize) -> usize {
+    let device = file.use_device_blocks();
+    // A device that wants more; simulations then meet logs whose files have different blocks.
+    let device = if buggify!() { DIRECT_ALIGNMENT } else { device };
+    device.max(least)
+}
+
 /// See the module text.
 #[derive(Debug)]
 pub(crate) struct Writer {
     files: Arc<LogFiles>,
     database_uuid: [u8; 16],
-    block_bytes: usize,
+    /// The least size of blocks.
+    block_bytes_min: usize,
     max_batch_bytes: u64,
     file: File,
+    /// The size of blocks in the present file.
+    block_bytes: usize,
     sequence: u64,
     file_len: u64,
     /// Where the next batch goes.
@@ -71,24 +83,27 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Continues the log at `end`, whose file is `file`.
+    /// Continues the log at `end`, whose file is `file` and has blocks of `block_bytes`: in it, or
+    /// in the next one if the device wants longer ones.
     pub(crate) fn new(
         files: Arc<LogFiles>,
         options: &WalOptions,
-        file: File,
-        file_len: u64,
+        (mut file, file_len): (File, u64),
+        block_bytes: usize,
         end: LogEnd,
         epoch: u32,
     ) -> Writer {
+        let fits = block_bytes_of(&mut file, options.block_bytes_min) <= block_bytes;
         Writer {
             files,
             database_uuid: options.database_uuid,
-            block_bytes: options.block_bytes,
+            block_bytes_min: options.block_bytes_min,
             max_batch_bytes: options.max_batch_bytes as u64,
             file,
+            block_bytes,
             sequence: end.file_sequence,
             file_len,
-            offset: end.file_offset,
+            offset: if fits { end.file_offset } else { file_len },
             header_pending: false,
             epoch,
             chain: end.chain,
@@ -110,26 +125,21 @@ impl Writer {
         start: u64,
         epoch: u32,
     ) -> io::Result<Writer> {
-        let Prepared { file, sequence, len, .. } = files.take_next(options.block_bytes as u64)?;
-        let header = FileHeader {
-            block_bytes: options.block_bytes,
-            sequence,
-            first_lsn: start,
-            epoch,
-            chain: 0,
-        };
-        let mut block = AlignedBuf::zeroed(options.block_bytes);
+        let Prepared { mut file, sequence, len, .. } = files.take_next(0)?;
+        let block_bytes = block_bytes_of(&mut file, options.block_bytes_min);
+        let header = FileHeader { block_bytes, sequence, first_lsn: start, epoch, chain: 0 };
+        let mut block = AlignedBuf::zeroed(block_bytes);
         header.encode(&options.database_uuid, &mut block);
         file.write_and_sync(&block, 0)?;
         files.began(sequence, start, len);
         let end = LogEnd {
             lsn: base::Lsn::new(start),
             file_sequence: sequence,
-            file_offset: options.block_bytes as u64,
+            file_offset: block_bytes as u64,
             epoch,
             chain: 0,
         };
-        Ok(Writer::new(files, options, file, len, end, epoch))
+        Ok(Writer::new(files, options, (file, len), block_bytes, end, epoch))
     }
 
     /// Writes the published records that are waiting in `ring`, at most one batch of them, and
@@ -179,11 +189,12 @@ impl Writer {
     /// Finds the place of the next batch and prepares the buffer; returns where in it the batch
     /// goes.
     fn begin_batch(&mut self, payload_len: usize) -> io::Result<usize> {
-        let len = batch_file_bytes(payload_len, self.block_bytes);
+        let mut len = batch_file_bytes(payload_len, self.block_bytes);
         // Switching early is always allowed; simulations then meet many more file ends.
         let wants_switch = !self.header_pending && self.files.has_next() && buggify!();
         if self.offset + len as u64 > self.file_len || wants_switch {
-            self.switch_file((self.block_bytes + len) as u64)?;
+            self.switch_file(payload_len)?;
+            len = batch_file_bytes(payload_len, self.block_bytes);
         }
         let before = if self.header_pending { self.block_bytes } else { 0 };
         if before + len > self.longest {
@@ -272,11 +283,13 @@ impl Writer {
         }
     }
 
-    /// Goes on in the next file. Waits for space if the disk is full: what is in the ring was
-    /// promised to be written.
-    fn switch_file(&mut self, need_bytes: u64) -> io::Result<()> {
+    /// Goes on in the next file, which has room for a batch with so much payload. Waits for space
+    /// if the disk is full: what is in the ring was promised to be written.
+    fn switch_file(&mut self, payload_len: usize) -> io::Result<()> {
         // Invariant 2.
         self.sync()?;
+        let longest = self.block_bytes_min.max(DIRECT_ALIGNMENT);
+        let need_bytes = (longest + batch_file_bytes(payload_len, longest)) as u64;
         let next = loop {
             match self.files.take_next(need_bytes) {
                 Ok(next) => break next,
@@ -293,6 +306,7 @@ impl Writer {
         FILE_SWITCHES.add(1);
         probe!("wal.file_switched");
         self.file = next.file;
+        self.block_bytes = block_bytes_of(&mut self.file, self.block_bytes_min);
         self.sequence = next.sequence;
         self.file_len = next.len;
         self.offset = self.block_bytes as u64;

@@ -44,7 +44,7 @@ fn lock(model: &SharedModel) -> MutexGuard<'_, Model> {
     model.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn options(random: &mut Random, block_bytes: usize) -> WalOptions {
+fn options(random: &mut Random) -> WalOptions {
     let policies =
         [FlushPolicy::EveryCommit, FlushPolicy::WriteEveryCommit, FlushPolicy::EverySecond];
     WalOptions {
@@ -52,7 +52,8 @@ fn options(random: &mut Random, block_bytes: usize) -> WalOptions {
         first_file_bytes: *random.pick(&[16384, 32768, 65536]),
         max_file_bytes: *random.pick(&[65536, 131_072]),
         max_batch_bytes: *random.pick(&[512, 4096, 16384]),
-        block_bytes,
+        // Each life may find another device.
+        block_bytes_min: *random.pick(&[512, 512, 4096, 8192]),
         kept_bytes: *random.pick(&[0, 400_000, 1_000_000]),
         policy: *random.pick(&policies),
         ..WalOptions::new(UUID)
@@ -283,7 +284,6 @@ fn run_seed(seed: u64) -> Model {
     let mut random = Random::new(seed);
     lock(&model).low = FIRST_LSN.get();
     lock(&model).is_uniform = random.one_in(3);
-    let block_bytes = *random.pick(&[4096, 4096, 8192]);
     let mut disk = None;
     for number in 0.. {
         let mut config = SimConfig::new(seed.wrapping_mul(1000) + number);
@@ -296,7 +296,7 @@ fn run_seed(seed: u64) -> Model {
             None => Simulation::new(config),
             Some(disk) => Simulation::with_disk(config, disk),
         };
-        let options = options(&mut random, block_bytes);
+        let options = options(&mut random);
         let is_clean = life(&mut simulation, &model, options, random.fork());
         let kind = *random.pick(&[CrashKind::Power, CrashKind::Power, CrashKind::Process]);
         disk = Some(simulation.crash(kind));

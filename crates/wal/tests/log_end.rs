@@ -24,6 +24,7 @@ fn small(policy: FlushPolicy) -> WalOptions {
         first_file_bytes: 65536,
         max_file_bytes: 65536,
         policy,
+        block_bytes_min: BLOCK as usize,
         ..WalOptions::new(UUID)
     }
 }
@@ -269,4 +270,52 @@ fn who_knows_the_end_is_spared_the_search_behind_it() {
         Ok::<_, ReadError>(())
     });
     assert!(matches!(result, Err(ReadError::LogRot { .. })), "{result:?}");
+}
+
+/// A batch takes what it needs of the device's blocks; a log that comes to a device with longer
+/// ones goes on in its next file, with shorter ones in the file where it ended.
+#[test]
+fn blocks_are_those_of_the_device() {
+    let open = |block_bytes_min: usize, epoch: u32, end: LogEnd| {
+        let options = WalOptions { block_bytes_min, ..small(FlushPolicy::EveryCommit) };
+        Wal::open(dir(), options, epoch, end).expect("no faults")
+    };
+    let mut disk = None;
+    // Least size of blocks; file and place where the log ends: header, note, two commits.
+    let lives = [(512, 1, 2_048), (4_096, 2, 16_384), (512, 2, 28_672)];
+    for (life, (block_bytes_min, file_sequence, file_offset)) in (1..).zip(lives) {
+        let (_, crashed) = on(disk.take(), move || {
+            let wal = if life == 1 {
+                let options = WalOptions { block_bytes_min, ..small(FlushPolicy::EveryCommit) };
+                Wal::create(dir(), options, 1).expect("no faults")
+            } else {
+                open(block_bytes_min, life, read(0).expect("intact").1)
+            };
+            commit(&wal, u64::from(life));
+            commit(&wal, u64::from(life));
+        });
+        let (_, crashed) = on(Some(crashed), move || {
+            let (trxs, end) = read(0).expect("intact");
+            let all: Vec<u64> = (1..=life).flat_map(|life| [u64::from(life); 2]).collect();
+            assert_eq!(trxs, all);
+            assert_eq!((end.file_sequence, end.file_offset), (file_sequence, file_offset));
+        });
+        disk = Some(crashed);
+    }
+}
+
+/// A file that was cut off, or to whose end something else was written by mistake, is read as far as
+/// it can hold log.
+#[test]
+fn a_file_of_an_odd_length_is_read() {
+    for len in [65_536 + 512, 65_536 - 1, 20_480 + 1_536] {
+        let disk = three_batches(FlushPolicy::EveryCommit);
+        let ((trxs, end), _) = on(Some(disk), move || {
+            let path = dir().join("wal-0000000001.log");
+            let file = runtime::file::OpenOptions::new().open(path).expect("it is there");
+            file.set_len(len).expect("no faults");
+            read(0).expect("intact")
+        });
+        assert_eq!((trxs, end.file_offset), (vec![1, 2, 3], 5 * BLOCK), "{len}");
+    }
 }

@@ -71,12 +71,14 @@ fn a_transaction_that_ends_during_a_checkpoint_is_not_forgotten() {
     }
 }
 
-/// Commits that come one at a time take a block of the log each, many times their records.
+/// Commits that come one at a time take a block of the log each, many times their records where
+/// the device has blocks of 4 KiB.
 #[test]
 fn the_files_of_the_log_stay_within_a_few_caps_where_commits_come_one_at_a_time() {
     let config = SimConfig { buggify: false, ..SimConfig::new(7) };
     let ended = Simulation::new(config).run(|| {
-        let options_of_engine = tiny("/database", 4 << 20);
+        let mut options_of_engine = tiny("/database", 4 << 20);
+        options_of_engine.log_block_bytes_min = 4096;
         let cap = options_of_engine.log_cap_bytes;
         let files = 3 * options_of_engine.max_log_file_bytes;
         let engine = Engine::open(options_of_engine).unwrap().0;
@@ -103,6 +105,7 @@ fn files_of_the_log_are_given_back_before_the_time_of_the_next_checkpoint() {
     let ended = Simulation::new(config).run(|| {
         let mut options_of_engine = tiny("/database", 4 << 20);
         options_of_engine.checkpoint_interval = Duration::from_secs(100);
+        options_of_engine.log_block_bytes_min = 4096;
         let longest = options_of_engine.max_log_file_bytes;
         let engine = Engine::open(options_of_engine).unwrap().0;
         let t = Tested::create(&*engine);

@@ -4,6 +4,7 @@ use super::event_loop::FileOperation;
 use super::group::errno;
 use super::net::real_here;
 use crate::clock::monotonic_nanos;
+use crate::file::{DIRECT_ALIGNMENT, SECTOR_BYTES};
 use crate::park::WaitClass;
 use crate::worker::{self, Twin};
 use std::io;
@@ -109,7 +110,7 @@ impl RealFile {
                 read => done += read,
             }
             // A direct read that is no whole number of blocks has met the end of the file.
-            if self.is_direct && !done.is_multiple_of(crate::file::DIRECT_ALIGNMENT) {
+            if self.is_direct && !done.is_multiple_of(DIRECT_ALIGNMENT) {
                 break;
             }
         }
@@ -230,6 +231,23 @@ impl RealFile {
             let mut stat: libc::stat = std::mem::zeroed();
             call(libc::fstat(self.raw(), &mut stat))?;
             Ok(stat.st_size as u64)
+        }
+    }
+
+    /// The smallest block that may be read or written directly; what every device takes where the
+    /// kernel does not say (before Linux 6.1).
+    pub(crate) fn device_block_bytes(&self) -> usize {
+        // SAFETY: all-zero is a valid statx; it and the empty path are valid during the call, which
+        // does no disk access.
+        let told = unsafe {
+            let mut told: libc::statx = std::mem::zeroed();
+            let (place, wanted) = (c"".as_ptr(), libc::STATX_DIOALIGN);
+            libc::statx(self.raw(), place, libc::AT_EMPTY_PATH, wanted, &mut told);
+            told
+        };
+        match told.stx_dio_offset_align as usize {
+            0 if self.is_direct => DIRECT_ALIGNMENT,
+            block_bytes => block_bytes.clamp(SECTOR_BYTES, DIRECT_ALIGNMENT),
         }
     }
 

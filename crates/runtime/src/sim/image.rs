@@ -15,7 +15,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 /// What a device writes at once.
-pub(crate) const SECTOR_BYTES: usize = 512;
+pub(crate) use crate::file::SECTOR_BYTES;
+
 const CHUNK_BYTES: usize = 4096;
 const SECTORS_PER_CHUNK: u64 = (CHUNK_BYTES / SECTOR_BYTES) as u64;
 

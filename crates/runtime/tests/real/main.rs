@@ -312,6 +312,15 @@ fn files() {
             let end = file.read_at(&mut seen, (1 << 20) - 4096).expect_err("beyond the end");
             assert_eq!(end.kind(), std::io::ErrorKind::UnexpectedEof);
             assert_eq!(file.read_up_to(&mut seen, (1 << 20) - 4096).expect("read"), 4096);
+            let mut by_device_blocks = file.clone();
+            let block_bytes = by_device_blocks.use_device_blocks();
+            assert!((512..=4096).contains(&block_bytes) && block_bytes.is_power_of_two());
+            let part = AlignedBuf::zeroed(block_bytes);
+            by_device_blocks.write_durable(&part, 4096 + block_bytes as u64).expect("written");
+            file.read_at(&mut seen, 0).expect("read");
+            let zeroes: Vec<_> = (0..16384).filter(|&at| seen[at] == 0).collect();
+            let written = 4096 + block_bytes..4096 + 2 * block_bytes;
+            assert!(zeroes.into_iter().eq((0..4096).chain(written).chain(12288..16384)));
             file.set_len(4096).expect("cut");
             assert_eq!(file.len().expect("open"), 4096);
             let other = OpenOptions::new().open(&path).expect("opens");
