@@ -58,16 +58,16 @@ impl Hasher for PageHasher {
 /// A chunk of the pool with deltas one behind the other.
 struct Filled {
     memory: Lent,
-    /// Counts up with every filling of a chunk.
-    number: u64,
+    /// Counts up with every filling of a chunk, and may begin anew: far fewer are there at a time.
+    number: u32,
     end: usize,
 }
 
-/// Where a delta stands.
+/// Where a delta stands. There is one for every few hundred bytes of deltas, outside of the pool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Spot {
     /// [`Filled::number`].
-    filling: u64,
+    filling: u32,
     start: u32,
 }
 
@@ -77,8 +77,8 @@ struct Ring {
     fillings: VecDeque<Filled>,
     /// Chunks to be filled yet.
     empty: Vec<Lent>,
-    /// Fillings so far.
-    count: u64,
+    /// The newest [`Filled::number`].
+    count: u32,
     spots: HashMap<PageId, Spot, BuildHasherDefault<PageHasher>>,
 }
 
@@ -113,15 +113,15 @@ impl Ring {
         self.fillings.len() + self.empty.len()
     }
 
-    fn filling(&mut self, number: u64) -> Option<&mut Filled> {
+    fn filling(&mut self, number: u32) -> Option<&mut Filled> {
         let first = self.fillings.front()?.number;
-        self.fillings.get_mut(number.checked_sub(first)? as usize)
+        self.fillings.get_mut(number.wrapping_sub(first) as usize)
     }
 
     /// The bytes of a page's delta, and whether they are among the older half.
     fn find(&mut self, frames: &Frames, pid: PageId, place: Location) -> Option<(Vec<u8>, bool)> {
         let spot = *self.spots.get(&pid)?;
-        let age = self.count - spot.filling;
+        let age = self.count.wrapping_sub(spot.filling);
         let is_old = age as usize * 2 > self.chunks();
         let filled = self.filling(spot.filling)?;
         let record = &frames.lent_bytes(&mut filled.memory)[spot.start as usize..];
@@ -137,7 +137,7 @@ impl Ring {
         let is_full = |filled: &Filled| filled.end + length > chunk_bytes;
         if self.fillings.back().is_none_or(is_full) {
             let Some(memory) = self.next_chunk(frames) else { return };
-            self.count += 1;
+            self.count = self.count.wrapping_add(1);
             self.fillings.push_back(Filled { memory, number: self.count, end: 0 });
         }
         let Some(filled) = self.fillings.back_mut() else { return };
@@ -266,6 +266,8 @@ mod tests {
         let taken: Vec<u32> = std::iter::from_fn(|| frames.take_free(13)).collect();
         taken.iter().for_each(|&frame| frames.give_back(frame, 13));
         let recent = RecentDeltas::default();
+        // The numbers of fillings begin anew on the way.
+        recent.ring.lock().count = u32::MAX - 2;
         for second in 1..=CHUNKS as u64 {
             recent.look(&frames, Reads { pages: 1_000 * second, deltas: 500 * second, found: 0 });
             let draining = frames.draining.lock().clone();
