@@ -45,7 +45,8 @@ impl OpenOptions {
     }
 
     /// Goes past the page cache (`O_DIRECT`): buffers, offsets and lengths must be multiples of
-    /// 4 KiB, see [`AlignedBuf`]. Where the file system refuses it (tmpfs) the cache is used.
+    /// 4 KiB, see [`AlignedBuf`] and [`File::use_device_blocks`]. Where the file system refuses it
+    /// (tmpfs) the cache is used.
     pub const fn direct(mut self, direct: bool) -> Self {
         self.direct = direct;
         self

@@ -114,7 +114,8 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct LogFiles {
     dir: PathBuf,
-    block_bytes: u64,
+    /// See [`WalOptions::block_bytes_max`]; lengths of files are multiples of it.
+    pub(crate) block_bytes_max: usize,
     max_file_bytes: u64,
     first_file_bytes: u64,
     kept_bytes: u64,
@@ -139,7 +140,7 @@ impl LogFiles {
     pub(crate) fn new(dir: &Path, options: &WalOptions) -> LogFiles {
         LogFiles {
             dir: dir.to_path_buf(),
-            block_bytes: options.block_bytes_min as u64,
+            block_bytes_max: options.block_bytes_max(),
             max_file_bytes: options.max_file_bytes,
             first_file_bytes: options.first_file_bytes,
             kept_bytes: options.kept_bytes,

@@ -21,7 +21,6 @@ use crate::record::aligned_len;
 use crate::types::WalError;
 use crate::wal::Wal;
 use base::{invariant, probe};
-use runtime::file::DIRECT_ALIGNMENT;
 use runtime::{Unparker, WaitClass};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -187,8 +186,7 @@ impl Wal {
             Claim::Undo => 0,
             Claim::Work | Claim::Later => self.options.first_file_bytes / KEPT_PARTS,
         };
-        let block_bytes = self.options.block_bytes_min.max(DIRECT_ALIGNMENT) as u64;
-        let blocks = KEPT_BLOCKS * block_bytes;
+        let blocks = KEPT_BLOCKS * self.options.block_bytes_max() as u64;
         let kept = PROMISED_FACTOR * promised + blocks + for_undo;
         let left = self.remaining_file_bytes.load(Ordering::Relaxed);
         (left + self.files.bytes_ahead()).saturating_sub(kept)

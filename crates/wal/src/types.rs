@@ -2,6 +2,7 @@
 
 use crate::sector::SECTOR_BYTES;
 use base::Lsn;
+use runtime::file::DIRECT_ALIGNMENT;
 use std::fmt;
 use std::sync::Arc;
 
@@ -84,6 +85,13 @@ impl WalOptions {
             policy: FlushPolicy::EveryCommit,
             on_fatal: Arc::new(|_| {}),
         }
+    }
+}
+
+impl WalOptions {
+    /// No file has longer blocks than that, whatever its device takes.
+    pub(crate) fn block_bytes_max(&self) -> usize {
+        self.block_bytes_min.max(DIRECT_ALIGNMENT)
     }
 }
 

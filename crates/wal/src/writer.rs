@@ -288,7 +288,7 @@ impl Writer {
     fn switch_file(&mut self, payload_len: usize) -> io::Result<()> {
         // Invariant 2.
         self.sync()?;
-        let longest = self.block_bytes_min.max(DIRECT_ALIGNMENT);
+        let longest = self.files.block_bytes_max;
         let need_bytes = (longest + batch_file_bytes(payload_len, longest)) as u64;
         let next = loop {
             match self.files.take_next(need_bytes) {

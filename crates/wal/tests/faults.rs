@@ -22,6 +22,7 @@ fn small() -> WalOptions {
         first_file_bytes: 32768,
         max_file_bytes: 32768,
         max_batch_bytes: 8192,
+        // How full a disk gets is counted in blocks of this size.
         block_bytes_min: 4096,
         ..WalOptions::new(UUID)
     }

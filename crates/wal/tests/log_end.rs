@@ -276,21 +276,17 @@ fn who_knows_the_end_is_spared_the_search_behind_it() {
 /// ones goes on in its next file, with shorter ones in the file where it ended.
 #[test]
 fn blocks_are_those_of_the_device() {
-    let open = |block_bytes_min: usize, epoch: u32, end: LogEnd| {
-        let options = WalOptions { block_bytes_min, ..small(FlushPolicy::EveryCommit) };
-        Wal::open(dir(), options, epoch, end).expect("no faults")
-    };
     let mut disk = None;
     // Least size of blocks; file and place where the log ends: header, note, two commits.
     let lives = [(512, 1, 2_048), (4_096, 2, 16_384), (512, 2, 28_672)];
     for (life, (block_bytes_min, file_sequence, file_offset)) in (1..).zip(lives) {
         let (_, crashed) = on(disk.take(), move || {
-            let wal = if life == 1 {
-                let options = WalOptions { block_bytes_min, ..small(FlushPolicy::EveryCommit) };
-                Wal::create(dir(), options, 1).expect("no faults")
-            } else {
-                open(block_bytes_min, life, read(0).expect("intact").1)
+            let options = WalOptions { block_bytes_min, ..small(FlushPolicy::EveryCommit) };
+            let wal = match life {
+                1 => Wal::create(dir(), options, 1),
+                _ => Wal::open(dir(), options, life, read(0).expect("intact").1),
             };
+            let wal = wal.expect("no faults");
             commit(&wal, u64::from(life));
             commit(&wal, u64::from(life));
         });

@@ -105,6 +105,7 @@ fn files_of_the_log_are_given_back_before_the_time_of_the_next_checkpoint() {
     let ended = Simulation::new(config).run(|| {
         let mut options_of_engine = tiny("/database", 4 << 20);
         options_of_engine.checkpoint_interval = Duration::from_secs(100);
+        // Few commits fill many files then.
         options_of_engine.log_block_bytes_min = 4096;
         let longest = options_of_engine.max_log_file_bytes;
         let engine = Engine::open(options_of_engine).unwrap().0;

@@ -247,7 +247,7 @@ impl RealFile {
         };
         match told.stx_dio_offset_align as usize {
             0 if self.is_direct => DIRECT_ALIGNMENT,
-            block_bytes => block_bytes.clamp(SECTOR_BYTES, DIRECT_ALIGNMENT),
+            told => told.clamp(SECTOR_BYTES, DIRECT_ALIGNMENT).next_power_of_two(),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::counters::{FILES_CREATED, ZEROED_BYTES};
 use crate::listing::{log_name, open_file};
 use crate::spares::Spare;
 use base::probe;
-use runtime::file::{DIRECT_ALIGNMENT, File, OpenOptions};
+use runtime::file::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -35,9 +35,9 @@ impl LogFiles {
                 0 => self.first_file_bytes,
                 len => (len * 2).clamp(self.first_file_bytes, longest),
             };
-            let wanted = wanted.max(need_bytes).next_multiple_of(DIRECT_ALIGNMENT as u64);
+            let wanted = wanted.max(need_bytes).next_multiple_of(self.block_bytes_max as u64);
             let spare = state.take_spare(need_bytes.max(wanted / 4), kept);
-            (current.0 + 1, wanted.next_multiple_of(self.block_bytes), spare, had_spares)
+            (current.0 + 1, wanted, spare, had_spares)
         };
         let path = self.dir.join(log_name(sequence));
         let len = match spare {
@@ -83,8 +83,7 @@ impl LogFiles {
                     if let Some(spare) = spare {
                         return self.rename_spare(spare, path);
                     }
-                    let half = (len / 2).next_multiple_of(DIRECT_ALIGNMENT as u64);
-                    let shorter = half.next_multiple_of(self.block_bytes);
+                    let shorter = (len / 2).next_multiple_of(self.block_bytes_max as u64);
                     if shorter < least || shorter >= len {
                         return Err(error);
                     }
