@@ -189,7 +189,7 @@ mod tests {
         let reader = Arc::new(Dictionary::new(&content).expect("a dictionary"));
         assert!(reader.bytes() <= 48 << 10, "{} bytes for reading", reader.bytes());
         for level in 0..=9 {
-            for search in [0, 17, 24].map(Search::from_number) {
+            for search in [0, 17, 24, 36].map(Search::from_number) {
                 let packer = with_dictionary(level, search, 1, &content, reader.clone());
                 let bytes = packer.expect("one").held_bytes();
                 let is_little = (16 << 10..=160 << 10).contains(&bytes);

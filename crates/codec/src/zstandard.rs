@@ -119,9 +119,12 @@ mod tests {
             sizes.by_ref().sum::<usize>()
         };
         let by_level = bytes(Search::ByLevel);
+        let longest = bytes(Search::OneTable { match_bytes_min: 7 });
         let (chosen, least) = Search::choose(6, &mut bytes);
-        assert_eq!(chosen, Search::OneTable { match_bytes_min: 7 });
-        assert!(least * 20 < by_level * 19, "{least} bytes, {by_level} by the level alone");
+        assert_eq!(chosen, Search::Skipping { match_bytes_min: 6 });
+        for bytes in [longest, least] {
+            assert!(bytes * 20 < by_level * 19, "{bytes} bytes, {by_level} by the level alone");
+        }
     }
 
     #[test]

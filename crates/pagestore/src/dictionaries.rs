@@ -409,7 +409,10 @@ mod tests {
     use super::*;
 
     fn dictionaries() -> Dictionaries {
-        Dictionaries::new(DictionaryOptions { after_bytes: 1000, least_gain: 0.0 }, 0)
+        Dictionaries::new(
+            DictionaryOptions { after_bytes: 1000, least_gain: 0.0, least_gain_first: 0.0 },
+            0,
+        )
     }
 
     fn name(tree: u32, number: u16) -> DictionaryName {
@@ -465,7 +468,10 @@ mod tests {
         assert!(is_asked(1000));
         all.refused(other);
         assert!(!is_asked(14_999) && is_asked(1), "it gained nothing: not before 16,000");
-        let off = Dictionaries::new(DictionaryOptions { after_bytes: 0, least_gain: 0.0 }, 0);
+        let off = Dictionaries::new(
+            DictionaryOptions { after_bytes: 0, least_gain: 0.0, least_gain_first: 0.0 },
+            0,
+        );
         off.note_written(tree, 1 << 40);
         assert_eq!(off.next_waiting(), None);
     }

@@ -19,13 +19,16 @@ pub struct DictionaryOptions {
     /// A tree is looked at when so many bytes of its pages were written, and again after four
     /// times as much each time; 0: no dictionary is made.
     pub after_bytes: u64,
-    /// A dictionary is used if on pages that it was not made from it saves this share of the bytes.
+    /// A dictionary takes the place of another if on pages that it was not made from it saves this
+    /// share of the bytes ...
     pub least_gain: f64,
+    /// ... and is a tree's first if it saves this share.
+    pub least_gain_first: f64,
 }
 
 impl Default for DictionaryOptions {
     fn default() -> DictionaryOptions {
-        DictionaryOptions { after_bytes: 4 << 20, least_gain: 0.06 }
+        DictionaryOptions { after_bytes: 4 << 20, least_gain: 0.06, least_gain_first: 0.01 }
     }
 }
 

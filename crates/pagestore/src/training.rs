@@ -3,9 +3,10 @@
 //!
 //! 1. One tree at a time, by one fiber; the work of it is done by a helper thread (amendment 20).
 //!    Pages are looked at when it is a tree's turn: nothing is collected while they are written.
-//! 2. A dictionary is used only if it saves enough against what the tree is written with now,
-//!    another dictionary included, on pages that it was not made from. A tree that has none is then
-//!    written by the search that is best without one.
+//! 2. A dictionary is used only if it saves enough against what the tree is written with now, on
+//!    pages that it was not made from: much if that is another dictionary; little if there is none,
+//!    because pages that do without tables of their own are read faster, too. A tree that has none
+//!    is then written by the search that is best without one.
 //! 3. A tree is asked again when four times as much of it has been written (dictionaries.rs), since
 //!    its pages may not be any more what they were; one that gained nothing after sixteen times.
 
@@ -73,7 +74,8 @@ fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
         return Ok(());
     }
     let begun = runtime::now();
-    let least_gain = shared.dictionaries.options.least_gain;
+    let options = shared.dictionaries.options;
+    let least_gain = if has_one { options.least_gain } else { options.least_gain_first };
     let (content, plain) = runtime::blocking(move || {
         let plain = (!has_one).then(|| sample.best_without(level));
         let before = plain.map_or_else(|| sample.bytes(&*now), |(_, bytes)| bytes);

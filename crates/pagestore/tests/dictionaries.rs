@@ -118,7 +118,8 @@ fn checkpoints(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
 fn life(model: &SharedModel, sizes: Sizes, mut random: Random, is_last: bool) {
     let mut options = options(&mut random);
     options.pool_bytes = 1 << 20;
-    options.dictionaries = DictionaryOptions { after_bytes: 100 << 10, least_gain: -9.0 };
+    options.dictionaries =
+        DictionaryOptions { after_bytes: 100 << 10, least_gain: -9.0, least_gain_first: -9.0 };
     let mini = Miniature::start(model, options, sizes).expect("no faults");
     let stop = Arc::new(AtomicBool::new(false));
     let mut fibers = Vec::new();

@@ -79,9 +79,9 @@ const DATADIR: &str = "/db";
 
 /// Often one is made whether it gains or not.
 const DICTIONARIES: [DictionaryOptions; 3] = [
-    DictionaryOptions { after_bytes: 12 << 10, least_gain: -9.0 },
-    DictionaryOptions { after_bytes: 50 << 10, least_gain: -9.0 },
-    DictionaryOptions { after_bytes: 32 << 10, least_gain: 0.06 },
+    DictionaryOptions { after_bytes: 12 << 10, least_gain: -9.0, least_gain_first: -9.0 },
+    DictionaryOptions { after_bytes: 50 << 10, least_gain: -9.0, least_gain_first: -9.0 },
+    DictionaryOptions { after_bytes: 32 << 10, least_gain: 0.06, least_gain_first: 0.06 },
 ];
 
 /// Everything tiny, so that the rare happens often. What counts at creation hangs on the seed
