@@ -15,6 +15,7 @@
 
 use crate::collect::Collector;
 use crate::counters::add;
+use crate::dirty::DirtyPage;
 use crate::disk::{Disk, FULL_DISK_WAIT};
 use crate::error::StoreError;
 use crate::flush::Flusher;
@@ -25,7 +26,7 @@ use crate::options::StoreOptions;
 use crate::pace::{self, Look, Pace};
 use crate::store::{PageStore, Shared};
 use crate::training;
-use base::{Lsn, buggify_with};
+use base::{Lsn, buggify_with, probe};
 use runtime::sync::{Event, Mutex};
 use runtime::{Instant, JoinHandle, WaitClass, WaitClass::Idle};
 use std::sync::Arc;
@@ -40,6 +41,10 @@ const DUE_PAGES: usize = 64;
 const DUE_TICKS: u32 = 8;
 /// Ticks between two looks at the balance of the size classes.
 const BALANCE_TICKS: u32 = 100;
+/// The queue of dirty pages may have so many entries that are stale, and as many as are not.
+const STALE_ENTRIES: usize = 4096;
+/// Of its buckets so many are swept in a tick: more than are filled in one by any load.
+const SWEPT_BUCKETS: usize = 64;
 /// Flushers at most: the sync record lists the two segments of each and the collector's, and has
 /// to have room for one more.
 pub const FLUSHERS_MAX: usize = 7;
@@ -264,6 +269,7 @@ impl Controller {
         }
         shared.continue_draining();
         shared.keep_reserve();
+        shared.sweep_dirty();
         let oldest = shared.dirty.oldest();
         let end = disk.wal.end().get();
         let cap = shared.background.look_at_log(disk, oldest, end);
@@ -307,6 +313,25 @@ impl Shared {
         }
         let forced = self.background.forced_below.load(Ordering::Relaxed);
         self.background.flush_below.load(Ordering::Relaxed).max(forced)
+    }
+
+    /// Sweeps a part of the queue if half of it is stale (dirty.rs invariant 1).
+    pub(crate) fn sweep_dirty(&self) {
+        let counts = (CLASS_MIN..=CLASS_MAX).map(|class| &self.frames.counts(class).dirty);
+        let dirty: usize = counts.map(|count| count.load(Ordering::Relaxed)).sum();
+        if self.dirty.length() <= 2 * dirty + STALE_ENTRIES && !buggify_with!(0.1) {
+            return;
+        }
+        let rec_lsn = |page: &DirtyPage| &self.frames.descriptor(page.frame).rec_lsn;
+        let is_dirty =
+            |page: &DirtyPage| rec_lsn(page).load(Ordering::Relaxed) == page.rec_lsn.get();
+        for _ in 0..SWEPT_BUCKETS {
+            if self.dirty.sweep(is_dirty) {
+                probe!("pagestore_dirty_queue_swept");
+                break;
+            }
+            runtime::yield_if_due();
+        }
     }
 
     /// See [`PageStore::hasten_for_space`].

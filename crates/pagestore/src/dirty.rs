@@ -1,12 +1,16 @@
 //! Dirty pages in the order of the log, and the copies on their way to disk.
 //!
-//! 1. Every page whose descriptor has a `rec_lsn` has an entry here with that LSN; entries may be
-//!    stale (page freed or flushed meanwhile) and are checked when taken.
+//! 1. Every page whose descriptor has a `rec_lsn` has an entry here with that LSN, which came after
+//!    it. Entries may be stale (page freed or flushed meanwhile) and are checked when taken. Where
+//!    pages are written because their frames are wanted, nearly all become so, and would be as many
+//!    as there were changes in the log that is kept for them: they are swept out.
 //! 2. A taken batch is registered with its lowest LSN in the same critical section that removes
 //!    the entries, so `oldest` never misses a page between queue and disk.
 //! 3. A batch begins with pages found elsewhere (cold dirty frames). Their entries may still be in
 //!    the queue, or in the same batch: a page may have several entries, never none.
-//! 4. `floor` is never above `oldest`: it is lowered and set under the queue's lock. So who only
+//! 4. What is staged has a `rec_lsn` not below that of its entry, so the batch covers it, and other
+//!    entries of the page are stale from then on (flush.rs).
+//! 5. `floor` is never above `oldest`: it is lowered and set under the queue's lock. So who only
 //!    wants to know that the oldest change is young enough needs neither lock nor search.
 
 use base::{Lsn, PageId};
@@ -49,13 +53,15 @@ struct Queue {
     in_flight: BTreeMap<u64, Lsn>,
     next_ticket: u64,
     length: usize,
+    /// Buckets from here on are swept next.
+    swept: u64,
 }
 
 /// See the head of this file.
 #[derive(Debug)]
 pub(crate) struct DirtyQueue {
     queue: Mutex<Queue>,
-    /// Invariant 4; the maximum when nothing is dirty.
+    /// Invariant 5; the maximum when nothing is dirty.
     floor: AtomicU64,
 }
 
@@ -143,11 +149,34 @@ impl DirtyQueue {
         self.floor.load(Ordering::Relaxed)
     }
 
-    /// Invariant 4; the queue is locked.
+    /// Invariant 5; the queue is locked.
     fn lower_floor(&self, rec_lsn: Lsn) {
         if rec_lsn.get() < self.floor() {
             self.floor.store(rec_lsn.get(), Ordering::Relaxed);
         }
+    }
+
+    /// Removes the entries of one bucket that are not `current`, each time those of the next one;
+    /// returns whether that was the last bucket.
+    pub(crate) fn sweep(&self, current: impl Fn(&DirtyPage) -> bool) -> bool {
+        let mut queue = self.queue.lock();
+        let from = queue.swept;
+        let Some((&bucket, entries)) = queue.buckets.range_mut(from..).next() else {
+            queue.swept = 0;
+            return true;
+        };
+        let before = entries.len();
+        entries.retain(|page| current(page) && !base::mutant!("dirty_page_swept"));
+        if entries.len() * 2 <= entries.capacity() {
+            entries.shrink_to_fit();
+        }
+        let left = entries.len();
+        if left == 0 {
+            queue.buckets.remove(&bucket);
+        }
+        queue.length -= before - left;
+        queue.swept = bucket + 1;
+        false
     }
 
     /// Entries in the queue, stale ones included.
@@ -223,6 +252,29 @@ mod tests {
         let batch = queue.take(Vec::new(), 9, Lsn::MAX).expect("two entries");
         queue.finish(&batch, &[], &[found]);
         assert_eq!((queue.length(), queue.oldest()), (1, Some(rec_lsn)));
+    }
+
+    #[test]
+    fn a_sweep_leaves_what_is_current() {
+        let queue = DirtyQueue::new();
+        for number in 0..1000 {
+            let (frame, pid, lsn) = page(number, 10_000 + number * 1000);
+            queue.push(frame, pid, lsn);
+        }
+        let current = |page: &DirtyPage| page.frame >= 300 && page.frame % 100 == 0;
+        let mut steps = 1;
+        while !queue.sweep(current) {
+            steps += 1;
+        }
+        assert_eq!(steps, 17, "a million bytes of log in buckets of 64 KiB, and the end");
+        assert_eq!((queue.length(), queue.floor()), (7, 10_000), "the floor is not looked for");
+        assert_eq!((queue.oldest(), queue.floor()), (Some(Lsn::new(310_000)), 310_000));
+        assert!(!queue.sweep(|_| false), "from the begin again");
+        assert_eq!((queue.length(), queue.oldest()), (6, Some(Lsn::new(410_000))));
+        let batch = queue.take(Vec::new(), 9, Lsn::MAX).expect("six pages");
+        assert_eq!(batch.pages.len(), 6);
+        assert!(queue.sweep(|_| true), "nothing is left");
+        assert_eq!(queue.oldest(), Some(Lsn::new(410_000)), "in flight");
     }
 
     #[test]

@@ -223,8 +223,13 @@ impl Flusher {
             Err(_) => return Outcome::Later,
         };
         let descriptor = shared.frames.descriptor(dirty.frame);
-        if page.frame() != dirty.frame || descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
+        let rec_lsn = Lsn::new(descriptor.rec_lsn.load(Ordering::Relaxed));
+        if page.frame() != dirty.frame || rec_lsn == Lsn::ZERO {
             return Outcome::Stale;
+        }
+        if rec_lsn < dirty.rec_lsn {
+            // Its batch could not be written and is about to say so; this one does not cover it.
+            return Outcome::Later;
         }
         let class = header::class(&page);
         if !self.have_room(class) {

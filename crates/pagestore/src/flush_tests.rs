@@ -123,6 +123,56 @@ fn written(store: &PageStore, flusher: &mut Flusher, dirty: DirtyPage) -> [Locat
     [Location::from_word(word), shared.array.delta(PID).location()]
 }
 
+/// The queue is not to grow with the log (dirty.rs, invariant 1).
+#[test]
+fn stale_entries_go_and_what_is_dirty_stays() {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+    let ended = simulation.run(|| {
+        let (store, wal) = open();
+        let shared = store.shared().clone();
+        let dirty = make(&store, &wal, 1);
+        for lsn in 10_000..20_000 {
+            shared.dirty.push(dirty.frame, PID, Lsn::new(lsn));
+        }
+        shared.sweep_dirty();
+        assert_eq!((shared.dirty.length(), shared.dirty.oldest()), (1, Some(dirty.rec_lsn)));
+        for lsn in 10_000..13_999 {
+            shared.dirty.push(dirty.frame, PID, Lsn::new(lsn));
+        }
+        shared.sweep_dirty();
+        assert_eq!(shared.dirty.length(), 4000, "so few are not worth a look");
+        store.close().expect("no faults");
+        wal.close().expect("no faults");
+    });
+    ended.expect("no crash");
+}
+
+/// A checkpoint takes a batch for no older than its entries (dirty.rs, invariant 4).
+#[test]
+fn a_page_that_is_older_than_its_entry_is_not_staged() {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+    let ended = simulation.run(|| {
+        let (store, wal) = open();
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let dirty = make(&store, &wal, 1);
+        let younger = DirtyPage { rec_lsn: Lsn::new(dirty.rec_lsn.get() + 1), ..dirty };
+        let mut flusher = Flusher::new();
+        for (page, is_staged) in [(younger, false), (dirty, true)] {
+            let batch = shared.dirty.take(vec![page], 1, Lsn::MAX).expect("one page");
+            flusher.begin(disk, &batch);
+            let staged = flusher.stage(&shared, page, batch.ticket);
+            assert_eq!(matches!(staged, Outcome::Staged), is_staged);
+            shared.dirty.finish(&batch, &[], &[]);
+        }
+        flusher.write(&shared, disk, &mut Vec::new()).expect("no faults");
+        flusher.close(disk).expect("no faults");
+        store.close().expect("no faults");
+        wal.close().expect("no faults");
+    });
+    ended.expect("no crash");
+}
+
 /// What lives for a short time lies apart from what lives long, and behind a directory that is no
 /// longer than it must be.
 #[test]

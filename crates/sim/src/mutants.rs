@@ -7,7 +7,7 @@ use std::time::Instant;
 /// Name (as in `base::mutant!`) and what is broken. Those of space that is used again or given back
 /// too early are found by pagestore/tests/reuse.rs, which crashes at these moments; what a page is
 /// read with, by pagestore/tests/defects.rs.
-pub const MUTANTS: [(&str, &str); 17] = [
+pub const MUTANTS: [(&str, &str); 18] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),
     ("stale_tail_accepted", "recovery replays intact log of a former run behind the end"),
@@ -18,6 +18,7 @@ pub const MUTANTS: [(&str, &str); 17] = [
     ("delta_of_another_base", "what changed of a page is put on another copy than its own"),
     ("delta_without_former", "a delta leaves out what former deltas of the page had"),
     ("checkpoint_before_data_sync", "the superblock names a redo LSN before the data is synced"),
+    ("dirty_page_swept", "pages that are still to be written are taken for stale entries"),
     ("unwritten_page_forgotten", "a page that did not get into its group is dirty no more"),
     ("barrier_before_log", "a checkpoint forgets what only log that may be lost has settled"),
     ("freeze_above_durable", "versions are frozen and rows purged above the durable log"),
