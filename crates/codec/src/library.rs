@@ -28,6 +28,8 @@ const TRAINING_LEVEL: i32 = 3;
 /// `ZSTD_c_literalCompressionMode`, and its `ZSTD_ps_enable`.
 const SINGLE_BYTES: sys::ZSTD_cParameter = sys::ZSTD_cParameter::ZSTD_c_experimentalParam5;
 const COMPRESSED: i32 = 1;
+/// The smallest table that the library takes.
+const TABLE_LOG_MIN: u32 = 6;
 
 /// The one table for so many bytes that are compressed without a dictionary has a place for two of
 /// them: pages are as small as with two or four times that, within a quarter of a percent, and take
@@ -35,9 +37,6 @@ const COMPRESSED: i32 = 1;
 fn table_log(bytes: usize) -> u32 {
     bytes.next_power_of_two().ilog2().saturating_sub(1).max(TABLE_LOG_MIN)
 }
-
-/// The least that the library takes.
-const TABLE_LOG_MIN: u32 = 6;
 
 /// What the library has written, if it has not failed.
 fn written(code: usize) -> Option<usize> {
@@ -65,9 +64,9 @@ impl Settings {
         self.searching(sys::ZSTD_strategy::ZSTD_dfast, match_bytes_min)
     }
 
-    /// Leaves out so many places, and keeps two to `table_log` at most.
-    pub(crate) fn skipping(mut self, places: u32, table_log: u32) -> Settings {
-        self.0.targetLength = places;
+    /// Goes on by such steps, and keeps two to `table_log` places at most.
+    pub(crate) fn skipping(mut self, step: u32, table_log: u32) -> Settings {
+        self.0.targetLength = step;
         self.0.hashLog = self.0.hashLog.min(table_log);
         self
     }

@@ -13,11 +13,12 @@ const USUAL_LEVEL: i32 = 6;
 const TWO_TABLES_LEVEL: i32 = 5;
 /// What may be lost of the bytes for a cheaper search ...
 const TOLERANCE: f64 = 0.015;
-/// ... and for one that leaves out places: with a dictionary pages of digits are written in three
-/// quarters of the time and read in nine tenths.
+/// ... and for one that leaves out places: with a dictionary pages of digits are written in two
+/// thirds of the time and read in six sevenths.
 const TOLERANCE_SKIPPING: f64 = 0.03;
-/// Places left out between those looked at.
-const SKIPPED_PLACES: u32 = 2;
+/// How far [`Search::Skipping`] goes on: with a dictionary it looks at every second place, without
+/// at two of three.
+const SKIPPING_STEP: u32 = 2;
 /// With a dictionary, two to this many places for [`Search::Skipping`]: fewer matches are found,
 /// and what is left between them looks more like what the dictionary's own statistics say.
 const SKIPPING_TABLE_LOG: u32 = 11;
@@ -114,7 +115,7 @@ impl Search {
             Search::OneTable { match_bytes_min } => by_level.in_one_table(match_bytes_min),
             Search::TwoTables { match_bytes_min } => by_level.in_two_tables(match_bytes_min),
             Search::Skipping { match_bytes_min } => {
-                by_level.in_one_table(match_bytes_min).skipping(SKIPPED_PLACES, SKIPPING_TABLE_LOG)
+                by_level.in_one_table(match_bytes_min).skipping(SKIPPING_STEP, SKIPPING_TABLE_LOG)
             }
         }
     }

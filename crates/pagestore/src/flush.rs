@@ -223,13 +223,8 @@ impl Flusher {
             Err(_) => return Outcome::Later,
         };
         let descriptor = shared.frames.descriptor(dirty.frame);
-        let rec_lsn = Lsn::new(descriptor.rec_lsn.load(Ordering::Relaxed));
-        if page.frame() != dirty.frame || rec_lsn == Lsn::ZERO {
+        if page.frame() != dirty.frame || descriptor.rec_lsn.load(Ordering::Relaxed) == 0 {
             return Outcome::Stale;
-        }
-        if rec_lsn < dirty.rec_lsn {
-            // Its batch could not be written and is about to say so; this one does not cover it.
-            return Outcome::Later;
         }
         let class = header::class(&page);
         if !self.have_room(class) {
@@ -239,13 +234,20 @@ impl Flusher {
         let free = descriptor.flush_ticket.compare_exchange(
             0,
             ticket,
-            Ordering::Relaxed,
+            Ordering::Acquire,
             Ordering::Relaxed,
         );
         if free.is_err() {
             return Outcome::Later;
         }
-        let rec_lsn = Lsn::new(descriptor.rec_lsn.swap(0, Ordering::Relaxed));
+        // Only with the ticket: what could not be written gets its former one back before that.
+        let rec_lsn = Lsn::new(descriptor.rec_lsn.load(Ordering::Relaxed));
+        if rec_lsn < dirty.rec_lsn {
+            // The batch that could not be written is about to say so; this one does not cover it.
+            descriptor.flush_ticket.store(0, Ordering::Release);
+            return Outcome::Later;
+        }
+        descriptor.rec_lsn.store(0, Ordering::Relaxed);
         let bytes = page.len();
         self.page[..bytes].copy_from_slice(&page);
         let since = next_delta(shared, dirty.frame, &self.page[..bytes]);

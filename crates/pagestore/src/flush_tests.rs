@@ -11,6 +11,18 @@ const UUID: [u8; 16] = *b"flushed in tests";
 const PID: PageId = PageId::new(300);
 const CLASS: u8 = 13;
 
+/// Runs a test in a simulation, on a new store that is closed behind it.
+fn on_a_store(test: impl FnOnce(&PageStore, &Wal) + Send + 'static) {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
+    let ended = simulation.run(|| {
+        let (store, wal) = open();
+        test(&store, &wal);
+        store.close().expect("no faults");
+        wal.close().expect("no faults");
+    });
+    ended.expect("no crash");
+}
+
 fn open() -> (PageStore, Arc<Wal>) {
     for dir in ["/data", "/wal"] {
         runtime::fs::create_dir_all(dir).expect("a directory");
@@ -59,12 +71,10 @@ fn make(store: &PageStore, wal: &Wal, byte: u8) -> DirtyPage {
 /// freed and made anew in the frame that it left.
 #[test]
 fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
-    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
-    let ended = simulation.run(|| {
-        let (store, wal) = open();
+    on_a_store(|store, wal| {
         let shared = store.shared().clone();
         let disk = shared.disk.as_ref().expect("a store on disk");
-        let dirty = make(&store, &wal, 1);
+        let dirty = make(store, wal, 1);
         let batch = shared.dirty.take(vec![dirty], 8, Lsn::MAX).expect("it is dirty");
         assert_eq!(batch.pages, [dirty, dirty], "found, and in the queue");
         let mut flusher = Flusher::new();
@@ -73,8 +83,8 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         assert!(matches!(staged, Outcome::Staged));
 
         let page = store.exclusive(PID).expect("in memory");
-        page.discard(log(&wal, RecordKind::Structure, b""));
-        let anew = make(&store, &wal, 2);
+        page.discard(log(wal, RecordKind::Structure, b""));
+        let anew = make(store, wal, 2);
         assert_eq!(anew.frame, dirty.frame, "the frame that was given back last");
         let staged = flusher.stage(&shared, batch.pages[1], batch.ticket);
         assert!(matches!(staged, Outcome::Staged));
@@ -92,10 +102,7 @@ fn a_page_made_anew_within_a_batch_is_not_taken_for_its_former_copy() {
         let in_memory = store.shared_page(PID).expect("in memory").to_vec();
         assert!(on_disk == in_memory, "the copy of the page that was freed counts");
         flusher.close(disk).expect("no faults");
-        store.close().expect("no faults");
-        wal.close().expect("no faults");
     });
-    ended.expect("no crash");
 }
 
 /// Changes bytes of the page. Returns what the dirty queue would have of it, were it clean before.
@@ -126,11 +133,9 @@ fn written(store: &PageStore, flusher: &mut Flusher, dirty: DirtyPage) -> [Locat
 /// The queue is not to grow with the log (dirty.rs, invariant 1).
 #[test]
 fn stale_entries_go_and_what_is_dirty_stays() {
-    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
-    let ended = simulation.run(|| {
-        let (store, wal) = open();
+    on_a_store(|store, wal| {
         let shared = store.shared().clone();
-        let dirty = make(&store, &wal, 1);
+        let dirty = make(store, wal, 1);
         for lsn in 10_000..20_000 {
             shared.dirty.push(dirty.frame, PID, Lsn::new(lsn));
         }
@@ -141,21 +146,16 @@ fn stale_entries_go_and_what_is_dirty_stays() {
         }
         shared.sweep_dirty();
         assert_eq!(shared.dirty.length(), 4000, "so few are not worth a look");
-        store.close().expect("no faults");
-        wal.close().expect("no faults");
     });
-    ended.expect("no crash");
 }
 
 /// A checkpoint takes a batch for no older than its entries (dirty.rs, invariant 4).
 #[test]
 fn a_page_that_is_older_than_its_entry_is_not_staged() {
-    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
-    let ended = simulation.run(|| {
-        let (store, wal) = open();
+    on_a_store(|store, wal| {
         let shared = store.shared().clone();
         let disk = shared.disk.as_ref().expect("a store on disk");
-        let dirty = make(&store, &wal, 1);
+        let dirty = make(store, wal, 1);
         let younger = DirtyPage { rec_lsn: Lsn::new(dirty.rec_lsn.get() + 1), ..dirty };
         let mut flusher = Flusher::new();
         for (page, is_staged) in [(younger, false), (dirty, true)] {
@@ -167,31 +167,26 @@ fn a_page_that_is_older_than_its_entry_is_not_staged() {
         }
         flusher.write(&shared, disk, &mut Vec::new()).expect("no faults");
         flusher.close(disk).expect("no faults");
-        store.close().expect("no faults");
-        wal.close().expect("no faults");
     });
-    ended.expect("no crash");
 }
 
 /// What lives for a short time lies apart from what lives long, and behind a directory that is no
 /// longer than it must be.
 #[test]
 fn deltas_go_to_a_segment_of_their_own() {
-    let mut simulation = Simulation::new(SimConfig { buggify: false, ..SimConfig::new(1) });
-    let ended = simulation.run(|| {
-        let (store, wal) = open();
+    on_a_store(|store, wal| {
         let shared = store.shared().clone();
         let disk = shared.disk.as_ref().expect("a store on disk");
-        let dirty = make(&store, &wal, 1);
+        let dirty = make(store, wal, 1);
         let mut incompressible = vec![0; 6000];
         base::Random::new(1).fill(&mut incompressible);
-        patch(&store, &wal, dirty, &incompressible);
+        patch(store, wal, dirty, &incompressible);
         let mut flusher = Flusher::new();
-        let [full, none] = written(&store, &mut flusher, dirty);
+        let [full, none] = written(store, &mut flusher, dirty);
         assert!(none.is_none(), "its first copy is a full one");
 
-        let changed = patch(&store, &wal, dirty, &[3; 10]);
-        let [base, delta] = written(&store, &mut flusher, changed);
+        let changed = patch(store, wal, dirty, &[3; 10]);
+        let [base, delta] = written(store, &mut flusher, changed);
         assert_eq!(base, full, "the base stays where it is");
         assert!(!delta.is_none());
 
@@ -207,13 +202,10 @@ fn deltas_go_to_a_segment_of_their_own() {
         flusher.pages.writer().close(disk).expect("no faults");
         disk.table.lock().segments[places[1] as usize].is_whole = true;
         disk.is_full.store(true, Ordering::Relaxed);
-        let changed = patch(&store, &wal, dirty, &[4; 10]);
-        let [full, none] = written(&store, &mut flusher, changed);
+        let changed = patch(store, wal, dirty, &[4; 10]);
+        let [full, none] = written(store, &mut flusher, changed);
         assert!(none.is_none(), "a delta would add to what lives");
         assert_eq!(full.offset_bytes() / segment_bytes, places[1]);
         flusher.close(disk).expect("no faults");
-        store.close().expect("no faults");
-        wal.close().expect("no faults");
     });
-    ended.expect("no crash");
 }
