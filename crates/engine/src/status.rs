@@ -89,11 +89,12 @@ fn log() -> [(&'static str, u64); 12] {
 }
 
 /// What the pace of writes sees and does.
-fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 17] {
+fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 18] {
     [
         ("Gannet_compression_by_helpers", store.compression_by_helpers),
         ("Gannet_compression_fallback_permille", pace.fallback_share_permille),
         ("Gannet_compression_fallbacks", store.compression_fallbacks),
+        ("Gannet_compression_lz4_pages", store.compression_lz4_pages),
         ("Gannet_compression_nanos", store.compress_nanos),
         ("Gannet_compression_skips", store.compression_skips),
         ("Gannet_delay_nanos", store.delay_nanos),

@@ -56,6 +56,8 @@ counters! {
     compressed_pages,
     /// Copies written with LZ4 in place of a dearer codec, as cores were short.
     compression_fallbacks,
+    /// Copies written with LZ4 in place of Zstandard, as they are not much larger by it.
+    compression_lz4_pages,
     /// Copies that were not tried to be compressed, as their tree's pages gain nothing.
     compression_skips,
     /// Copies compressed by helper threads, as their codec is slow.

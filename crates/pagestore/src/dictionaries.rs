@@ -18,6 +18,7 @@ use crate::error::StoreError;
 use crate::header::class_bytes;
 use crate::options::DictionaryOptions;
 use crate::store::{PageStore, Shared};
+use crate::training::Lz4Pages;
 use base::{Lsn, TreeId, probe};
 use codec::{Codec, Dictionary, Search};
 use runtime::sync::{Event, Mutex};
@@ -93,6 +94,8 @@ struct OfTree {
     asked_at: u64,
     /// What a training has found best without a dictionary; not known behind a restart.
     search: Option<Search>,
+    /// What a training has found; not known behind a restart.
+    lz4_pages: Lz4Pages,
     /// It owned no page number when the log ended here.
     gone_since: Option<Lsn>,
 }
@@ -215,7 +218,18 @@ impl Dictionaries {
         self.state.lock().trees.entry(tree).or_default().search = Some(search);
     }
 
-    /// A page of the tree was written in full with Zstandard.
+    /// These pages of the tree are written with LZ4 from now on.
+    pub(crate) fn write_with_lz4(&self, tree: TreeId, pages: Lz4Pages) {
+        self.state.lock().trees.entry(tree).or_default().lz4_pages = pages;
+    }
+
+    /// Whether a page of the tree is written with LZ4; `is_rewritten`: it has a copy on disk.
+    pub(crate) fn is_for_lz4(&self, tree: TreeId, is_rewritten: bool) -> bool {
+        let state = self.state.lock();
+        state.trees.get(&tree).is_some_and(|of_tree| of_tree.lz4_pages.has(is_rewritten))
+    }
+
+    /// A page of the tree was written in full as it asks for, and gained.
     pub(crate) fn note_written(&self, tree: TreeId, bytes: usize) {
         if self.options.after_bytes == 0 {
             return;

@@ -253,7 +253,8 @@ impl Flusher {
         let since = next_delta(shared, dirty.frame, &self.page[..bytes]);
         drop(page);
         let is_delta = since.is_some();
-        let blob = self.pack(shared, bytes, since);
+        let is_rewritten = descriptor.location.load(Ordering::Relaxed) != 0;
+        let blob = self.pack(shared, bytes, since, is_rewritten);
         let entry = DirectoryEntry::new(&blob, 0, &self.page[..bytes]);
         let group = if is_delta { &mut self.deltas } else { &mut self.pages };
         group.push(entry, Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
@@ -269,7 +270,14 @@ impl Flusher {
     }
 
     /// Compresses the copied page to where it goes: all of it, or what changed since its base.
-    fn pack(&mut self, shared: &Shared, bytes: usize, since: Option<SinceBase>) -> BlobHeader {
+    /// `is_rewritten`: it has a copy on disk.
+    fn pack(
+        &mut self,
+        shared: &Shared,
+        bytes: usize,
+        since: Option<SinceBase>,
+        is_rewritten: bool,
+    ) -> BlobHeader {
         let copy = &self.page[..bytes];
         let counters = &shared.counters;
         if let Some(since) = since {
@@ -280,7 +288,7 @@ impl Flusher {
             add(&counters.delta_packed_bytes, u64::from(blob.payload_bytes).saturating_sub(fixed));
             return blob;
         }
-        let blob = packing::encode(shared, copy, self.pages.rest());
+        let blob = packing::encode(shared, copy, is_rewritten, self.pages.rest());
         add(&counters.raw_bytes, bytes as u64);
         add(&counters.stored_bytes, blob.stored_bytes());
         add(&counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));

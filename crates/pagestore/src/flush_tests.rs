@@ -1,7 +1,9 @@
 use super::*;
 use crate::redo::{self, OP_FORMAT};
-use crate::{PageStore, StoreOptions, Superblock};
+use crate::training::Lz4Pages;
+use crate::{Compression, PageStore, StoreOptions, Superblock};
 use base::{TreeId, TrxId};
+use codec::CodecId;
 use runtime::sim::{SimConfig, Simulation};
 use std::path::Path;
 use std::sync::Arc;
@@ -206,6 +208,36 @@ fn deltas_go_to_a_segment_of_their_own() {
         let [full, none] = written(store, &mut flusher, changed);
         assert!(none.is_none(), "a delta would add to what lives");
         assert_eq!(full.offset_bytes() / segment_bytes, places[1]);
+        flusher.close(disk).expect("no faults");
+    });
+}
+
+/// A page with a copy on disk is one that changes (training.rs, invariant 4).
+#[test]
+fn what_changes_is_written_with_lz4_where_it_may() {
+    on_a_store(|store, wal| {
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let tree = TreeId::new(9);
+        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 6 });
+        let mut flusher = Flusher::new();
+        let codec_of = |copy: Location| {
+            let mut buffer = AlignedBuf::zeroed(0);
+            let bytes = disk.read_copy(copy, &mut buffer).expect("a copy");
+            blob::verify(bytes).expect("an intact copy").codec
+        };
+        let dirty = make(store, wal, 1);
+        shared.dictionaries.write_with_lz4(tree, Lz4Pages::Rewritten);
+        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "new");
+        let dirty = patch(store, wal, dirty, &[b'a'; 4000]);
+        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Lz4, "changed");
+        shared.dictionaries.write_with_lz4(tree, Lz4Pages::None);
+        let dirty = patch(store, wal, dirty, &[b'b'; 4000]);
+        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "too large");
+        shared.dictionaries.write_with_lz4(tree, Lz4Pages::All);
+        let dirty = patch(store, wal, dirty, &[b'c'; 4000]);
+        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Lz4);
+        assert_eq!(shared.counters.compression_lz4_pages.load(Ordering::Relaxed), 2);
         flusher.close(disk).expect("no faults");
     });
 }

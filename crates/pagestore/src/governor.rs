@@ -106,6 +106,11 @@ impl Governor {
         }
     }
 
+    /// What is used in the place of dearer codecs.
+    pub(crate) fn lz4(&self) -> Arc<dyn Codec> {
+        self.lz4.clone()
+    }
+
     /// What to do with a page of a tree that asks for this codec.
     pub(crate) fn choose(&self, tree: TreeId, asked: CodecId) -> Choice {
         if asked != CodecId::None && self.estimate(tree).is_hopeless() {

@@ -1,5 +1,8 @@
 //! A page becomes a blob: by the codec that the governor chooses, without holding up its worker.
 //!
+//! Where a tree's pages are hardly larger by LZ4 than by Zstandard, which it asks for, or not much
+//! larger and change, they are written with LZ4 (training.rs, invariant 4).
+//!
 //! Slow codecs (LZMA, bzip2: up to milliseconds a page) run on helper threads while the flusher is
 //! parked (amendment 20); for the others the flusher yields by time between pages.
 
@@ -19,16 +22,22 @@ const EMPTY_BYTES: usize = 256;
 /// ... and one of so many parts of it is worth being tried.
 const EMPTY_PARTS: usize = 8;
 
-/// Writes the blob of a page to the start of `target`, as [`blob::encode`] does. Parks; the caller
-/// holds no latch.
-pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHeader {
+/// Writes the blob of a page to the start of `target`, as [`blob::encode`] does; `is_rewritten`: it
+/// has a copy on disk. Parks; the caller holds no latch.
+pub(crate) fn encode(
+    shared: &Shared,
+    page: &[u8],
+    is_rewritten: bool,
+    target: &mut [u8],
+) -> BlobHeader {
     let counters = &shared.counters;
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
     let choice = shared.governor.choose(tree, asked.codec.id());
     let is_skipped = matches!(choice, Choice::Skip);
+    let is_fallback = matches!(choice, Choice::Fallback(_));
     let codec = match choice {
-        Choice::Asked => with_dictionary(shared, tree, &asked),
+        Choice::Asked => best_codec(shared, tree, &asked, is_rewritten),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
             codec
@@ -57,7 +66,8 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     if !is_skipped {
         shared.governor.note(tree, blob.codec != CodecId::None);
     }
-    if blob.codec == CodecId::Zstd && asked.dictionary_level.is_some() {
+    if asked.dictionary_level.is_some() && blob.codec != CodecId::None && !is_fallback {
+        add(&counters.compression_lz4_pages, u64::from(blob.codec == CodecId::Lz4));
         shared.dictionaries.note_written(tree, page.len());
     }
     if blob.dictionary != 0 {
@@ -66,11 +76,18 @@ pub(crate) fn encode(shared: &Shared, page: &[u8], target: &mut [u8]) -> BlobHea
     blob
 }
 
-/// The codec that a tree asks for, with its dictionary if it has one. Parks.
-fn with_dictionary(shared: &Shared, tree: TreeId, asked: &Asked) -> Arc<dyn Codec> {
-    let wanted = asked.dictionary_level.zip(shared.disk.as_ref());
-    let found = wanted.and_then(|(level, disk)| shared.dictionaries.writer(disk, tree, level));
-    found.unwrap_or_else(|| asked.codec.clone())
+/// The codec that a tree asks for, with its dictionary if it has one, or LZ4 if that is as good for
+/// such a page. Parks.
+fn best_codec(shared: &Shared, tree: TreeId, asked: &Asked, is_rewritten: bool) -> Arc<dyn Codec> {
+    let Some((level, disk)) = asked.dictionary_level.zip(shared.disk.as_ref()) else {
+        return asked.codec.clone();
+    };
+    if shared.dictionaries.is_for_lz4(tree, is_rewritten) {
+        probe!("pagestore_lz4_for_zstandard");
+        return shared.governor.lz4();
+    }
+    let writer = shared.dictionaries.writer(disk, tree, level);
+    writer.unwrap_or_else(|| asked.codec.clone())
 }
 
 /// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are
@@ -86,9 +103,9 @@ pub(crate) fn encode_delta(
 ) -> BlobHeader {
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let codec = with_dictionary(shared, tree, &asked);
+    let codec = best_codec(shared, tree, &asked, true);
     let is_dear = is_slow(codec.id()) || codec.id() == CodecId::Zstd && codec.dictionary() == 0;
-    let codec = if is_dear { Arc::from(codec::codec(CodecId::Lz4, 0)) } else { codec };
+    let codec = if is_dear { shared.governor.lz4() } else { codec };
     delta::encode(page, since, &*codec, scratch, target)
 }
 
