@@ -3,16 +3,15 @@
 //! What is made with a dictionary is read with exactly that one; a frame carries the number that
 //! the library has given it, so another one is noticed.
 
-use crate::library::{self, WritingDictionary};
+use crate::library::{self, ReadingDictionary, WritingDictionary};
 use crate::zstandard::{compress_by, decompress_by, library_level};
 use crate::{Codec, CodecId, DecompressError, Search};
 use std::fmt;
 use std::sync::Arc;
-use zstd::zstd_safe::DDict;
 
 /// A dictionary made ready for reading.
 pub struct Dictionary {
-    prepared: DDict<'static>,
+    prepared: ReadingDictionary,
 }
 
 impl fmt::Debug for Dictionary {
@@ -24,22 +23,19 @@ impl fmt::Debug for Dictionary {
 impl Dictionary {
     /// Copies `content` and makes it ready; `None` if it is no dictionary.
     pub fn new(content: &[u8]) -> Option<Dictionary> {
-        let prepared = DDict::try_create(content)?;
-        // Whatever has no number is taken for a dictionary of bare bytes.
-        prepared.get_dict_id()?;
-        Some(Dictionary { prepared })
+        Some(Dictionary { prepared: ReadingDictionary::new(content)? })
     }
 
     /// The memory that it takes.
     pub fn bytes(&self) -> usize {
-        self.prepared.sizeof()
+        self.prepared.bytes()
     }
 
     /// Fills the whole of `target` from what was compressed with this dictionary; see
     /// [`Codec::decompress`].
     pub fn decompress(&self, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
         decompress_by(target.len(), |context| {
-            context.decompress_using_ddict(target, source, &self.prepared)
+            context.decompress_with(source, target, &self.prepared)
         })
     }
 }

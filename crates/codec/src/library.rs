@@ -1,5 +1,6 @@
 //! Zstandard where its safe binding does not reach: compression with dictionaries whose tables have
-//! a size of our choice, and training that takes little memory.
+//! a size of our choice, reading with one of many dictionaries after the other, and training that
+//! takes little memory.
 //!
 //! 1. Every pointer is of the library's own making and is freed once, by the drop of its owner.
 //! 2. Every length handed on is that of the slice whose pointer goes with it.
@@ -227,6 +228,98 @@ impl Drop for WritingDictionary {
     fn drop(&mut self) {
         // SAFETY: ours, and not used any more.
         unsafe { sys::ZSTD_freeCDict(self.0.as_ptr()) };
+    }
+}
+
+/// Memory for reading one frame at a time, with or without a dictionary.
+pub(crate) struct Decompressor(NonNull<sys::ZSTD_DCtx>);
+
+impl Decompressor {
+    /// `None` if there is no memory.
+    pub(crate) fn new() -> Option<Decompressor> {
+        // SAFETY: gives a context that is ours, or null.
+        NonNull::new(unsafe { sys::ZSTD_createDCtx() }).map(Decompressor)
+    }
+
+    /// Decompresses into the start of `target` and returns how many bytes that took; `None` if it
+    /// is damaged or does not fit.
+    pub(crate) fn decompress(&mut self, source: &[u8], target: &mut [u8]) -> Option<usize> {
+        // SAFETY: our context, used by nobody else; two slices with their lengths.
+        written(unsafe {
+            sys::ZSTD_decompressDCtx(
+                self.0.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+                source.as_ptr().cast(),
+                source.len(),
+            )
+        })
+    }
+
+    /// The same with a dictionary. The library takes one that it has not used just before for one
+    /// that is not in the processor's caches: it fetches all of it and takes a decoder for such,
+    /// which costs a page a tenth and what changed of a page most of its time. It is told of the
+    /// dictionary once before.
+    pub(crate) fn decompress_with(
+        &mut self,
+        source: &[u8],
+        target: &mut [u8],
+        dictionary: &ReadingDictionary,
+    ) -> Option<usize> {
+        // SAFETY: our context, used by nobody else; our dictionary, to which the context refers
+        // only until the next frame is begun; two slices with their lengths.
+        unsafe {
+            written(sys::ZSTD_decompressBegin_usingDDict(self.0.as_ptr(), dictionary.0.as_ptr()))?;
+            written(sys::ZSTD_decompress_usingDDict(
+                self.0.as_ptr(),
+                target.as_mut_ptr().cast(),
+                target.len(),
+                source.as_ptr().cast(),
+                source.len(),
+                dictionary.0.as_ptr(),
+            ))
+        }
+    }
+}
+
+impl Drop for Decompressor {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used any more.
+        unsafe { sys::ZSTD_freeDCtx(self.0.as_ptr()) };
+    }
+}
+
+/// A dictionary made ready for reading.
+pub(crate) struct ReadingDictionary(NonNull<sys::ZSTD_DDict>);
+
+// SAFETY: nothing changes it after it was made; the library lets threads share it.
+unsafe impl Send for ReadingDictionary {}
+// SAFETY: as above.
+unsafe impl Sync for ReadingDictionary {}
+
+impl ReadingDictionary {
+    /// Copies `content`; `None` if it is no dictionary.
+    pub(crate) fn new(content: &[u8]) -> Option<ReadingDictionary> {
+        // SAFETY: a slice with its length, which is copied; gives a dictionary that is ours, or
+        // null.
+        let made = unsafe { sys::ZSTD_createDDict(content.as_ptr().cast(), content.len()) };
+        let made = NonNull::new(made).map(ReadingDictionary)?;
+        // SAFETY: our dictionary. Whatever has no number is one of bare bytes.
+        let number = unsafe { sys::ZSTD_getDictID_fromDDict(made.0.as_ptr()) };
+        (number != 0).then_some(made)
+    }
+
+    /// What it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // SAFETY: our dictionary.
+        unsafe { sys::ZSTD_sizeof_DDict(self.0.as_ptr()) }
+    }
+}
+
+impl Drop for ReadingDictionary {
+    fn drop(&mut self) {
+        // SAFETY: ours, and not used any more.
+        unsafe { sys::ZSTD_freeDDict(self.0.as_ptr()) };
     }
 }
 

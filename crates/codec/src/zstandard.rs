@@ -1,10 +1,9 @@
 //! Zstandard. Contexts are expensive to make; each thread keeps one for each way.
 
-use crate::library::{Compressor, Settings};
+use crate::library::{Compressor, Decompressor, Settings};
 use crate::{Codec, CodecId, DecompressError, Search};
 use std::cell::RefCell;
 use std::sync::Arc;
-use zstd::zstd_safe::{DCtx, SafeResult};
 
 /// The library's levels for ours: 6 is what a library does unless told otherwise, which is 3 here,
 /// and 9 is worth its time only for pages that are written once.
@@ -44,7 +43,7 @@ pub(crate) fn library_level(level: i32) -> i32 {
 thread_local! {
     /// Borrowed only within one call.
     static COMPRESSOR: RefCell<Option<Compressor>> = const { RefCell::new(None) };
-    static DECOMPRESSOR: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor>> = const { RefCell::new(None) };
 }
 
 /// Compresses with this thread's context; `None` also if there is no memory for one.
@@ -60,17 +59,17 @@ pub(crate) fn compress_by<T>(compress: impl FnOnce(&mut Compressor) -> Option<T>
 /// Fills the whole of a target of `length` with this thread's context.
 pub(crate) fn decompress_by(
     length: usize,
-    decompress: impl FnOnce(&mut DCtx<'static>) -> SafeResult,
+    decompress: impl FnOnce(&mut Decompressor) -> Option<usize>,
 ) -> Result<(), DecompressError> {
     DECOMPRESSOR.with_borrow_mut(|kept| {
         if kept.is_none() {
-            *kept = DCtx::try_create();
+            *kept = Decompressor::new();
         }
         let Some(context) = kept else { return Err(DecompressError("no memory for zstd")) };
         match decompress(context) {
-            Ok(size) if size == length => Ok(()),
-            Ok(_) => Err(DecompressError("the zstd frame is too short")),
-            Err(_) => Err(DecompressError("damaged zstd frame, or of another dictionary")),
+            Some(size) if size == length => Ok(()),
+            Some(_) => Err(DecompressError("the zstd frame is too short")),
+            None => Err(DecompressError("damaged zstd frame, or of another dictionary")),
         }
     })
 }
@@ -94,7 +93,7 @@ impl Codec for Zstandard {
 
 /// Fills `target`; see [`Codec::decompress`].
 pub(crate) fn decompress(source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
-    decompress_by(target.len(), |context| context.decompress(target, source))
+    decompress_by(target.len(), |context| context.decompress(source, target))
 }
 
 #[cfg(test)]
