@@ -100,6 +100,12 @@ struct OfTree {
     gone_since: Option<Lsn>,
 }
 
+impl OfTree {
+    fn forget(&mut self) {
+        (self.search, self.lz4_pages, self.asked_at) = (None, Lz4Pages::None, 0);
+    }
+}
+
 /// A dictionary that was read.
 #[derive(Debug)]
 struct Ready {
@@ -216,6 +222,17 @@ impl Dictionaries {
     /// Pages of the tree are searched so while it has no dictionary.
     pub(crate) fn search_by(&self, tree: TreeId, search: Search) {
         self.state.lock().trees.entry(tree).or_default().search = Some(search);
+    }
+
+    /// The tree asks for something else from now on: what was found does not count, and it is
+    /// looked at when the next page of it has been written.
+    pub(crate) fn forget(&self, tree: TreeId) {
+        self.state.lock().trees.get_mut(&tree).map(OfTree::forget);
+    }
+
+    /// The same of all trees.
+    pub(crate) fn forget_all(&self) {
+        self.state.lock().trees.values_mut().for_each(OfTree::forget);
     }
 
     /// These pages of the tree are written with LZ4 from now on.
@@ -482,6 +499,10 @@ mod tests {
         assert!(is_asked(1000));
         all.refused(other);
         assert!(!is_asked(14_999) && is_asked(1), "it gained nothing: not before 16,000");
+        all.write_with_lz4(other, Lz4Pages::All);
+        assert!(all.is_for_lz4(other, false) && !all.is_for_lz4(tree, true));
+        all.forget(other);
+        assert!(is_asked(1) && !all.is_for_lz4(other, true), "it asks for something else");
         let off = Dictionaries::new(
             DictionaryOptions { after_bytes: 0, least_gain: 0.0, least_gain_first: 0.0 },
             0,

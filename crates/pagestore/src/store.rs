@@ -126,6 +126,7 @@ impl PageStore {
             crate::background::start_training(&self.shared);
         }
         self.shared.governor.forget(tree);
+        self.shared.dictionaries.forget(tree);
     }
 
     /// Changes the codec and level (0: the codec's default) of all trees with
@@ -136,6 +137,7 @@ impl PageStore {
             crate::background::start_training(&self.shared);
         }
         self.shared.governor.forget_all();
+        self.shared.dictionaries.forget_all();
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

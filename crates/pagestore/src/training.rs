@@ -125,6 +125,10 @@ fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
         (found.map(|(content, _)| content), search, Lz4Pages::choose(level, lz4_bytes, bytes))
     });
     add(&shared.counters.dictionary_nanos, begun.elapsed().as_nanos() as u64);
+    if shared.codecs.of(tree).dictionary_level != Some(level) {
+        // What it asks for now is another thing; it will be looked at for that.
+        return Ok(());
+    }
     shared.dictionaries.write_with_lz4(tree, lz4_pages);
     match content {
         // Of a tree that is written with LZ4 it would never be used.
