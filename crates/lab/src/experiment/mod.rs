@@ -209,18 +209,22 @@ pub fn run(
         subjects,
         runs: Vec::new(),
     };
-    load(design, &mut experiment, watcher);
+    load(design, &mut experiment, (stop, watcher));
     if experiment.ended.is_none() {
         run_all(workload, design, &mut experiment, (stop, watcher));
     }
     if !experiment.runs.is_empty() {
-        look_at_space(design, &mut experiment, "after the runs");
+        look_at_space(design, &mut experiment, "after the runs", (stop, watcher));
     }
     Ok(experiment)
 }
 
 /// Fills the tables of all subjects.
-fn load(design: &Design, experiment: &mut Experiment, watcher: &Arc<dyn Watcher>) {
+fn load(
+    design: &Design,
+    experiment: &mut Experiment,
+    (stop, watcher): (&Arc<Stop>, &Arc<dyn Watcher>),
+) {
     let Some(load) = &design.load else { return };
     for (subject, described) in design.subjects.iter().zip(&mut experiment.subjects) {
         watcher.phase(&format!("loading {}", subject.name));
@@ -236,11 +240,18 @@ fn load(design: &Design, experiment: &mut Experiment, watcher: &Arc<dyn Watcher>
             }
         }
     }
-    look_at_space(design, experiment, "after the load");
+    look_at_space(design, experiment, "after the load", (stop, watcher));
 }
 
-/// What the data of all subjects take now; what cannot be looked at is absent.
-fn look_at_space(design: &Design, experiment: &mut Experiment, moment: &str) {
+/// What the data of all subjects take once they are calm, so that none is looked at earlier than
+/// others; what cannot be looked at is absent.
+fn look_at_space(
+    design: &Design,
+    experiment: &mut Experiment,
+    moment: &str,
+    (stop, watcher): (&Arc<Stop>, &Arc<dyn Watcher>),
+) {
+    become_calm(design, (stop, watcher));
     for (subject, described) in design.subjects.iter().zip(&mut experiment.subjects) {
         let data = subject.data();
         described.spaces.extend(space_of(&subject.target, data.as_deref(), moment).ok());
@@ -326,6 +337,14 @@ fn at(place: &Place, why: &str) -> String {
     format!("{name}, {clients} clients{rate}, round {round}: {why}")
 }
 
+/// Waits until the servers are calm, as long as they may take for that.
+fn become_calm(design: &Design, (stop, watcher): (&Arc<Stop>, &Arc<dyn Watcher>)) {
+    if !design.settle.is_zero() {
+        watcher.phase("waiting until the servers are calm");
+        settle(&design.subjects, design.settle, &|| stop.is_asked());
+    }
+}
+
 fn one(
     workload: &dyn Workload,
     design: &Design,
@@ -335,10 +354,7 @@ fn one(
 ) -> Result<Run, Failure> {
     let beginning = if design.cold { cold_start(design, place, watcher)? } else { None };
     let settled = runtime::now();
-    if !design.settle.is_zero() {
-        watcher.phase("waiting until the servers are calm");
-        settle(&design.subjects, design.settle, &|| stop.is_asked());
-    }
+    become_calm(design, (stop, watcher));
     let settled = (settled, runtime::now());
     let subject = &design.subjects[place.subject];
     let plan = plan(design, place, cell);
