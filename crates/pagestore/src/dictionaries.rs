@@ -227,7 +227,9 @@ impl Dictionaries {
     /// The tree asks for something else from now on: what was found does not count, and it is
     /// looked at when the next page of it has been written.
     pub(crate) fn forget(&self, tree: TreeId) {
-        self.state.lock().trees.get_mut(&tree).map(OfTree::forget);
+        if let Some(of_tree) = self.state.lock().trees.get_mut(&tree) {
+            of_tree.forget();
+        }
     }
 
     /// The same of all trees.

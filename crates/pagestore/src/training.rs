@@ -130,12 +130,9 @@ fn train(shared: &Shared, disk: &Disk, tree: TreeId) -> Result<(), StoreError> {
         return Ok(());
     }
     shared.dictionaries.write_with_lz4(tree, lz4_pages);
-    match content {
-        // Of a tree that is written with LZ4 it would never be used.
-        Some(content) if lz4_pages != Lz4Pages::All => {
-            return give_birth(shared, disk, tree, &content);
-        }
-        _ => {}
+    // Of a tree that LZ4 writes it would never be used.
+    if let Some(content) = content.filter(|_| lz4_pages != Lz4Pages::All) {
+        return give_birth(shared, disk, tree, &content);
     }
     if let Some(search) = search {
         shared.dictionaries.search_by(tree, search);
