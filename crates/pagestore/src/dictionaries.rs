@@ -1,5 +1,5 @@
-//! The compression dictionaries of trees: which there are, those made ready, and their end; and how
-//! trees without one are searched.
+//! The compression dictionaries of trees: which there are, those made ready, and their end; and
+//! what else a training has found of a tree: how it is searched, which of its pages LZ4 writes.
 //!
 //! 1. A dictionary is durable before the first page that needs it is written (dictionary_file.rs),
 //!    and the superblock says before that that there may be some.
