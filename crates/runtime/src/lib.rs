@@ -239,6 +239,15 @@ pub fn worker_figures() -> Vec<WorkerFigures> {
     }
 }
 
+/// How long the runtime's workers, on the average, were ready to run since they started and had no
+/// core. `None` where the kernel does not count that.
+pub fn core_wait() -> Option<Duration> {
+    match &worker::current().twin {
+        Twin::Real(real) => real.group.core_wait(),
+        Twin::Sim(sim) => Some(sim.core_wait.waited(sim.now())),
+    }
+}
+
 /// Connections that wait for their turn on a worker.
 pub fn queued_connections() -> Vec<QueuedConnection> {
     match &worker::current().twin {

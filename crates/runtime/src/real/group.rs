@@ -4,6 +4,7 @@ use super::alone::Alone;
 use super::backlog::{Backlog, Queued};
 use super::balance::{Balance, Loads};
 use super::connections::{Connections, Task};
+use super::core_wait::CoreWait;
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
 use super::turn::{Pace, turn};
@@ -24,6 +25,7 @@ use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 /// Which event loop workers use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,6 +76,7 @@ pub(crate) struct Group {
     pub(super) mailboxes: Vec<&'static Mailbox>,
     backlogs: Vec<Backlog<Box<Task>>>,
     figures: Vec<Arc<Figures>>,
+    core_waits: Vec<CoreWait>,
     pub(super) loads: Loads,
     pub(crate) admission: SharedSettings,
     /// How many workers are not reserved.
@@ -116,6 +119,14 @@ impl Group {
             }
         };
         (0..self.figures.len()).map(of).collect()
+    }
+
+    /// How long the workers, on the average, were ready to run and had no core; the reserved one
+    /// has too little to do to tell.
+    pub(crate) fn core_wait(&self) -> Option<Duration> {
+        let waits = self.core_waits[..self.regular].iter().map(CoreWait::waited);
+        let total: Option<Duration> = waits.sum();
+        total.map(|total| total / self.regular as u32)
     }
 
     pub(crate) fn queued_connections(&self) -> Vec<QueuedConnection> {
@@ -250,6 +261,7 @@ impl Runtime {
             mailboxes,
             backlogs: (0..count).map(|_| Backlog::new()).collect(),
             figures: (0..count).map(|_| Arc::default()).collect(),
+            core_waits: (0..count).map(|_| CoreWait::default()).collect(),
             loads: Loads::new(count, regular),
             admission: SharedSettings::new(),
             regular,
@@ -363,6 +375,7 @@ fn worker_thread(
     let mut seed = [0; 8];
     fill_from_system(&mut seed);
     let figures = group.figures[number].clone();
+    group.core_waits[number].begin();
     let twin = RealTwin {
         group,
         event_loop,

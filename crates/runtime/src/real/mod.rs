@@ -5,6 +5,7 @@ mod backlog;
 mod balance;
 mod buffers;
 mod connections;
+mod core_wait;
 mod epoll;
 mod event_loop;
 mod file;
