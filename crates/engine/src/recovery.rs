@@ -371,6 +371,7 @@ fn recover(
     summary.undone = losers::undo(&core, &log, &mut analysis)?;
     summary.phase_micros = [mapping, reading, redoing, lap()];
     know_trees(&core, false)?;
+    core.store.start_catching_up();
     summary.orphan_trees = drop_orphans(&core);
     // The queue of purge is lost with the process (amendment 16).
     core.sweep_pending.store(!former.is_clean || anchor.wants_sweep, Ordering::Relaxed);

@@ -89,8 +89,12 @@ fn log() -> [(&'static str, u64); 12] {
 }
 
 /// What the pace of writes sees and does.
-fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 18] {
+fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 22] {
     [
+        ("Gannet_compression_anew_bytes", store.anew_bytes),
+        ("Gannet_compression_anew_former_bytes", store.anew_former_bytes),
+        ("Gannet_compression_anew_nanos", store.anew_nanos),
+        ("Gannet_compression_anew_pages", store.anew_pages),
         ("Gannet_compression_by_helpers", store.compression_by_helpers),
         ("Gannet_compression_fallback_permille", pace.fallback_share_permille),
         ("Gannet_compression_fallbacks", store.compression_fallbacks),
@@ -137,7 +141,7 @@ fn dictionary_saved_bytes(store: &StoreCounters) -> u64 {
 }
 
 /// What the page store has written and holds.
-fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 17] {
+fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 18] {
     let (live_bytes, allocated_bytes) = core.store.space_in_use();
     let (open_bytes, free_bytes) = core.store.space_open_and_free();
     [
@@ -145,6 +149,7 @@ fn stored(core: &Core, store: &StoreCounters) -> [(&'static str, u64); 17] {
         ("Gannet_dropped_trees_set_aside", core.drops.set_aside() as u64),
         ("Gannet_store_allocated_bytes", allocated_bytes),
         ("Gannet_store_collection_debt_bytes", core.store.collection_debt_bytes()),
+        ("Gannet_store_deferred_bytes", core.store.deferred_bytes()),
         ("Gannet_store_delta_bytes", store.delta_bytes),
         ("Gannet_store_delta_pages", store.delta_pages),
         ("Gannet_store_delta_hits", store.delta_hits),

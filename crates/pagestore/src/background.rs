@@ -83,6 +83,8 @@ pub(crate) struct Background {
     /// Whether redo is over, so that segments may be collected.
     pub(crate) is_recovered: AtomicBool,
     is_stopping: AtomicBool,
+    /// What was deferred may be compressed anew.
+    catches_up: AtomicBool,
     /// There is a fiber that makes dictionaries.
     trains: AtomicBool,
     /// Pages whose first change is below this are to be written.
@@ -107,6 +109,15 @@ impl Background {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn catches_up(&self) -> bool {
+        self.catches_up.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn start_catching_up(&self) {
+        self.catches_up.store(true, Ordering::Relaxed);
+        self.collector_work.set();
     }
 
     pub(crate) fn log_cap_bytes(&self) -> u64 {
@@ -237,9 +248,8 @@ fn run_controller(shared: &Shared) {
         if shared.dirty.length() == 0 {
             shared.background.controller_work.take(Idle, None);
         }
-        let before = runtime::now();
         runtime::sleep(TICK);
-        controller.tick(shared, disk, before.elapsed().saturating_sub(TICK));
+        controller.tick(shared, disk);
     }
 }
 
@@ -258,7 +268,7 @@ impl Controller {
         Controller { pace, at: runtime::now(), ticks: 0, waited: 0 }
     }
 
-    fn tick(&mut self, shared: &Shared, disk: &Disk, lateness: Duration) {
+    fn tick(&mut self, shared: &Shared, disk: &Disk) {
         let now = runtime::now();
         let passed = now - self.at;
         self.at = now;
@@ -282,10 +292,10 @@ impl Controller {
         let wants_frames = shared.frames_wanted.load(Ordering::Relaxed) > 0;
         let urgency = over.max(if wants_frames { 0.5 } else { 0.0 });
         disk.window.adapt(passed, disk.wal.synced_writes(), urgency);
+        shared.governor.look_at_cores(now, runtime::core_wait);
         shared.governor.look(&Load {
             passed,
             is_behind: over > 0.0 || wants_frames,
-            lateness,
             compress_nanos: shared.counters.compress_nanos.load(Ordering::Relaxed),
             write_nanos: shared.counters.write_nanos.load(Ordering::Relaxed),
         });

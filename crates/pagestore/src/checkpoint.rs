@@ -9,6 +9,7 @@
 //! store      = PageStore::open(options, wal, recovered)?  flushers run from here on
 //! redo       : store.redo_page(..), redo::apply(..)
 //! store.finish_recovery()?                                allocation map, unallocated pages
+//! store.start_catching_up()                               as soon as compression is known by tree
 //! ```
 //!
 //! The order of a checkpoint (amendment 9):
@@ -53,11 +54,13 @@ impl PageStore {
         let disk = Disk::new(&options, superblock, files, table, wal, counters.clone());
         let store = PageStore::assemble(&options, array, counters, disk)?;
         store.shared().background.is_recovered.store(true, Ordering::Relaxed);
+        store.start_catching_up();
         Ok(store)
     }
 
     /// Continues with what [`crate::recover`] found. Redo follows, then
-    /// [`PageStore::finish_recovery`]. Parks.
+    /// [`PageStore::finish_recovery`] and, when the compression of all trees has been set,
+    /// [`PageStore::start_catching_up`]. Parks.
     pub fn open(
         options: StoreOptions,
         wal: Arc<Wal>,

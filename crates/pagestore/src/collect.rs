@@ -1,6 +1,7 @@
 //! Collection: emptying segments that are mostly dead, and giving space back.
 //!
-//! 1. Copies are moved compressed, as they are: verified by checksum, never recompressed.
+//! 1. Copies are moved compressed, as they are, and verified by checksum; only those that wait for
+//!    being compressed anew are, if cores are not short (catch_up.rs).
 //! 2. A moved copy replaces the old one only where the old one still is the page's newest
 //!    (compare and exchange on the location), so a page flushed meanwhile is not set back. Its
 //!    page LSN is unchanged: recovery takes it only if nothing newer exists. A full copy and its
@@ -15,10 +16,13 @@
 //! under load by cost and benefit, which keeps what lives long from being moved again and again;
 //! when space is wanted back, those with the fewest live bytes. Target and pace are debt.rs's.
 
+use crate::array::PageEntry;
 use crate::background::REST_AFTER;
 use crate::blob;
+use crate::catch_up::{self, CatchUp};
 use crate::counters::add;
 use crate::debt::{self, Load, Pace};
+use crate::delta::{Base, SinceBase};
 use crate::disk::{Disk, Stream, WrittenGroup};
 use crate::error::StoreError;
 use crate::group::DirectoryEntry;
@@ -56,13 +60,22 @@ const SPARE_PARTS: usize = 16;
 /// A sync for the sake of reuse comes at most this often, unless space is short.
 const SYNC_PERIODS: u32 = 10;
 
+/// What a copy in the collector's group comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) location: Location,
+    /// What deltas call it, if it was compressed anew; what was moved as it is has its name.
+    pub(crate) former: Option<Base>,
+}
+
 /// The fiber that collects, with its writer and buffers.
 pub(crate) struct Collector {
-    pace: Pace,
+    pub(crate) pace: Pace,
+    pub(crate) catch_up: CatchUp,
     busy_utilisation: f64,
     spare_segments: usize,
     /// Copies on their way, and where they come from.
-    group: Outgoing<Location>,
+    pub(crate) group: Outgoing<Origin>,
     periods_since_sync: u32,
     /// Space is so near its end that it is looked at often.
     is_near_end: bool,
@@ -72,6 +85,7 @@ impl Collector {
     pub(crate) fn new(target_utilisation: f64, spare_segments: usize) -> Collector {
         Collector {
             pace: Pace::new(target_utilisation),
+            catch_up: CatchUp::new(),
             busy_utilisation: target_utilisation,
             spare_segments,
             group: Outgoing::new(Stream::Moved),
@@ -92,6 +106,7 @@ impl Collector {
             let is_full = disk.is_full.load(Ordering::Relaxed);
             let spare = self.spare(disk);
             let soon = has_collected
+                || disk.table.lock().most_deferred().is_some()
                 || is_full
                 || self.is_near_end
                 || disk.table.lock().has_dead_segments(spare);
@@ -138,6 +153,13 @@ impl Collector {
                 return Ok(true);
             }
             self.give_back(disk)?;
+        }
+        while self.catch_up(shared, disk)? {
+            has_collected = true;
+            self.give_back(disk)?;
+            if shared.background.is_stopping() || !self.pace.is_idle() {
+                break;
+            }
         }
         Ok(has_collected)
     }
@@ -235,9 +257,7 @@ impl Collector {
                     // Not at the end of this segment: at the begin of the next.
                     self.group.widen();
                 }
-                let start = entry.offset_bytes as usize;
-                let copy = &bytes[start..start + length];
-                self.group.take(copy, entry, scanned.location_of(entry));
+                self.take(shared, entry, scanned, bytes);
                 runtime::yield_if_due();
             }
         }
@@ -247,14 +267,38 @@ impl Collector {
         Ok(())
     }
 
-    fn clear(&mut self, disk: &Disk) {
+    /// Puts a copy into the group, which has room for it. `bytes` are those of its group.
+    fn take(
+        &mut self,
+        shared: &Shared,
+        entry: &DirectoryEntry,
+        scanned: &ScannedGroup,
+        bytes: &[u8],
+    ) {
+        let may_be_anew = catch_up::is_deferred(shared, entry, scanned)
+            && shared.background.catches_up()
+            && shared.governor.have_cores_rested(runtime::now())
+            && self.group.has_room(blob::blob_bytes_max(entry.class));
+        if may_be_anew && self.take_anew(shared, entry, scanned, bytes) {
+            return;
+        }
+        let start = entry.offset_bytes as usize;
+        let copy = &bytes[start..start + entry.length_bytes as usize];
+        let origin = Origin { location: scanned.location_of(entry), former: None };
+        self.group.take(copy, entry, origin);
+    }
+
+    pub(crate) fn clear(&mut self, disk: &Disk) {
         let least = blob::blob_bytes_max(CLASS_LEAST);
         self.group.begin(disk, most_entries(disk), disk.group_bytes, least);
     }
 
     /// Writes the gathered copies and makes them the newest of their pages.
-    fn move_group(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
+    pub(crate) fn move_group(&mut self, shared: &Shared, disk: &Disk) -> Result<(), StoreError> {
         if !self.group.is_empty() {
+            if self.group.copies().iter().any(|(_, origin)| origin.former.is_some()) {
+                catch_up::announce(disk)?;
+            }
             let (written, bytes) = self.group.write(disk)?;
             for &(ref entry, origin) in self.group.copies() {
                 relocate(shared, disk, entry, origin, written);
@@ -274,7 +318,7 @@ fn most_entries(disk: &Disk) -> usize {
 }
 
 /// The segment cannot be collected: it is left alone from now on, unless the store is stopping.
-fn leave_alone(disk: &Disk, victim: u32, error: StoreError) -> Result<(), StoreError> {
+pub(crate) fn leave_alone(disk: &Disk, victim: u32, error: StoreError) -> Result<(), StoreError> {
     if matches!(error, StoreError::Poisoned(_)) {
         return Err(error);
     }
@@ -283,7 +327,7 @@ fn leave_alone(disk: &Disk, victim: u32, error: StoreError) -> Result<(), StoreE
 }
 
 /// The groups of a closed segment.
-fn read_directory(
+pub(crate) fn read_directory(
     disk: &Disk,
     scanner: &mut Scanner<'_>,
     number: u32,
@@ -308,7 +352,7 @@ fn read_directory(
 }
 
 /// Whether the copy is the newest of its page, by a look without the latch: a hint.
-fn is_newest(shared: &Shared, entry: &DirectoryEntry, group: &ScannedGroup) -> bool {
+pub(crate) fn is_newest(shared: &Shared, entry: &DirectoryEntry, group: &ScannedGroup) -> bool {
     let location = group.location_of(entry);
     let Some(page) = shared.array.get(entry.pid) else { return false };
     if entry.is_delta() {
@@ -328,7 +372,7 @@ fn relocate(
     shared: &Shared,
     disk: &Disk,
     entry: &DirectoryEntry,
-    origin: Location,
+    origin: Origin,
     written: WrittenGroup,
 ) {
     let moved = written.location_of(entry);
@@ -336,37 +380,60 @@ fn relocate(
     while !page.latch.exclusive() {
         runtime::yield_now();
     }
-    let place = page.place();
     let is_newest = if entry.is_delta() {
         probe!("pagestore_delta_moved");
-        let is_newest = shared.array.delta(entry.pid).exchange(origin, moved);
+        let is_newest = shared.array.delta(entry.pid).exchange(origin.location, moved);
         if is_newest {
-            shared.recent_deltas.relocate(&shared.frames, entry.pid, [origin, moved]);
+            let places = [origin.location, moved];
+            shared.recent_deltas.relocate(&shared.frames, entry.pid, places);
         }
         is_newest
-    } else if place.is_resident() {
-        let descriptor = shared.frames.descriptor(place.frame());
-        let word = &descriptor.location;
-        let exchanged = word.compare_exchange(
-            origin.word(),
-            moved.word(),
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
-        exchanged.is_ok()
     } else {
-        let is_there = place == Place::on_disk(origin);
-        if is_there {
-            page.set_place(Place::on_disk(moved));
-        }
-        is_there
+        let has_delta = !shared.array.delta(entry.pid).location().is_none();
+        let may_be_anew = origin.former.is_none() || !has_delta || base::mutant!("anew_with_delta");
+        may_be_anew && relocate_copy(shared, page, entry, origin, moved)
     };
     if is_newest {
         let mut table = disk.table.lock();
         table.born(moved);
-        table.die(origin, Death::Superseded(written.group_seq));
+        if entry.is_deferred() {
+            table.defer(moved);
+        }
+        table.die(origin.location, Death::Superseded(written.group_seq));
     } else {
         probe!("pagestore_page_changed_while_moved");
     }
     page.latch.release_unchanged();
+}
+
+/// The same for a full copy. The page's latch is held exclusively.
+fn relocate_copy(
+    shared: &Shared,
+    page: &PageEntry,
+    entry: &DirectoryEntry,
+    Origin { location, former }: Origin,
+    moved: Location,
+) -> bool {
+    let place = page.place();
+    if !place.is_resident() {
+        let is_there = place == Place::on_disk(location);
+        if is_there {
+            page.set_place(Place::on_disk(moved));
+        }
+        return is_there;
+    }
+    let descriptor = shared.frames.descriptor(place.frame());
+    let is_on_its_way = descriptor.flush_ticket.load(Ordering::Relaxed) != 0;
+    if former.is_some() && is_on_its_way && !base::mutant!("anew_on_its_way") {
+        return false;
+    }
+    let (from, to) = (location.word(), moved.word());
+    let exchanged =
+        descriptor.location.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    let since = descriptor.since_base();
+    if exchanged.is_ok() && former == Some(since.base) && !base::mutant!("anew_by_former_name") {
+        probe!("pagestore_base_compressed_anew");
+        descriptor.set_since_base(SinceBase { base: entry.as_base(), ..since });
+    }
+    exchanged.is_ok()
 }

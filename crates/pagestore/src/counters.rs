@@ -56,6 +56,14 @@ counters! {
     compressed_pages,
     /// Copies written with LZ4 in place of a dearer codec, as cores were short.
     compression_fallbacks,
+    /// Copies of those compressed later as their trees ask for ...
+    anew_pages,
+    /// ... their bytes as LZ4 had written them, with their headers ...
+    anew_former_bytes,
+    /// ... their bytes since ...
+    anew_bytes,
+    /// ... and nanoseconds that took.
+    anew_nanos,
     /// Copies written with LZ4 in place of Zstandard, as they are not much larger by it.
     compression_lz4_pages,
     /// Copies that were not tried to be compressed, as their tree's pages gain nothing.
@@ -98,9 +106,9 @@ counters! {
     rebalanced_chunks,
     /// Segments emptied by moving their live copies.
     collections,
-    /// Copies moved by collections.
+    /// Copies moved by collections or compressed anew.
     moved_pages,
-    /// Bytes moved by collections.
+    /// Bytes written by that.
     moved_bytes,
     /// Segments opened in space that had held another segment.
     segment_reuses,

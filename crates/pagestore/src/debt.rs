@@ -56,7 +56,7 @@ const FRAMES_LOOKED_AT: usize = 1 << 16;
 /// Space that is looked at often, as a multiple of what is needed.
 const NEAR_FACTOR: u64 = 4;
 /// Bytes a second that the collector moves while nothing is written.
-const IDLE_RATE: f64 = 96e6;
+pub(crate) const IDLE_RATE: f64 = 96e6;
 /// As good as nothing is written below this rate.
 const IDLE_WRITTEN: f64 = 400e3;
 /// The feed-forward is multiplied by this at most.
@@ -204,7 +204,7 @@ fn full_share(disk: &Disk) -> f64 {
     streams.map(|stream| disk.fill(stream)).into_iter().fold(1.0, f64::min)
 }
 
-fn wants_space(disk: &Disk) -> bool {
+pub(crate) fn wants_space(disk: &Disk) -> bool {
     disk.is_short.load(Ordering::Relaxed) || disk.is_full.load(Ordering::Relaxed)
 }
 
@@ -225,6 +225,12 @@ impl Shared {
         let raw = self.counters.raw_bytes.load(Ordering::Relaxed);
         let stored = self.counters.stored_bytes.load(Ordering::Relaxed);
         if raw == 0 { dirty } else { (dirty as f64 * stored as f64 / raw as f64) as u64 }
+    }
+
+    /// Whether pages may be written larger than they are to be in the end.
+    pub(crate) fn has_room_to_defer(&self) -> bool {
+        let is_roomy = |disk: &Disk| disk.is_roomy.load(Ordering::Relaxed) && !must_not_grow(disk);
+        self.disk.as_ref().is_some_and(is_roomy)
     }
 
     /// Bytes on disk that dirty pages in memory have and that are dead when those are written;
@@ -265,6 +271,7 @@ impl Shared {
         let log_growth = disk.wal.growth_bytes(log_cap, size.available_bytes);
         let beyond_log = size.available_bytes.saturating_sub(log_growth) / segment_bytes;
         disk.allocatable.store(i64::try_from(beyond_log).unwrap_or(i64::MAX), Ordering::Relaxed);
+        disk.is_roomy.store(beyond_log > held / segment_bytes / 2, Ordering::Relaxed);
         let unwritten = self.unwritten_bytes();
         let kept = (missing as u64 + 1) * segment_bytes + log_growth;
         let has = size.available_bytes.saturating_add(free * segment_bytes);

@@ -72,6 +72,9 @@ pub(crate) struct Disk {
     last_fill_permille: AtomicU32,
     /// Segments for which flushers may take space from the file system until it is looked at again.
     pub(crate) allocatable: AtomicI64,
+    /// The file system has half as much space again as the store takes: pages may be written larger
+    /// than they will be (catch_up.rs).
+    pub(crate) is_roomy: AtomicBool,
     /// A segment took space from the file system since it was looked at.
     pub(crate) has_grown: AtomicBool,
     /// Garbage in percent of its goal (debt.rs).
@@ -118,6 +121,7 @@ impl Disk {
             fill_permille: [const { AtomicU32::new(FILL_AT_FIRST) }; 3],
             last_fill_permille: AtomicU32::new(FILL_AT_FIRST),
             allocatable: AtomicI64::new(i64::MAX),
+            is_roomy: AtomicBool::new(false),
             has_grown: AtomicBool::new(false),
             debt_percent: AtomicU32::new(0),
             is_stopping: AtomicBool::new(false),

@@ -254,8 +254,8 @@ impl Flusher {
         drop(page);
         let is_delta = since.is_some();
         let is_rewritten = descriptor.location.load(Ordering::Relaxed) != 0;
-        let blob = self.pack(shared, bytes, since, is_rewritten);
-        let entry = DirectoryEntry::new(&blob, 0, &self.page[..bytes]);
+        let (blob, is_deferred) = self.pack(shared, bytes, since, is_rewritten);
+        let entry = DirectoryEntry::new(&blob, 0, &self.page[..bytes], is_deferred);
         let group = if is_delta { &mut self.deltas } else { &mut self.pages };
         group.push(entry, Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
         self.staged += 1;
@@ -270,14 +270,14 @@ impl Flusher {
     }
 
     /// Compresses the copied page to where it goes: all of it, or what changed since its base.
-    /// `is_rewritten`: it has a copy on disk.
+    /// `is_rewritten`: it has a copy on disk. Returns whether it is to be compressed anew, too.
     fn pack(
         &mut self,
         shared: &Shared,
         bytes: usize,
         since: Option<SinceBase>,
         is_rewritten: bool,
-    ) -> BlobHeader {
+    ) -> (BlobHeader, bool) {
         let copy = &self.page[..bytes];
         let counters = &shared.counters;
         if let Some(since) = since {
@@ -286,13 +286,13 @@ impl Flusher {
             let fixed = delta::FIXED_BYTES as u64;
             add(&counters.delta_bytes, blob.stored_bytes());
             add(&counters.delta_packed_bytes, u64::from(blob.payload_bytes).saturating_sub(fixed));
-            return blob;
+            return (blob, false);
         }
-        let blob = packing::encode(shared, copy, is_rewritten, self.pages.rest());
+        let (blob, is_deferred) = packing::encode(shared, copy, is_rewritten, self.pages.rest());
         add(&counters.raw_bytes, bytes as u64);
         add(&counters.stored_bytes, blob.stored_bytes());
         add(&counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));
-        blob
+        (blob, is_deferred)
     }
 
     /// Nothing is to be written for a while ([`SegmentWriter::rest`]).
@@ -462,6 +462,9 @@ fn replace_copies(
     };
     let mut table = disk.table.lock();
     table.born(location);
+    if entry.is_deferred() {
+        table.defer(location);
+    }
     if !former.is_none() {
         table.die(former, Death::Superseded(group_seq));
     }

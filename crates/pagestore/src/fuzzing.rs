@@ -285,14 +285,14 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
         let blob = blob::encode(&page, &*codec, &mut bytes);
         bytes.truncate(BLOB_HEADER_BYTES + blob.payload_bytes as usize);
         seeds.push((0, bytes));
-        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
+        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page, false));
         let base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
         let since = delta::SinceBase { base, changed: 0b1011 << 30, count: 2 };
         let mut bytes = vec![0; delta::delta_bytes_max(12, since.changed)];
         let blob = delta::encode(&page, &since, &*codec, &mut Vec::new(), &mut bytes);
         bytes.truncate(BLOB_HEADER_BYTES + blob.payload_bytes as usize);
         seeds.push((0, bytes));
-        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page));
+        entries.push(group::DirectoryEntry::new(&blob, group::blobs_offset(6), &page, false));
     }
     let mut head = vec![0; group::head_bytes(entries.len())];
     let header = group::GroupHeader {

@@ -1,26 +1,35 @@
 //! Which codec a page is really written with: the one its tree asks for, LZ4 while cores are short,
 //! or none where compression gains nothing.
 //!
-//! 1. What is asked for is what is done as long as flushers keep up. Busy cores alone are no
-//!    shortage: somebody who asks for a small store does not ask for it only at night. Short are
-//!    cores when pages wait to be written and most of that time goes into compression, or when
-//!    fibers that are ready wait longer than [`LATENESS_SHORT`] for their worker.
-//! 2. While they are short, a growing share of the pages is written with LZ4 instead, page by page;
-//!    when they are not any more, the share falls more slowly than it grew.
-//! 3. A tree whose pages gain nothing is left uncompressed, but for one page in
+//! 1. A page that has a copy on disk is written as it is asked for as long as flushers keep up.
+//!    Busy cores alone are no shortage: somebody who asks for a small store does not ask for it
+//!    only at night. Short are cores for it when pages wait to be written and most of that time
+//!    goes into compression.
+//! 2. While that is so, a growing share of the pages is written with LZ4 instead, page by page;
+//!    when it is not any more, the share falls more slowly than it grew.
+//! 3. A new page, as of a load, is written with LZ4 in a hurry as soon as workers wait for cores
+//!    ([`WAIT_SHORT`]), if there is room for it (`is_roomy` of disk.rs).
+//! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
+//!    (catch_up.rs).
+//! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
 //!    [`PROBE_EVERY`]: when that gains, attempts begin again.
 //!
 //! Every copy names its codec, so nothing of this shows to who reads.
 
-use base::TreeId;
+use base::{TreeId, buggify_with};
 use codec::{Codec, CodecId};
+use runtime::Instant;
 use runtime::sync::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Fibers that wait so long for their worker wait too long.
-const LATENESS_SHORT: Duration = Duration::from_millis(20);
+/// Cores are short when workers spend this share of the time waiting for one ...
+const WAIT_SHORT: f64 = 0.08;
+/// ... and not any more when it is less than this.
+const WAIT_ENOUGH: f64 = 0.03;
+/// Time over which that share is smoothed.
+const WAIT_SMOOTHING: Duration = Duration::from_millis(500);
 /// Compression may take this share of the flushers' time before it counts as what holds them up.
 const COMPRESSION_SHARE: f64 = 0.5;
 /// How often the share changes.
@@ -59,8 +68,6 @@ pub(crate) struct Load {
     pub(crate) passed: Duration,
     /// Pages wait to be written: commits or frames do, or are about to.
     pub(crate) is_behind: bool,
-    /// How much later than asked the controller woke.
-    pub(crate) lateness: Duration,
     /// Time that flushers have spent compressing, and writing, since the start.
     pub(crate) compress_nanos: u64,
     pub(crate) write_nanos: u64,
@@ -70,19 +77,32 @@ pub(crate) struct Load {
 #[derive(Debug)]
 pub(crate) struct Governor {
     lz4: Arc<dyn Codec>,
+    lz4_in_a_hurry: Arc<dyn Codec>,
     /// Of [`SHARE_ALL`] pages so many fall back.
     share: AtomicU32,
     turn: AtomicU32,
     estimates: Box<[Estimate]>,
     seen: Mutex<Seen>,
+    waiting: Mutex<Waiting>,
+    catch_up_after: Duration,
+    /// Workers wait for cores.
+    are_cores_short: AtomicBool,
+}
+
+/// What share of the time workers wait for cores.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// When that was looked at last, and how long they had waited until then.
+    seen: Option<(Instant, Duration)>,
+    share: f64,
+    /// When cores were short last.
+    short_at: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Seen {
     passed: Duration,
     was_behind: bool,
-    lateness: Duration,
-    looks: u32,
     compress_nanos: u64,
     write_nanos: u64,
 }
@@ -95,14 +115,18 @@ struct Estimate {
 }
 
 impl Governor {
-    pub(crate) fn new() -> Governor {
+    pub(crate) fn new(catch_up_after: Duration) -> Governor {
         let estimate = |_| Estimate { rate: AtomicU32::new(RATE_ONE), skipped: AtomicU32::new(0) };
         Governor {
             lz4: Arc::from(codec::codec(CodecId::Lz4, 0)),
+            lz4_in_a_hurry: Arc::from(codec::lz4_in_a_hurry()),
             share: AtomicU32::new(0),
             turn: AtomicU32::new(0),
             estimates: (0..ESTIMATES).map(estimate).collect(),
             seen: Mutex::default(),
+            waiting: Mutex::default(),
+            catch_up_after,
+            are_cores_short: AtomicBool::new(false),
         }
     }
 
@@ -111,10 +135,14 @@ impl Governor {
         self.lz4.clone()
     }
 
-    /// What to do with a page of a tree that asks for this codec.
-    pub(crate) fn choose(&self, tree: TreeId, asked: CodecId) -> Choice {
+    /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new, and there
+    /// is room for it as LZ4 makes it.
+    pub(crate) fn choose(&self, tree: TreeId, asked: CodecId, may_wait: bool) -> Choice {
         if asked != CodecId::None && self.estimate(tree).is_hopeless() {
             return Choice::Skip;
+        }
+        if may_wait && is_dear(asked) && (self.are_cores_short() || buggify_with!(0.3)) {
+            return Choice::Fallback(self.lz4_in_a_hurry.clone());
         }
         let share = self.share.load(Ordering::Relaxed);
         if share > 0 && is_dear(asked) {
@@ -151,6 +179,39 @@ impl Governor {
         u64::from(self.share.load(Ordering::Relaxed)) * 1000 / u64::from(SHARE_ALL)
     }
 
+    /// Whether workers wait for cores.
+    pub(crate) fn are_cores_short(&self) -> bool {
+        self.are_cores_short.load(Ordering::Relaxed)
+    }
+
+    /// Whether cores have not been short for the time that is asked for before pages are
+    /// compressed anew.
+    pub(crate) fn have_cores_rested(&self, now: Instant) -> bool {
+        self.waiting.lock().short_at.is_none_or(|at| now - at >= self.catch_up_after)
+    }
+
+    /// A look at how long workers have waited for cores since the start, each on the average; as
+    /// often as anybody likes. Where that is not known, cores are never short.
+    pub(crate) fn look_at_cores(&self, now: Instant, waited: impl FnOnce() -> Option<Duration>) {
+        let mut waiting = self.waiting.lock();
+        let passed = waiting.seen.map_or(PERIOD, |(before, _)| now - before);
+        if passed < PERIOD {
+            return;
+        }
+        let Some(waited) = waited() else { return };
+        if let Some((_, before)) = waiting.seen.replace((now, waited)) {
+            let share = waited.saturating_sub(before).as_secs_f64() / passed.as_secs_f64();
+            let weight = (passed.as_secs_f64() / WAIT_SMOOTHING.as_secs_f64()).min(1.0);
+            waiting.share += (share - waiting.share) * weight;
+        }
+        let limit = if self.are_cores_short() { WAIT_ENOUGH } else { WAIT_SHORT };
+        let is_short = waiting.share > limit;
+        if is_short {
+            waiting.short_at = Some(now);
+        }
+        self.are_cores_short.store(is_short, Ordering::Relaxed);
+    }
+
     fn estimate(&self, tree: TreeId) -> &Estimate {
         &self.estimates[tree.get() as usize % ESTIMATES]
     }
@@ -160,16 +221,13 @@ impl Governor {
         let mut seen = self.seen.lock();
         seen.passed += load.passed;
         seen.was_behind |= load.is_behind;
-        seen.lateness += load.lateness;
-        seen.looks += 1;
         if seen.passed < PERIOD {
             return;
         }
-        let lateness = seen.lateness / seen.looks;
         let compress = load.compress_nanos.saturating_sub(seen.compress_nanos) as f64;
         let write = load.write_nanos.saturating_sub(seen.write_nanos) as f64;
         let is_compression = compress > 0.0 && compress >= COMPRESSION_SHARE * (compress + write);
-        let is_short = (seen.was_behind && is_compression) || lateness > LATENESS_SHORT;
+        let is_short = seen.was_behind && is_compression;
         *seen = Seen {
             compress_nanos: load.compress_nanos,
             write_nanos: load.write_nanos,
@@ -197,7 +255,7 @@ impl Estimate {
 }
 
 /// Whether the codec takes much more time than LZ4.
-fn is_dear(id: CodecId) -> bool {
+pub(crate) fn is_dear(id: CodecId) -> bool {
     matches!(id, CodecId::Zstd | CodecId::Zlib | CodecId::Lzma | CodecId::Bzip2)
 }
 
@@ -208,23 +266,17 @@ mod tests {
     const ZLIB: CodecId = CodecId::Zlib;
 
     fn fallbacks(governor: &Governor, id: CodecId) -> usize {
-        let choose = |_| governor.choose(TreeId::new(7), id);
+        let choose = |_| governor.choose(TreeId::new(7), id, false);
         (0..640).map(choose).filter(|choice| matches!(choice, Choice::Fallback(_))).count()
     }
 
     fn quiet() -> Load {
-        Load {
-            passed: PERIOD,
-            is_behind: false,
-            lateness: Duration::ZERO,
-            compress_nanos: 0,
-            write_nanos: 0,
-        }
+        Load { passed: PERIOD, is_behind: false, compress_nanos: 0, write_nanos: 0 }
     }
 
     #[test]
     fn busy_flushers_that_keep_up_compress_as_they_are_asked() {
-        let governor = Governor::new();
+        let governor = Governor::new(Duration::from_secs(10));
         for period in 1..50 {
             let compress_nanos = period * 90_000_000;
             governor.look(&Load { compress_nanos, ..quiet() });
@@ -240,7 +292,7 @@ mod tests {
 
     #[test]
     fn pages_fall_back_by_and_by_and_return_more_slowly() {
-        let governor = Governor::new();
+        let governor = Governor::new(Duration::from_secs(10));
         let mut compress_nanos = 0;
         let mut behind = |governor: &Governor| {
             compress_nanos += 90_000_000;
@@ -255,18 +307,56 @@ mod tests {
         assert_eq!(fallbacks(&governor, ZLIB), 320);
         (0..32).for_each(|_| governor.look(&quiet()));
         assert_eq!(fallbacks(&governor, ZLIB), 0);
-        governor.look(&Load { lateness: Duration::from_millis(30), ..quiet() });
-        assert_eq!(fallbacks(&governor, ZLIB), 80, "workers wait for a core");
+    }
+
+    /// Cores are looked at every tenth of a second in which workers have waited so many ms.
+    #[test]
+    fn new_pages_fall_back_while_workers_wait_for_cores() {
+        let governor = Governor::new(Duration::from_secs(10));
+        let is_fallback = |may_wait: bool, id: CodecId| {
+            let choice = governor.choose(TreeId::new(7), id, may_wait);
+            matches!(choice, Choice::Fallback(_))
+        };
+        let (mut tenths, mut waited) = (0, Duration::ZERO);
+        let mut wait = |periods: u64, millis: u64| {
+            for _ in 0..periods {
+                tenths += 1;
+                waited += Duration::from_millis(millis);
+                let now = Instant::from_nanos(tenths * 100_000_000);
+                governor.look_at_cores(now, || Some(waited));
+            }
+        };
+        wait(50, 5);
+        assert!(!is_fallback(true, ZLIB), "a twentieth is not short");
+        wait(1, 14);
+        assert!(!is_fallback(true, ZLIB), "nor is a moment");
+        wait(10, 14);
+        assert!(is_fallback(true, ZLIB), "a seventh of the time");
+        assert!(!is_fallback(false, ZLIB), "a page that has a copy, or no room");
+        assert!(!is_fallback(true, CodecId::Lz4), "nothing to be gained");
+        wait(50, 5);
+        assert!(is_fallback(true, ZLIB), "not so soon back");
+        wait(10, 1);
+        assert!(!is_fallback(true, ZLIB));
+        let now = |tenths: u64| Instant::from_nanos(tenths * 100_000_000);
+        assert!(!governor.have_cores_rested(now(200)) && governor.have_cores_rested(now(230)));
+    }
+
+    #[test]
+    fn where_nothing_is_known_of_cores_they_are_not_short() {
+        let governor = Governor::new(Duration::from_secs(10));
+        (1..100).for_each(|at| governor.look_at_cores(Instant::from_nanos(at << 30), || None));
+        assert!(!governor.are_cores_short());
     }
 
     #[test]
     fn trees_that_gain_nothing_are_probed_now_and_then() {
-        let governor = Governor::new();
+        let governor = Governor::new(Duration::from_secs(10));
         let tree = TreeId::new(9);
         let tried = |count: usize, gains: bool| {
             let mut tried = 0;
             for _ in 0..count {
-                if let Choice::Asked = governor.choose(tree, ZLIB) {
+                if let Choice::Asked = governor.choose(tree, ZLIB, false) {
                     tried += 1;
                     governor.note(tree, gains);
                 }
@@ -275,7 +365,7 @@ mod tests {
         };
         assert!((30..60).contains(&tried(100, false)), "it takes some pages to know");
         assert_eq!(tried(6400, false), 100);
-        let other = governor.choose(TreeId::new(10), ZLIB);
+        let other = governor.choose(TreeId::new(10), ZLIB, false);
         assert!(matches!(other, Choice::Asked), "others are not concerned");
         assert!(tried(6400, true) > 6300, "the first probe that gains is enough");
         (0..100).for_each(|_| governor.note(tree, false));

@@ -32,7 +32,8 @@
 //!     24    4 tree
 //!     28    1 page type
 //!     29    1 format version of the page's body
-//!     30    2 reserved (0)
+//!     30    1 flags; bit 0: deferred, to be compressed anew (catch_up.rs)
+//!     31    1 reserved (0)
 //! ```
 //!
 //! A delta has there, instead:
@@ -60,6 +61,8 @@ pub(crate) const GROUP_ALIGN: usize = 4096;
 /// Longest group: offsets of blobs have 16 bits.
 pub(crate) const GROUP_BYTES_MAX: usize = (1 << 16) * BLOB_UNIT_BYTES as usize;
 const FORMAT_VERSION: u16 = 1;
+/// Of a full copy, in its directory entry.
+const DEFERRED_FLAG: u8 = 1;
 
 /// The fields of a group's header that are not derived from its directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,14 +95,20 @@ pub(crate) struct DirectoryEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// All of a page.
-    Full { tree: TreeId, page_type: u8, page_format: u8 },
+    Full { tree: TreeId, page_type: u8, page_format: u8, is_deferred: bool },
     /// What changed of it since the full copy that this word names ([`crate::delta::Base`]).
     Delta { base: u64 },
 }
 
 impl DirectoryEntry {
-    /// The entry of a blob of this page at `offset_bytes` within its group.
-    pub(crate) fn new(blob: &BlobHeader, offset_bytes: usize, page: &[u8]) -> Self {
+    /// The entry of a blob of this page at `offset_bytes` within its group. `is_deferred`: of a
+    /// full copy, that it is to be compressed anew.
+    pub(crate) fn new(
+        blob: &BlobHeader,
+        offset_bytes: usize,
+        page: &[u8],
+        is_deferred: bool,
+    ) -> Self {
         DirectoryEntry {
             pid: blob.pid,
             codec: blob.codec_byte(),
@@ -114,6 +123,7 @@ impl DirectoryEntry {
                     tree: blob.tree,
                     page_type: header::page_type(page),
                     page_format: header::format_version(page),
+                    is_deferred,
                 },
             },
         }
@@ -125,6 +135,11 @@ impl DirectoryEntry {
             Content::Full { .. } => None,
             Content::Delta { base } => Some(base),
         }
+    }
+
+    /// Whether it is a full copy that is to be compressed anew.
+    pub(crate) fn is_deferred(&self) -> bool {
+        matches!(self.content, Content::Full { is_deferred: true, .. })
     }
 
     /// Whether only what changed of the page is there.
@@ -156,9 +171,9 @@ impl DirectoryEntry {
         put(out, 20, &units(self.offset_bytes).to_le_bytes());
         put(out, 22, &units(self.length_bytes).to_le_bytes());
         match self.content {
-            Content::Full { tree, page_type, page_format } => {
+            Content::Full { tree, page_type, page_format, is_deferred } => {
                 put(out, 24, &tree.get().to_le_bytes());
-                put(out, 28, &[page_type, page_format]);
+                put(out, 28, &[page_type, page_format, u8::from(is_deferred) * DEFERRED_FLAG]);
             }
             Content::Delta { base } => put(out, 24, &base.to_le_bytes()),
         }
@@ -179,6 +194,7 @@ impl DirectoryEntry {
                     tree: TreeId::new(u32_at(bytes, 24)),
                     page_type: bytes[28],
                     page_format: bytes[29],
+                    is_deferred: bytes[30] & DEFERRED_FLAG != 0,
                 },
                 _ => Content::Delta { base: u64_at(bytes, 24) },
             },
@@ -293,7 +309,12 @@ mod tests {
                 offset_bytes: blobs_offset(20) as u32 + number * 128,
                 length_bytes: 128,
                 content: match number % 2 {
-                    0 => Content::Full { tree: TreeId::new(number), page_type: 2, page_format: 1 },
+                    0 => Content::Full {
+                        tree: TreeId::new(number),
+                        page_type: 2,
+                        page_format: 1,
+                        is_deferred: number % 4 == 0,
+                    },
                     _ => Content::Delta { base: 4000 + u64::from(number) },
                 },
             })

@@ -13,6 +13,7 @@ mod array;
 mod background;
 mod blob;
 mod bytes;
+mod catch_up;
 mod check;
 mod checkpoint;
 mod chunks;
@@ -43,6 +44,7 @@ mod log_cap;
 mod mapping;
 #[cfg(all(test, loom))]
 mod model;
+mod newest;
 mod optimistic;
 mod options;
 mod outgoing;

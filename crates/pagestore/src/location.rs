@@ -97,6 +97,11 @@ impl Location {
         (self.0 >> CLASS_SHIFT) as u8 & 3 | CLASS_MIN
     }
 
+    /// Whether the blobs at two places certainly are not the same: of another length or checksum.
+    pub(crate) fn is_of_other_bytes(self, other: Location) -> bool {
+        (self.0 ^ other.0) >> OFFSET_BITS != 0
+    }
+
     /// Whether `crc` may be the blob's checksum: its lowest 11 bits agree.
     pub fn matches_crc(self, crc: u32) -> bool {
         (self.0 >> FRAGMENT_SHIFT) as u32 & FRAGMENT_MASK == crc & FRAGMENT_MASK

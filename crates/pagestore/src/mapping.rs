@@ -3,10 +3,8 @@
 //! Group directories and their copies in the footers are the log of the translation array; no
 //! other record of the mapping is ever written.
 //!
-//! 1. What counts is the highest page LSN of each page; among equal ones (a copy moved by the
-//!    collector) the segment with the higher sequence, because the other may be used again.
-//!    Of the deltas that belong to that full copy, by the same rule the newest. Others are dead: a
-//!    delta may have survived a crash that its base did not, or its page was written in full since.
+//! 1. What counts is the newest full copy of each page and the newest delta that belongs to it:
+//!    which they are is newest.rs's.
 //! 2. The sync record that knows most (superblock, segment headers) says what must be there:
 //!    closed segments not listed must have their footer, listed segments their durable groups.
 //!    Anything of that missing is damage, reported with file and offset: skipping it would bring
@@ -20,8 +18,7 @@ use crate::array::TranslationArray;
 use crate::disk::encode_footer;
 use crate::error::StoreError;
 use crate::files::{DataFiles, WriteError};
-use crate::group::DirectoryEntry;
-use crate::location::{Location, Place};
+use crate::location::Place;
 use crate::options::StoreOptions;
 use crate::scan::{NoGroup, ScannedGroup, Scanner};
 use crate::segment::{BLOCK_BYTES, Found, SegmentHeader, SyncRecord};
@@ -29,8 +26,7 @@ use crate::segments::{SegmentState, SegmentTable, SegmentUse};
 use crate::space::MAP_PAGES;
 use crate::superblock::Superblock;
 use base::{Lsn, PageId, probe};
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::Ordering;
+use std::collections::BTreeSet;
 
 /// What mapping recovery found; handed to [`crate::PageStore::open`].
 pub struct Recovered {
@@ -63,23 +59,23 @@ impl Recovered {
 }
 
 /// A segment with the groups that count.
-struct Accepted {
-    header: SegmentHeader,
-    groups: Vec<ScannedGroup>,
+pub(crate) struct Accepted {
+    pub(crate) header: SegmentHeader,
+    pub(crate) groups: Vec<ScannedGroup>,
     /// It has no footer that lists exactly these groups.
     needs_footer: bool,
 }
 
 /// What a look at the segments of a store gives; nothing is written.
 pub(crate) struct Survey {
-    segments: Vec<Option<Accepted>>,
+    pub(crate) segments: Vec<Option<Accepted>>,
     /// Segments with a header that says that they are free: their space is allocated.
     free: BTreeSet<usize>,
     pub(crate) array: TranslationArray,
     pub(crate) torn_groups: u64,
     record: SyncRecord,
     pub(crate) max_page_lsn: Lsn,
-    page_count: u64,
+    pub(crate) page_count: u64,
 }
 
 /// Rebuilds the translation array and segment table of the store whose superblock this is, and
@@ -121,7 +117,7 @@ pub(crate) fn open_files(
     DataFiles::open(&options.dir, bytes, superblock.segments_per_file)
 }
 
-fn damaged(files: &DataFiles, offset: u64, detail: &str) -> StoreError {
+pub(crate) fn damaged(files: &DataFiles, offset: u64, detail: &str) -> StoreError {
     let (file, offset) = files.describe(offset);
     StoreError::Damaged { file, offset, detail: detail.to_owned() }
 }
@@ -278,112 +274,6 @@ impl Survey {
             runtime::yield_if_due();
         }
     }
-
-    /// Rule 1, in three rounds: the best full copies, what deltas call them, the deltas. Meanwhile
-    /// the latch word of a page holds the rank of its best full copy, then that name; nobody else
-    /// knows the array.
-    fn build_mapping(&mut self, files: &DataFiles) -> Result<(), StoreError> {
-        let mut deltas = HashMap::new();
-        for round in [Round::Copies, Round::Names, Round::Deltas] {
-            for accepted in self.segments.iter().flatten() {
-                for group in &accepted.groups {
-                    self.max_page_lsn = self.max_page_lsn.max(group.header.max_page_lsn);
-                    let entries = group.entries.iter();
-                    for entry in entries.filter(|it| it.is_delta() == (round == Round::Deltas)) {
-                        if self.array.get(entry.pid).is_none() {
-                            let detail = format!("page {} is beyond the page limit", entry.pid);
-                            return Err(damaged(files, group.offset, &detail));
-                        }
-                        let copy = ListedCopy::new(entry, group);
-                        match round {
-                            Round::Copies => self.offer(&copy, files),
-                            Round::Names => self.name(&copy),
-                            Round::Deltas => self.offer_delta(&copy, &mut deltas),
-                        }
-                    }
-                    runtime::yield_if_due();
-                }
-            }
-        }
-        for number in 0..self.array.high_water() {
-            let entry = self.array.entry(PageId::new(number));
-            entry.latch.raw().store(0, Ordering::Relaxed);
-            self.page_count += u64::from(entry.place() != Place::NONE);
-        }
-        Ok(())
-    }
-
-    fn offer(&self, copy: &ListedCopy, files: &DataFiles) {
-        let entry = self.array.entry(copy.pid);
-        let best = entry.latch.raw().load(Ordering::Relaxed);
-        let place = entry.place();
-        let is_better = place == Place::NONE || copy.rank > best || {
-            let number = place.location().offset_bytes() / files.segment_bytes();
-            let known = self.segments[number as usize].as_ref();
-            copy.rank == best && known.is_none_or(|known| copy.seq >= known.header.seq)
-        };
-        if is_better {
-            entry.latch.raw().store(copy.rank, Ordering::Relaxed);
-            entry.set_place(Place::on_disk(copy.location));
-            self.array.raise_high_water(copy.pid);
-        }
-    }
-
-    fn name(&self, copy: &ListedCopy) {
-        let entry = self.array.entry(copy.pid);
-        if entry.place() == Place::on_disk(copy.location) {
-            entry.latch.raw().store(copy.base, Ordering::Relaxed);
-        }
-    }
-
-    /// `best` has rank and segment sequence of the best delta of each page so far.
-    fn offer_delta(&self, copy: &ListedCopy, best: &mut HashMap<PageId, (u64, u64)>) {
-        let entry = self.array.entry(copy.pid);
-        let base = entry.latch.raw().load(Ordering::Relaxed);
-        let belongs = copy.base == base || base::mutant!("delta_of_another_base");
-        if entry.place() == Place::NONE || !belongs {
-            probe!("pagestore_delta_without_base");
-            return;
-        }
-        let known = best.entry(copy.pid).or_default();
-        if (copy.rank, copy.seq) >= *known {
-            *known = (copy.rank, copy.seq);
-            self.array.delta(copy.pid).replace(copy.location);
-        }
-    }
-}
-
-/// What is done with the directories.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Round {
-    Copies,
-    Names,
-    Deltas,
-}
-
-/// A full copy or a delta that a directory lists.
-struct ListedCopy {
-    pid: PageId,
-    location: Location,
-    /// The word that names it, or of a delta, its base.
-    base: u64,
-    /// The page LSN.
-    rank: u64,
-    /// Sequence of its segment.
-    seq: u64,
-}
-
-impl ListedCopy {
-    fn new(entry: &DirectoryEntry, group: &ScannedGroup) -> ListedCopy {
-        let by_group = base::mutant!("mapping_by_group_order") && !entry.is_delta();
-        ListedCopy {
-            pid: entry.pid,
-            location: group.location_of(entry),
-            base: entry.base().unwrap_or(entry.as_base().word()),
-            rank: if by_group { group.header.group_seq } else { entry.page_lsn.get() },
-            seq: group.header.segment_seq,
-        }
-    }
 }
 
 /// The groups of a closed segment, from its footer; from the groups themselves if only the
@@ -462,8 +352,7 @@ fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
         }
         None => SegmentState::found_free(survey.free.contains(&number)),
     });
-    let groups = survey.segments.iter().flatten().flat_map(|accepted| &accepted.groups);
-    let last_group = groups.map(|group| group.header.group_seq).max().unwrap_or(0);
+    let last_group = groups_of(survey).map(|group| group.header.group_seq).max().unwrap_or(0);
     let segment_bytes = files.segment_bytes();
     let mut table =
         SegmentTable::recovered(states.collect(), segment_bytes, &survey.record, last_group);
@@ -475,5 +364,17 @@ fn build_table(files: &DataFiles, survey: &Survey) -> SegmentTable {
             table.born(copy);
         }
     }
+    for group in groups_of(survey) {
+        for entry in group.entries.iter().filter(|entry| entry.is_deferred()) {
+            let location = group.location_of(entry);
+            if survey.array.entry(entry.pid).place() == Place::on_disk(location) {
+                table.defer(location);
+            }
+        }
+    }
     table
+}
+
+fn groups_of(survey: &Survey) -> impl Iterator<Item = &ScannedGroup> {
+    survey.segments.iter().flatten().flat_map(|accepted| &accepted.groups)
 }

@@ -4,6 +4,7 @@ use codec::CodecId;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Called once, with a reason, when a write or sync of data failed. The process must stop: what
 /// the device holds is unknown, only a new start can tell.
@@ -55,6 +56,10 @@ pub struct StoreOptions {
     pub codec: (CodecId, i32),
     /// See [`DictionaryOptions`].
     pub dictionaries: DictionaryOptions,
+    /// Pages that LZ4 has written, as cores were short, are compressed as their trees ask for when
+    /// cores have not been short for so long; until then slowly. A load is short of cores now and
+    /// then, not all the time.
+    pub catch_up_after: Duration,
     /// Whether of a page that changed little only that is written.
     pub writes_deltas: bool,
     /// Share of the segment space that live pages should fill: below it, collection begins.
@@ -85,6 +90,7 @@ impl StoreOptions {
             flushers: 2,
             codec: (CodecId::Lz4, 0),
             dictionaries: DictionaryOptions::default(),
+            catch_up_after: Duration::from_secs(10),
             writes_deltas: true,
             target_utilisation: 0.70,
             log_cap_bytes: 1 << 30,

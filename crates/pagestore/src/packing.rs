@@ -3,6 +3,8 @@
 //! Where a tree's pages are hardly larger by LZ4 than by Zstandard, which it asks for, or not much
 //! larger and change, they are written with LZ4 (training.rs, invariant 4).
 //!
+//! What the governor has LZ4 write is *deferred*: to be compressed anew (catch_up.rs).
+//!
 //! Slow codecs (LZMA, bzip2: up to milliseconds a page) run on helper threads while the flusher is
 //! parked (amendment 20); for the others the flusher yields by time between pages.
 
@@ -10,12 +12,13 @@ use crate::blob::{self, BlobHeader};
 use crate::codecs::Asked;
 use crate::counters::add;
 use crate::delta::{self, SinceBase};
-use crate::governor::Choice;
+use crate::governor::{self, Choice};
 use crate::header;
 use crate::store::Shared;
 use base::{TreeId, probe};
 use codec::{Codec, CodecId, DecompressError};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// Of a page so many zeroes in a row count as empty ...
 const EMPTY_BYTES: usize = 256;
@@ -23,24 +26,24 @@ const EMPTY_BYTES: usize = 256;
 const EMPTY_PARTS: usize = 8;
 
 /// Writes the blob of a page to the start of `target`, as [`blob::encode`] does; `is_rewritten`: it
-/// has a copy on disk. Parks; the caller holds no latch.
+/// has a copy on disk. Returns whether it is deferred, too. Parks; the caller holds no latch.
 pub(crate) fn encode(
     shared: &Shared,
     page: &[u8],
     is_rewritten: bool,
     target: &mut [u8],
-) -> BlobHeader {
+) -> (BlobHeader, bool) {
     let counters = &shared.counters;
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let choice = shared.governor.choose(tree, asked.codec.id());
+    let may_wait = !is_rewritten && shared.has_room_to_defer();
+    let choice = shared.governor.choose(tree, asked.codec.id(), may_wait);
     let is_skipped = matches!(choice, Choice::Skip);
-    let is_fallback = matches!(choice, Choice::Fallback(_));
     let codec = match choice {
         Choice::Asked => best_codec(shared, tree, &asked, is_rewritten),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
-            codec
+            return (timed(shared, &counters.compress_nanos, &codec, page, target), true);
         }
         Choice::Skip if is_part_empty(page) => {
             probe!("pagestore_part_empty_page_tried");
@@ -48,32 +51,74 @@ pub(crate) fn encode(
         }
         Choice::Skip => {
             add(&counters.compression_skips, 1);
-            return blob::encode(page, &Packed { id: CodecId::None, bytes: None }, target);
+            let packed = Packed { id: CodecId::None, bytes: None };
+            return (blob::encode(page, &packed, target), false);
         }
     };
     if codec.id() == CodecId::None {
-        return blob::encode(page, &*codec, target);
+        return (blob::encode(page, &*codec, target), false);
     }
-    let begun = runtime::now();
-    let blob = if is_slow(codec.id()) {
-        add(&counters.compression_by_helpers, 1);
-        let bytes = on_helper(&codec, page);
-        blob::encode(page, &Packed { id: codec.id(), bytes }, target)
-    } else {
-        blob::encode(page, &*codec, target)
-    };
-    add(&counters.compress_nanos, begun.elapsed().as_nanos() as u64);
+    let blob = timed(shared, &counters.compress_nanos, &codec, page, target);
     if !is_skipped {
         shared.governor.note(tree, blob.codec != CodecId::None);
     }
-    if asked.dictionary_level.is_some() && blob.codec != CodecId::None && !is_fallback {
-        add(&counters.compression_lz4_pages, u64::from(blob.codec == CodecId::Lz4));
-        shared.dictionaries.note_written(tree, page.len());
+    note_asked(shared, &asked, page, &blob);
+    (blob, false)
+}
+
+/// Writes the blob of a deferred copy as its tree asks for it to the start of `target`, if that is
+/// not LZ4 now and gives a shorter one. `page` has room for the page, and holds it then. Parks; the
+/// caller holds no latch.
+pub(crate) fn encode_anew(
+    shared: &Shared,
+    copy: &[u8],
+    page: &mut [u8],
+    target: &mut [u8],
+) -> Option<BlobHeader> {
+    let former = blob::verify(copy).ok()?;
+    let asked = shared.codecs.of(former.tree);
+    let codec = best_codec(shared, former.tree, &asked, false);
+    if !governor::is_dear(codec.id()) {
+        return None;
+    }
+    let dictionary = shared.dictionary_of(&former).ok()?;
+    blob::decode(&former, copy, dictionary.as_deref(), page).ok()?;
+    let blob = timed(shared, &shared.counters.anew_nanos, &codec, page, target);
+    note_asked(shared, &asked, page, &blob);
+    let blob_bytes = |blob: &BlobHeader| blob::blob_bytes(blob.payload_bytes as usize);
+    (blob_bytes(&blob) < blob_bytes(&former)).then_some(blob)
+}
+
+/// Compresses a page with a codec; `nanos` counts how long that takes.
+fn timed(
+    shared: &Shared,
+    nanos: &AtomicU64,
+    codec: &Arc<dyn Codec>,
+    page: &[u8],
+    target: &mut [u8],
+) -> BlobHeader {
+    let begun = runtime::now();
+    let blob = if is_slow(codec.id()) {
+        add(&shared.counters.compression_by_helpers, 1);
+        let bytes = on_helper(codec, page);
+        blob::encode(page, &Packed { id: codec.id(), bytes }, target)
+    } else {
+        blob::encode(page, &**codec, target)
+    };
+    add(nanos, begun.elapsed().as_nanos() as u64);
+    blob
+}
+
+/// Takes note of a page that was written as its tree asks for.
+fn note_asked(shared: &Shared, asked: &Asked, page: &[u8], blob: &BlobHeader) {
+    if asked.dictionary_level.is_some() && blob.codec != CodecId::None {
+        let is_lz4 = u64::from(blob.codec == CodecId::Lz4);
+        add(&shared.counters.compression_lz4_pages, is_lz4);
+        shared.dictionaries.note_written(blob.tree, page.len());
     }
     if blob.dictionary != 0 {
         shared.compare_dictionary(page, &*asked.codec, blob.stored_bytes());
     }
-    blob
 }
 
 /// The codec that a tree asks for, with its dictionary if it has one, or LZ4 if that is as good for

@@ -48,6 +48,9 @@ pub(crate) struct SegmentState {
     pub(crate) seq: u64,
     pub(crate) groups: u32,
     pub(crate) live_bytes: u64,
+    /// Bytes of copies written here that wait for being compressed anew (catch_up.rs); those that
+    /// have died meanwhile count.
+    pub(crate) deferred_bytes: u64,
     /// Rule 1: highest group that superseded a copy here.
     pub(crate) dead_by_group: u64,
     /// Rule 1: highest end of a record that freed a page with a copy here.
@@ -75,6 +78,7 @@ impl SegmentState {
             seq: 0,
             groups: 0,
             live_bytes: 0,
+            deferred_bytes: 0,
             dead_by_group: 0,
             dead_by_lsn: Lsn::ZERO,
             is_damaged: false,
@@ -102,6 +106,17 @@ impl SegmentState {
     pub(crate) fn found_free(has_space: bool) -> SegmentState {
         let usage = SegmentUse::Unused { released: !has_space };
         SegmentState { usage, is_filled: has_space, ..SegmentState::unused() }
+    }
+
+    /// Of what waits here for being compressed anew, at most so much is alive.
+    pub(crate) fn deferred_live(&self) -> u64 {
+        self.deferred_bytes.min(self.live_bytes)
+    }
+
+    /// The same, of a segment that can be gone through.
+    fn deferred_to_take(&self) -> u64 {
+        let is_closed = self.usage == SegmentUse::Closed;
+        if is_closed && !self.is_damaged { self.deferred_live() } else { 0 }
     }
 
     /// Whether what is written here finds its space.
@@ -189,6 +204,12 @@ impl SegmentTable {
     pub(crate) fn born(&mut self, location: Location) {
         let number = self.number_of(location.offset_bytes());
         self.segments[number].live_bytes += u64::from(location.length_bytes());
+    }
+
+    /// A copy that became the newest of its page waits for being compressed anew.
+    pub(crate) fn defer(&mut self, location: Location) {
+        let number = self.number_of(location.offset_bytes());
+        self.segments[number].deferred_bytes += u64::from(location.length_bytes());
     }
 
     /// A copy that was the newest of its page is that no longer.
@@ -420,6 +441,24 @@ impl SegmentTable {
         });
         let best = candidates.max_by(|(_, one), (_, other)| worth(one).total_cmp(&worth(other)));
         best.map(|(number, _)| number as u32)
+    }
+
+    /// Whether deferred copies of this use of a segment may be compressed now.
+    pub(crate) fn has_deferred(&self, number: u32, seq: u64) -> bool {
+        let segment = self.segments.get(number as usize);
+        segment.is_some_and(|segment| segment.seq == seq && segment.deferred_to_take() > 0)
+    }
+
+    /// The closed segment with most of what waits for being compressed anew.
+    pub(crate) fn most_deferred(&self) -> Option<u32> {
+        let segments = self.segments.iter().map(SegmentState::deferred_to_take).enumerate();
+        let (number, bytes) = segments.max_by_key(|&(_, bytes)| bytes)?;
+        (bytes > 0).then_some(number as u32)
+    }
+
+    /// Bytes that wait for being compressed anew.
+    pub(crate) fn deferred_bytes(&self) -> u64 {
+        self.segments.iter().map(SegmentState::deferred_live).sum()
     }
 
     /// Whether a sync or giving back could gain anything.

@@ -321,7 +321,7 @@ impl Shared {
             loads: Loads::default(),
             recent_deltas: RecentDeltas::default(),
             codecs: Codecs::new(options.codec),
-            governor: Governor::new(),
+            governor: Governor::new(options.catch_up_after),
             dictionaries: Dictionaries::new(options.dictionaries, options.pool_bytes),
             page_check: options.page_check,
             counters,

@@ -125,8 +125,11 @@ impl Superblock {
     pub const DELTAS: u64 = 1;
     /// Incompatible feature: pages may need a dictionary. Set before the first one is made.
     pub const DICTIONARIES: u64 = 2;
+    /// Incompatible feature: a page may have two full copies with one LSN that are not the same
+    /// bytes (newest.rs, invariant 3). Set before the first copy is compressed anew.
+    pub const COPIES_ANEW: u64 = 4;
     /// Incompatible feature bits that this version knows.
-    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS | Self::DICTIONARIES;
+    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS | Self::DICTIONARIES | Self::COPIES_ANEW;
 
     /// The superblock of a new database, not yet written. Epoch 1.
     pub fn new(uuid: [u8; 16], segment_bytes: u64, segments_per_file: u32) -> Superblock {

@@ -296,8 +296,8 @@ impl SegmentWriter {
     }
 
     /// Nothing was written for a while and nothing is to be: what the segment does not use goes
-    /// back to the file system, and a segment in which much has died is closed, so that it may be
-    /// collected. Parks.
+    /// back to the file system, and a segment in which much has died or waits for being compressed
+    /// anew is closed, so that it may be collected. Parks.
     pub(crate) fn rest(&mut self, disk: &Disk) -> Result<(), StoreError> {
         let Some(current) = &self.current else { return Ok(()) };
         let segment_bytes = disk.files.segment_bytes();
@@ -314,7 +314,8 @@ impl SegmentWriter {
         if state.has_space() && end.saturating_sub(position) >= segment_bytes / REST_PARTS {
             disk.punch_rest(number, position..end)?;
         }
-        if position.saturating_sub(state.live_bytes) >= segment_bytes / REST_PARTS {
+        let dead = position.saturating_sub(state.live_bytes);
+        if dead.max(state.deferred_live()) >= segment_bytes / REST_PARTS {
             probe!("pagestore_closed_at_rest");
             self.close(disk)?;
         }

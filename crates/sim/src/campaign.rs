@@ -75,7 +75,7 @@ pub struct Summary {
 
 /// Events that must all have happened in a campaign: printed name, and the metrics or probes
 /// that count it.
-const EVENTS: [(&str, &[&str]); 24] = [
+const EVENTS: [(&str, &[&str]); 25] = [
     ("collections", &["pagestore_collected"]),
     ("segment reuses", &["pagestore_segment_reused"]),
     ("evictions", &["pagestore_evicted"]),
@@ -99,6 +99,7 @@ const EVENTS: [(&str, &[&str]); 24] = [
     ("pages checked: snappy", &["pagestore.checked.snappy"]),
     ("pages checked: with a dictionary", &["pagestore.checked.dictionary"]),
     ("dictionaries made", &["pagestore_dictionary_made"]),
+    ("copies compressed anew", &["pagestore_compressed_anew"]),
     ("copies by LZ4 in place of zstd", &["pagestore_lz4_for_zstandard"]),
 ];
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// Name (as in `base::mutant!`) and what is broken. Those of space that is used again or given back
 /// too early are found by pagestore/tests/reuse.rs, which crashes at these moments; what a page is
-/// read with, by pagestore/tests/defects.rs.
+/// read with, by pagestore/tests/defects.rs; what is compressed anew, by catch_up.rs there.
 pub const MUTANTS: [(&str, &str); 18] = [
     ("skip_wal_sync", "the log is written but not synced before commits are acknowledged"),
     ("durable_write_over_unsynced", "a durable write counts as a sync of what was written before"),

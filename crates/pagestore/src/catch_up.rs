@@ -1,0 +1,214 @@
+//! Catching up: pages that LZ4 has written in the place of a dearer codec, as cores were short
+//! (governor.rs), are compressed as their trees ask for when cores have not been short for a while.
+//!
+//! 1. The new copy is of the same page with the same page LSN. It replaces the old one like a moved
+//!    one, under the rules of collect.rs, and recovery takes it for one, but for what follows.
+//! 2. A delta names its base by checksum, so a page with a delta keeps its copy: such a page is
+//!    written again soon. Of a page in memory no copy may be on its way, and what it calls its base
+//!    is the new copy from then on. All of this is looked at under the page's latch.
+//! 3. So of the two copies with one LSN a delta belongs to one at most that was published as the
+//!    newest, and recovery takes the one that the newest delta belongs to (newest.rs, invariant 3).
+//! 4. The new copy is shorter, or it is not written: recovery tells the two apart by that.
+//! 5. A copy that stays as it is, is not looked at again in this run.
+//! 6. A store that never rests catches up all the same, by [`LEAST_RATE`].
+
+use crate::blob;
+use crate::collect::{Collector, Origin, is_newest, leave_alone, read_directory};
+use crate::counters::add;
+use crate::debt::{IDLE_RATE, wants_space};
+use crate::disk::Disk;
+use crate::error::StoreError;
+use crate::group::DirectoryEntry;
+use crate::header::class_bytes;
+use crate::packing;
+use crate::scan::{ScannedGroup, Scanner, verify_entry};
+use crate::store::{PageStore, Shared};
+use crate::superblock::Superblock;
+use base::{buggify_with, probe};
+use runtime::Instant;
+
+/// Bytes of copies that are compressed anew in a second while pages are written but cores have not
+/// been short for a while ...
+const BUSY_RATE: f64 = 64e6;
+/// ... and while they have: some hundred pages, a hundredth of a core.
+const LEAST_RATE: f64 = 2e6;
+/// Bytes that may be compressed at once after a time without work.
+const BURST_BYTES: f64 = 1e6;
+
+/// How far catching up has come, and how fast it may go on.
+#[derive(Debug)]
+pub(crate) struct CatchUp {
+    at: Instant,
+    /// Bytes of copies that may be compressed anew.
+    allowance: f64,
+    /// The segment that is gone through, its sequence, and its next group.
+    under_way: Option<(u32, u64, usize)>,
+    /// A page as it was read.
+    page: Vec<u8>,
+}
+
+impl CatchUp {
+    pub(crate) fn new() -> CatchUp {
+        let page = vec![0; class_bytes(crate::header::CLASS_MAX)];
+        CatchUp { at: runtime::now(), allowance: 0.0, under_way: None, page }
+    }
+
+    /// Takes note of the time that has passed; whether something may be done now.
+    fn may_go_on(&mut self, shared: &Shared, disk: &Disk, is_idle: bool) -> bool {
+        let now = runtime::now();
+        shared.governor.look_at_cores(now, runtime::core_wait);
+        let rate = match (shared.governor.have_cores_rested(now), is_idle) {
+            (false, _) => LEAST_RATE,
+            (true, true) => IDLE_RATE,
+            (true, false) => BUSY_RATE,
+        };
+        let earned = rate * (now - self.at).as_secs_f64();
+        self.at = now;
+        self.allowance = (self.allowance + earned).min(earned.max(BURST_BYTES));
+        // On a short disk it gives space back.
+        self.allowance > 0.0 || wants_space(disk)
+    }
+}
+
+impl Collector {
+    /// Compresses some deferred copies anew, if it is time; returns whether any were looked at.
+    pub(crate) fn catch_up(&mut self, shared: &Shared, disk: &Disk) -> Result<bool, StoreError> {
+        let is_idle = self.pace.is_idle();
+        if !shared.background.catches_up() || !self.catch_up.may_go_on(shared, disk, is_idle) {
+            return Ok(false);
+        }
+        let Some((number, group)) = self.next_deferred(disk) else { return Ok(false) };
+        let outcome = self.compress_segment(shared, disk, number, group);
+        let mut table = disk.table.lock();
+        let segment = &mut table.segments[number as usize];
+        segment.is_collected = false;
+        self.catch_up.under_way = None;
+        match outcome {
+            Ok(Some(next)) => self.catch_up.under_way = Some((number, segment.seq, next)),
+            Ok(None) => segment.deferred_bytes = 0,
+            Err(StoreError::DiskFull) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// The segment to go on with and its group, marked as taken.
+    fn next_deferred(&self, disk: &Disk) -> Option<(u32, usize)> {
+        let mut table = disk.table.lock();
+        let (number, group) = match self.catch_up.under_way {
+            Some((number, seq, group)) if table.has_deferred(number, seq) => (number, group),
+            _ => (table.most_deferred()?, 0),
+        };
+        table.segments[number as usize].is_collected = true;
+        Some((number, group))
+    }
+
+    /// Goes through the deferred copies of a segment from a group on. Returns the group to go on
+    /// with, if it has to wait.
+    fn compress_segment(
+        &mut self,
+        shared: &Shared,
+        disk: &Disk,
+        number: u32,
+        first: usize,
+    ) -> Result<Option<usize>, StoreError> {
+        let _under_way = base::under_way::begin("pagestore.collection");
+        let mut scanner = Scanner::new(&disk.files);
+        let groups = match read_directory(disk, &mut scanner, number) {
+            Ok(groups) => groups,
+            Err(error) => return leave_alone(disk, number, error).map(|()| None),
+        };
+        self.clear(disk);
+        for (place, scanned) in groups.iter().enumerate().skip(first) {
+            let waits = |entry: &&DirectoryEntry| is_deferred(shared, entry, scanned);
+            if !scanned.entries.iter().any(|entry| waits(&entry)) {
+                continue;
+            }
+            let bytes = match scanner.read_group(scanned) {
+                Ok(bytes) => bytes,
+                Err(error) => return leave_alone(disk, number, error).map(|()| None),
+            };
+            for entry in scanned.entries.iter().filter(waits) {
+                if verify_entry(bytes, entry).is_err() {
+                    disk.table.lock().segments[number as usize].is_damaged = true;
+                    continue;
+                }
+                if !self.group.has_room(blob::blob_bytes_max(entry.class)) {
+                    self.move_group(shared, disk)?;
+                    self.group.widen();
+                }
+                self.catch_up.allowance -= f64::from(entry.length_bytes);
+                self.take_anew(shared, entry, scanned, bytes);
+                runtime::yield_if_due();
+            }
+            if !self.may_go_on_with_groups(shared, disk) {
+                self.move_group(shared, disk)?;
+                return Ok(Some(place + 1));
+            }
+        }
+        self.move_group(shared, disk)?;
+        Ok(None)
+    }
+
+    fn may_go_on_with_groups(&mut self, shared: &Shared, disk: &Disk) -> bool {
+        let is_idle = self.pace.is_idle();
+        !shared.background.is_stopping()
+            && self.catch_up.may_go_on(shared, disk, is_idle)
+            && !buggify_with!(0.2)
+    }
+
+    /// Puts a copy into the group as its tree asks for it; `false` if it is not to be, or gains
+    /// nothing by that. `bytes` are those of its group; the group of the collector has room.
+    pub(crate) fn take_anew(
+        &mut self,
+        shared: &Shared,
+        entry: &DirectoryEntry,
+        scanned: &ScannedGroup,
+        bytes: &[u8],
+    ) -> bool {
+        let start = entry.offset_bytes as usize;
+        let copy = &bytes[start..start + entry.length_bytes as usize];
+        let page = &mut self.catch_up.page[..class_bytes(entry.class)];
+        let Some(blob) = packing::encode_anew(shared, copy, page, self.group.rest()) else {
+            return false;
+        };
+        probe!("pagestore_compressed_anew");
+        add(&shared.counters.anew_pages, 1);
+        add(&shared.counters.anew_former_bytes, u64::from(entry.length_bytes));
+        add(&shared.counters.anew_bytes, blob.stored_bytes());
+        let anew = DirectoryEntry::new(&blob, 0, page, false);
+        let origin = Origin { location: scanned.location_of(entry), former: Some(entry.as_base()) };
+        self.group.push(anew, origin);
+        true
+    }
+}
+
+/// Before the first copy is written that was compressed anew: what does not know of them must not
+/// recover the store from then on. Parks.
+pub(crate) fn announce(disk: &Disk) -> Result<(), StoreError> {
+    if disk.superblock().incompatible & Superblock::COPIES_ANEW == 0 {
+        disk.write_superblock(|superblock| superblock.incompatible |= Superblock::COPIES_ANEW)?;
+    }
+    Ok(())
+}
+
+/// Whether the copy waits for being compressed anew and may be (invariant 2), by a look without the
+/// latch: a hint.
+pub(crate) fn is_deferred(shared: &Shared, entry: &DirectoryEntry, scanned: &ScannedGroup) -> bool {
+    entry.is_deferred()
+        && is_newest(shared, entry, scanned)
+        && shared.array.delta(entry.pid).location().is_none()
+}
+
+impl PageStore {
+    /// What every tree asks for is known from now on, so that what was deferred may be compressed.
+    pub fn start_catching_up(&self) {
+        self.shared().background.start_catching_up();
+    }
+
+    /// Bytes of copies that wait for being compressed as their trees ask for.
+    pub fn deferred_bytes(&self) -> u64 {
+        let Some(disk) = &self.shared().disk else { return 0 };
+        disk.table.lock().deferred_bytes()
+    }
+}
