@@ -15,6 +15,9 @@
 //!    a file to grow.
 //! 3. Only files wholly below the LSN that `recycle_before` was given leave the log, oldest
 //!    first. A renaming lost in a crash leaves an old file with its old name, which is harmless.
+//! 4. One fiber at a time makes the next file. When `end_preparations` has returned none does, and
+//!    none but a leader begins: whoever opens the log again removes what is unfinished and renames
+//!    what was prepared, and must be alone with these files.
 
 mod making;
 
@@ -23,6 +26,7 @@ use crate::listing::{Listing, LogFile, log_name};
 use crate::spares::{Demand, SPARES_MIN, Spare};
 use crate::types::WalOptions;
 use base::probe;
+use making::Preparation;
 use runtime::WaitClass;
 use runtime::file::File;
 use runtime::sync::Mutex;
@@ -31,6 +35,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+
+pub(crate) use making::Pace;
 
 /// A full disk is asked for space again after this time.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
@@ -68,6 +74,8 @@ struct State {
     spares: Vec<Spare>,
     demand: Demand,
     next: Next,
+    /// Nothing is made ahead of need any more (invariant 4).
+    is_ending: bool,
 }
 
 impl State {
@@ -149,6 +157,7 @@ impl LogFiles {
                 spares: Vec::new(),
                 demand: Demand::new(),
                 next: Next::None,
+                is_ending: false,
             }),
             out_of_space: AtomicBool::new(false),
             reserve_wanted: AtomicBool::new(false),
@@ -267,7 +276,7 @@ impl LogFiles {
         let ours =
             self.retry_at_nanos.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
         if ours.is_ok() {
-            self.prepare(false);
+            self.prepare(Pace::Soon);
         }
     }
 
@@ -284,43 +293,39 @@ impl LogFiles {
     /// Makes the next file ready unless it is; one fiber does it, others return at once.
     /// A full disk is remembered, other failures are left to [`LogFiles::take_next`].
     pub(crate) fn prepare_next(&self) {
-        self.prepare(true);
+        self.prepare(Pace::Unhurried);
     }
 
-    fn prepare(&self, unhurried: bool) {
-        if self.begin_preparing() {
+    fn prepare(&self, pace: Pace) {
+        if let Some(preparation) = self.begin_preparing(pace) {
             let kept = usize::from(self.wants_reserve());
-            let made = self.make_next(0, kept, unhurried);
-            self.end_preparing(made, false).ok();
+            let made = self.make_next(0, kept, pace);
+            preparation.end(made, pace).ok();
         }
     }
 
-    fn begin_preparing(&self) -> bool {
+    fn begin_preparing(&self, pace: Pace) -> Option<Preparation<'_>> {
         let mut state = self.state.lock();
-        let begins = matches!(state.next, Next::None);
-        if begins {
-            state.next = Next::Preparing(Vec::new());
+        let is_allowed = pace == Pace::Now || !state.is_ending;
+        if !is_allowed || !matches!(state.next, Next::None) {
+            return None;
         }
-        begins
+        state.next = Next::Preparing(Vec::new());
+        Some(Preparation::new(self))
     }
 
-    fn end_preparing(&self, made: io::Result<Prepared>, by_leader: bool) -> io::Result<()> {
-        let mut state = self.state.lock();
-        // A leader that has to go on in the reserve has found no space. Nobody else says so with
-        // a file that is ready: as long as one is, nobody asks for space again.
-        let goes_on = |made: &Prepared| by_leader && made.is_last_spare && self.out_of_space();
-        let is_out = made.as_ref().map_or_else(is_out_of_space, goes_on);
-        self.out_of_space.store(is_out, Ordering::Relaxed);
-        let (next, result) = match made {
-            Ok(prepared) => (Next::Ready(prepared), Ok(())),
-            Err(error) => (Next::None, Err(error)),
-        };
-        let former = std::mem::replace(&mut state.next, next);
-        drop(state);
-        if let Next::Preparing(waiters) = former {
-            waiters.iter().for_each(runtime::Unparker::unpark);
+    /// Lets nothing be made ahead of need from now on, and waits until the file that is being made
+    /// is given up or ready (invariant 4). That takes a piece of it and a pause at most.
+    pub(crate) fn end_preparations(&self) {
+        loop {
+            let mut state = self.state.lock();
+            state.is_ending = true;
+            let Next::Preparing(waiters) = &mut state.next else { return };
+            probe!("wal.closed_amid_preparation");
+            waiters.push(runtime::current_unparker());
+            drop(state);
+            runtime::park_uncancellable(WaitClass::LogSpace, None);
         }
-        result
     }
 
     /// The next file, with room for at least `need_bytes`; waits for it or makes it.
@@ -333,6 +338,7 @@ impl LogFiles {
                     probe!("wal.prepared_file_too_small");
                     state.next = Next::Preparing(Vec::new());
                     drop(state);
+                    let _preparation = Preparation::new(self);
                     self.put_aside(prepared)?;
                     continue;
                 }
@@ -347,9 +353,9 @@ impl LogFiles {
                 Next::None => {}
             }
             drop(state);
-            if self.begin_preparing() {
-                let made = self.make_next(need_bytes, 0, false);
-                self.end_preparing(made, true)?;
+            if let Some(preparation) = self.begin_preparing(Pace::Now) {
+                let made = self.make_next(need_bytes, 0, Pace::Now);
+                preparation.end(made, Pace::Now)?;
             }
         }
     }
@@ -359,13 +365,7 @@ impl LogFiles {
         let path = self.spare_path();
         drop(prepared.file);
         let renamed = runtime::fs::rename(&prepared.path, &path);
-        let mut state = self.state.lock();
-        state.spares.push((path, prepared.len));
-        let former = std::mem::replace(&mut state.next, Next::None);
-        drop(state);
-        if let Next::Preparing(waiters) = former {
-            waiters.iter().for_each(runtime::Unparker::unpark);
-        }
+        self.state.lock().spares.push((path, prepared.len));
         renamed
     }
 

@@ -19,7 +19,7 @@
 //!    long as checkpoints keep up.
 
 use crate::counters::FILES_REMOVED;
-use crate::files::LogFiles;
+use crate::files::{LogFiles, Pace};
 use crate::listing::open_file;
 use base::probe;
 use runtime::Instant;
@@ -144,7 +144,7 @@ impl LogFiles {
         let path = self.spare_path();
         // No sequence is so high.
         let unfinished = self.dir().join(format!("new-{}.log", u64::MAX));
-        self.create_as(&unfinished, &path, least, false)?;
+        self.create_as(&unfinished, &path, least, Pace::Now)?;
         runtime::fs::sync_dir(self.dir())?;
         self.with_spares(|spares| spares.push((path, least)));
         Ok(())

@@ -8,6 +8,8 @@
 //! 4. After a failed write or sync nothing is reported as durable any more (poison), because the
 //!    state of the device is unknown and asking again can lie.
 //! 5. `append` neither parks nor fails; `admit` has taken care of room before.
+//! 6. Behind a `close`, failed or not, no next file is made as long as nobody appends: the log can
+//!    be opened again.
 
 use crate::counters;
 use crate::files::LogFiles;
@@ -290,14 +292,17 @@ impl Wal {
 
     /// Makes everything appended so far durable and leaves a note of it in the log, so that rot
     /// of the last batch is noticed. The last act of a clean shutdown before the superblock.
+    /// The next file is not made to its end.
     pub fn close(&self) -> Result<Lsn, WalError> {
         self.closing.store(true, Ordering::SeqCst);
         if let Some(background) = self.background.lock().take() {
             background.unpark();
         }
         let end = self.end();
-        self.wait(Goal::Noted(end.get()))?;
-        Ok(end)
+        let noted = self.wait(Goal::Noted(end.get()));
+        // Invariant 6; behind the flush, which may need the next file, or have one prepared.
+        self.files.end_preparations();
+        noted.map(|()| end)
     }
 
     /// Whether a write or sync has failed; the log accepts nothing more then.

@@ -8,6 +8,7 @@ use base::probe;
 use runtime::file::{File, OpenOptions};
 use std::io;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A file that is made ahead of need is filled with zeroes in pieces of so many bytes ...
@@ -18,13 +19,70 @@ const PIECE_PAUSES: u32 = 3;
 /// A piece that took longer has waited for something else.
 const PIECE_MAX: Duration = Duration::from_millis(10);
 
+/// How a file is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Somebody cannot go on without it.
+    Now,
+    /// Ahead of need, and given up when the log is closed.
+    Soon,
+    /// As `Soon`, with pauses as long as nobody waits.
+    Unhurried,
+}
+
+/// The state is `Next::Preparing` as long as this lives. Who waits is woken even if a panic ends
+/// it: nobody else would do it.
+pub(super) struct Preparation<'a> {
+    files: &'a LogFiles,
+    /// What the state is when it has ended.
+    next: Next,
+}
+
+impl<'a> Preparation<'a> {
+    pub(super) fn new(files: &'a LogFiles) -> Preparation<'a> {
+        Preparation { files, next: Next::None }
+    }
+
+    pub(super) fn end(mut self, made: io::Result<Prepared>, pace: Pace) -> io::Result<()> {
+        let was_out = self.files.out_of_space();
+        let is_out = match &made {
+            // A leader that has to go on in the reserve has found no space. Nobody else says so
+            // with a file that is ready: as long as one is, nobody asks for space again.
+            Ok(made) => pace == Pace::Now && made.is_last_spare && was_out,
+            // What was given up has found out nothing.
+            Err(error) => is_out_of_space(error) || was_out && is_given_up(error),
+        };
+        self.files.out_of_space.store(is_out, Ordering::Relaxed);
+        self.next = Next::Ready(made?);
+        Ok(())
+    }
+}
+
+impl Drop for Preparation<'_> {
+    fn drop(&mut self) {
+        let next = std::mem::replace(&mut self.next, Next::None);
+        let former = std::mem::replace(&mut self.files.state.lock().next, next);
+        if let Next::Preparing(waiters) = former {
+            waiters.iter().for_each(runtime::Unparker::unpark);
+        }
+    }
+}
+
+fn given_up() -> io::Error {
+    io::Error::new(io::ErrorKind::Interrupted, "the log is being closed")
+}
+
+fn is_given_up(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Interrupted
+}
+
 impl LogFiles {
     /// Makes the next file, leaving so many spares as they are.
     pub(super) fn make_next(
         &self,
         need_bytes: u64,
         kept: usize,
-        unhurried: bool,
+        pace: Pace,
     ) -> io::Result<Prepared> {
         let longest = self.longest_bytes(self.available_bytes());
         let (sequence, wanted, spare, had_spares) = {
@@ -44,7 +102,7 @@ impl LogFiles {
             Some(spare) => self.rename_spare(spare, &path)?,
             None => {
                 let bytes = (need_bytes, wanted);
-                self.create_what_fits(&path, (sequence, kept), bytes, unhurried)?
+                self.create_what_fits(&path, (sequence, kept), bytes, pace)?
             }
         };
         runtime::fs::sync_dir(&self.dir)?;
@@ -70,12 +128,12 @@ impl LogFiles {
         path: &Path,
         (sequence, kept): (u64, usize),
         (need_bytes, wanted): (u64, u64),
-        unhurried: bool,
+        pace: Pace,
     ) -> io::Result<u64> {
         let least = need_bytes.max(self.first_file_bytes);
         let mut len = wanted;
         loop {
-            match self.create_file(path, sequence, len, unhurried) {
+            match self.create_file(path, sequence, len, pace) {
                 Ok(()) => return Ok(len),
                 Err(error) if !is_out_of_space(&error) => return Err(error),
                 Err(error) => {
@@ -95,9 +153,9 @@ impl LogFiles {
     }
 
     /// Creates the file under another name, allocates all of it, then renames it.
-    fn create_file(&self, path: &Path, sequence: u64, len: u64, unhurried: bool) -> io::Result<()> {
+    fn create_file(&self, path: &Path, sequence: u64, len: u64, pace: Pace) -> io::Result<()> {
         let unfinished = self.dir.join(format!("new-{sequence:010}.log"));
-        self.create_as(&unfinished, path, len, unhurried)
+        self.create_as(&unfinished, path, len, pace)
     }
 
     /// Creates a file under a name that the next start removes, then renames it.
@@ -106,12 +164,12 @@ impl LogFiles {
         unfinished: &Path,
         path: &Path,
         len: u64,
-        unhurried: bool,
+        pace: Pace,
     ) -> io::Result<()> {
         let made = (|| {
             let file =
                 OpenOptions::new().create(true).truncate(true).direct(true).open(unfinished)?;
-            self.fill(&file, len, unhurried)?;
+            self.fill(&file, len, pace)?;
             file.sync_data()
         })();
         if let Err(error) = made {
@@ -124,15 +182,19 @@ impl LogFiles {
     }
 
     /// Allocates the file and writes zeroes; with pauses, if it may, as long as nobody waits.
-    fn fill(&self, file: &File, len: u64, unhurried: bool) -> io::Result<()> {
+    /// Fails when the log is closed before its end (invariant 4).
+    fn fill(&self, file: &File, len: u64, pace: Pace) -> io::Result<()> {
         let mut done = 0;
         while done < len {
+            if pace != Pace::Now && self.state.lock().is_ending {
+                return Err(given_up());
+            }
             let piece = PIECE_BYTES.min(len - done);
             let begun = runtime::now();
             file.allocate_zeroed(done, piece)?;
             ZEROED_BYTES.add(piece);
             done += piece;
-            if unhurried && done < len && !self.is_next_awaited() {
+            if pace == Pace::Unhurried && done < len && !self.is_next_awaited() {
                 runtime::sleep(begun.elapsed().min(PIECE_MAX) * PIECE_PAUSES);
             }
         }
