@@ -30,8 +30,8 @@ use runtime::Instant;
 /// Bytes of copies that are compressed anew in a second while pages are written but cores have not
 /// been short for a while ...
 const BUSY_RATE: f64 = 64e6;
-/// ... and while they have: some hundred pages, a hundredth of a core.
-const LEAST_RATE: f64 = 2e6;
+/// ... and while they have: a hundred pages, a hundredth of a core.
+const LEAST_RATE: f64 = 1e6;
 /// Bytes that may be compressed at once after a time without work.
 const BURST_BYTES: f64 = 1e6;
 

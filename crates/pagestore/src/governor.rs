@@ -255,7 +255,7 @@ impl Estimate {
 }
 
 /// Whether the codec takes much more time than LZ4.
-pub(crate) fn is_dear(id: CodecId) -> bool {
+fn is_dear(id: CodecId) -> bool {
     matches!(id, CodecId::Zstd | CodecId::Zlib | CodecId::Lzma | CodecId::Bzip2)
 }
 

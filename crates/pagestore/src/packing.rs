@@ -12,7 +12,7 @@ use crate::blob::{self, BlobHeader};
 use crate::codecs::Asked;
 use crate::counters::add;
 use crate::delta::{self, SinceBase};
-use crate::governor::{self, Choice};
+use crate::governor::Choice;
 use crate::header;
 use crate::store::Shared;
 use base::{TreeId, probe};
@@ -36,7 +36,9 @@ pub(crate) fn encode(
     let counters = &shared.counters;
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let may_wait = !is_rewritten && shared.has_room_to_defer();
+    let may_wait = !is_rewritten
+        && !shared.dictionaries.is_for_lz4(tree, is_rewritten)
+        && shared.has_room_to_defer();
     let choice = shared.governor.choose(tree, asked.codec.id(), may_wait);
     let is_skipped = matches!(choice, Choice::Skip);
     let codec = match choice {
@@ -66,9 +68,9 @@ pub(crate) fn encode(
     (blob, false)
 }
 
-/// Writes the blob of a deferred copy as its tree asks for it to the start of `target`, if that is
-/// not LZ4 now and gives a shorter one. `page` has room for the page, and holds it then. Parks; the
-/// caller holds no latch.
+/// Writes the blob of a deferred copy as its tree asks for it to the start of `target`, if that
+/// gives a shorter one. `page` has room for the page, and holds it then. Parks; the caller holds no
+/// latch.
 pub(crate) fn encode_anew(
     shared: &Shared,
     copy: &[u8],
@@ -78,7 +80,7 @@ pub(crate) fn encode_anew(
     let former = blob::verify(copy).ok()?;
     let asked = shared.codecs.of(former.tree);
     let codec = best_codec(shared, former.tree, &asked, false);
-    if !governor::is_dear(codec.id()) {
+    if codec.id() == CodecId::None {
         return None;
     }
     let dictionary = shared.dictionary_of(&former).ok()?;

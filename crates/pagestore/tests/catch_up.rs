@@ -22,7 +22,7 @@ use model::{SharedModel, lock};
 use pagestore::{Compression, DictionaryOptions, header, redo};
 use runtime::sim::{CrashKind, SimConfig, SimEnd, Simulation};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// The tree of the pages that stay, and the class of all.
@@ -38,12 +38,14 @@ const SEEDS_A_DEFECT: u64 = 400;
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
 const ZSTD: Compression = Compression::Fixed { codec: CodecId::Zstd, level: 0 };
 
-/// What a seed has met.
-#[derive(Default)]
+/// What seeds have met.
+#[derive(Debug, Default)]
 struct Met {
     crashes: u64,
     anew_pages: u64,
     chosen_by_delta: u64,
+    /// Starts that found copies which were still to be compressed anew.
+    found_at_start: u64,
 }
 
 /// A line that Zstandard makes much less of than LZ4, at some place of the page.
@@ -139,7 +141,13 @@ fn read(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
 }
 
 /// Returns how many pages were compressed anew.
-fn life(model: &SharedModel, sizes: Sizes, mut random: Random, is_last: bool) -> u64 {
+fn life(
+    model: &SharedModel,
+    sizes: Sizes,
+    mut random: Random,
+    is_last: bool,
+    found_at_start: &AtomicU64,
+) -> u64 {
     miniature::set_plenty(true);
     let mut options = options(&mut random);
     options.writes_deltas = true;
@@ -148,6 +156,7 @@ fn life(model: &SharedModel, sizes: Sizes, mut random: Random, is_last: bool) ->
     // Dictionaries make two copies that are as long as each other.
     options.dictionaries = DictionaryOptions { after_bytes: 64 << 10, ..options.dictionaries };
     let mini = Miniature::start(model, options, sizes).expect("no faults");
+    found_at_start.fetch_add(u64::from(mini.store.deferred_bytes() > 0), Ordering::Relaxed);
     mini.store.set_compression(TreeId::new(TREE), ZSTD);
     mini.store.start_catching_up();
     let stop = Arc::new(AtomicBool::new(false));
@@ -177,6 +186,7 @@ fn run_seed(seed: u64) -> Met {
     let mut random = Random::new(seed);
     let sizes = Sizes { segment_bytes: 64 << 10, segments_per_file: *random.pick(&[2, 64]) };
     let mut met = Met::default();
+    let found = Arc::new(AtomicU64::new(0));
     let mut disk = None;
     for number in 0..LIVES {
         let config = SimConfig::new(seed.wrapping_mul(1000) + number);
@@ -184,9 +194,10 @@ fn run_seed(seed: u64) -> Met {
             None => Simulation::new(config),
             Some(disk) => Simulation::with_disk(config, disk),
         };
-        let (shared, random_of_life) = (model.clone(), random.fork());
+        let (shared, found, random_of_life) = (model.clone(), found.clone(), random.fork());
         let is_last = number + 1 == LIVES;
-        match simulation.run(move || life(&shared, sizes, random_of_life, is_last)) {
+        let life = move || life(&shared, sizes, random_of_life, is_last, &found);
+        match simulation.run(life) {
             Ok(pages) => met.anew_pages += pages,
             Err(SimEnd::Crashed) => met.crashes += 1,
             Err(other) => panic!("life {number}: {other}"),
@@ -195,6 +206,7 @@ fn run_seed(seed: u64) -> Met {
         disk = Some(simulation.crash(kind));
     }
     met.chosen_by_delta = chosen() - chosen_before;
+    met.found_at_start = found.load(Ordering::Relaxed);
     met
 }
 
@@ -233,10 +245,11 @@ fn the_copy_counts_that_a_delta_belongs_to() {
         met.crashes += one.crashes;
         met.anew_pages += one.anew_pages;
         met.chosen_by_delta += one.chosen_by_delta;
+        met.found_at_start += one.found_at_start;
     }
-    let Met { crashes, anew_pages, chosen_by_delta } = met;
-    println!("{seeds} seeds, {crashes} crashes, {anew_pages} pages, {chosen_by_delta} chosen");
-    assert!(crashes > seeds && anew_pages > seeds && chosen_by_delta > 0);
+    println!("{seeds} seeds: {met:?}");
+    assert!(met.crashes > seeds && met.anew_pages > seeds);
+    assert!(met.chosen_by_delta > 0 && met.found_at_start > 0);
     // What is printed here was wanted.
     for defect in DEFECTS {
         base::mutant::switch(Some(defect));

@@ -87,6 +87,29 @@ fn the_emptiest_segment_is_collected_first() {
 }
 
 #[test]
+fn the_closed_segment_with_most_to_be_compressed_is_taken_and_no_more_than_lives() {
+    let mut table = SegmentTable::new(SIZE);
+    for segment in 0..3u64 {
+        table.choose(0, Lsn::ZERO);
+        for blob in 0..=segment {
+            table.born(location(segment, 4096 + blob * 128));
+            table.defer(location(segment, 4096 + blob * 128));
+        }
+    }
+    assert_eq!((table.most_deferred(), table.deferred_bytes()), (None, 6 * 128), "all are open");
+    (0..3).for_each(|number| table.close(number, true));
+    assert_eq!(table.most_deferred(), Some(2));
+    table.die(location(2, 4096), Death::Superseded(1));
+    table.die(location(2, 4224), Death::Superseded(1));
+    assert_eq!((table.most_deferred(), table.deferred_bytes()), (Some(1), 4 * 128));
+    assert!(table.has_deferred(1, 2) && !table.has_deferred(1, 1), "another use of it");
+    table.segments[1].is_damaged = true;
+    assert_eq!(table.most_deferred(), Some(2));
+    table.segments.iter_mut().for_each(|segment| segment.deferred_bytes = 0);
+    assert_eq!((table.most_deferred(), table.deferred_bytes()), (None, 0));
+}
+
+#[test]
 fn the_reserve_is_whole_and_left_to_the_collector() {
     let mut table = SegmentTable::new(SIZE);
     for _ in 0..5 {
