@@ -12,7 +12,7 @@
 //! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
 //!    (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
-//!    [`PROBE_EVERY`]: when that gains, attempts begin again.
+//!    [`PROBE_EVERY`]: when that gains, attempts begin again. So it is with LZ4 in a hurry, too.
 //!
 //! Every copy names its codec, so nothing of this shows to who reads.
 
@@ -78,10 +78,13 @@ pub(crate) struct Load {
 pub(crate) struct Governor {
     lz4: Arc<dyn Codec>,
     lz4_in_a_hurry: Arc<dyn Codec>,
+    nothing: Arc<dyn Codec>,
     /// Of [`SHARE_ALL`] pages so many fall back.
     share: AtomicU32,
     turn: AtomicU32,
     estimates: Box<[Estimate]>,
+    /// The same of what LZ4 makes of them in a hurry.
+    hurried: Box<[Estimate]>,
     seen: Mutex<Seen>,
     waiting: Mutex<Waiting>,
     catch_up_after: Duration,
@@ -120,9 +123,11 @@ impl Governor {
         Governor {
             lz4: Arc::from(codec::codec(CodecId::Lz4, 0)),
             lz4_in_a_hurry: Arc::from(codec::lz4_in_a_hurry()),
+            nothing: Arc::from(codec::codec(CodecId::None, 0)),
             share: AtomicU32::new(0),
             turn: AtomicU32::new(0),
             estimates: (0..ESTIMATES).map(estimate).collect(),
+            hurried: (0..ESTIMATES).map(estimate).collect(),
             seen: Mutex::default(),
             waiting: Mutex::default(),
             catch_up_after,
@@ -138,11 +143,13 @@ impl Governor {
     /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new, and there
     /// is room for it as LZ4 makes it.
     pub(crate) fn choose(&self, tree: TreeId, asked: CodecId, may_wait: bool) -> Choice {
-        if asked != CodecId::None && self.estimate(tree).is_hopeless() {
+        if asked != CodecId::None && of_tree(&self.estimates, tree).is_hopeless() {
             return Choice::Skip;
         }
         if may_wait && is_dear(asked) && (self.are_cores_short() || buggify_with!(0.3)) {
-            return Choice::Fallback(self.lz4_in_a_hurry.clone());
+            let is_hopeless = of_tree(&self.hurried, tree).is_hopeless();
+            let codec = if is_hopeless { &self.nothing } else { &self.lz4_in_a_hurry };
+            return Choice::Fallback(codec.clone());
         }
         let share = self.share.load(Ordering::Relaxed);
         if share > 0 && is_dear(asked) {
@@ -157,16 +164,17 @@ impl Governor {
 
     /// A page of the tree was tried.
     pub(crate) fn note(&self, tree: TreeId, has_gained: bool) {
-        let estimate = self.estimate(tree);
-        let rate = estimate.rate.load(Ordering::Relaxed);
-        let gained = if has_gained { RATE_MIN } else { 0 };
-        // Of several flushers one may be forgotten.
-        estimate.rate.store(rate - (rate >> RATE_SHIFT) + gained, Ordering::Relaxed);
+        of_tree(&self.estimates, tree).note(has_gained);
+    }
+
+    /// The same in a hurry.
+    pub(crate) fn note_hurried(&self, tree: TreeId, has_gained: bool) {
+        of_tree(&self.hurried, tree).note(has_gained);
     }
 
     /// The tree asks for something else from now on.
     pub(crate) fn forget(&self, tree: TreeId) {
-        self.estimate(tree).rate.store(RATE_ONE, Ordering::Relaxed);
+        of_tree(&self.estimates, tree).rate.store(RATE_ONE, Ordering::Relaxed);
     }
 
     /// All trees may ask for something else.
@@ -212,10 +220,6 @@ impl Governor {
         self.are_cores_short.store(is_short, Ordering::Relaxed);
     }
 
-    fn estimate(&self, tree: TreeId) -> &Estimate {
-        &self.estimates[tree.get() as usize % ESTIMATES]
-    }
-
     /// A look of the controller; every few milliseconds.
     pub(crate) fn look(&self, load: &Load) {
         let mut seen = self.seen.lock();
@@ -243,7 +247,18 @@ impl Governor {
     }
 }
 
+fn of_tree(estimates: &[Estimate], tree: TreeId) -> &Estimate {
+    &estimates[tree.get() as usize % ESTIMATES]
+}
+
 impl Estimate {
+    fn note(&self, has_gained: bool) {
+        let rate = self.rate.load(Ordering::Relaxed);
+        let gained = if has_gained { RATE_MIN } else { 0 };
+        // Of several flushers one may be forgotten.
+        self.rate.store(rate - (rate >> RATE_SHIFT) + gained, Ordering::Relaxed);
+    }
+
     /// Whether the next page need not be tried.
     fn is_hopeless(&self) -> bool {
         if self.rate.load(Ordering::Relaxed) >= RATE_MIN {
@@ -340,6 +355,29 @@ mod tests {
         assert!(!is_fallback(true, ZLIB));
         let now = |tenths: u64| Instant::from_nanos(tenths * 100_000_000);
         assert!(!governor.have_cores_rested(now(200)) && governor.have_cores_rested(now(230)));
+    }
+
+    #[test]
+    fn what_gains_nothing_in_a_hurry_is_not_tried_but_now_and_then() {
+        let governor = Governor::new(Duration::from_secs(10));
+        let tree = TreeId::new(9);
+        governor.look_at_cores(Instant::from_nanos(0), || Some(Duration::ZERO));
+        let later = Instant::from_nanos(1_000_000_000);
+        governor.look_at_cores(later, || Some(Duration::from_millis(500)));
+        let tried = |count: usize| {
+            let mut tried = 0;
+            for _ in 0..count {
+                let Choice::Fallback(codec) = governor.choose(tree, ZLIB, true) else { continue };
+                if codec.id() == CodecId::Lz4 {
+                    tried += 1;
+                    governor.note_hurried(tree, false);
+                }
+            }
+            tried
+        };
+        assert!((30..60).contains(&tried(100)), "it takes some pages to know");
+        assert_eq!(tried(6400), 100);
+        assert!(matches!(governor.choose(tree, ZLIB, false), Choice::Asked), "it may gain by that");
     }
 
     #[test]

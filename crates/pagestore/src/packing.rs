@@ -45,7 +45,11 @@ pub(crate) fn encode(
         Choice::Asked => best_codec(shared, tree, &asked, is_rewritten),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
-            return (timed(shared, &counters.compress_nanos, &codec, page, target), true);
+            let blob = timed(shared, &counters.compress_nanos, &codec, page, target);
+            if may_wait && codec.id() != CodecId::None {
+                shared.governor.note_hurried(tree, blob.codec != CodecId::None);
+            }
+            return (blob, true);
         }
         Choice::Skip if is_part_empty(page) => {
             probe!("pagestore_part_empty_page_tried");

@@ -2,6 +2,7 @@
 //! Zstandard's place: from pages spread over the tree.
 //!
 //! 1. One tree at a time, by one fiber; the work of it is done by a helper thread (amendment 20).
+//!    While cores are short it comes later: a load makes its pages without dictionaries.
 //!    Pages are looked at when it is a tree's turn: nothing is collected while they are written.
 //! 2. A dictionary is used only if it saves enough against what the tree is written with now, on
 //!    pages that it was not made from: much if that is another dictionary; little if there is none,
@@ -29,10 +30,14 @@ use base::{PageId, TreeId, probe};
 use codec::{Codec, CodecId, Dictionary, Search};
 use runtime::WaitClass;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Longest dictionary. More brings little for pages of 8 KiB (compression.md among the designs).
 const DICTIONARY_BYTES: usize = 16 << 10;
 const _: () = assert!(DICTIONARY_BYTES <= dictionary_file::CONTENT_BYTES_MAX);
+/// While cores are short each training waits so long, and looks so often whether they still are.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Pages looked at, at most, and their bytes.
 const SAMPLE_PAGES: usize = 132;
 const SAMPLE_BYTES: usize = 1100 << 10;
@@ -93,12 +98,25 @@ pub(crate) fn run(shared: &Shared) {
     let Some(disk) = &shared.disk else { return };
     while !shared.background.is_stopping() && disk.check_poison().is_ok() {
         match shared.dictionaries.next_waiting() {
-            // A failed write has stopped the store; the loop's condition sees it.
-            Some(tree) => drop(train(shared, disk, tree)),
+            Some(tree) => {
+                wait_for_cores(shared);
+                // A failed write has stopped the store; the loop's condition sees it.
+                drop(train(shared, disk, tree));
+            }
             None => {
                 shared.dictionaries.work.take(WaitClass::Idle, None);
             }
         }
+    }
+}
+
+/// Waits until cores are not short, but not for ever: a server may always be short of them. Parks.
+fn wait_for_cores(shared: &Shared) {
+    let begun = runtime::now();
+    let is_over = || begun.elapsed() >= PATIENCE || shared.background.is_stopping();
+    while !shared.governor.have_cores_rested(runtime::now()) && !is_over() {
+        runtime::sleep(LOOK_EVERY);
+        shared.governor.look_at_cores(runtime::now(), runtime::core_wait);
     }
 }
 
