@@ -7,12 +7,15 @@ use crate::{Outcome, servers};
 use sqltest::client::{Answer, Connection, Options};
 use std::fmt::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Rows of each table ...
 const ROWS: u64 = 1500;
 /// ... but for this codec, whose table gets a dictionary: more than the pool holds.
 const DICTIONARY_CODEC: &str = "zstd";
 const DICTIONARY_ROWS: u64 = 30_000;
+/// Pages are written with a dictionary within so long, even if cores are short at first.
+const DICTIONARIES_WITHIN: Duration = Duration::from_secs(300);
 /// Rows of the first table that are changed just before the server is killed.
 const CHANGES: u64 = 200;
 /// Rows inserted by one statement.
@@ -109,14 +112,8 @@ impl Tables {
                 run(&format!("INSERT INTO flip.t{table} VALUES {}", rows.join(", ")))?;
             }
         }
-        let status = "SHOW GLOBAL STATUS WHERE Variable_name = 'Gannet_dictionary_pages'";
-        let answer = connection.query_one(status).map_err(|e| e.to_string())?;
-        let pages = match &answer {
-            Answer::Rows { rows, .. } => rows.first().and_then(|row| row.last()?.clone()),
-            _ => None,
-        };
-        if self.codecs.contains(&DICTIONARY_CODEC) && pages.is_none_or(|pages| pages == b"0") {
-            return Err(format!("no page was written with a dictionary: {answer:?}"));
+        if self.codecs.contains(&DICTIONARY_CODEC) {
+            wait_for_dictionaries(&mut connection)?;
         }
         if !server.stop() {
             return Err("the server did not stop cleanly".into());
@@ -178,5 +175,25 @@ impl Tables {
             }
         }
         Ok(())
+    }
+}
+
+/// Waits until pages are written with a dictionary: while cores are short they are not yet.
+fn wait_for_dictionaries(connection: &mut Connection) -> Result<(), String> {
+    let status = "SHOW GLOBAL STATUS WHERE Variable_name = 'Gannet_dictionary_pages'";
+    let begun = Instant::now();
+    loop {
+        let answer = connection.query_one(status).map_err(|e| e.to_string())?;
+        let pages = match &answer {
+            Answer::Rows { rows, .. } => rows.first().and_then(|row| row.last()?.clone()),
+            _ => None,
+        };
+        if pages.is_some_and(|pages| pages != b"0") {
+            return Ok(());
+        }
+        if begun.elapsed() > DICTIONARIES_WITHIN {
+            return Err(format!("no page was written with a dictionary: {answer:?}"));
+        }
+        std::thread::sleep(Duration::from_millis(500));
     }
 }
