@@ -11,6 +11,8 @@
 //! 4. The new copy is shorter, or it is not written: recovery tells the two apart by that.
 //! 5. A copy that stays as it is, is not looked at again in this run.
 //! 6. A store that never rests catches up all the same, by [`LEAST_RATE`].
+//! 7. Collection does not wait for it: after a second at most the collector looks at garbage and
+//!    space again, and goes on here afterwards.
 
 use crate::blob;
 use crate::collect::{Collector, Origin, is_newest, leave_alone, read_directory};
@@ -71,14 +73,20 @@ impl CatchUp {
 }
 
 impl Collector {
-    /// Compresses some deferred copies anew, if it is time; returns whether any were looked at.
-    pub(crate) fn catch_up(&mut self, shared: &Shared, disk: &Disk) -> Result<bool, StoreError> {
+    /// Compresses some deferred copies anew, if it is time, but no further group after `until`;
+    /// returns whether any were looked at.
+    pub(crate) fn catch_up(
+        &mut self,
+        shared: &Shared,
+        disk: &Disk,
+        until: Instant,
+    ) -> Result<bool, StoreError> {
         let is_idle = self.pace.is_idle();
         if !shared.background.catches_up() || !self.catch_up.may_go_on(shared, disk, is_idle) {
             return Ok(false);
         }
         let Some((number, group)) = self.next_deferred(disk) else { return Ok(false) };
-        let outcome = self.compress_segment(shared, disk, number, group);
+        let outcome = self.compress_segment(shared, disk, (number, group), until);
         let mut table = disk.table.lock();
         let segment = &mut table.segments[number as usize];
         segment.is_collected = false;
@@ -109,8 +117,8 @@ impl Collector {
         &mut self,
         shared: &Shared,
         disk: &Disk,
-        number: u32,
-        first: usize,
+        (number, first): (u32, usize),
+        until: Instant,
     ) -> Result<Option<usize>, StoreError> {
         let _under_way = base::under_way::begin("pagestore.collection");
         let mut scanner = Scanner::new(&disk.files);
@@ -141,7 +149,7 @@ impl Collector {
                 self.take_anew(shared, entry, scanned, bytes);
                 runtime::yield_if_due();
             }
-            if !self.may_go_on_with_groups(shared, disk) {
+            if !self.may_go_on_with_groups(shared, disk, until) {
                 self.move_group(shared, disk)?;
                 return Ok(Some(place + 1));
             }
@@ -150,9 +158,10 @@ impl Collector {
         Ok(None)
     }
 
-    fn may_go_on_with_groups(&mut self, shared: &Shared, disk: &Disk) -> bool {
+    fn may_go_on_with_groups(&mut self, shared: &Shared, disk: &Disk, until: Instant) -> bool {
         let is_idle = self.pace.is_idle();
         !shared.background.is_stopping()
+            && runtime::now() < until
             && self.catch_up.may_go_on(shared, disk, is_idle)
             && !buggify_with!(0.2)
     }

@@ -57,6 +57,8 @@ const CLASS_LEAST: u8 = 13;
 /// While pages are written one free segment in so many that take space is kept for them, at least
 /// one and at most what the options say: making space anew costs little, but it is done twice.
 const SPARE_PARTS: usize = 16;
+/// Pages are compressed anew for so long at most until garbage and space are looked at again.
+const CATCH_UP_SPAN: Duration = Duration::from_secs(1);
 /// A sync for the sake of reuse comes at most this often, unless space is short.
 const SYNC_PERIODS: u32 = 10;
 
@@ -154,10 +156,11 @@ impl Collector {
             }
             self.give_back(disk)?;
         }
-        while self.catch_up(shared, disk)? {
+        let until = runtime::now() + CATCH_UP_SPAN;
+        while self.catch_up(shared, disk, until)? {
             has_collected = true;
             self.give_back(disk)?;
-            if shared.background.is_stopping() || !self.pace.is_idle() {
+            if shared.background.is_stopping() || !self.pace.is_idle() || runtime::now() >= until {
                 break;
             }
         }

@@ -5,9 +5,10 @@
 //! them change, by little, while they are compressed anew. The power fails, or the process dies, at
 //! any step or just when some were. Every page is read after every crash.
 //!
-//! Alone in its process: the switch for defects is global. `GANNET_SIM_SEEDS=n` runs n seeds,
-//! `GANNET_SIM_SEED=s` replays one, with `GANNET_MUTANT=name` and that defect.
+//! Alone in its process: the switch for defects is global (simulation/hunt.rs).
 
+#[path = "simulation/hunt.rs"]
+mod hunt;
 #[allow(dead_code, reason = "shared with the simulation")]
 #[path = "simulation/miniature.rs"]
 mod miniature;
@@ -30,10 +31,9 @@ const TREE: u32 = 2;
 const CLASS: u8 = 13;
 /// Lives of a seed; all but the last end in a crash.
 const LIVES: u64 = 4;
-/// Defects that must be found, each within so many seeds.
+/// Defects that must be found.
 const DEFECTS: [&str; 4] =
     ["delta_finds_no_twin", "anew_with_delta", "anew_on_its_way", "anew_by_former_name"];
-const SEEDS_A_DEFECT: u64 = 400;
 /// Between two looks at what was compressed.
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
 const ZSTD: Compression = Compression::Fixed { codec: CodecId::Zstd, level: 0 };
@@ -210,53 +210,21 @@ fn run_seed(seed: u64) -> Met {
     met
 }
 
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
-}
-
-/// The first of the seeds that fails, and what it says.
-fn first_failure(seeds: u64) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| {
-        let panic = std::panic::catch_unwind(|| run_seed(seed)).err()?;
-        let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-        Some((seed, text))
-    })
-}
-
 #[test]
 fn the_copy_counts_that_a_delta_belongs_to() {
-    let seeds = from_environment("GANNET_SIM_SEEDS").unwrap_or(20);
-    let mutant = std::env::var("GANNET_MUTANT").ok();
-    base::mutant::switch(mutant.as_deref());
-    if let Some(seed) = from_environment("GANNET_SIM_SEED") {
-        println!("{} crashes", run_seed(seed).crashes);
+    let met = hunt::run_seeds(20, run_seed);
+    if met.is_empty() {
         return;
     }
-    if mutant.is_some() {
-        println!("{:?}", first_failure(seeds));
-        return;
-    }
-    let mut met = Met::default();
-    for seed in 0..seeds {
-        let one = std::panic::catch_unwind(|| run_seed(seed)).unwrap_or_else(|panic| {
-            eprintln!("seed {seed} failed; replay with GANNET_SIM_SEED={seed}");
-            std::panic::resume_unwind(panic)
-        });
-        met.crashes += one.crashes;
-        met.anew_pages += one.anew_pages;
-        met.chosen_by_delta += one.chosen_by_delta;
-        met.found_at_start += one.found_at_start;
-    }
+    let seeds = met.len() as u64;
+    let met = met.into_iter().fold(Met::default(), |sum, one| Met {
+        crashes: sum.crashes + one.crashes,
+        anew_pages: sum.anew_pages + one.anew_pages,
+        chosen_by_delta: sum.chosen_by_delta + one.chosen_by_delta,
+        found_at_start: sum.found_at_start + one.found_at_start,
+    });
     println!("{seeds} seeds: {met:?}");
     assert!(met.crashes > seeds && met.anew_pages > seeds);
     assert!(met.chosen_by_delta > 0 && met.found_at_start > 0);
-    // What is printed here was wanted.
-    for defect in DEFECTS {
-        base::mutant::switch(Some(defect));
-        let found = first_failure(SEEDS_A_DEFECT);
-        base::mutant::switch(None);
-        let (seed, text) = found.unwrap_or_else(|| panic!("{defect} was not found"));
-        println!("{defect}: seed {seed}: {text}");
-        run_seed(seed);
-    }
+    hunt::find_defects(&DEFECTS, run_seed);
 }

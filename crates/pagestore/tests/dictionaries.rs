@@ -5,9 +5,10 @@
 //! made after a few pages, whether they gain or not. The power fails, or the process dies, at any
 //! step or just when one was made or removed, or soon after. Every page is read after every crash.
 //!
-//! Alone in its process: the switch for defects is global. `GANNET_SIM_SEEDS=n` runs n seeds,
-//! `GANNET_SIM_SEED=s` replays one, with `GANNET_MUTANT=name` and that defect.
+//! Alone in its process: the switch for defects is global (simulation/hunt.rs).
 
+#[path = "simulation/hunt.rs"]
+mod hunt;
 #[allow(dead_code, reason = "shared with the simulation")]
 #[path = "simulation/miniature.rs"]
 mod miniature;
@@ -33,10 +34,9 @@ const CLASS: u8 = 13;
 const PAGES: usize = 16;
 /// Lives of a seed; all but the last end in a crash.
 const LIVES: u64 = 5;
-/// Defects that must be found, each within so many seeds.
+/// Defects that must be found.
 const DEFECTS: [&str; 3] =
     ["dictionary_unsynced", "dictionary_name_unsynced", "dictionary_removed_early"];
-const SEEDS_A_DEFECT: u64 = 400;
 /// Between two looks at how many dictionaries there are.
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
 const ZSTD: Compression = Compression::Fixed { codec: CodecId::Zstd, level: 0 };
@@ -190,40 +190,14 @@ fn run_seed(seed: u64) -> (u64, Disk, SharedModel) {
     (crashes, disk, model)
 }
 
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
-}
-
-/// The first of the seeds that fails, and what it says.
-fn first_failure(seeds: u64) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| {
-        let panic = std::panic::catch_unwind(|| run_seed(seed).0).err()?;
-        let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-        Some((seed, text))
-    })
-}
-
 #[test]
 fn no_page_names_a_dictionary_that_is_not_there() {
-    let seeds = from_environment("GANNET_SIM_SEEDS").unwrap_or(12);
-    let mutant = std::env::var("GANNET_MUTANT").ok();
-    base::mutant::switch(mutant.as_deref());
-    if let Some(seed) = from_environment("GANNET_SIM_SEED") {
-        println!("{} crashes", run_seed(seed).0);
+    let met = hunt::run_seeds(12, run_seed);
+    if met.is_empty() {
         return;
     }
-    if mutant.is_some() {
-        println!("{:?}", first_failure(seeds));
-        return;
-    }
-    let mut crashes = 0;
-    for seed in 0..seeds {
-        let ran = std::panic::catch_unwind(|| run_seed(seed).0);
-        crashes += ran.unwrap_or_else(|panic| {
-            eprintln!("seed {seed} failed; replay with GANNET_SIM_SEED={seed}");
-            std::panic::resume_unwind(panic)
-        });
-    }
+    let seeds = met.len() as u64;
+    let crashes: u64 = met.iter().map(|(crashes, ..)| crashes).sum();
     assert!(crashes > seeds, "{crashes} crashes in {seeds} seeds");
     println!("{seeds} seeds, {crashes} crashes");
     let counts = base::probe::counts();
@@ -238,15 +212,7 @@ fn no_page_names_a_dictionary_that_is_not_there() {
         assert!(count > 0, "{mark} was never reached");
     }
     rot_of_dictionaries_is_contained();
-    // What is printed here was wanted.
-    for defect in DEFECTS {
-        base::mutant::switch(Some(defect));
-        let found = first_failure(SEEDS_A_DEFECT);
-        base::mutant::switch(None);
-        let (seed, text) = found.unwrap_or_else(|| panic!("{defect} was not found"));
-        println!("{defect}: seed {seed}: {text}");
-        run_seed(seed);
-    }
+    hunt::find_defects(&DEFECTS, run_seed);
 }
 
 /// Starts the store on a damaged disk, reads every page and changes some; how many were corrupt.

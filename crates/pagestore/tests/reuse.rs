@@ -6,9 +6,10 @@
 //! thing alive in its segment; trees come and go. The power fails right after a segment was
 //! opened in used space or given back, long after the last checkpoint or shortly.
 //!
-//! Alone in its process: the switch for defects is global. `GANNET_SIM_SEEDS=n` runs n seeds,
-//! `GANNET_SIM_SEED=s` replays one, with `GANNET_MUTANT=name` and that defect.
+//! Alone in its process: the switch for defects is global (simulation/hunt.rs).
 
+#[path = "simulation/hunt.rs"]
+mod hunt;
 #[allow(dead_code, reason = "shared with the simulation")]
 #[path = "simulation/miniature.rs"]
 mod miniature;
@@ -30,14 +31,13 @@ const TREE: u32 = 2;
 const CLASS: u8 = 13;
 /// Lives of a seed; all but the last end in a crash.
 const LIVES: u64 = 4;
-/// Defects that must be found, each within so many seeds.
+/// Defects that must be found.
 const DEFECTS: [&str; 4] = [
     "delta_reused_unsynced",
     "delta_of_another_base",
     "reuse_without_sync",
     "holes_before_superblock",
 ];
-const SEEDS_A_DEFECT: u64 = 400;
 /// Between two looks at what became of segments.
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
 
@@ -156,48 +156,15 @@ fn run_seed(seed: u64) -> u64 {
     crashes
 }
 
-fn from_environment(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|value| value.parse().expect("a number"))
-}
-
-/// The first of the seeds that fails, and what it says.
-fn first_failure(seeds: u64) -> Option<(u64, String)> {
-    (0..seeds).find_map(|seed| {
-        let panic = std::panic::catch_unwind(|| run_seed(seed)).err()?;
-        let text = panic.downcast_ref::<String>().cloned().unwrap_or_default();
-        Some((seed, text))
-    })
-}
-
 #[test]
 fn space_is_used_again_only_when_nobody_needs_it() {
-    let seeds = from_environment("GANNET_SIM_SEEDS").unwrap_or(30);
-    let mutant = std::env::var("GANNET_MUTANT").ok();
-    base::mutant::switch(mutant.as_deref());
-    if let Some(seed) = from_environment("GANNET_SIM_SEED") {
-        println!("{} crashes", run_seed(seed));
+    let crashes = hunt::run_seeds(30, run_seed);
+    if crashes.is_empty() {
         return;
     }
-    if mutant.is_some() {
-        println!("{:?}", first_failure(seeds));
-        return;
-    }
-    let mut crashes = 0;
-    for seed in 0..seeds {
-        crashes += std::panic::catch_unwind(|| run_seed(seed)).unwrap_or_else(|panic| {
-            eprintln!("seed {seed} failed; replay with GANNET_SIM_SEED={seed}");
-            std::panic::resume_unwind(panic)
-        });
-    }
+    let seeds = crashes.len() as u64;
+    let crashes: u64 = crashes.into_iter().sum();
     assert!(crashes > seeds, "{crashes} crashes in {seeds} seeds");
     println!("{seeds} seeds, {crashes} crashes");
-    // What is printed here was wanted.
-    for defect in DEFECTS {
-        base::mutant::switch(Some(defect));
-        let found = first_failure(SEEDS_A_DEFECT);
-        base::mutant::switch(None);
-        let (seed, text) = found.unwrap_or_else(|| panic!("{defect} was not found"));
-        println!("{defect}: seed {seed}: {text}");
-        run_seed(seed);
-    }
+    hunt::find_defects(&DEFECTS, run_seed);
 }
