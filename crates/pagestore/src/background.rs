@@ -292,7 +292,7 @@ impl Controller {
         let wants_frames = shared.frames_wanted.load(Ordering::Relaxed) > 0;
         let urgency = over.max(if wants_frames { 0.5 } else { 0.0 });
         disk.window.adapt(passed, disk.wal.synced_writes(), urgency);
-        shared.governor.look_at_cores(now, runtime::core_wait);
+        shared.governor.look_at_cores(now, runtime::pressure);
         shared.governor.look(&Load {
             passed,
             is_behind: over > 0.0 || wants_frames,

@@ -58,7 +58,7 @@ impl CatchUp {
     /// Takes note of the time that has passed; whether something may be done now.
     fn may_go_on(&mut self, shared: &Shared, disk: &Disk, is_idle: bool) -> bool {
         let now = runtime::now();
-        shared.governor.look_at_cores(now, runtime::core_wait);
+        shared.governor.look_at_cores(now, runtime::pressure);
         let rate = match (shared.governor.have_cores_rested(now), is_idle) {
             (false, _) => LEAST_RATE,
             (true, true) => IDLE_RATE,

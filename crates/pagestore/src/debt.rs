@@ -233,6 +233,12 @@ impl Shared {
         self.disk.as_ref().is_some_and(is_roomy)
     }
 
+    /// Whether a full copy on disk lies among such.
+    pub(crate) fn is_among_deferred(&self, location: Location) -> bool {
+        let is_among = |disk: &Disk| disk.table.lock().is_among_deferred(location);
+        self.disk.as_ref().is_some_and(is_among)
+    }
+
     /// Bytes on disk that dirty pages in memory have and that are dead when those are written;
     /// estimated from a sample where the pool is large.
     fn superseded_bytes(&self) -> u64 {

@@ -94,15 +94,15 @@ struct OfTree {
     asked_at: u64,
     /// What a training has found best without a dictionary; not known behind a restart.
     search: Option<Search>,
-    /// What a training has found; not known behind a restart.
-    lz4_pages: Lz4Pages,
+    /// What a training has found, if that is known: behind a restart with the dictionary.
+    lz4_pages: Option<Lz4Pages>,
     /// It owned no page number when the log ended here.
     gone_since: Option<Lsn>,
 }
 
 impl OfTree {
     fn forget(&mut self) {
-        (self.search, self.lz4_pages, self.asked_at) = (None, Lz4Pages::None, 0);
+        (self.search, self.lz4_pages, self.asked_at) = (None, None, 0);
     }
 }
 
@@ -204,11 +204,18 @@ impl Dictionaries {
         let content = read(disk, name).ok()?;
         let read = content.and_then(|content| Ok((prepare(name, &content)?, content)));
         let codec = read.as_ref().ok().and_then(|(reader, content)| {
-            let Content { bytes, search } = content;
+            let Content { bytes, search, .. } = content;
             codec::with_dictionary(level, *search, name.number, bytes, reader.clone())
         });
+        let lz4_pages = read.as_ref().ok().map(|(_, content)| content.lz4_pages);
         let reader = read.map(|(reader, _)| reader);
-        self.state.lock().keep(name, reader, Some((level, codec.clone())));
+        let mut state = self.state.lock();
+        state.keep(name, reader, Some((level, codec.clone())));
+        if let Some(of_tree) = state.trees.get_mut(&tree)
+            && !Search::is_small_before_fast(level)
+        {
+            of_tree.lz4_pages = of_tree.lz4_pages.or(lz4_pages);
+        }
         codec
     }
 
@@ -239,13 +246,14 @@ impl Dictionaries {
 
     /// These pages of the tree are written with LZ4 from now on.
     pub(crate) fn write_with_lz4(&self, tree: TreeId, pages: Lz4Pages) {
-        self.state.lock().trees.entry(tree).or_default().lz4_pages = pages;
+        self.state.lock().trees.entry(tree).or_default().lz4_pages = Some(pages);
     }
 
     /// Whether a page of the tree is written with LZ4; `is_rewritten`: it has a copy on disk.
     pub(crate) fn is_for_lz4(&self, tree: TreeId, is_rewritten: bool) -> bool {
         let state = self.state.lock();
-        state.trees.get(&tree).is_some_and(|of_tree| of_tree.lz4_pages.has(is_rewritten))
+        let found = state.trees.get(&tree).and_then(|of_tree| of_tree.lz4_pages);
+        found.is_some_and(|pages| pages.has(is_rewritten))
     }
 
     /// A page of the tree was written in full as it asks for, and gained.

@@ -13,7 +13,8 @@
 //!     32    4 tree
 //!     36    4 length of the content
 //!     40    1 how Zstandard searches when it writes pages with it (codec::Search; 0: by the level)
-//!     41   23 reserved (0)
+//!     41    1 which pages of the tree are written with LZ4 instead (training.rs, invariant 4)
+//!     42   22 reserved (0)
 //!     64      content: a dictionary as Zstandard's format has it; then zeroes up to 4 KiB
 //! ```
 //!
@@ -26,6 +27,7 @@
 use crate::bytes::{put, u16_at, u32_at, u64_at, uuid_at};
 use crate::error::StoreError;
 use crate::files::{WriteError, is_full};
+use crate::training::Lz4Pages;
 use base::TreeId;
 use base::checksum::crc32c;
 use codec::Search;
@@ -70,11 +72,12 @@ impl DictionaryName {
     }
 }
 
-/// A dictionary, and how pages are searched that are written with it.
+/// A dictionary, how pages are searched that are written with it, and which are not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
     pub(crate) search: Search,
+    pub(crate) lz4_pages: Lz4Pages,
 }
 
 /// What stands in a file.
@@ -112,7 +115,7 @@ pub(crate) fn encode(uuid: [u8; 16], name: DictionaryName, content: &Content, ou
     put(out, 16, &uuid);
     put(out, 32, &name.tree.get().to_le_bytes());
     put(out, 36, &(content.bytes.len() as u32).to_le_bytes());
-    put(out, 40, &[content.search.number()]);
+    put(out, 40, &[content.search.number(), content.lz4_pages.number()]);
     put(out, HEADER_BYTES, &content.bytes);
     let crc = crc32c(&out[12..HEADER_BYTES + content.bytes.len()]);
     put(out, 8, &crc.to_le_bytes());
@@ -143,7 +146,8 @@ pub(crate) fn decode(
         return Err("a dictionary of another database or tree");
     }
     let bytes = copy[HEADER_BYTES..end].to_vec();
-    Ok(Content { bytes, search: Search::from_number(copy[40]) })
+    let lz4_pages = Lz4Pages::from_number(copy[41]);
+    Ok(Content { bytes, search: Search::from_number(copy[40]), lz4_pages })
 }
 
 /// The dictionaries whose files are there, in order. Parks.
@@ -249,7 +253,11 @@ mod tests {
     #[test]
     fn every_flipped_bit_is_noticed() {
         let content: Vec<u8> = (0..1000u32).map(|number| (number * number) as u8).collect();
-        let content = Content { bytes: content, search: Search::from_number(17) };
+        let content = Content {
+            bytes: content,
+            search: Search::from_number(17),
+            lz4_pages: Lz4Pages::Rewritten,
+        };
         let mut bytes = vec![0; file_bytes(content.bytes.len()) / COPIES];
         encode(UUID, name(9, 2), &content, &mut bytes);
         assert_eq!(decode(UUID, name(9, 2), &bytes), Ok(content.clone()));
@@ -273,7 +281,11 @@ mod tests {
         for step in 1..60 {
             let config = SimConfig { crash_at_step: Some(step), ..SimConfig::new(step) };
             let mut simulation = Simulation::new(config);
-            let content = Content { bytes: vec![step as u8; 5000], search: Search::ByLevel };
+            let content = Content {
+                bytes: vec![step as u8; 5000],
+                search: Search::ByLevel,
+                lz4_pages: Lz4Pages::None,
+            };
             let expected = content.clone();
             let acknowledged = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
             let (told, dir) = (acknowledged.clone(), Path::new("/data"));

@@ -253,8 +253,8 @@ impl Flusher {
         let since = next_delta(shared, dirty.frame, &self.page[..bytes]);
         drop(page);
         let is_delta = since.is_some();
-        let is_rewritten = descriptor.location.load(Ordering::Relaxed) != 0;
-        let (blob, is_deferred) = self.pack(shared, bytes, since, is_rewritten);
+        let former = Location::from_word(descriptor.location.load(Ordering::Relaxed));
+        let (blob, is_deferred) = self.pack(shared, bytes, since, former);
         let entry = DirectoryEntry::new(&blob, 0, &self.page[..bytes], is_deferred);
         let group = if is_delta { &mut self.deltas } else { &mut self.pages };
         group.push(entry, Staged { pid: dirty.pid, frame: dirty.frame, rec_lsn, ticket });
@@ -270,13 +270,13 @@ impl Flusher {
     }
 
     /// Compresses the copied page to where it goes: all of it, or what changed since its base.
-    /// `is_rewritten`: it has a copy on disk. Returns whether it is to be compressed anew, too.
+    /// `former`: its full copy on disk. Returns whether it is to be compressed anew, too.
     fn pack(
         &mut self,
         shared: &Shared,
         bytes: usize,
         since: Option<SinceBase>,
-        is_rewritten: bool,
+        former: Location,
     ) -> (BlobHeader, bool) {
         let copy = &self.page[..bytes];
         let counters = &shared.counters;
@@ -288,7 +288,7 @@ impl Flusher {
             add(&counters.delta_packed_bytes, u64::from(blob.payload_bytes).saturating_sub(fixed));
             return (blob, false);
         }
-        let (blob, is_deferred) = packing::encode(shared, copy, is_rewritten, self.pages.rest());
+        let (blob, is_deferred) = packing::encode(shared, copy, former, self.pages.rest());
         add(&counters.raw_bytes, bytes as u64);
         add(&counters.stored_bytes, blob.stored_bytes());
         add(&counters.compressed_pages, u64::from(blob.codec != codec::CodecId::None));

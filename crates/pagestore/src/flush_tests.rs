@@ -1,4 +1,5 @@
 use super::*;
+use crate::dictionary_file::{self, Content, DictionaryName};
 use crate::redo::{self, OP_FORMAT};
 use crate::training::Lz4Pages;
 use crate::{Compression, PageStore, StoreOptions, Superblock};
@@ -212,6 +213,44 @@ fn deltas_go_to_a_segment_of_their_own() {
     });
 }
 
+/// The codec of a copy.
+fn codec_of(disk: &Disk, copy: Location) -> CodecId {
+    let mut buffer = AlignedBuf::zeroed(0);
+    let bytes = disk.read_copy(copy, &mut buffer).expect("a copy");
+    blob::verify(bytes).expect("an intact copy").codec
+}
+
+/// So that a page that is written several times while a load goes on is compressed once, behind it
+/// (governor.rs, invariant 3).
+#[test]
+fn a_page_that_waits_for_being_compressed_may_wait_again() {
+    on_a_store(|store, wal| {
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let zstd = Compression::Fixed { codec: CodecId::Zstd, level: 6 };
+        store.set_compression(TreeId::new(9), zstd);
+        let mut flusher = Flusher::new();
+        let mut dirty = make(store, wal, 1);
+        let mut written_as = |are_cores_short: bool, byte: u8| {
+            runtime::sim::set_core_wait(if are_cores_short { 500 } else { 0 });
+            runtime::sleep(std::time::Duration::from_secs(2));
+            assert_eq!(shared.governor.are_cores_short(), are_cores_short);
+            dirty = patch(store, wal, dirty, &[byte; 4000]);
+            let [full, none] = written(store, &mut flusher, dirty);
+            assert!(none.is_none(), "a delta is another matter");
+            codec_of(disk, full)
+        };
+        assert_eq!(written_as(true, b'a'), CodecId::Lz4, "new");
+        assert_eq!(written_as(true, b'b'), CodecId::Lz4, "its copy waits");
+        assert_eq!(written_as(false, b'c'), CodecId::Zstd);
+        for byte in b'd'..b'g' {
+            written_as(false, byte);
+        }
+        assert_eq!(written_as(true, b'g'), CodecId::Zstd, "its copy does not wait");
+        flusher.close(disk).expect("no faults");
+    });
+}
+
 /// A page with a copy on disk is one that changes (training.rs, invariant 4).
 #[test]
 fn what_changes_is_written_with_lz4_where_it_may() {
@@ -221,11 +260,7 @@ fn what_changes_is_written_with_lz4_where_it_may() {
         let tree = TreeId::new(9);
         store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 6 });
         let mut flusher = Flusher::new();
-        let codec_of = |copy: Location| {
-            let mut buffer = AlignedBuf::zeroed(0);
-            let bytes = disk.read_copy(copy, &mut buffer).expect("a copy");
-            blob::verify(bytes).expect("an intact copy").codec
-        };
+        let codec_of = |copy: Location| codec_of(disk, copy);
         let dirty = make(store, wal, 1);
         shared.dictionaries.write_with_lz4(tree, Lz4Pages::Rewritten);
         assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "new");
@@ -238,6 +273,39 @@ fn what_changes_is_written_with_lz4_where_it_may() {
         let dirty = patch(store, wal, dirty, &[b'c'; 4000]);
         assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Lz4);
         assert_eq!(shared.counters.compression_lz4_pages.load(Ordering::Relaxed), 2);
+        flusher.close(disk).expect("no faults");
+    });
+}
+
+/// What a training has found stands in the dictionary's file, so that a start need not train again.
+#[test]
+fn what_lz4_writes_is_known_from_the_dictionary() {
+    on_a_store(|store, wal| {
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        let tree = TreeId::new(9);
+        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 6 });
+        let row = |number: usize| format!("the row number {number} has words, {}. ", number % 77);
+        let samples: Vec<String> = (0..200).map(|at| (at..at + 100).map(row).collect()).collect();
+        let lengths: Vec<usize> = samples.iter().map(String::len).collect();
+        let bytes = codec::train(samples.concat().as_bytes(), &lengths, 16 << 10);
+        let content = Content {
+            bytes: bytes.expect("samples with much in common"),
+            search: codec::Search::ByLevel,
+            lz4_pages: Lz4Pages::Rewritten,
+        };
+        let name = DictionaryName { tree, number: 1 };
+        dictionary_file::write(&disk.dir, disk.uuid, name, &content).expect("no faults");
+        shared.dictionaries.add(name, dictionary_file::file_bytes(content.bytes.len()) as u64);
+        let mut flusher = Flusher::new();
+        let dirty = make(store, wal, 1);
+        assert_eq!(codec_of(disk, written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "new");
+        let dirty = patch(store, wal, dirty, &[b'a'; 4000]);
+        assert_eq!(codec_of(disk, written(store, &mut flusher, dirty)[0]), CodecId::Lz4);
+        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 9 });
+        let dirty = patch(store, wal, dirty, &[b'b'; 4000]);
+        let small = codec_of(disk, written(store, &mut flusher, dirty)[0]);
+        assert_eq!(small, CodecId::Zstd, "small before fast");
         flusher.close(disk).expect("no faults");
     });
 }

@@ -12,6 +12,7 @@ use crate::header::{self, CLASS_COUNT, CLASS_MIN, class_bytes, class_is_valid};
 use crate::segment;
 use crate::space::map_page;
 use crate::superblock::{CONTENT_BYTES, Superblock};
+use crate::training::Lz4Pages;
 use base::checksum::crc32c;
 use base::{Lsn, PageId, TreeId};
 use codec::{Codec, Dictionary, Search};
@@ -316,7 +317,11 @@ pub fn seeds() -> Vec<(u8, Vec<u8>)> {
     map_page::MapEntry::Clear { extent, bit: 9, tree }.encode(&mut changes);
     map_page::MapEntry::Release { extent, tree }.encode(&mut changes);
     let name = NAME;
-    let content = Content { bytes: with_dictionary().1.clone(), search: Search::ByLevel };
+    let content = Content {
+        bytes: with_dictionary().1.clone(),
+        search: Search::ByLevel,
+        lz4_pages: Lz4Pages::None,
+    };
     let mut copy = vec![0; dictionary_file::covered_bytes(content.bytes.len())];
     dictionary_file::encode([3; 16], name, &content, &mut copy);
     seeds.push((6, copy));

@@ -8,7 +8,8 @@
 //! 2. While that is so, a growing share of the pages is written with LZ4 instead, page by page;
 //!    when it is not any more, the share falls more slowly than it grew.
 //! 3. A new page, as of a load, is written with LZ4 in a hurry as soon as workers wait for cores
-//!    ([`WAIT_SHORT`]), if there is room for it (`is_roomy` of disk.rs).
+//!    ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room for it (`is_roomy` of disk.rs). So is a page again that was
+//!    written so and is written in full before it was compressed.
 //! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
 //!    (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
@@ -18,17 +19,20 @@
 
 use base::{TreeId, buggify_with};
 use codec::{Codec, CodecId};
-use runtime::Instant;
 use runtime::sync::Mutex;
+use runtime::{Instant, Pressure};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 /// Cores are short when workers spend this share of the time waiting for one ...
 const WAIT_SHORT: f64 = 0.08;
+/// ... or this share of it with fibers that wait for others ...
+const CROWDED_SHORT: f64 = 0.5;
 /// ... and not any more when it is less than this.
 const WAIT_ENOUGH: f64 = 0.03;
-/// Time over which that share is smoothed.
+const CROWDED_ENOUGH: f64 = 0.3;
+/// Time over which these shares are smoothed.
 const WAIT_SMOOTHING: Duration = Duration::from_millis(500);
 /// Compression may take this share of the flushers' time before it counts as what holds them up.
 const COMPRESSION_SHARE: f64 = 0.5;
@@ -88,16 +92,17 @@ pub(crate) struct Governor {
     seen: Mutex<Seen>,
     waiting: Mutex<Waiting>,
     catch_up_after: Duration,
-    /// Workers wait for cores.
+    /// Invariant 3.
     are_cores_short: AtomicBool,
 }
 
-/// What share of the time workers wait for cores.
+/// What share of the time workers wait for cores, and fibers for workers.
 #[derive(Debug, Default)]
 struct Waiting {
     /// When that was looked at last, and how long they had waited until then.
-    seen: Option<(Instant, Duration)>,
-    share: f64,
+    seen: Option<(Instant, Pressure)>,
+    wait_share: f64,
+    crowded_share: f64,
     /// When cores were short last.
     short_at: Option<Instant>,
 }
@@ -140,8 +145,8 @@ impl Governor {
         self.lz4.clone()
     }
 
-    /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new, and there
-    /// is room for it as LZ4 makes it.
+    /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new or its copy
+    /// waits already, and there is room for it as LZ4 makes it.
     pub(crate) fn choose(&self, tree: TreeId, asked: CodecId, may_wait: bool) -> Choice {
         if asked != CodecId::None && of_tree(&self.estimates, tree).is_hopeless() {
             return Choice::Skip;
@@ -187,7 +192,7 @@ impl Governor {
         u64::from(self.share.load(Ordering::Relaxed)) * 1000 / u64::from(SHARE_ALL)
     }
 
-    /// Whether workers wait for cores.
+    /// Whether there is more work than cores.
     pub(crate) fn are_cores_short(&self) -> bool {
         self.are_cores_short.load(Ordering::Relaxed)
     }
@@ -198,22 +203,28 @@ impl Governor {
         self.waiting.lock().short_at.is_none_or(|at| now - at >= self.catch_up_after)
     }
 
-    /// A look at how long workers have waited for cores since the start, each on the average; as
-    /// often as anybody likes. Where that is not known, cores are never short.
-    pub(crate) fn look_at_cores(&self, now: Instant, waited: impl FnOnce() -> Option<Duration>) {
+    /// A look at how scarce cores were since the start; as often as anybody likes.
+    pub(crate) fn look_at_cores(&self, now: Instant, pressure: impl FnOnce() -> Pressure) {
         let mut waiting = self.waiting.lock();
         let passed = waiting.seen.map_or(PERIOD, |(before, _)| now - before);
         if passed < PERIOD {
             return;
         }
-        let Some(waited) = waited() else { return };
-        if let Some((_, before)) = waiting.seen.replace((now, waited)) {
-            let share = waited.saturating_sub(before).as_secs_f64() / passed.as_secs_f64();
+        let now_is = pressure();
+        if let Some((_, before)) = waiting.seen.replace((now, now_is)) {
             let weight = (passed.as_secs_f64() / WAIT_SMOOTHING.as_secs_f64()).min(1.0);
-            waiting.share += (share - waiting.share) * weight;
+            let smooth = |share: &mut f64, before: Duration, since: Duration| {
+                let last = since.saturating_sub(before).as_secs_f64() / passed.as_secs_f64();
+                *share += (last - *share) * weight;
+            };
+            smooth(&mut waiting.wait_share, before.core_wait, now_is.core_wait);
+            smooth(&mut waiting.crowded_share, before.crowded, now_is.crowded);
         }
-        let limit = if self.are_cores_short() { WAIT_ENOUGH } else { WAIT_SHORT };
-        let is_short = waiting.share > limit;
+        let (wait, crowded) = match self.are_cores_short() {
+            true => (WAIT_ENOUGH, CROWDED_ENOUGH),
+            false => (WAIT_SHORT, CROWDED_SHORT),
+        };
+        let is_short = waiting.wait_share > wait || waiting.crowded_share > crowded;
         if is_short {
             waiting.short_at = Some(now);
         }
@@ -285,6 +296,10 @@ mod tests {
         (0..640).map(choose).filter(|choice| matches!(choice, Choice::Fallback(_))).count()
     }
 
+    fn waits(core_wait: Duration) -> Pressure {
+        Pressure { core_wait, ..Pressure::default() }
+    }
+
     fn quiet() -> Load {
         Load { passed: PERIOD, is_behind: false, compress_nanos: 0, write_nanos: 0 }
     }
@@ -338,7 +353,7 @@ mod tests {
                 tenths += 1;
                 waited += Duration::from_millis(millis);
                 let now = Instant::from_nanos(tenths * 100_000_000);
-                governor.look_at_cores(now, || Some(waited));
+                governor.look_at_cores(now, || waits(waited));
             }
         };
         wait(50, 5);
@@ -361,9 +376,9 @@ mod tests {
     fn what_gains_nothing_in_a_hurry_is_not_tried_but_now_and_then() {
         let governor = Governor::new(Duration::from_secs(10));
         let tree = TreeId::new(9);
-        governor.look_at_cores(Instant::from_nanos(0), || Some(Duration::ZERO));
+        governor.look_at_cores(Instant::from_nanos(0), Pressure::default);
         let later = Instant::from_nanos(1_000_000_000);
-        governor.look_at_cores(later, || Some(Duration::from_millis(500)));
+        governor.look_at_cores(later, || waits(Duration::from_millis(500)));
         let tried = |count: usize| {
             let mut tried = 0;
             for _ in 0..count {
@@ -381,10 +396,18 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_of_cores_they_are_not_short() {
+    fn cores_are_short_too_when_fibers_wait_for_workers() {
         let governor = Governor::new(Duration::from_secs(10));
-        (1..100).for_each(|at| governor.look_at_cores(Instant::from_nanos(at << 30), || None));
-        assert!(!governor.are_cores_short());
+        let mut crowded = Duration::ZERO;
+        let mut second = |at: u64, share: f64| {
+            crowded += Duration::from_secs_f64(share);
+            let pressure = Pressure { crowded, ..Pressure::default() };
+            governor.look_at_cores(Instant::from_nanos(at * 1_000_000_000), || pressure);
+            governor.are_cores_short()
+        };
+        assert!(!second(1, 0.0) && !second(2, 0.4) && second(3, 0.6));
+        assert!(second(4, 0.4), "not so soon back");
+        assert!(!second(5, 0.2));
     }
 
     #[test]

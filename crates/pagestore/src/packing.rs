@@ -14,6 +14,7 @@ use crate::counters::add;
 use crate::delta::{self, SinceBase};
 use crate::governor::Choice;
 use crate::header;
+use crate::location::Location;
 use crate::store::Shared;
 use base::{TreeId, probe};
 use codec::{Codec, CodecId, DecompressError};
@@ -25,19 +26,21 @@ const EMPTY_BYTES: usize = 256;
 /// ... and one of so many parts of it is worth being tried.
 const EMPTY_PARTS: usize = 8;
 
-/// Writes the blob of a page to the start of `target`, as [`blob::encode`] does; `is_rewritten`: it
-/// has a copy on disk. Returns whether it is deferred, too. Parks; the caller holds no latch.
+/// Writes the blob of a page to the start of `target`, as [`blob::encode`] does; `former`: the full
+/// copy that it has on disk, if any. Returns whether it is deferred, too. Parks; the caller holds no
+/// latch.
 pub(crate) fn encode(
     shared: &Shared,
     page: &[u8],
-    is_rewritten: bool,
+    former: Location,
     target: &mut [u8],
 ) -> (BlobHeader, bool) {
     let counters = &shared.counters;
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
-    let may_wait = !is_rewritten
-        && !shared.dictionaries.is_for_lz4(tree, is_rewritten)
+    let is_rewritten = !former.is_none();
+    let may_wait = !shared.dictionaries.is_for_lz4(tree, is_rewritten)
+        && (!is_rewritten || shared.is_among_deferred(former))
         && shared.has_room_to_defer();
     let choice = shared.governor.choose(tree, asked.codec.id(), may_wait);
     let is_skipped = matches!(choice, Choice::Skip);

@@ -48,6 +48,8 @@ pub(crate) struct SegmentState {
     pub(crate) seq: u64,
     pub(crate) groups: u32,
     pub(crate) live_bytes: u64,
+    /// The same of those that have died since, too.
+    born_bytes: u64,
     /// Bytes of copies written here that wait for being compressed anew (catch_up.rs); those that
     /// have died meanwhile count.
     pub(crate) deferred_bytes: u64,
@@ -78,6 +80,7 @@ impl SegmentState {
             seq: 0,
             groups: 0,
             live_bytes: 0,
+            born_bytes: 0,
             deferred_bytes: 0,
             dead_by_group: 0,
             dead_by_lsn: Lsn::ZERO,
@@ -203,7 +206,9 @@ impl SegmentTable {
     /// A copy became the newest of its page.
     pub(crate) fn born(&mut self, location: Location) {
         let number = self.number_of(location.offset_bytes());
-        self.segments[number].live_bytes += u64::from(location.length_bytes());
+        let segment = &mut self.segments[number];
+        segment.live_bytes += u64::from(location.length_bytes());
+        segment.born_bytes += u64::from(location.length_bytes());
     }
 
     /// A copy that became the newest of its page waits for being compressed anew.
@@ -454,6 +459,13 @@ impl SegmentTable {
         let segments = self.segments.iter().map(SegmentState::deferred_to_take).enumerate();
         let (number, bytes) = segments.max_by_key(|&(_, bytes)| bytes)?;
         (bytes > 0).then_some(number as u32)
+    }
+
+    /// Whether most that was written around a copy waits for being compressed anew: so does the
+    /// copy then, or it was written at the same time as these.
+    pub(crate) fn is_among_deferred(&self, location: Location) -> bool {
+        let segment = &self.segments[self.number_of(location.offset_bytes())];
+        segment.deferred_bytes * 2 > segment.born_bytes
     }
 
     /// Bytes that wait for being compressed anew.

@@ -116,6 +116,7 @@ pub(crate) struct Figures {
     pub(crate) active: Figure,
     pub(crate) idle_stacks: Figure,
     pub(crate) turn_ticks: Figure,
+    pub(crate) crowded_ticks: Figure,
     pub(crate) begun: Figure,
     pub(crate) begun_by_stall: Figure,
     pub(crate) sleeps: Figure,

@@ -239,12 +239,23 @@ pub fn worker_figures() -> Vec<WorkerFigures> {
     }
 }
 
-/// How long the runtime's workers, on the average, were ready to run since they started and had no
-/// core. `None` where the kernel does not count that.
-pub fn core_wait() -> Option<Duration> {
+/// What tells that a runtime has too few cores for its work, since it started, on the average of
+/// its workers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pressure {
+    /// How long they were ready to run and had no core; zero where the kernel does not count it.
+    pub core_wait: Duration,
+    /// How long they ran while fibers waited for other fibers.
+    pub crowded: Duration,
+}
+
+/// See [`Pressure`].
+pub fn pressure() -> Pressure {
     match &worker::current().twin {
-        Twin::Real(real) => real.group.core_wait(),
-        Twin::Sim(sim) => Some(sim.core_wait.waited(sim.now())),
+        Twin::Real(real) => real.group.pressure(),
+        Twin::Sim(sim) => {
+            Pressure { core_wait: sim.core_wait.waited(sim.now()), ..Pressure::default() }
+        }
     }
 }
 

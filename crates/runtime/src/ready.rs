@@ -99,6 +99,13 @@ impl ReadyQueue {
         self.in_order.len() + self.hot.len()
     }
 
+    /// Whether some fiber that is ready has to wait for another one of its kind; that a long one
+    /// waits for short ones is as it should be.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.len() > 1 || self.long.len() > 1
+    }
+
     #[inline]
     pub(crate) fn has_long(&self) -> bool {
         !self.long.is_empty()
@@ -130,6 +137,19 @@ mod tests {
         assert_eq!(queue.pop(4), Some(3), "then old hot ones");
         assert_eq!(queue.pop(4), Some(5));
         assert!(queue.pop(4).is_none() && queue.is_empty());
+    }
+
+    #[test]
+    fn it_is_crowded_when_fibers_wait_for_others_of_their_kind() {
+        let mut queue = ReadyQueue::default();
+        queue.push_long(1, 0);
+        queue.push(2, 0);
+        assert!(!queue.is_crowded(), "one for the time that the other leaves");
+        queue.push_hot(3, 0);
+        assert!(queue.is_crowded());
+        assert!(queue.pop(0).is_some() && !queue.is_crowded());
+        queue.push_long(4, 0);
+        assert!(queue.is_crowded());
     }
 
     /// Eight long fibers and an endless stream of short ones: every short one is passed by at

@@ -307,6 +307,11 @@ impl Worker {
         self.ready.borrow().len()
     }
 
+    /// Whether fibers wait for others ([`crate::ready::ReadyQueue::is_crowded`]).
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.ready.borrow().is_crowded()
+    }
+
     /// Whether a fiber that has used up a slice waits for the next one.
     pub(crate) fn has_long(&self) -> bool {
         self.ready.borrow().has_long()

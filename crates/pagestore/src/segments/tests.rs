@@ -103,6 +103,10 @@ fn the_closed_segment_with_most_to_be_compressed_is_taken_and_no_more_than_lives
     table.die(location(2, 4224), Death::Superseded(1));
     assert_eq!((table.most_deferred(), table.deferred_bytes()), (Some(1), 4 * 128));
     assert!(table.has_deferred(1, 2) && !table.has_deferred(1, 1), "another use of it");
+    assert!(table.is_among_deferred(location(1, 4096)));
+    (0..2).for_each(|blob| table.born(location(1, 8192 + blob * 128)));
+    (0..2).for_each(|blob| table.die(location(1, 8192 + blob * 128), Death::Superseded(2)));
+    assert!(!table.is_among_deferred(location(1, 4096)), "half of them did not wait");
     table.segments[1].is_damaged = true;
     assert_eq!(table.most_deferred(), Some(2));
     table.segments.iter_mut().for_each(|segment| segment.deferred_bytes = 0);

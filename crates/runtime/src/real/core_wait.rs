@@ -2,8 +2,8 @@
 //!
 //! The kernel counts that for each thread, in the file `schedstat` (the kernel's documentation,
 //! scheduler/sched-stats): nanoseconds on a core, nanoseconds waiting for one, times that it ran.
-//! It is the one figure that tells that cores are short from that they are busy: neither the load
-//! of the machine nor how late a timer wakes does.
+//! Where others run on the machine, too, it is the one figure that tells that cores are short from
+//! that they are busy: neither the load of the machine nor how late a timer wakes does.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

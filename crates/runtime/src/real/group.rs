@@ -8,6 +8,7 @@ use super::core_wait::CoreWait;
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
 use super::turn::{Pace, turn};
+use crate::Pressure;
 use crate::admission::{Figures, QueuedConnection, SharedSettings, WorkerFigures};
 use crate::clock::{Instant, ticks, ticks_per_microsecond};
 use crate::join::Packet;
@@ -121,12 +122,16 @@ impl Group {
         (0..self.figures.len()).map(of).collect()
     }
 
-    /// How long the workers, on the average, were ready to run and had no core; the reserved one
-    /// has too little to do to tell.
-    pub(crate) fn core_wait(&self) -> Option<Duration> {
+    /// Of the workers on the average; the reserved one has too little to do to tell.
+    pub(crate) fn pressure(&self) -> Pressure {
+        let count = self.regular as u32;
         let waits = self.core_waits[..self.regular].iter().map(CoreWait::waited);
-        let total: Option<Duration> = waits.sum();
-        total.map(|total| total / self.regular as u32)
+        let crowded = self.figures[..self.regular].iter().map(|it| it.crowded_ticks.get());
+        let crowded_us = crowded.sum::<u64>() / ticks_per_microsecond();
+        Pressure {
+            core_wait: waits.sum::<Option<Duration>>().unwrap_or_default() / count,
+            crowded: Duration::from_micros(crowded_us) / count,
+        }
     }
 
     pub(crate) fn queued_connections(&self) -> Vec<QueuedConnection> {

@@ -59,6 +59,7 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
         return;
     }
     let begin = ticks();
+    let is_crowded = worker.is_crowded() || real.backlog(worker).len() > 1;
     let (runs, was_long) = run_ready(worker, real);
     worker.deferred.pass_point(worker);
     worker.deferred.collect(real.group.mailboxes.iter().copied());
@@ -73,11 +74,13 @@ pub(super) fn turn(worker: &Worker, real: &RealTwin) {
     if is_busy {
         worker.admission.figures.polls.add(1);
         real.event_loop.poll(worker, None);
-        real.pace.note_runs(runs, ticks() - begin);
-        return;
     }
-    real.pace.note_runs(runs, ticks() - begin);
-    if !Connections::steal(worker, real) {
+    let passed = ticks() - begin;
+    real.pace.note_runs(runs, passed);
+    if is_crowded {
+        worker.admission.figures.crowded_ticks.add(passed);
+    }
+    if !is_busy && !Connections::steal(worker, real) {
         // What the turn has asked for is handed over by the call in which the worker sleeps.
         sleep(worker, real);
     }

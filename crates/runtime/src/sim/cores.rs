@@ -28,7 +28,7 @@ impl CoreWait {
 }
 
 /// From now on the workers of this simulation wait for cores so many thousandths of the time, by
-/// what [`crate::core_wait`] says. Nothing takes longer by that.
+/// what [`crate::pressure`] says. Nothing takes longer by that.
 pub fn set_core_wait(permille: u32) {
     let worker = worker::current();
     if let Twin::Sim(sim) = &worker.twin {

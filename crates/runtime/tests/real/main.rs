@@ -4,6 +4,7 @@ mod admission;
 mod ahead;
 mod answers;
 mod connections;
+mod pressure;
 
 use runtime::file::{AlignedBuf, OpenOptions};
 use runtime::net::Listener;
