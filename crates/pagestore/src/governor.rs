@@ -8,8 +8,9 @@
 //! 2. While that is so, a growing share of the pages is written with LZ4 instead, page by page;
 //!    when it is not any more, the share falls more slowly than it grew.
 //! 3. A new page, as of a load, is written with LZ4 in a hurry as soon as workers wait for cores
-//!    ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room for it (`is_roomy` of disk.rs). So is a page again that was
-//!    written so and is written in full before it was compressed.
+//!    ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room for it
+//!    (`is_roomy` of disk.rs). So is a page again that was written so and is written in full before
+//!    it was compressed.
 //! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
 //!    (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in

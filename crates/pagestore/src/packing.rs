@@ -27,8 +27,8 @@ const EMPTY_BYTES: usize = 256;
 const EMPTY_PARTS: usize = 8;
 
 /// Writes the blob of a page to the start of `target`, as [`blob::encode`] does; `former`: the full
-/// copy that it has on disk, if any. Returns whether it is deferred, too. Parks; the caller holds no
-/// latch.
+/// copy that it has on disk, if any. Returns whether it is deferred, too. Parks; the caller holds
+/// no latch.
 pub(crate) fn encode(
     shared: &Shared,
     page: &[u8],
