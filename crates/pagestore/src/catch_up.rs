@@ -1,5 +1,5 @@
-//! Catching up: pages that LZ4 has written in the place of a dearer codec, as cores were short
-//! (governor.rs), are compressed as their trees ask for when cores have not been short for a while.
+//! Catching up: pages that were written with LZ4 in a hurry, or as they are, as cores were short
+//! (governor.rs), are compressed as their trees ask for when cores have not been so for a while.
 //!
 //! 1. The new copy is of the same page with the same page LSN. It replaces the old one like a moved
 //!    one, under the rules of collect.rs, and recovery takes it for one, but for what follows.
@@ -17,17 +17,19 @@
 use crate::blob;
 use crate::collect::{Collector, Origin, is_newest, leave_alone, read_directory};
 use crate::counters::add;
-use crate::debt::{IDLE_RATE, wants_space};
+use crate::debt::{IDLE_RATE, must_not_grow, wants_space};
 use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::group::DirectoryEntry;
 use crate::header::class_bytes;
+use crate::location::Location;
 use crate::packing;
 use crate::scan::{ScannedGroup, Scanner, verify_entry};
 use crate::store::{PageStore, Shared};
 use crate::superblock::Superblock;
 use base::{buggify_with, probe};
 use runtime::Instant;
+use std::sync::atomic::Ordering;
 
 /// Bytes of copies that are compressed anew in a second while pages are written but cores have not
 /// been short for a while ...
@@ -207,6 +209,20 @@ pub(crate) fn is_deferred(shared: &Shared, entry: &DirectoryEntry, scanned: &Sca
     entry.is_deferred()
         && is_newest(shared, entry, scanned)
         && shared.array.delta(entry.pid).location().is_none()
+}
+
+impl Shared {
+    /// Whether pages may be written larger than they are to be in the end.
+    pub(crate) fn has_room_to_defer(&self) -> bool {
+        let is_roomy = |disk: &Disk| disk.is_roomy.load(Ordering::Relaxed) && !must_not_grow(disk);
+        self.disk.as_ref().is_some_and(is_roomy)
+    }
+
+    /// Whether a full copy on disk lies among such.
+    pub(crate) fn is_among_deferred(&self, location: Location) -> bool {
+        let is_among = |disk: &Disk| disk.table.lock().is_among_deferred(location);
+        self.disk.as_ref().is_some_and(is_among)
+    }
 }
 
 impl PageStore {

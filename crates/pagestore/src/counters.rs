@@ -54,12 +54,12 @@ counters! {
     stored_bytes,
     /// Copies that were compressed; others gained nothing or were not to be.
     compressed_pages,
-    /// Copies written with LZ4 in place of a dearer codec, or as they are where LZ4 gains nothing
-    /// in a hurry, as cores were short.
+    /// Copies written with LZ4 in place of what was asked for, or as they are where LZ4 gains
+    /// nothing in a hurry, as cores were short.
     compression_fallbacks,
     /// Copies of those compressed later as their trees ask for ...
     anew_pages,
-    /// ... their bytes as LZ4 had written them, with their headers ...
+    /// ... their bytes as they had been written, with their headers ...
     anew_former_bytes,
     /// ... their bytes since ...
     anew_bytes,

@@ -227,18 +227,6 @@ impl Shared {
         if raw == 0 { dirty } else { (dirty as f64 * stored as f64 / raw as f64) as u64 }
     }
 
-    /// Whether pages may be written larger than they are to be in the end.
-    pub(crate) fn has_room_to_defer(&self) -> bool {
-        let is_roomy = |disk: &Disk| disk.is_roomy.load(Ordering::Relaxed) && !must_not_grow(disk);
-        self.disk.as_ref().is_some_and(is_roomy)
-    }
-
-    /// Whether a full copy on disk lies among such.
-    pub(crate) fn is_among_deferred(&self, location: Location) -> bool {
-        let is_among = |disk: &Disk| disk.table.lock().is_among_deferred(location);
-        self.disk.as_ref().is_some_and(is_among)
-    }
-
     /// Bytes on disk that dirty pages in memory have and that are dead when those are written;
     /// estimated from a sample where the pool is large.
     fn superseded_bytes(&self) -> u64 {

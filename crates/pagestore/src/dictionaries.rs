@@ -211,9 +211,7 @@ impl Dictionaries {
         let reader = read.map(|(reader, _)| reader);
         let mut state = self.state.lock();
         state.keep(name, reader, Some((level, codec.clone())));
-        if let Some(of_tree) = state.trees.get_mut(&tree)
-            && !Search::is_small_before_fast(level)
-        {
+        if let Some(of_tree) = state.trees.get_mut(&tree) {
             of_tree.lz4_pages = of_tree.lz4_pages.or(lz4_pages);
         }
         codec

@@ -8,11 +8,14 @@ use codec::CodecId;
 use runtime::sim::{SimConfig, Simulation};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use wal::{LsnRange, RecordBuilder, RecordKind, Wal, WalOptions};
 
 const UUID: [u8; 16] = *b"flushed in tests";
 const PID: PageId = PageId::new(300);
 const CLASS: u8 = 13;
+/// The tree that the page is of.
+const TREE: TreeId = TreeId::new(9);
 
 /// Runs a test in a simulation, on a new store that is closed behind it.
 fn on_a_store(test: impl FnOnce(&PageStore, &Wal) + Send + 'static) {
@@ -55,7 +58,7 @@ fn make(store: &PageStore, wal: &Wal, byte: u8) -> DirtyPage {
         page_type: 7,
         format_version: 1,
         flags: 0,
-        tree: TreeId::new(9),
+        tree: TREE,
         head: &[byte; 100],
         tail: b"",
     };
@@ -220,71 +223,96 @@ fn codec_of(disk: &Disk, copy: Location) -> CodecId {
     blob::verify(bytes).expect("an intact copy").codec
 }
 
+/// Runs a test of how pages of the tree of [`make`] are written that asks for a codec.
+fn on_a_tree(
+    codec: CodecId,
+    test: impl FnOnce(&PageStore, &Wal, &Disk, &mut Flusher) + Send + 'static,
+) {
+    on_a_store(move |store, wal| {
+        let shared = store.shared().clone();
+        let disk = shared.disk.as_ref().expect("a store on disk");
+        store.set_compression(TREE, Compression::Fixed { codec, level: 6 });
+        let mut flusher = Flusher::new();
+        test(store, wal, disk, &mut flusher);
+        flusher.close(disk).expect("no faults");
+    });
+}
+
 /// So that a page that is written several times while a load goes on is compressed once, behind it
 /// (governor.rs, invariant 3).
 #[test]
 fn a_page_that_waits_for_being_compressed_may_wait_again() {
-    on_a_store(|store, wal| {
-        let shared = store.shared().clone();
-        let disk = shared.disk.as_ref().expect("a store on disk");
-        let zstd = Compression::Fixed { codec: CodecId::Zstd, level: 6 };
-        store.set_compression(TreeId::new(9), zstd);
-        let mut flusher = Flusher::new();
+    on_a_tree(CodecId::Zstd, |store, wal, disk, flusher| {
+        let governor = &store.shared().governor;
         let mut dirty = make(store, wal, 1);
-        let mut written_as = |are_cores_short: bool, byte: u8| {
-            runtime::sim::set_core_wait(if are_cores_short { 500 } else { 0 });
-            runtime::sleep(std::time::Duration::from_secs(2));
-            assert_eq!(shared.governor.are_cores_short(), are_cores_short);
+        let mut written_as = |core_wait: u32, crowded: u32, byte: u8| {
+            runtime::sim::set_pressure(core_wait, crowded);
+            runtime::sleep(Duration::from_secs(2));
+            assert_eq!(governor.are_cores_short(), core_wait + crowded > 0);
             dirty = patch(store, wal, dirty, &[byte; 4000]);
-            let [full, none] = written(store, &mut flusher, dirty);
+            let [full, none] = written(store, flusher, dirty);
             assert!(none.is_none(), "a delta is another matter");
             codec_of(disk, full)
         };
-        assert_eq!(written_as(true, b'a'), CodecId::Lz4, "new");
-        assert_eq!(written_as(true, b'b'), CodecId::Lz4, "its copy waits");
-        assert_eq!(written_as(false, b'c'), CodecId::Zstd);
+        assert_eq!(written_as(500, 0, b'a'), CodecId::Lz4, "new");
+        assert_eq!(written_as(0, 900, b'b'), CodecId::Lz4, "its copy waits");
+        assert_eq!(written_as(0, 0, b'c'), CodecId::Zstd);
         for byte in b'd'..b'g' {
-            written_as(false, byte);
+            written_as(0, 0, byte);
         }
-        assert_eq!(written_as(true, b'g'), CodecId::Zstd, "its copy does not wait");
-        flusher.close(disk).expect("no faults");
+        assert_eq!(written_as(500, 0, b'g'), CodecId::Zstd, "its copy does not wait");
+    });
+}
+
+/// A load takes no longer for LZ4 either.
+#[test]
+fn what_lz4_makes_little_of_is_not_compressed_while_cores_are_short() {
+    on_a_tree(CodecId::Lz4, |store, wal, disk, flusher| {
+        let shared = store.shared();
+        let mut random = base::Random::new(1);
+        let mut digits = || -> Vec<u8> {
+            (0..class_bytes(CLASS) - 300).map(|_| b'0' + random.below(10) as u8).collect()
+        };
+        let mut write = |core_wait: u32| {
+            runtime::sim::set_pressure(core_wait, 0);
+            runtime::sleep(Duration::from_secs(2));
+            let dirty = make(store, wal, 1);
+            let copy = written(store, flusher, patch(store, wal, dirty, &digits()))[0];
+            let page = store.exclusive(PID).expect("in memory");
+            page.discard(log(wal, RecordKind::Structure, b""));
+            codec_of(disk, copy)
+        };
+        let codecs: Vec<_> = (0..60).map(|_| write(500)).collect();
+        assert_eq!(codecs[40..], [CodecId::None; 20]);
+        assert_eq!(write(0), CodecId::Lz4, "there is time for it");
+        let fallbacks = shared.counters.compression_fallbacks.load(Ordering::Relaxed);
+        assert_eq!(fallbacks, 60, "they wait");
     });
 }
 
 /// A page with a copy on disk is one that changes (training.rs, invariant 4).
 #[test]
 fn what_changes_is_written_with_lz4_where_it_may() {
-    on_a_store(|store, wal| {
-        let shared = store.shared().clone();
-        let disk = shared.disk.as_ref().expect("a store on disk");
-        let tree = TreeId::new(9);
-        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 6 });
-        let mut flusher = Flusher::new();
-        let codec_of = |copy: Location| codec_of(disk, copy);
-        let dirty = make(store, wal, 1);
-        shared.dictionaries.write_with_lz4(tree, Lz4Pages::Rewritten);
-        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "new");
-        let dirty = patch(store, wal, dirty, &[b'a'; 4000]);
-        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Lz4, "changed");
-        shared.dictionaries.write_with_lz4(tree, Lz4Pages::None);
-        let dirty = patch(store, wal, dirty, &[b'b'; 4000]);
-        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "too large");
-        shared.dictionaries.write_with_lz4(tree, Lz4Pages::All);
-        let dirty = patch(store, wal, dirty, &[b'c'; 4000]);
-        assert_eq!(codec_of(written(store, &mut flusher, dirty)[0]), CodecId::Lz4);
+    on_a_tree(CodecId::Zstd, |store, wal, disk, flusher| {
+        let shared = store.shared();
+        let mut dirty = make(store, wal, 1);
+        let mut written_as = |pages: Lz4Pages, byte: u8| {
+            shared.dictionaries.write_with_lz4(TREE, pages);
+            dirty = patch(store, wal, dirty, &[byte; 4000]);
+            codec_of(disk, written(store, flusher, dirty)[0])
+        };
+        assert_eq!(written_as(Lz4Pages::Rewritten, b'a'), CodecId::Zstd, "new");
+        assert_eq!(written_as(Lz4Pages::Rewritten, b'b'), CodecId::Lz4, "changed");
+        assert_eq!(written_as(Lz4Pages::None, b'c'), CodecId::Zstd, "too large");
+        assert_eq!(written_as(Lz4Pages::All, b'd'), CodecId::Lz4);
         assert_eq!(shared.counters.compression_lz4_pages.load(Ordering::Relaxed), 2);
-        flusher.close(disk).expect("no faults");
     });
 }
 
 /// What a training has found stands in the dictionary's file, so that a start need not train again.
 #[test]
 fn what_lz4_writes_is_known_from_the_dictionary() {
-    on_a_store(|store, wal| {
-        let shared = store.shared().clone();
-        let disk = shared.disk.as_ref().expect("a store on disk");
-        let tree = TreeId::new(9);
-        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 6 });
+    on_a_tree(CodecId::Zstd, |store, wal, disk, flusher| {
         let row = |number: usize| format!("the row number {number} has words, {}. ", number % 77);
         let samples: Vec<String> = (0..200).map(|at| (at..at + 100).map(row).collect()).collect();
         let lengths: Vec<usize> = samples.iter().map(String::len).collect();
@@ -294,18 +322,20 @@ fn what_lz4_writes_is_known_from_the_dictionary() {
             search: codec::Search::ByLevel,
             lz4_pages: Lz4Pages::Rewritten,
         };
-        let name = DictionaryName { tree, number: 1 };
+        let name = DictionaryName { tree: TREE, number: 1 };
         dictionary_file::write(&disk.dir, disk.uuid, name, &content).expect("no faults");
-        shared.dictionaries.add(name, dictionary_file::file_bytes(content.bytes.len()) as u64);
-        let mut flusher = Flusher::new();
-        let dirty = make(store, wal, 1);
-        assert_eq!(codec_of(disk, written(store, &mut flusher, dirty)[0]), CodecId::Zstd, "new");
-        let dirty = patch(store, wal, dirty, &[b'a'; 4000]);
-        assert_eq!(codec_of(disk, written(store, &mut flusher, dirty)[0]), CodecId::Lz4);
-        store.set_compression(tree, Compression::Fixed { codec: CodecId::Zstd, level: 9 });
-        let dirty = patch(store, wal, dirty, &[b'b'; 4000]);
-        let small = codec_of(disk, written(store, &mut flusher, dirty)[0]);
-        assert_eq!(small, CodecId::Zstd, "small before fast");
-        flusher.close(disk).expect("no faults");
+        let file_bytes = dictionary_file::file_bytes(content.bytes.len()) as u64;
+        store.shared().dictionaries.add(name, file_bytes);
+        let mut dirty = make(store, wal, 1);
+        let mut written_as = |byte: u8| {
+            dirty = patch(store, wal, dirty, &[byte; 4000]);
+            codec_of(disk, written(store, flusher, dirty)[0])
+        };
+        assert_eq!(written_as(b'a'), CodecId::Zstd, "new");
+        assert_eq!(written_as(b'b'), CodecId::Lz4);
+        store.set_compression(TREE, Compression::Fixed { codec: CodecId::Zstd, level: 9 });
+        assert_eq!(written_as(b'c'), CodecId::Zstd, "small before fast");
+        store.shared().dictionaries.write_with_lz4(TREE, Lz4Pages::All);
+        assert_eq!(written_as(b'd'), CodecId::Zstd, "known, but for another level");
     });
 }

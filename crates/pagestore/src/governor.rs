@@ -7,10 +7,10 @@
 //!    goes into compression.
 //! 2. While that is so, a growing share of the pages is written with LZ4 instead, page by page;
 //!    when it is not any more, the share falls more slowly than it grew.
-//! 3. A new page, as of a load, is written with LZ4 in a hurry as soon as workers wait for cores
-//!    ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room for it
-//!    (`is_roomy` of disk.rs). So is a page again that was written so and is written in full before
-//!    it was compressed.
+//! 3. A new page, as of a load, is written with LZ4 in a hurry, whatever is asked for, as soon as
+//!    workers wait for cores ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there
+//!    is room for it (`is_roomy` of disk.rs). So is a page again that was written so and is written
+//!    in full before it was compressed.
 //! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
 //!    (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
@@ -147,12 +147,12 @@ impl Governor {
     }
 
     /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new or its copy
-    /// waits already, and there is room for it as LZ4 makes it.
+    /// waits already, and there is room for it larger than it is to be.
     pub(crate) fn choose(&self, tree: TreeId, asked: CodecId, may_wait: bool) -> Choice {
         if asked != CodecId::None && of_tree(&self.estimates, tree).is_hopeless() {
             return Choice::Skip;
         }
-        if may_wait && is_dear(asked) && (self.are_cores_short() || buggify_with!(0.3)) {
+        if may_wait && asked != CodecId::None && (self.are_cores_short() || buggify_with!(0.3)) {
             let is_hopeless = of_tree(&self.hurried, tree).is_hopeless();
             let codec = if is_hopeless { &self.nothing } else { &self.lz4_in_a_hurry };
             return Choice::Fallback(codec.clone());
@@ -364,7 +364,8 @@ mod tests {
         wait(10, 14);
         assert!(is_fallback(true, ZLIB), "a seventh of the time");
         assert!(!is_fallback(false, ZLIB), "a page that has a copy, or no room");
-        assert!(!is_fallback(true, CodecId::Lz4), "nothing to be gained");
+        assert!(is_fallback(true, CodecId::Lz4), "in a hurry it takes less, too");
+        assert!(!is_fallback(true, CodecId::None));
         wait(50, 5);
         assert!(is_fallback(true, ZLIB), "not so soon back");
         wait(10, 1);

@@ -17,7 +17,7 @@ use crate::header;
 use crate::location::Location;
 use crate::store::Shared;
 use base::{TreeId, probe};
-use codec::{Codec, CodecId, DecompressError};
+use codec::{Codec, CodecId, DecompressError, Search};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -39,7 +39,7 @@ pub(crate) fn encode(
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
     let is_rewritten = !former.is_none();
-    let may_wait = !shared.dictionaries.is_for_lz4(tree, is_rewritten)
+    let may_wait = !is_for_lz4(shared, tree, &asked, is_rewritten)
         && (!is_rewritten || shared.is_among_deferred(former))
         && shared.has_room_to_defer();
     let choice = shared.governor.choose(tree, asked.codec.id(), may_wait);
@@ -136,12 +136,20 @@ fn best_codec(shared: &Shared, tree: TreeId, asked: &Asked, is_rewritten: bool) 
     let Some((level, disk)) = asked.dictionary_level.zip(shared.disk.as_ref()) else {
         return asked.codec.clone();
     };
-    if shared.dictionaries.is_for_lz4(tree, is_rewritten) {
+    if is_for_lz4(shared, tree, asked, is_rewritten) {
         probe!("pagestore_lz4_for_zstandard");
         return shared.governor.lz4();
     }
     let writer = shared.dictionaries.writer(disk, tree, level);
     writer.unwrap_or_else(|| asked.codec.clone())
+}
+
+/// Whether a page of a tree that asks for Zstandard is written with LZ4 (training.rs, invariant 4).
+/// What was found at a usual level may still be known where another is asked for now.
+fn is_for_lz4(shared: &Shared, tree: TreeId, asked: &Asked, is_rewritten: bool) -> bool {
+    let is_usual = |level| !Search::is_small_before_fast(level);
+    asked.dictionary_level.is_some_and(is_usual)
+        && shared.dictionaries.is_for_lz4(tree, is_rewritten)
 }
 
 /// Writes what changed of a page to the start of `target`, as [`delta::encode`] does. Chunks are

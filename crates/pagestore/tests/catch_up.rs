@@ -1,7 +1,7 @@
-//! Crashes while pages are compressed anew that LZ4 has written in the place of a dearer codec: of
-//! two copies with one LSN the one counts that a delta belongs to, and nothing else.
+//! Crashes while pages are compressed anew that were written larger while cores were short: of two
+//! copies with one LSN the one counts that a delta belongs to, and nothing else.
 //!
-//! Pages of trees with Zstandard are made while cores are short, so that they are deferred; some of
+//! Pages of a tree with Zstandard or LZ4 are made while cores are short, so that they are deferred; some of
 //! them change, by little, while they are compressed anew. The power fails, or the process dies, at
 //! any step or just when some were. Every page is read after every crash.
 //!
@@ -36,7 +36,8 @@ const DEFECTS: [&str; 4] =
     ["delta_finds_no_twin", "anew_with_delta", "anew_on_its_way", "anew_by_former_name"];
 /// Between two looks at what was compressed.
 const LOOK_PAUSE: Duration = Duration::from_micros(50);
-const ZSTD: Compression = Compression::Fixed { codec: CodecId::Zstd, level: 0 };
+/// What the tree asks for, in one life or another.
+const CODECS: [CodecId; 4] = [CodecId::Zstd, CodecId::Zstd, CodecId::Zstd, CodecId::Lz4];
 
 /// What seeds have met.
 #[derive(Debug, Default)]
@@ -94,12 +95,13 @@ fn change(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
     }
 }
 
-/// Cores are short now and then, and long enough not.
+/// Cores are short now and then, for either reason, and long enough not.
 fn wait_for_cores(_: &Miniature, mut random: Random, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
-        runtime::sim::set_core_wait(500);
+        let core_wait = *random.pick(&[0, 500]);
+        runtime::sim::set_pressure(core_wait, 1000 - core_wait);
         runtime::sleep(Duration::from_millis(random.range(100..400)));
-        runtime::sim::set_core_wait(0);
+        runtime::sim::set_pressure(0, 0);
         runtime::sleep(Duration::from_millis(random.range(400..1_200)));
     }
 }
@@ -157,7 +159,8 @@ fn life(
     options.dictionaries = DictionaryOptions { after_bytes: 64 << 10, ..options.dictionaries };
     let mini = Miniature::start(model, options, sizes).expect("no faults");
     found_at_start.fetch_add(u64::from(mini.store.deferred_bytes() > 0), Ordering::Relaxed);
-    mini.store.set_compression(TreeId::new(TREE), ZSTD);
+    let compression = Compression::Fixed { codec: *random.pick(&CODECS), level: 0 };
+    mini.store.set_compression(TreeId::new(TREE), compression);
     mini.store.start_catching_up();
     let stop = Arc::new(AtomicBool::new(false));
     let mut fibers = Vec::new();
@@ -212,7 +215,7 @@ fn run_seed(seed: u64) -> Met {
 
 #[test]
 fn the_copy_counts_that_a_delta_belongs_to() {
-    let met = hunt::run_seeds(20, run_seed);
+    let met = hunt::run_seeds(60, run_seed);
     if met.is_empty() {
         return;
     }

@@ -253,9 +253,7 @@ pub struct Pressure {
 pub fn pressure() -> Pressure {
     match &worker::current().twin {
         Twin::Real(real) => real.group.pressure(),
-        Twin::Sim(sim) => {
-            Pressure { core_wait: sim.core_wait.waited(sim.now()), ..Pressure::default() }
-        }
+        Twin::Sim(sim) => sim.cores.pressure(sim.now()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The simulation itself: configuration, virtual clock, choice of the next fiber, its end.
 
-use super::cores::CoreWait;
+use super::cores::Cores;
 use super::disk::{CrashKind, Disk, DiskConfig};
 use super::net::SimNetwork;
 use crate::clock::Instant;
@@ -108,7 +108,7 @@ pub(crate) struct SimTwin {
     pub(crate) cover: RefCell<Option<Arc<Layer>>>,
     random: RefCell<Random>,
     user_random: RefCell<Random>,
-    pub(crate) core_wait: CoreWait,
+    pub(crate) cores: Cores,
     connection_reset: f64,
     choice: Choice,
     now_nanos: Cell<u64>,
@@ -131,7 +131,7 @@ impl SimTwin {
             cover: RefCell::default(),
             random: RefCell::new(random),
             user_random: RefCell::new(user_random),
-            core_wait: CoreWait::default(),
+            cores: Cores::default(),
             connection_reset: config.connection_reset,
             choice,
             now_nanos: Cell::new(1_000_000_000),

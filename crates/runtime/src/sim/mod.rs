@@ -30,7 +30,7 @@ mod image;
 mod namespace;
 mod net;
 
-pub use cores::set_core_wait;
+pub use cores::set_pressure;
 pub use disk::{CrashKind, Disk, DiskConfig, DiskStatistics};
 pub(crate) use driver::SimTwin;
 pub use driver::{SimConfig, SimEnd, Simulation, crash_now, disk, interleave_point, trace};
