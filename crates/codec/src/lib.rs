@@ -130,7 +130,7 @@ pub trait Codec: Send + Sync + fmt::Debug {
 pub fn codec(id: CodecId, level: i32) -> Box<dyn Codec> {
     match id {
         CodecId::None => Box::new(Raw),
-        CodecId::Lz4 => Box::new(lz4::Lz4::USUAL),
+        CodecId::Lz4 => Box::new(lz4::Lz4),
         CodecId::Zstd => Box::new(zstandard::Zstandard::new(level)),
         CodecId::Zlib => Box::new(zlib::Zlib::new(level)),
         CodecId::Lzo => Box::new(lzo::Lzo),
@@ -140,16 +140,11 @@ pub fn codec(id: CodecId, level: i32) -> Box<dyn Codec> {
     }
 }
 
-/// LZ4 that takes less time and compresses less: for pages that are to be compressed anew soon.
-pub fn lz4_in_a_hurry() -> Box<dyn Codec> {
-    Box::new(lz4::Lz4::IN_A_HURRY)
-}
-
 /// Decompresses what the codec `id` has made; see [`Codec::decompress`].
 pub fn decompress(id: CodecId, source: &[u8], target: &mut [u8]) -> Result<(), DecompressError> {
     match id {
         CodecId::None => Raw.decompress(source, target),
-        CodecId::Lz4 => lz4::Lz4::USUAL.decompress(source, target),
+        CodecId::Lz4 => lz4::Lz4.decompress(source, target),
         CodecId::Zstd => zstandard::decompress(source, target),
         CodecId::Zlib => zlib::decompress(source, target),
         CodecId::Lzo => lzo::Lzo.decompress(source, target),
@@ -219,22 +214,6 @@ mod tests {
             assert_eq!(decompress(id, &packed[..size], &mut []), Ok(()), "{id}");
             assert!(decompress(id, &packed[..size], &mut [0]).is_err(), "{id}");
         }
-    }
-
-    #[test]
-    fn what_lz4_writes_in_a_hurry_it_reads_as_usual() {
-        let mut random = Random::new(4);
-        let text: Vec<u8> = (0..8192).map(|at| (at / 64) as u8 ^ random.below(3) as u8).collect();
-        let hurried = lz4_in_a_hurry();
-        let [usual, hurry] = [&codec(CodecId::Lz4, 0), &hurried].map(|codec| {
-            let mut packed = vec![0; text.len()];
-            let size = codec.compress(&text, &mut packed).expect("it gains");
-            let mut back = vec![0; text.len()];
-            assert_eq!(decompress(CodecId::Lz4, &packed[..size], &mut back), Ok(()));
-            assert!(back == text);
-            size
-        });
-        assert!(usual < hurry, "{usual} and {hurry} bytes");
     }
 
     #[test]

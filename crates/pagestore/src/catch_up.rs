@@ -1,5 +1,5 @@
-//! Catching up: pages that were written with LZ4 in a hurry, or as they are, as cores were short
-//! (governor.rs), are compressed as their trees ask for when cores have not been so for a while.
+//! Catching up: pages that were written with LZ4, or as they are, as cores were short
+//! (governor.rs), are compressed as their trees ask for when cores have not been short for a while.
 //!
 //! 1. The new copy is of the same page with the same page LSN. It replaces the old one like a moved
 //!    one, under the rules of collect.rs, and recovery takes it for one, but for what follows.
@@ -10,7 +10,7 @@
 //!    newest, and recovery takes the one that the newest delta belongs to (newest.rs, invariant 3).
 //! 4. The new copy is shorter, or it is not written: recovery tells the two apart by that.
 //! 5. A copy that stays as it is, is not looked at again in this run.
-//! 6. A store that never rests catches up all the same, by [`LEAST_RATE`].
+//! 6. A store that never rests catches up all the same, by [`LEAST_RATE`] or [`LONGEST`].
 //! 7. Collection does not wait for it: after a second at most the collector looks at garbage and
 //!    space again, and goes on here afterwards.
 
@@ -30,12 +30,15 @@ use crate::superblock::Superblock;
 use base::{buggify_with, probe};
 use runtime::Instant;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Bytes of copies that are compressed anew in a second while pages are written but cores have not
 /// been short for a while ...
 const BUSY_RATE: f64 = 64e6;
-/// ... and while they have: a hundred pages, a hundredth of a core.
+/// ... and while they have: a hundred pages, a hundredth of a core ...
 const LEAST_RATE: f64 = 1e6;
+/// ... or as many as would do what waits within this time, if that is more.
+const LONGEST: Duration = Duration::from_secs(4 * 3600);
 /// Bytes that may be compressed at once after a time without work.
 const BURST_BYTES: f64 = 1e6;
 
@@ -45,6 +48,8 @@ pub(crate) struct CatchUp {
     at: Instant,
     /// Bytes of copies that may be compressed anew.
     allowance: f64,
+    /// What [`LEAST_RATE`] and [`LONGEST`] make of what waits.
+    least_rate: f64,
     /// The segment that is gone through, its sequence, and its next group.
     under_way: Option<(u32, u64, usize)>,
     /// A page as it was read.
@@ -54,7 +59,13 @@ pub(crate) struct CatchUp {
 impl CatchUp {
     pub(crate) fn new() -> CatchUp {
         let page = vec![0; class_bytes(crate::header::CLASS_MAX)];
-        CatchUp { at: runtime::now(), allowance: 0.0, under_way: None, page }
+        CatchUp {
+            at: runtime::now(),
+            allowance: 0.0,
+            least_rate: LEAST_RATE,
+            under_way: None,
+            page,
+        }
     }
 
     /// Takes note of the time that has passed; whether something may be done now.
@@ -62,7 +73,7 @@ impl CatchUp {
         let now = runtime::now();
         shared.governor.look_at_cores(now, runtime::pressure);
         let rate = match (shared.governor.have_cores_rested(now), is_idle) {
-            (false, _) => LEAST_RATE,
+            (false, _) => self.least_rate,
             (true, true) => IDLE_RATE,
             (true, false) => BUSY_RATE,
         };
@@ -103,8 +114,10 @@ impl Collector {
     }
 
     /// The segment to go on with and its group, marked as taken.
-    fn next_deferred(&self, disk: &Disk) -> Option<(u32, usize)> {
+    fn next_deferred(&mut self, disk: &Disk) -> Option<(u32, usize)> {
         let mut table = disk.table.lock();
+        let in_time = table.deferred_bytes() as f64 / LONGEST.as_secs_f64();
+        self.catch_up.least_rate = in_time.max(LEAST_RATE);
         let (number, group) = match self.catch_up.under_way {
             Some((number, seq, group)) if table.has_deferred(number, seq) => (number, group),
             _ => (table.most_deferred()?, 0),

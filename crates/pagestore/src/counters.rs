@@ -54,8 +54,8 @@ counters! {
     stored_bytes,
     /// Copies that were compressed; others gained nothing or were not to be.
     compressed_pages,
-    /// Copies written with LZ4 in place of what was asked for, or as they are where LZ4 gains
-    /// nothing in a hurry, as cores were short.
+    /// Copies written with LZ4 in place of a dearer codec, or as they are until they are
+    /// compressed, as cores were short.
     compression_fallbacks,
     /// Copies of those compressed later as their trees ask for ...
     anew_pages,

@@ -254,8 +254,8 @@ fn a_page_that_waits_for_being_compressed_may_wait_again() {
             assert!(none.is_none(), "a delta is another matter");
             codec_of(disk, full)
         };
-        assert_eq!(written_as(500, 0, b'a'), CodecId::Lz4, "new");
-        assert_eq!(written_as(0, 900, b'b'), CodecId::Lz4, "its copy waits");
+        assert_eq!(written_as(500, 0, b'a'), CodecId::None, "new");
+        assert_eq!(written_as(0, 900, b'b'), CodecId::None, "its copy waits");
         assert_eq!(written_as(0, 0, b'c'), CodecId::Zstd);
         for byte in b'd'..b'g' {
             written_as(0, 0, byte);
@@ -264,30 +264,26 @@ fn a_page_that_waits_for_being_compressed_may_wait_again() {
     });
 }
 
-/// A load takes no longer for LZ4 either.
+/// Whatever is asked for, a load takes no longer for it (governor.rs, invariant 3).
 #[test]
-fn what_lz4_makes_little_of_is_not_compressed_while_cores_are_short() {
-    on_a_tree(CodecId::Lz4, |store, wal, disk, flusher| {
-        let shared = store.shared();
-        let mut random = base::Random::new(1);
-        let mut digits = || -> Vec<u8> {
-            (0..class_bytes(CLASS) - 300).map(|_| b'0' + random.below(10) as u8).collect()
-        };
-        let mut write = |core_wait: u32| {
-            runtime::sim::set_pressure(core_wait, 0);
-            runtime::sleep(Duration::from_secs(2));
-            let dirty = make(store, wal, 1);
-            let copy = written(store, flusher, patch(store, wal, dirty, &digits()))[0];
-            let page = store.exclusive(PID).expect("in memory");
-            page.discard(log(wal, RecordKind::Structure, b""));
-            codec_of(disk, copy)
-        };
-        let codecs: Vec<_> = (0..60).map(|_| write(500)).collect();
-        assert_eq!(codecs[40..], [CodecId::None; 20]);
-        assert_eq!(write(0), CodecId::Lz4, "there is time for it");
-        let fallbacks = shared.counters.compression_fallbacks.load(Ordering::Relaxed);
-        assert_eq!(fallbacks, 60, "they wait");
-    });
+fn a_new_page_waits_whatever_is_asked_for() {
+    for codec in [CodecId::Lz4, CodecId::Snappy, CodecId::Lzo, CodecId::Zlib, CodecId::Zstd] {
+        on_a_tree(codec, move |store, wal, disk, flusher| {
+            store.shared().dictionaries.write_with_lz4(TREE, Lz4Pages::All);
+            let mut write = |core_wait: u32| {
+                runtime::sim::set_pressure(core_wait, 0);
+                runtime::sleep(Duration::from_secs(2));
+                let copy = written(store, flusher, make(store, wal, 1))[0];
+                let page = store.exclusive(PID).expect("in memory");
+                page.discard(log(wal, RecordKind::Structure, b""));
+                codec_of(disk, copy)
+            };
+            assert_eq!(write(500), CodecId::None);
+            assert_eq!(write(0), if codec == CodecId::Zstd { CodecId::Lz4 } else { codec });
+            let counters = &store.shared().counters;
+            assert_eq!(counters.compression_fallbacks.load(Ordering::Relaxed), 1, "it waits");
+        });
+    }
 }
 
 /// A page with a copy on disk is one that changes (training.rs, invariant 4).

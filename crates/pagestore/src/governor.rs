@@ -1,5 +1,5 @@
-//! Which codec a page is really written with: the one its tree asks for, LZ4 while cores are short,
-//! or none where compression gains nothing.
+//! Which codec a page is really written with: the one its tree asks for, LZ4 or none while cores
+//! are short, or none where compression gains nothing.
 //!
 //! 1. A page that has a copy on disk is written as it is asked for as long as flushers keep up.
 //!    Busy cores alone are no shortage: somebody who asks for a small store does not ask for it
@@ -7,14 +7,13 @@
 //!    goes into compression.
 //! 2. While that is so, a growing share of the pages is written with LZ4 instead, page by page;
 //!    when it is not any more, the share falls more slowly than it grew.
-//! 3. A new page, as of a load, is written with LZ4 in a hurry, whatever is asked for, as soon as
-//!    workers wait for cores ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there
-//!    is room for it (`is_roomy` of disk.rs). So is a page again that was written so and is written
-//!    in full before it was compressed.
-//! 4. Whatever LZ4 has written for these reasons is compressed anew when cores are not short
-//!    (catch_up.rs).
+//! 3. A new page, as of a load, is written as it is, whatever is asked for, as soon as workers wait
+//!    for cores ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room
+//!    (`is_roomy` of disk.rs). So is a page again that was written so and is written in full before
+//!    it was compressed. A load takes no longer by that because its tables are compressed.
+//! 4. These pages are *deferred*: compressed when cores are not short (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
-//!    [`PROBE_EVERY`]: when that gains, attempts begin again. So it is with LZ4 in a hurry, too.
+//!    [`PROBE_EVERY`]: when that gains, attempts begin again.
 //!
 //! Every copy names its codec, so nothing of this shows to who reads.
 
@@ -52,7 +51,7 @@ const RATE_ONE: u32 = 1024;
 const RATE_SHIFT: u32 = 4;
 /// Below this rate pages are not tried any more. A probe that gains lifts it to just this.
 const RATE_MIN: u32 = RATE_ONE >> RATE_SHIFT;
-/// Invariant 3.
+/// Invariant 5.
 const PROBE_EVERY: u32 = 64;
 
 /// What is decided for a page.
@@ -62,6 +61,8 @@ pub(crate) enum Choice {
     Asked,
     /// LZ4 in its place.
     Fallback(Arc<dyn Codec>),
+    /// As it is, to be compressed later.
+    Deferred,
     /// Not tried: the tree's pages gain nothing.
     Skip,
 }
@@ -82,14 +83,10 @@ pub(crate) struct Load {
 #[derive(Debug)]
 pub(crate) struct Governor {
     lz4: Arc<dyn Codec>,
-    lz4_in_a_hurry: Arc<dyn Codec>,
-    nothing: Arc<dyn Codec>,
     /// Of [`SHARE_ALL`] pages so many fall back.
     share: AtomicU32,
     turn: AtomicU32,
     estimates: Box<[Estimate]>,
-    /// The same of what LZ4 makes of them in a hurry.
-    hurried: Box<[Estimate]>,
     seen: Mutex<Seen>,
     waiting: Mutex<Waiting>,
     catch_up_after: Duration,
@@ -128,12 +125,9 @@ impl Governor {
         let estimate = |_| Estimate { rate: AtomicU32::new(RATE_ONE), skipped: AtomicU32::new(0) };
         Governor {
             lz4: Arc::from(codec::codec(CodecId::Lz4, 0)),
-            lz4_in_a_hurry: Arc::from(codec::lz4_in_a_hurry()),
-            nothing: Arc::from(codec::codec(CodecId::None, 0)),
             share: AtomicU32::new(0),
             turn: AtomicU32::new(0),
             estimates: (0..ESTIMATES).map(estimate).collect(),
-            hurried: (0..ESTIMATES).map(estimate).collect(),
             seen: Mutex::default(),
             waiting: Mutex::default(),
             catch_up_after,
@@ -149,13 +143,11 @@ impl Governor {
     /// What to do with a page of a tree that asks for this codec. `may_wait`: it is new or its copy
     /// waits already, and there is room for it larger than it is to be.
     pub(crate) fn choose(&self, tree: TreeId, asked: CodecId, may_wait: bool) -> Choice {
-        if asked != CodecId::None && of_tree(&self.estimates, tree).is_hopeless() {
+        if asked != CodecId::None && self.of_tree(tree).is_hopeless() {
             return Choice::Skip;
         }
         if may_wait && asked != CodecId::None && (self.are_cores_short() || buggify_with!(0.3)) {
-            let is_hopeless = of_tree(&self.hurried, tree).is_hopeless();
-            let codec = if is_hopeless { &self.nothing } else { &self.lz4_in_a_hurry };
-            return Choice::Fallback(codec.clone());
+            return Choice::Deferred;
         }
         let share = self.share.load(Ordering::Relaxed);
         if share > 0 && is_dear(asked) {
@@ -170,17 +162,16 @@ impl Governor {
 
     /// A page of the tree was tried.
     pub(crate) fn note(&self, tree: TreeId, has_gained: bool) {
-        of_tree(&self.estimates, tree).note(has_gained);
-    }
-
-    /// The same in a hurry.
-    pub(crate) fn note_hurried(&self, tree: TreeId, has_gained: bool) {
-        of_tree(&self.hurried, tree).note(has_gained);
+        self.of_tree(tree).note(has_gained);
     }
 
     /// The tree asks for something else from now on.
     pub(crate) fn forget(&self, tree: TreeId) {
-        of_tree(&self.estimates, tree).rate.store(RATE_ONE, Ordering::Relaxed);
+        self.of_tree(tree).rate.store(RATE_ONE, Ordering::Relaxed);
+    }
+
+    fn of_tree(&self, tree: TreeId) -> &Estimate {
+        &self.estimates[tree.get() as usize % ESTIMATES]
     }
 
     /// All trees may ask for something else.
@@ -257,10 +248,6 @@ impl Governor {
         };
         self.share.store(next, Ordering::Relaxed);
     }
-}
-
-fn of_tree(estimates: &[Estimate], tree: TreeId) -> &Estimate {
-    &estimates[tree.get() as usize % ESTIMATES]
 }
 
 impl Estimate {
@@ -342,11 +329,11 @@ mod tests {
 
     /// Cores are looked at every tenth of a second in which workers have waited so many ms.
     #[test]
-    fn new_pages_fall_back_while_workers_wait_for_cores() {
+    fn new_pages_wait_while_workers_wait_for_cores() {
         let governor = Governor::new(Duration::from_secs(10));
-        let is_fallback = |may_wait: bool, id: CodecId| {
+        let is_deferred = |may_wait: bool, id: CodecId| {
             let choice = governor.choose(TreeId::new(7), id, may_wait);
-            matches!(choice, Choice::Fallback(_))
+            matches!(choice, Choice::Deferred)
         };
         let (mut tenths, mut waited) = (0, Duration::ZERO);
         let mut wait = |periods: u64, millis: u64| {
@@ -358,43 +345,20 @@ mod tests {
             }
         };
         wait(50, 5);
-        assert!(!is_fallback(true, ZLIB), "a twentieth is not short");
+        assert!(!is_deferred(true, ZLIB), "a twentieth is not short");
         wait(1, 14);
-        assert!(!is_fallback(true, ZLIB), "nor is a moment");
+        assert!(!is_deferred(true, ZLIB), "nor is a moment");
         wait(10, 14);
-        assert!(is_fallback(true, ZLIB), "a seventh of the time");
-        assert!(!is_fallback(false, ZLIB), "a page that has a copy, or no room");
-        assert!(is_fallback(true, CodecId::Lz4), "in a hurry it takes less, too");
-        assert!(!is_fallback(true, CodecId::None));
+        assert!(is_deferred(true, ZLIB), "a seventh of the time");
+        assert!(!is_deferred(false, ZLIB), "a page that has a copy, or no room");
+        assert!(is_deferred(true, CodecId::Lz4), "it takes a tenth of a load");
+        assert!(!is_deferred(true, CodecId::None));
         wait(50, 5);
-        assert!(is_fallback(true, ZLIB), "not so soon back");
+        assert!(is_deferred(true, ZLIB), "not so soon back");
         wait(10, 1);
-        assert!(!is_fallback(true, ZLIB));
+        assert!(!is_deferred(true, ZLIB));
         let now = |tenths: u64| Instant::from_nanos(tenths * 100_000_000);
         assert!(!governor.have_cores_rested(now(200)) && governor.have_cores_rested(now(230)));
-    }
-
-    #[test]
-    fn what_gains_nothing_in_a_hurry_is_not_tried_but_now_and_then() {
-        let governor = Governor::new(Duration::from_secs(10));
-        let tree = TreeId::new(9);
-        governor.look_at_cores(Instant::from_nanos(0), Pressure::default);
-        let later = Instant::from_nanos(1_000_000_000);
-        governor.look_at_cores(later, || waits(Duration::from_millis(500)));
-        let tried = |count: usize| {
-            let mut tried = 0;
-            for _ in 0..count {
-                let Choice::Fallback(codec) = governor.choose(tree, ZLIB, true) else { continue };
-                if codec.id() == CodecId::Lz4 {
-                    tried += 1;
-                    governor.note_hurried(tree, false);
-                }
-            }
-            tried
-        };
-        assert!((30..60).contains(&tried(100)), "it takes some pages to know");
-        assert_eq!(tried(6400), 100);
-        assert!(matches!(governor.choose(tree, ZLIB, false), Choice::Asked), "it may gain by that");
     }
 
     #[test]

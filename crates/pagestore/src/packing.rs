@@ -3,7 +3,7 @@
 //! Where a tree's pages are hardly larger by LZ4 than by Zstandard, which it asks for, or not much
 //! larger and change, they are written with LZ4 (training.rs, invariant 4).
 //!
-//! What the governor has LZ4 write is *deferred*: to be compressed anew (catch_up.rs).
+//! What the governor has written as it is, is *deferred*: to be compressed later (catch_up.rs).
 //!
 //! Slow codecs (LZMA, bzip2: up to milliseconds a page) run on helper threads while the flusher is
 //! parked (amendment 20); for the others the flusher yields by time between pages.
@@ -39,20 +39,19 @@ pub(crate) fn encode(
     let tree = header::tree(page);
     let asked = shared.codecs.of(tree);
     let is_rewritten = !former.is_none();
-    let may_wait = !is_for_lz4(shared, tree, &asked, is_rewritten)
-        && (!is_rewritten || shared.is_among_deferred(former))
-        && shared.has_room_to_defer();
+    let may_wait =
+        (!is_rewritten || shared.is_among_deferred(former)) && shared.has_room_to_defer();
     let choice = shared.governor.choose(tree, asked.codec.id(), may_wait);
     let is_skipped = matches!(choice, Choice::Skip);
     let codec = match choice {
         Choice::Asked => best_codec(shared, tree, &asked, is_rewritten),
         Choice::Fallback(codec) => {
             add(&counters.compression_fallbacks, 1);
-            let blob = timed(shared, &counters.compress_nanos, &codec, page, target);
-            if may_wait && codec.id() != CodecId::None {
-                shared.governor.note_hurried(tree, blob.codec != CodecId::None);
-            }
-            return (blob, true);
+            return (timed(shared, &counters.compress_nanos, &codec, page, target), true);
+        }
+        Choice::Deferred => {
+            add(&counters.compression_fallbacks, 1);
+            return (raw(page, target), true);
         }
         Choice::Skip if is_part_empty(page) => {
             probe!("pagestore_part_empty_page_tried");
@@ -60,8 +59,7 @@ pub(crate) fn encode(
         }
         Choice::Skip => {
             add(&counters.compression_skips, 1);
-            let packed = Packed { id: CodecId::None, bytes: None };
-            return (blob::encode(page, &packed, target), false);
+            return (raw(page, target), false);
         }
     };
     if codec.id() == CodecId::None {
@@ -116,6 +114,11 @@ fn timed(
     };
     add(nanos, begun.elapsed().as_nanos() as u64);
     blob
+}
+
+/// The page as it is.
+fn raw(page: &[u8], target: &mut [u8]) -> BlobHeader {
+    blob::encode(page, &Packed { id: CodecId::None, bytes: None }, target)
 }
 
 /// Takes note of a page that was written as its tree asks for.

@@ -48,11 +48,13 @@ pub(crate) struct SegmentState {
     pub(crate) seq: u64,
     pub(crate) groups: u32,
     pub(crate) live_bytes: u64,
-    /// The same of those that have died since, too.
-    born_bytes: u64,
     /// Bytes of copies written here that wait for being compressed anew (catch_up.rs); those that
     /// have died meanwhile count.
     pub(crate) deferred_bytes: u64,
+    /// How many copies were written here as the newest ones of their pages, and of these such as
+    /// waited then.
+    born_copies: u32,
+    deferred_copies: u32,
     /// Rule 1: highest group that superseded a copy here.
     pub(crate) dead_by_group: u64,
     /// Rule 1: highest end of a record that freed a page with a copy here.
@@ -80,8 +82,9 @@ impl SegmentState {
             seq: 0,
             groups: 0,
             live_bytes: 0,
-            born_bytes: 0,
             deferred_bytes: 0,
+            born_copies: 0,
+            deferred_copies: 0,
             dead_by_group: 0,
             dead_by_lsn: Lsn::ZERO,
             is_damaged: false,
@@ -208,13 +211,15 @@ impl SegmentTable {
         let number = self.number_of(location.offset_bytes());
         let segment = &mut self.segments[number];
         segment.live_bytes += u64::from(location.length_bytes());
-        segment.born_bytes += u64::from(location.length_bytes());
+        segment.born_copies += 1;
     }
 
     /// A copy that became the newest of its page waits for being compressed anew.
     pub(crate) fn defer(&mut self, location: Location) {
         let number = self.number_of(location.offset_bytes());
-        self.segments[number].deferred_bytes += u64::from(location.length_bytes());
+        let segment = &mut self.segments[number];
+        segment.deferred_bytes += u64::from(location.length_bytes());
+        segment.deferred_copies += 1;
     }
 
     /// A copy that was the newest of its page is that no longer.
@@ -465,7 +470,7 @@ impl SegmentTable {
     /// copy then, or it was written at the same time as these.
     pub(crate) fn is_among_deferred(&self, location: Location) -> bool {
         let segment = &self.segments[self.number_of(location.offset_bytes())];
-        segment.deferred_bytes * 2 > segment.born_bytes
+        segment.deferred_bytes > 0 && segment.deferred_copies * 2 > segment.born_copies
     }
 
     /// Bytes that wait for being compressed anew.

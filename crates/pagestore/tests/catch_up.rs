@@ -109,7 +109,7 @@ fn wait_for_cores(_: &Miniature, mut random: Random, stop: &AtomicBool) {
 /// Fails the power at one of the next moments when pages were compressed anew, or soon after.
 fn crash_at_change(mini: &Miniature, mut random: Random, stop: &AtomicBool) {
     let mut left = random.below(20);
-    let after_us = *random.pick(&[200, 5_000, 100_000]);
+    let after_us = *random.pick(&[5_000, 100_000, 100_000]);
     let mut seen = mini.store.counters().anew_pages;
     while !stop.load(Ordering::Relaxed) {
         runtime::sleep(LOOK_PAUSE);
