@@ -48,7 +48,7 @@ pub(crate) struct CatchUp {
     at: Instant,
     /// Bytes of copies that may be compressed anew.
     allowance: f64,
-    /// What [`LEAST_RATE`] and [`LONGEST`] make of what waits.
+    /// See [`least_rate`].
     least_rate: f64,
     /// The segment that is gone through, its sequence, and its next group.
     under_way: Option<(u32, u64, usize)>,
@@ -116,8 +116,7 @@ impl Collector {
     /// The segment to go on with and its group, marked as taken.
     fn next_deferred(&mut self, disk: &Disk) -> Option<(u32, usize)> {
         let mut table = disk.table.lock();
-        let in_time = table.deferred_bytes() as f64 / LONGEST.as_secs_f64();
-        self.catch_up.least_rate = in_time.max(LEAST_RATE);
+        self.catch_up.least_rate = least_rate(table.deferred_bytes());
         let (number, group) = match self.catch_up.under_way {
             Some((number, seq, group)) if table.has_deferred(number, seq) => (number, group),
             _ => (table.most_deferred()?, 0),
@@ -207,6 +206,11 @@ impl Collector {
     }
 }
 
+/// Bytes a second of so many that wait, while cores are short.
+fn least_rate(deferred_bytes: u64) -> f64 {
+    (deferred_bytes as f64 / LONGEST.as_secs_f64()).max(LEAST_RATE)
+}
+
 /// Before the first copy is written that was compressed anew: what does not know of them must not
 /// recover the store from then on. Parks.
 pub(crate) fn announce(disk: &Disk) -> Result<(), StoreError> {
@@ -248,5 +252,17 @@ impl PageStore {
     pub fn deferred_bytes(&self) -> u64 {
         let Some(disk) = &self.shared().disk else { return 0 };
         disk.table.lock().deferred_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_store_that_never_rests_does_not_wait_for_days() {
+        assert_eq!(least_rate(0), LEAST_RATE);
+        assert_eq!(least_rate(4 << 30), LEAST_RATE, "it takes an hour");
+        assert_eq!(least_rate(LONGEST.as_secs() * 35_000_000), 35e6);
     }
 }

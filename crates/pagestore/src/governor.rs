@@ -11,7 +11,7 @@
 //!    for cores ([`WAIT_SHORT`]), or fibers for workers ([`CROWDED_SHORT`]), if there is room
 //!    (`is_roomy` of disk.rs). So is a page again that was written so and is written in full before
 //!    it was compressed. A load takes no longer by that because its tables are compressed.
-//! 4. These pages are *deferred*: compressed when cores are not short (catch_up.rs).
+//! 4. All of these are *deferred*: compressed as asked when cores are not short (catch_up.rs).
 //! 5. A tree whose pages gain nothing is left uncompressed, but for one page in
 //!    [`PROBE_EVERY`]: when that gains, attempts begin again.
 //!

@@ -3,7 +3,7 @@
 //! Where a tree's pages are hardly larger by LZ4 than by Zstandard, which it asks for, or not much
 //! larger and change, they are written with LZ4 (training.rs, invariant 4).
 //!
-//! What the governor has written as it is, is *deferred*: to be compressed later (catch_up.rs).
+//! What the governor has LZ4 write, or nothing, is *deferred*: to be compressed anew (catch_up.rs).
 //!
 //! Slow codecs (LZMA, bzip2: up to milliseconds a page) run on helper threads while the flusher is
 //! parked (amendment 20); for the others the flusher yields by time between pages.

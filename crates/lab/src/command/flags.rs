@@ -66,8 +66,9 @@ pub(super) struct RunFlags {
     /// Seconds before, that are not.
     #[arg(long, default_value_t = 5)]
     pub(super) warm_up: u64,
-    /// Seconds before that, at most, for which servers are left alone to write back.
-    #[arg(long, default_value_t = 10)]
+    /// Seconds before that, and before each load, at most, for which servers are left alone to
+    /// write back.
+    #[arg(long, default_value_t = 60)]
     pub(super) settle: u64,
     /// Start servers of the lab again before each run, with nothing in memory.
     #[arg(long)]

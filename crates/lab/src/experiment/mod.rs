@@ -63,7 +63,7 @@ pub struct Design {
     pub cells: Vec<Cell>,
     /// Rounds of each cell; several subjects run twice in each.
     pub rounds: usize,
-    /// Before each run, servers may take so long to become calm.
+    /// Before each load and run, servers may take so long to become calm.
     pub settle: Duration,
     /// Started servers are started again before each run, with nothing in memory.
     pub cold: bool,
@@ -227,6 +227,8 @@ fn load(
 ) {
     let Some(load) = &design.load else { return };
     for (subject, described) in design.subjects.iter().zip(&mut experiment.subjects) {
+        // What a server does behind its load is not to hold up the next one.
+        become_calm(design, (stop, watcher));
         watcher.phase(&format!("loading {}", subject.name));
         match load(subject) {
             None => {}

@@ -10,8 +10,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const CALM_BYTES: u64 = 256 << 10;
 /// And uses less of a processor than that.
 const CALM_CPU_MICROS: u64 = 50_000;
-/// It must be calm for so many looks.
-const CALM_LOOKS: u32 = 3;
+/// It must be calm for so many looks: some work begins only after a while of rest, as compressing
+/// what was put off does after ten seconds (Gannet).
+const CALM_LOOKS: u32 = 12;
 
 /// How servers settled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +90,9 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_three_calm_seconds_and_not_for_ever() {
-        assert_eq!(settled(0, 60), (Settled::Calm, 3));
-        assert_eq!(settled(7, 60), (Settled::Calm, 10));
+    fn it_waits_for_twelve_calm_seconds_and_not_for_ever() {
+        assert_eq!(settled(0, 60), (Settled::Calm, 12));
+        assert_eq!(settled(7, 60), (Settled::Calm, 19));
         assert_eq!(settled(100, 20), (Settled::Busy, 20));
         assert_eq!(settled(0, 0), (Settled::Busy, 0));
     }
