@@ -1,9 +1,9 @@
 //! Crashes while pages are compressed anew that were written larger while cores were short: of two
 //! copies with one LSN the one counts that a delta belongs to, and nothing else.
 //!
-//! Pages of a tree with Zstandard or LZ4 are made while cores are short, so that they are deferred; some of
-//! them change, by little, while they are compressed anew. The power fails, or the process dies, at
-//! any step or just when some were. Every page is read after every crash.
+//! Pages of a tree with Zstandard or LZ4 are made while cores are short, so that they are deferred;
+//! some of them change, by little, while they are compressed anew. The power fails, or the process
+//! dies, at any step or just when some were. Every page is read after every crash.
 //!
 //! Alone in its process: the switch for defects is global (simulation/hunt.rs).
 
