@@ -10,7 +10,8 @@
 //!    newest, and recovery takes the one that the newest delta belongs to (newest.rs, invariant 3).
 //! 4. The new copy is shorter, or it is not written: recovery tells the two apart by that.
 //! 5. A copy that stays as it is, is not looked at again in this run.
-//! 6. A store that never rests catches up all the same, by [`LEAST_RATE`] or [`LONGEST`].
+//! 6. A store that never rests catches up all the same, after [`PATIENCE`], by [`LEAST_RATE`] or
+//!    [`LONGEST`]. Until then nothing is done: a load has its cores for itself.
 //! 7. Collection does not wait for it: after a second at most the collector looks at garbage and
 //!    space again, and goes on here afterwards.
 
@@ -35,7 +36,9 @@ use std::time::Duration;
 /// Bytes of copies that are compressed anew in a second while pages are written but cores have not
 /// been short for a while ...
 const BUSY_RATE: f64 = 64e6;
-/// ... and while they have: a hundred pages, a hundredth of a core ...
+/// ... and none while they have, for so long at a stretch ...
+const PATIENCE: Duration = Duration::from_secs(600);
+/// ... but then these, a hundred pages, which take a hundredth of a core ...
 const LEAST_RATE: f64 = 1e6;
 /// ... or as many as would do what waits within this time, if that is more.
 const LONGEST: Duration = Duration::from_secs(4 * 3600);
@@ -50,6 +53,8 @@ pub(crate) struct CatchUp {
     allowance: f64,
     /// See [`least_rate`].
     least_rate: f64,
+    /// Since when cores have been short again and again.
+    restless_since: Option<Instant>,
     /// The segment that is gone through, its sequence, and its next group.
     under_way: Option<(u32, u64, usize)>,
     /// A page as it was read.
@@ -63,6 +68,7 @@ impl CatchUp {
             at: runtime::now(),
             allowance: 0.0,
             least_rate: LEAST_RATE,
+            restless_since: None,
             under_way: None,
             page,
         }
@@ -72,16 +78,25 @@ impl CatchUp {
     fn may_go_on(&mut self, shared: &Shared, disk: &Disk, is_idle: bool) -> bool {
         let now = runtime::now();
         shared.governor.look_at_cores(now, runtime::pressure);
-        let rate = match (shared.governor.have_cores_rested(now), is_idle) {
-            (false, _) => self.least_rate,
-            (true, true) => IDLE_RATE,
-            (true, false) => BUSY_RATE,
+        let rate = match shared.governor.have_cores_rested(now) {
+            true => self.rate_at_rest(is_idle),
+            false => self.rate_without_rest(now),
         };
         let earned = rate * (now - self.at).as_secs_f64();
         self.at = now;
         self.allowance = (self.allowance + earned).min(earned.max(BURST_BYTES));
         // On a short disk it gives space back.
         self.allowance > 0.0 || wants_space(disk)
+    }
+
+    fn rate_at_rest(&mut self, is_idle: bool) -> f64 {
+        self.restless_since = None;
+        if is_idle { IDLE_RATE } else { BUSY_RATE }
+    }
+
+    fn rate_without_rest(&mut self, now: Instant) -> f64 {
+        let since = *self.restless_since.get_or_insert(now);
+        if now - since < PATIENCE { 0.0 } else { self.least_rate }
     }
 }
 
@@ -258,6 +273,24 @@ impl PageStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_never_rests_begins_after_ten_minutes() {
+        runtime::sim::Simulation::new(runtime::sim::SimConfig::new(1))
+            .run(|| {
+                let mut catch_up = CatchUp::new();
+                let begun = runtime::now();
+                let mut at =
+                    |seconds: u64| catch_up.rate_without_rest(begun + Duration::from_secs(seconds));
+                assert_eq!(
+                    [at(0), at(599), at(600), at(9_000)],
+                    [0.0, 0.0, LEAST_RATE, LEAST_RATE]
+                );
+                assert_eq!(catch_up.rate_at_rest(true), IDLE_RATE);
+                assert_eq!(catch_up.rate_without_rest(begun), 0.0, "anew");
+            })
+            .expect("it ends");
+    }
 
     #[test]
     fn a_large_store_that_never_rests_does_not_wait_for_days() {
