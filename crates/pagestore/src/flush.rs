@@ -379,7 +379,7 @@ fn remember(shared: &Shared, group: &Outgoing<Staged>, entry: &DirectoryEntry, l
         let bytes = group.blob(entry);
         shared.recent_deltas.remember(&shared.frames, entry.pid, location, bytes);
     } else {
-        shared.recent_deltas.forget(entry.pid);
+        shared.recent_deltas.forget(&shared.frames, entry.pid);
     }
 }
 

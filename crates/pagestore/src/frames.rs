@@ -32,7 +32,7 @@ pub(crate) const NO_PAGE: u64 = u64::MAX;
 const TAKEN: u64 = u64::MAX - 1;
 /// Smallest and largest chunk.
 const CHUNK_BYTES_MIN: usize = 32 << 10;
-const CHUNK_BYTES_MAX: usize = 2 << 20;
+pub(crate) const CHUNK_BYTES_MAX: usize = 2 << 20;
 
 /// What the pool knows about a frame beside its bytes. One cache line.
 #[derive(Debug)]

@@ -155,7 +155,7 @@ impl PageStore {
         let mut outcome = self.put_together(pid, location, copy, reading, page);
         if outcome.is_err() && is_there() {
             add(&shared.counters.read_retries, 1);
-            shared.recent_deltas.forget(pid);
+            shared.recent_deltas.forget(&shared.frames, pid);
             let reading = self.begin_delta(pid);
             outcome = self.put_together(pid, location, None, reading, page);
         }

@@ -11,18 +11,24 @@
 //! 4. Chunks come while pages are read whose deltas are not here, up to a quarter of the pool, and
 //!    go back when deltas are hardly asked for any more.
 
-use crate::bytes::{put, u64_at};
-use crate::frames::{Frames, Lent};
+use crate::bytes::{put, u32_at, u64_at};
+use crate::frames::{CHUNK_BYTES_MAX, Frames, Lent};
 use crate::location::Location;
 use base::{PageId, buggify_with, mutant, probe};
+use hashbrown::HashTable;
 use runtime::sync::Mutex;
-use std::collections::HashMap;
 use std::collections::VecDeque;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Before the bytes of a delta: page number, place on disk, number of the filling.
-const HEAD_BYTES: usize = 24;
+/// Before the bytes of a delta: page number, place on disk, length.
+const HEAD_BYTES: usize = 20;
+/// A delta begins at a multiple of so many bytes, so that its place in memory is a short number.
+const UNIT_BYTES: usize = 16;
+/// Of that number so many bits are the place within a chunk, the others the filling.
+const START_BITS: u32 = 17;
+const _: () = assert!(CHUNK_BYTES_MAX / UNIT_BYTES <= 1 << START_BITS);
+/// So many fillings can be told apart, and there are never more chunks.
+const FILLINGS_MAX: usize = 1 << (u32::BITS - START_BITS);
 /// At most this part of the pool's chunks.
 const POOL_PART: usize = 4;
 /// More memory is wanted while one in so many pages read had its delta read beside it ...
@@ -34,27 +40,6 @@ const GROWTH_PART: usize = 16;
 /// Looks at fewer pages read than this decide nothing.
 const READS_LEAST: u64 = 100;
 
-/// Page numbers are spread well enough by a multiplication.
-#[derive(Default)]
-struct PageHasher(u64);
-
-impl Hasher for PageHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        let mixed = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ mixed >> 32;
-    }
-}
-
 /// A chunk of the pool with deltas one behind the other.
 struct Filled {
     memory: Lent,
@@ -63,12 +48,33 @@ struct Filled {
     end: usize,
 }
 
-/// Where a delta stands. There is one for every few hundred bytes of deltas, outside of the pool.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Where a page's delta stands. There is one for every few hundred bytes of deltas, outside of the
+/// pool, so it is kept short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spot {
-    /// [`Filled::number`].
-    filling: u32,
-    start: u32,
+    /// The lower half of the page's number; the whole one stands in front of the delta.
+    page: u32,
+    /// [`Filled::number`] and the place in it, in units.
+    at: u32,
+}
+
+impl Spot {
+    fn new(pid: PageId, filling: u32, start: usize) -> Spot {
+        Spot { page: pid.get() as u32, at: filling << START_BITS | (start / UNIT_BYTES) as u32 }
+    }
+
+    /// The filling's number, as far as it is known.
+    fn filling(self) -> u32 {
+        self.at >> START_BITS
+    }
+
+    fn start(self) -> usize {
+        (self.at & ((1 << START_BITS) - 1)) as usize * UNIT_BYTES
+    }
+
+    fn hash(&self) -> u64 {
+        hash(PageId::new(u64::from(self.page)))
+    }
 }
 
 #[derive(Default)]
@@ -79,7 +85,8 @@ struct Ring {
     empty: Vec<Lent>,
     /// The newest [`Filled::number`].
     count: u32,
-    spots: HashMap<PageId, Spot, BuildHasherDefault<PageHasher>>,
+    /// The newest delta of each page: no two spots are of one page, and where each says one stands.
+    spots: HashTable<Spot>,
 }
 
 /// Counters at the last look.
@@ -113,26 +120,25 @@ impl Ring {
         self.fillings.len() + self.empty.len()
     }
 
-    fn filling(&mut self, number: u32) -> Option<&mut Filled> {
-        let first = self.fillings.front()?.number;
-        self.fillings.get_mut(number.wrapping_sub(first) as usize)
+    /// Where the delta of a page stands.
+    fn spot(&mut self, frames: &Frames, pid: PageId) -> Option<Spot> {
+        let Ring { fillings, spots, .. } = self;
+        spots.find(hash(pid), |spot| is_of(frames, fillings, *spot, pid)).copied()
     }
 
     /// The bytes of a page's delta, and whether they are among the older half.
     fn find(&mut self, frames: &Frames, pid: PageId, place: Location) -> Option<(Vec<u8>, bool)> {
-        let spot = *self.spots.get(&pid)?;
-        let age = self.count.wrapping_sub(spot.filling);
-        let is_old = age as usize * 2 > self.chunks();
-        let filled = self.filling(spot.filling)?;
-        let record = &frames.lent_bytes(&mut filled.memory)[spot.start as usize..];
+        let spot = self.spot(frames, pid)?;
+        let age = self.count.wrapping_sub(spot.filling()) as usize % FILLINGS_MAX;
+        let is_old = age * 2 > self.chunks();
+        let record = record_at(frames, &mut self.fillings, spot)?;
         let is_there = u64_at(record, 8) == place.word() || mutant!("stale_recent_delta");
-        let is_it = is_there && u64_at(record, 0) == pid.get();
-        let bytes = record.get(HEAD_BYTES..HEAD_BYTES + u64_at(record, 16) as usize)?;
-        is_it.then(|| (bytes.to_vec(), is_old))
+        let bytes = record.get(HEAD_BYTES..HEAD_BYTES + u32_at(record, 16) as usize)?;
+        is_there.then(|| (bytes.to_vec(), is_old))
     }
 
     fn insert(&mut self, frames: &Frames, pid: PageId, place: Location, bytes: &[u8]) {
-        let length = HEAD_BYTES + bytes.len();
+        let length = record_bytes(bytes.len());
         let chunk_bytes = frames.chunk_bytes();
         let is_full = |filled: &Filled| filled.end + length > chunk_bytes;
         if self.fillings.back().is_none_or(is_full) {
@@ -147,10 +153,24 @@ impl Ring {
         }
         put(record, 0, &pid.get().to_le_bytes());
         put(record, 8, &place.word().to_le_bytes());
-        put(record, 16, &(bytes.len() as u64).to_le_bytes());
+        put(record, 16, &(bytes.len() as u32).to_le_bytes());
         put(record, HEAD_BYTES, bytes);
-        self.spots.insert(pid, Spot { filling: filled.number, start: filled.end as u32 });
+        let spot = Spot::new(pid, filled.number, filled.end);
         filled.end += length;
+        let Ring { fillings, spots, .. } = self;
+        let is_it = |spot: &Spot| is_of(frames, fillings, *spot, pid);
+        match spots.find_mut(hash(pid), is_it) {
+            Some(former) => *former = spot,
+            None => drop(spots.insert_unique(hash(pid), spot, Spot::hash)),
+        }
+    }
+
+    fn forget(&mut self, frames: &Frames, pid: PageId) {
+        let Ring { fillings, spots, .. } = self;
+        let is_it = |spot: &Spot| is_of(frames, fillings, *spot, pid);
+        if let Ok(found) = spots.find_entry(hash(pid), is_it) {
+            found.remove();
+        }
     }
 
     /// An empty chunk, or the oldest filled one without what stood there.
@@ -166,15 +186,44 @@ impl Ring {
         while start < end {
             let record = &bytes[start..];
             let pid = PageId::new(u64_at(record, 0));
-            let spot = Spot { filling: number, start: start as u32 };
-            if self.spots.get(&pid) == Some(&spot) {
-                self.spots.remove(&pid);
+            let spot = Spot::new(pid, number, start);
+            if let Ok(found) = self.spots.find_entry(hash(pid), |found| *found == spot) {
+                found.remove();
             }
-            start += HEAD_BYTES + u64_at(record, 16) as usize;
+            start += record_bytes(u32_at(record, 16) as usize);
         }
         probe!("pagestore_recent_deltas_forgotten");
         Some(memory)
     }
+}
+
+fn hash(pid: PageId) -> u64 {
+    // Page numbers are spread well enough by a multiplication.
+    let mixed = u64::from(pid.get() as u32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ mixed >> 32
+}
+
+/// What a delta takes in a chunk.
+fn record_bytes(delta_bytes: usize) -> usize {
+    (HEAD_BYTES + delta_bytes).next_multiple_of(UNIT_BYTES)
+}
+
+/// What begins at a spot.
+fn record_at<'a>(
+    frames: &'a Frames,
+    fillings: &'a mut VecDeque<Filled>,
+    spot: Spot,
+) -> Option<&'a [u8]> {
+    let first = fillings.front()?.number;
+    let place = spot.filling().wrapping_sub(first) as usize % FILLINGS_MAX;
+    let filled = fillings.get_mut(place)?;
+    frames.lent_bytes(&mut filled.memory).get(spot.start()..)
+}
+
+/// Whether a spot is that of the page.
+fn is_of(frames: &Frames, fillings: &mut VecDeque<Filled>, spot: Spot, pid: PageId) -> bool {
+    spot.page == pid.get() as u32
+        && record_at(frames, fillings, spot).is_some_and(|record| u64_at(record, 0) == pid.get())
 }
 
 impl RecentDeltas {
@@ -199,9 +248,9 @@ impl RecentDeltas {
     }
 
     /// The page has no delta any more, or none that may be used from here.
-    pub(crate) fn forget(&self, pid: PageId) {
+    pub(crate) fn forget(&self, frames: &Frames, pid: PageId) {
         if self.has_memory.load(Ordering::Relaxed) {
-            self.ring.lock().spots.remove(&pid);
+            self.ring.lock().forget(frames, pid);
         }
     }
 
@@ -229,7 +278,7 @@ impl RecentDeltas {
         };
         let mut ring = self.ring.lock();
         ring.empty.append(&mut frames.borrowed());
-        let most = frames.lent_most(POOL_PART);
+        let most = frames.lent_most(POOL_PART).min(FILLINGS_MAX - 1);
         let is_enough = pages >= READS_LEAST || pages > 0 && buggify_with!(0.9);
         if is_enough && deltas * WANTED_PART > pages && !buggify_with!(0.3) {
             let step = (most / GROWTH_PART).max(1).min(most.saturating_sub(ring.chunks()));
@@ -319,8 +368,22 @@ mod tests {
         recent.remember(&frames, pid, place(4), &delta(4));
         recent.relocate(&frames, pid, [place(3), place(5)]);
         assert_eq!(recent.find(&frames, pid, place(4)), Some(delta(4)), "what moved is the former");
-        recent.forget(pid);
+        recent.forget(&frames, pid);
         assert_eq!(recent.find(&frames, pid, place(4)), None);
+    }
+
+    #[test]
+    fn pages_whose_numbers_end_alike_are_told_apart() {
+        let (frames, recent) = grown();
+        let [low, high] = [7, 7 + (1 << 32)].map(PageId::new);
+        recent.remember(&frames, low, place(1), &delta(1));
+        recent.remember(&frames, high, place(2), &delta(2));
+        assert_eq!(recent.find(&frames, low, place(1)), Some(delta(1)));
+        assert_eq!(recent.find(&frames, high, place(2)), Some(delta(2)));
+        recent.forget(&frames, high);
+        assert_eq!(recent.find(&frames, low, place(1)), Some(delta(1)));
+        assert_eq!(recent.find(&frames, high, place(2)), None);
+        assert_eq!(recent.ring.lock().spots.len(), 1);
     }
 
     #[test]
@@ -330,7 +393,7 @@ mod tests {
             recent.remember(&frames, PageId::new(number), place(number), &delta(number));
         };
         let find = |number| recent.find(&frames, PageId::new(number), place(number));
-        let fit = (POOL_BYTES / POOL_PART / (640 + HEAD_BYTES)) as u64;
+        let fit = (POOL_BYTES / POOL_PART / record_bytes(640)) as u64;
         for number in 0..3 * fit {
             remember(number);
             assert_eq!(find(0), Some(delta(0)), "it is read all the time");
@@ -338,5 +401,6 @@ mod tests {
         let left: Vec<u64> = (0..3 * fit).filter(|&number| find(number).is_some()).collect();
         assert!(left.len() as u64 > fit / 2 && left.len() as u64 <= fit, "{}", left.len());
         assert!(left[1..].iter().all(|&number| number > fit), "the oldest went first");
+        assert!(recent.ring.lock().spots.len() as u64 <= fit, "nothing is kept of what went");
     }
 }

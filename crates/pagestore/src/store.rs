@@ -403,7 +403,7 @@ impl Shared {
         let Some(disk) = &self.disk else { return };
         let delta = self.array.delta(pid).replace(Location::NONE);
         if !delta.is_none() {
-            self.recent_deltas.forget(pid);
+            self.recent_deltas.forget(&self.frames, pid);
         }
         let mut table = disk.table.lock();
         for copy in [location, delta].into_iter().filter(|copy| !copy.is_none()) {

@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 /// Between the end of a sync and the next write.
 const PAUSE: Duration = Duration::from_millis(10);
 const BYTES: usize = 4096;
+/// A write and sync that takes longer holds up whoever waits for one, so it is told one by one.
+const SLOW: Duration = Duration::from_millis(20);
 /// The file is written over from its begin after so many.
 const BLOCKS: u64 = 256;
 
@@ -67,13 +69,17 @@ fn write(file: &File, number: u64) -> std::io::Result<()> {
 fn summary(found: &[(Instant, Duration)], end: Instant, length: Duration) -> DeviceProbe {
     let is_within = |at: Instant| end.saturating_duration_since(at) <= length;
     let measured = found.iter().filter(|(at, taken)| is_within(*at + *taken));
+    let second = |at: Instant| length.as_secs_f64() - (end - at).as_secs_f64();
+    let is_slow = |(_, taken): &&(Instant, Duration)| *taken > SLOW;
+    let told = |&(at, taken): &(Instant, Duration)| (second(at), taken.as_micros() as u64);
+    let slow = measured.clone().filter(is_slow).map(told).collect();
     let mut micros: Vec<u64> = measured.map(|(_, taken)| taken.as_micros() as u64).collect();
     micros.sort_unstable();
     let at = |share: f64| {
         let place = ((micros.len() as f64 * share) as usize).min(micros.len().saturating_sub(1));
         micros.get(place).copied().unwrap_or(0)
     };
-    DeviceProbe { writes: micros.len() as u64, micros: [at(0.5), at(0.99), at(1.0)] }
+    DeviceProbe { writes: micros.len() as u64, micros: [at(0.5), at(0.99), at(1.0)], slow }
 }
 
 #[cfg(test)]
@@ -88,11 +94,12 @@ mod tests {
         let found = [
             (ago(5000), taken(900_000)),
             (ago(900), taken(200)),
-            (ago(500), taken(7000)),
+            (ago(500), taken(70_000)),
             (ago(100), taken(300)),
         ];
         let probe = summary(&found, end, Duration::from_secs(1));
-        assert_eq!(probe, DeviceProbe { writes: 3, micros: [300, 7000, 7000] });
+        let slow = vec![(0.5, 70_000)];
+        assert_eq!(probe, DeviceProbe { writes: 3, micros: [300, 70_000, 70_000], slow });
         assert_eq!(summary(&[], end, Duration::from_secs(1)).writes, 0);
     }
 

@@ -1,8 +1,9 @@
 //! Whether a server under load goes on without stalls, in the memory it was given.
 //!
-//! 1. Every second completes at least half of what the median second does. Beside that stands in how
-//!    many it would not have if no other machine on the host had taken processors away meanwhile:
-//!    what was taken the kernel counts (`steal` in `proc_stat(5)`). That excuses no second.
+//! 1. Every second completes at least half of what the median second does. Beside that stands what
+//!    other machines on the host took of the processors in those that do not (`steal` in
+//!    `proc_stat(5)`), for how long the device held up a small synced write beside the server, and
+//!    how many are below half of what that leaves. It excuses no second.
 //! 2. The longest time in which nothing completes is at most [`GAP_MAX`] longer than the longest
 //!    that the device took for a small synced write in the same run.
 //! 3. The process never occupies more than its pool, a tenth of it, [`MEMORY_BASE`] and 0.3 % of
@@ -22,7 +23,7 @@ const DATA_PART: f64 = 0.003;
 
 /// What is to be said of a run; what was not measured is not kept. `pool` is the buffer pool.
 pub fn findings(run: &Run, pool: Option<u64>) -> Vec<Finding> {
-    let mut found = vec![seconds(run), gap(run, run.device)];
+    let mut found = vec![seconds(run), gap(run, run.device.as_ref())];
     found.push(memory(run, pool));
     found
 }
@@ -43,30 +44,41 @@ fn seconds(run: &Run) -> Finding {
         completed.len()
     );
     if below > 0 {
-        found.push_str(&without_theft(run, &completed, middle));
+        found.push_str(&from_outside(run, &completed, middle));
     }
     let met = !completed.is_empty() && below == 0;
     finding("no second below half of the median", "0 seconds".into(), found, met)
 }
 
-/// Of the seconds below half: what other machines took of the processors' work in them, and how
-/// many are below half of what is left.
-fn without_theft(run: &Run, completed: &[f64], middle: f64) -> String {
+/// Of the seconds below half: what was taken from outside, and how many are below half of the rest.
+fn from_outside(run: &Run, completed: &[f64], middle: f64) -> String {
     let Some(stolen) = stolen_shares(run, completed.len()) else { return String::new() };
-    let low = |(count, _): &(&f64, &f64)| **count < middle / 2.0;
-    let low: Vec<(f64, f64)> =
-        completed.iter().zip(&stolen).filter(low).map(|(c, s)| (*c, *s)).collect();
-    let least = low.iter().map(|(_, stolen)| *stolen).fold(f64::INFINITY, f64::min);
-    let most = low.iter().map(|(_, stolen)| *stolen).fold(0.0, f64::max);
-    let left = low.iter().filter(|(count, stolen)| *count < middle / 2.0 * (1.0 - stolen)).count();
+    let low = || (0..completed.len()).filter(|&second| completed[second] < middle / 2.0);
+    let held = |second: usize| held_share(run.device.as_ref(), second as f64);
+    let rest = |second: usize| (1.0 - stolen[second]) * (1.0 - held(second));
+    let left = low().filter(|&second| completed[second] < middle / 2.0 * rest(second)).count();
+    let percent = |share: f64| (share * 100.0).round();
+    let range = |share: &dyn Fn(usize) -> f64| {
+        let least = low().map(share).fold(f64::INFINITY, f64::min);
+        let most = low().map(share).fold(0.0, f64::max);
+        format!("{} to {} %", percent(least), percent(most))
+    };
     format!(
-        "; in those {below} other machines took {:.0} to {:.0} % of the processors' work (median of \
-         all seconds {:.0} %), and {left} are below half of the rest",
-        least * 100.0,
-        most * 100.0,
-        median(&stolen) * 100.0,
-        below = low.len()
+        "; in those, other machines took {} of the processors' work (of all seconds the median is \
+         {} %), and the device was held up {} of the time: {left} are below half of the rest",
+        range(&|second| stolen[second]),
+        percent(median(&stolen)),
+        range(&held),
     )
+}
+
+/// The share of a second in which the device was at a slow small write.
+fn held_share(device: Option<&DeviceProbe>, second: f64) -> f64 {
+    let overlap = |&(begin, micros): &(f64, u64)| {
+        let end = begin + micros as f64 / 1e6;
+        (end.min(second + 1.0) - begin.max(second)).max(0.0)
+    };
+    device.map_or(0.0, |device| device.slow.iter().map(overlap).sum::<f64>().min(1.0))
 }
 
 /// The share of the processors' work that other machines took in each second.
@@ -84,7 +96,7 @@ fn stolen_shares(run: &Run, seconds: usize) -> Option<Vec<f64>> {
     Some((0..seconds).map(share).collect())
 }
 
-fn gap(run: &Run, device: Option<DeviceProbe>) -> Finding {
+fn gap(run: &Run, device: Option<&DeviceProbe>) -> Finding {
     let name = "longest time without a commit";
     let (Some(gap), Some(device)) = (run.gap, device.filter(|probe| probe.writes > 0)) else {
         return finding(name, "to be measured".into(), "not measured".into(), false);
@@ -151,7 +163,11 @@ mod tests {
         Run {
             seconds: completed.iter().map(second).collect(),
             gap: Some(Gap { until_seconds: 1.5, micros: gap_millis * 1000 }),
-            device: Some(DeviceProbe { writes: 9, micros: [1, 2, device_millis * 1000] }),
+            device: Some(DeviceProbe {
+                writes: 9,
+                micros: [1, 2, device_millis * 1000],
+                ..DeviceProbe::default()
+            }),
             samples: vec![sample],
             ..Run::default()
         }
@@ -171,10 +187,11 @@ mod tests {
         assert_eq!(met(&run(&good, 300, 60, 178)), [true, true, false], "110 + 64 + 3 MiB");
     }
 
-    /// Two of the ten seconds are low; in the first of them three quarters were taken.
+    /// Three of the ten seconds are low; in the first of them three quarters of the processors' work
+    /// were taken, in the second the device was slow.
     #[test]
-    fn what_other_machines_take_is_told_but_excuses_nothing() {
-        let mut run = run(&[100, 100, 30, 100, 100, 30, 100, 100, 100, 100], 10, 10, 100);
+    fn what_comes_from_outside_is_told_but_excuses_nothing() {
+        let mut run = run(&[100, 100, 30, 100, 100, 30, 100, 30, 100, 100], 10, 10, 100);
         let sample = |second: u64| Sample {
             seconds: second as f64,
             machine: Some(Machine {
@@ -185,11 +202,12 @@ mod tests {
             ..Sample::default()
         };
         run.samples = (0..11).map(sample).collect();
+        run.device.as_mut().expect("probed").slow = vec![(4.9, 400_000), (5.7, 400_000)];
         let found = &findings(&run, None)[0];
         assert!(!found.met);
-        let text = "2 of 10 seconds; the least, second 2, has 30 % of 100; in those 2 other \
-            machines took 0 to 75 % of the processors' work (median of all seconds 0 %), and 1 are \
-            below half of the rest";
+        let text = "3 of 10 seconds; the least, second 2, has 30 % of 100; in those, other \
+            machines took 0 to 75 % of the processors' work (of all seconds the median is 0 %), \
+            and the device was held up 0 to 60 % of the time: 1 are below half of the rest";
         assert_eq!(found.found, text);
         run.samples[3].machine = None;
         assert!(!findings(&run, None)[0].found.contains("machines"), "not known");

@@ -159,12 +159,15 @@ impl From<&driver::Mark> for Event {
 }
 
 /// Small synced writes beside a server, on its device.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceProbe {
     /// How many there were in the measured time.
     pub writes: u64,
     /// What they took: the median, 99 of 100, the longest.
     pub micros: [u64; 3],
+    /// The slow ones: seconds from the begin of the measured time to their own, and what they took.
+    #[serde(default)]
+    pub slow: Vec<(f64, u64)>,
 }
 
 /// What a workload wants of a run: an acceptance, a rate to be kept.
