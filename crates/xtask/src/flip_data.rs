@@ -189,8 +189,8 @@ fn wait_for_dictionaries(connection: &mut Connection) -> Outcome {
 }
 
 /// Waits until no page is to be compressed yet, of a server that has just been started: what waits
-/// in a segment that is still filled may wait for long. Copies that were compressed anew just before
-/// a kill are not durable: damage in them is a torn write, and their former copies count.
+/// in a segment that is still filled may wait for long. Copies that were compressed anew just
+/// before a kill are not durable: damage in them is a torn write, and their former copies count.
 fn wait_until_nothing_waits(connection: &mut Connection) -> Outcome {
     wait_for_status(connection, "Gannet_store_deferred_bytes", |bytes| bytes == b"0")
 }
