@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use txn::{TransactionSystem, WordState};
-use wal::Wal;
+use wal::{SpaceNotice, Wal, WalError};
 
 /// Tree of the dictionary.
 pub(crate) const DICTIONARY_TREE: TreeId = TreeId::new(2);
@@ -61,6 +61,8 @@ pub(crate) struct Core {
     pub(crate) purge_wanted: Event,
     pub(crate) checkpoint_wanted: Event,
     pub(crate) statistics_wanted: Event,
+    /// Tells the operator of a full disk.
+    space_notice: SpaceNotice,
     dictionary: Tree,
     trees: RwLock<BTreeMap<TreeId, OpenTree>>,
     #[expect(clippy::vec_box, reason = "they go in and out as one pointer")]
@@ -90,6 +92,7 @@ impl Core {
     ) -> Arc<Self> {
         Arc::new(Self {
             sort_memory: SortMemory::new(options.sort_buffer_bytes),
+            space_notice: SpaceNotice::new(options.on_disk_full.clone()),
             options,
             wal,
             store,
@@ -256,6 +259,7 @@ impl Core {
             let is_over = begun.elapsed() >= GROWTH_WAIT_MAX || self.is_stopping();
             if is_over || self.store.is_at_its_end() {
                 base::probe!("engine.growth_refused");
+                self.tell_of_refusal();
                 return Err(EngineError::DiskFull);
             }
             base::probe!("engine.growth_waited_for_space");
@@ -263,6 +267,21 @@ impl Core {
             runtime::sleep(GROWTH_WAIT_STEP);
         }
         Ok(())
+    }
+
+    #[cold]
+    fn tell_of_refusal(&self) {
+        self.space_notice.tell(|| {
+            let datadir = &self.options.datadir;
+            let size = runtime::fs::file_system_size(datadir);
+            let left_kib = size.map_or(0, |size| size.available_bytes >> 10);
+            format!(
+                "the disk is full: statements that add data are refused (error 1114) until the \
+                 file system of {}, which has {left_kib} KiB left, has more room, or DELETE, DROP \
+                 or TRUNCATE have made some; what is left is kept for these",
+                datadir.display()
+            )
+        });
     }
 
     /// Where the disk may become full so much may be logged only that there is room for undoing it:
@@ -287,7 +306,12 @@ impl Core {
             let left = self.wal.bytes_for_undo(u64::MAX);
             left.is_none_or(|left| self.note_undoable() <= left)
         };
-        self.wal.wait_for_files(is_enough).map_err(|error| from_log(&error))
+        self.wal.wait_for_files(is_enough).map_err(|error| {
+            if matches!(error, WalError::DiskFull) {
+                self.tell_of_refusal();
+            }
+            from_log(&error)
+        })
     }
 
     /// Bytes that undoing all transactions would log at most; the log keeps them free.

@@ -4,7 +4,7 @@ use pagestore::DictionaryOptions;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use wal::FlushPolicy;
+use wal::{FlushPolicy, OnDiskFull};
 
 /// Called once with a description when the log or the data could not be made durable. The
 /// process must stop; recovery is the repair.
@@ -15,7 +15,7 @@ pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
 pub struct EngineOptions {
     /// Directory of the database: `wal/`, `data/`, `tmp/` are in it. Initialised if empty.
     pub datadir: PathBuf,
-    /// Memory for pages, bytes.
+    /// Memory for pages and what is known of each of them, bytes.
     pub buffer_pool_bytes: usize,
     /// What commits wait for until a transaction says otherwise.
     pub flush_policy: FlushPolicy,
@@ -78,6 +78,8 @@ pub struct EngineOptions {
     pub on_fatal: OnFatal,
     /// Told of damage that was met where no statement waits for an answer.
     pub on_damage: Arc<dyn Fn(&str) + Send + Sync>,
+    /// See [`OnDiskFull`].
+    pub on_disk_full: OnDiskFull,
 }
 
 impl EngineOptions {
@@ -113,6 +115,7 @@ impl EngineOptions {
             sweep_pause: Duration::from_millis(2),
             on_fatal: Arc::new(|_| {}),
             on_damage: Arc::new(|_| {}),
+            on_disk_full: Arc::new(|_| {}),
         }
     }
 }

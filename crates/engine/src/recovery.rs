@@ -144,6 +144,7 @@ fn log_options(options: &EngineOptions, uuid: [u8; 16]) -> WalOptions {
     log.kept_bytes = options.log_cap_bytes + 2 * log.max_file_bytes;
     log.policy = options.flush_policy;
     log.on_fatal = options.on_fatal.clone();
+    log.on_disk_full = options.on_disk_full.clone();
     log
 }
 

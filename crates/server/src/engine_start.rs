@@ -44,6 +44,7 @@ pub fn open(
         std::process::exit(EXIT_STORAGE_FAILED)
     });
     options.on_damage = Arc::new(log::error);
+    options.on_disk_full = Arc::new(log::error);
     surroundings.tune(&mut options);
     let opened = Engine::open(options);
     let (engine, summary) = opened.map_err(|error| ServeError::Engine(error.to_string()))?;

@@ -23,6 +23,7 @@ mod making;
 
 use crate::counters::{FILES_RECYCLED, FILES_REMOVED};
 use crate::listing::{Listing, LogFile, log_name};
+use crate::space_notice::SpaceNotice;
 use crate::spares::{Demand, SPARES_MIN, Spare};
 use crate::types::WalOptions;
 use base::probe;
@@ -134,6 +135,7 @@ pub(crate) struct LogFiles {
     pub(crate) reserve_wanted: AtomicBool,
     pub(crate) is_making_reserve: AtomicBool,
     retry_at_nanos: AtomicU64,
+    pub(crate) space_notice: SpaceNotice,
     /// Numbers of spares are never reused within a life: a name belongs to one file.
     next_spare: AtomicU64,
 }
@@ -163,6 +165,7 @@ impl LogFiles {
             reserve_wanted: AtomicBool::new(false),
             is_making_reserve: AtomicBool::new(false),
             retry_at_nanos: AtomicU64::new(0),
+            space_notice: SpaceNotice::new(options.on_disk_full.clone()),
             next_spare: AtomicU64::new(1),
         }
     }

@@ -16,7 +16,7 @@
 //! * `ring`: lock-free reservation and completion.
 //! * `wal`: the interface; `room`: admission; `leading`: leader and followers, poisoning.
 //! * `format`, `sector`, `files`: batches, file headers, preallocation, recycling; `spares`: how
-//!   much of the file system files that hold no log may take.
+//!   much of the file system files that hold no log may take; `space_notice`: who waits is told of.
 //! * `reader`, `verify`: recovery scan and offline check, telling a torn tail from rot.
 //!
 //! The log knows nothing of pages, trees or transactions beyond the bytes of a record header.
@@ -33,6 +33,7 @@ pub mod record;
 mod ring;
 mod room;
 mod sector;
+mod space_notice;
 mod spares;
 mod types;
 mod verify;
@@ -44,6 +45,9 @@ pub use record::{
     LogicalUndo, PageOpView, RecordBuilder, RecordError, RecordKind, RecordView, UndoKind,
 };
 pub use room::{Claim, Permit};
-pub use types::{FIRST_LSN, FlushPolicy, LogEnd, LsnRange, OnFatal, WalError, WalOptions};
+pub use space_notice::SpaceNotice;
+pub use types::{
+    FIRST_LSN, FlushPolicy, LogEnd, LsnRange, OnDiskFull, OnFatal, WalError, WalOptions,
+};
 pub use verify::{Finding, Region, RegionKind, VerifyReport, verify};
 pub use wal::Wal;

@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// So long is waited for a next file on a full disk.
-const SPACE_WAIT_MAX: Duration = Duration::from_secs(5);
+/// So long is waited for a next file on a full disk, or until it is told of.
+pub(crate) const SPACE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Between two looks for it.
 const SPACE_WAIT_STEP: Duration = Duration::from_millis(20);
 /// What was promised takes so many times as much in files at most: a permit is for a kilobyte or
@@ -134,6 +134,7 @@ impl Wal {
         loop {
             match self.admit_as(Claim::Undo, bytes) {
                 Err(WalError::DiskFull) => {
+                    self.files.tell_of_wait();
                     runtime::sleep(SPACE_WAIT_STEP);
                 }
                 other => return other,

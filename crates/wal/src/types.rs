@@ -46,6 +46,10 @@ impl FlushPolicy {
 /// must stop: what the device kept is unknown, only recovery can tell.
 pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
 
+/// Called with a sentence for the operator, once a minute at most, when a full disk refuses
+/// something, or makes wait what cannot be refused (a commit, a rollback, a start).
+pub type OnDiskFull = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// Settings of a log. The defaults are for a server; simulations use tiny ones.
 #[derive(Clone)]
 pub struct WalOptions {
@@ -69,6 +73,8 @@ pub struct WalOptions {
     pub policy: FlushPolicy,
     /// See [`OnFatal`].
     pub on_fatal: OnFatal,
+    /// See [`OnDiskFull`].
+    pub on_disk_full: OnDiskFull,
 }
 
 impl WalOptions {
@@ -84,6 +90,7 @@ impl WalOptions {
             kept_bytes: 2 << 30,
             policy: FlushPolicy::EveryCommit,
             on_fatal: Arc::new(|_| {}),
+            on_disk_full: Arc::new(|_| {}),
         }
     }
 }

@@ -23,6 +23,7 @@ use crate::format::{
     BatchHeader, FileHeader, batch_file_bytes, batch_sector_bytes, payload_places,
 };
 use crate::ring::Ring;
+use crate::room::SPACE_WAIT_MAX;
 use crate::sector::SECTOR_BYTES;
 use crate::types::{LogEnd, WalOptions};
 use base::{buggify, probe};
@@ -290,11 +291,15 @@ impl Writer {
         self.sync()?;
         let longest = self.files.block_bytes_max;
         let need_bytes = (longest + batch_file_bytes(payload_len, longest)) as u64;
+        let begun = runtime::now();
         let next = loop {
             match self.files.take_next(need_bytes) {
                 Ok(next) => break next,
                 Err(error) if is_out_of_space(&error) => {
                     probe!("wal.leader_waits_for_space");
+                    if begun.elapsed() >= SPACE_WAIT_MAX {
+                        self.files.tell_of_wait();
+                    }
                     let until = runtime::now() + SPACE_RETRY;
                     while runtime::now() < until {
                         runtime::park_uncancellable(WaitClass::LogSpace, Some(until));

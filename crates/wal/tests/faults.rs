@@ -230,6 +230,85 @@ fn undoing_has_room_where_other_work_is_refused_and_nobody_gets_what_is_not_ther
     });
 }
 
+/// A log on a disk that has nothing left, and what is told of it.
+fn on_a_full_disk_that_tells(
+    seed: u64,
+    run: impl FnOnce(runtime::sim::Disk, Arc<Wal>, Arc<Mutex<Vec<String>>>) + Send + 'static,
+) {
+    let mut simulation = Simulation::new(SimConfig { buggify: false, ..bounded(seed) });
+    let disk = simulation.disk();
+    simulation
+        .run(move || {
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let telling = told.clone();
+            let on_disk_full = Arc::new(move |sentence: &str| {
+                telling.lock().expect("nobody panicked").push(sentence.to_owned());
+            });
+            let wal = Wal::create(dir(), WalOptions { on_disk_full, ..small() }, 1);
+            let wal = wal.expect("there is space");
+            disk.set_quota(Some(disk.used_bytes()));
+            run(disk, wal, told);
+        })
+        .unwrap_or_else(|end| panic!("{end}"));
+}
+
+fn assert_told(told: &Mutex<Vec<String>>, times: usize) {
+    let told = told.lock().expect("nobody panicked");
+    assert_eq!(told.len(), times, "{told:?}");
+    let what_helps =
+        "its next file takes 32 KiB, the file system of /log has 0 KiB left; make room";
+    assert!(told.iter().all(|sentence| sentence.contains(what_helps)), "{told:?}");
+}
+
+#[test]
+fn a_rollback_that_waits_for_space_is_told_of_once_a_minute() {
+    on_a_full_disk_that_tells(12, |disk, wal, told| {
+        fill_the_log(&wal);
+        while wal.admit_as(Claim::Undo, 2048).is_ok_and(|permit| {
+            wal.append(&permit, &record(1, 1800));
+            drop(permit);
+            wal.wait_durable(wal.end()).is_ok()
+        }) {}
+        assert_told(&told, 0);
+        let rollback = wal.clone();
+        let waiting = runtime::spawn("rollback", move || {
+            rollback.admit_internal(2048).map(drop).expect("there is space at last");
+        });
+        runtime::sleep(Duration::from_secs(30));
+        assert_told(&told, 1);
+        runtime::sleep(Duration::from_secs(40));
+        assert_told(&told, 2);
+        disk.set_quota(None);
+        waiting.join().unwrap_or_else(|panic| panic.resume());
+        commit(&wal, 1, 1500).expect("there is space again");
+    });
+}
+
+#[test]
+fn a_commit_that_waits_for_the_next_file_is_told_of() {
+    on_a_full_disk_that_tells(13, |disk, wal, told| {
+        // Promised while nobody knows that there is no next file: one block each, more than one has.
+        let promised = wal.clone();
+        let waiting = runtime::spawn("commits", move || {
+            let permits: Vec<_> = (0..9)
+                .map(|_| promised.admit(record(1, 1500).stream_len()).expect("room in the ring"))
+                .collect();
+            for permit in permits {
+                let end = promised.append(&permit, &record(1, 1500)).end;
+                drop(permit);
+                promised.wait_durable(end).expect("there is space at last");
+            }
+        });
+        runtime::sleep(Duration::from_secs(4));
+        assert_told(&told, 0);
+        runtime::sleep(Duration::from_secs(10));
+        assert_told(&told, 1);
+        disk.set_quota(None);
+        waiting.join().unwrap_or_else(|panic| panic.resume());
+        commit(&wal, 1, 1500).expect("there is space again");
+    });
+}
+
 #[test]
 fn what_may_be_logged_is_told_where_the_file_system_has_no_end() {
     Simulation::new(bounded(11))

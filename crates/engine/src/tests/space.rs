@@ -2,6 +2,7 @@
 
 use super::*;
 use runtime::sim::{SimConfig, Simulation};
+use runtime::sync::Mutex;
 
 /// Runs the schedules of so many seeds, or the one that is asked for.
 fn seeds(count: u64, run: impl Fn(u64)) {
@@ -178,8 +179,12 @@ fn insert_again(engine: &Engine, t: &Tested, first: i64) -> i64 {
 /// stopped and started, emptied by a drop.
 fn full_disk(seed: u64, log_file_bytes: u64, quota_bytes: u64) {
     let config = full_disk_config(seed);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let telling = told.clone();
     let options_of = move || {
         let mut options = tiny("/database", 4 << 20);
+        let telling = telling.clone();
+        options.on_disk_full = Arc::new(move |sentence| telling.lock().push(sentence.to_owned()));
         options.first_log_file_bytes = log_file_bytes;
         options.max_log_file_bytes = log_file_bytes;
         options
@@ -193,6 +198,10 @@ fn full_disk(seed: u64, log_file_bytes: u64, quota_bytes: u64) {
             let refused = fill_up(&engine, &t, 500);
             assert!(refused > 1000, "refused at row {refused} already");
             assert_eq!(count(&engine, &t), refused, "reads go on, nothing is lost");
+            let sentences = std::mem::take(&mut *told.lock());
+            let [sentence] = &sentences[..] else { panic!("told once: {sentences:?}") };
+            assert!(sentence.contains("(error 1114)"), "{sentence}");
+            assert!(sentence.contains("/database"), "{sentence}");
             for first in (0..refused).step_by(20) {
                 let mut trx = engine.begin(options());
                 for id in (first..(first + 20).min(refused)).filter(|id| id % 2 == 0) {
