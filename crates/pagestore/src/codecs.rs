@@ -56,16 +56,26 @@ struct OfTree {
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) codec: Arc<dyn Codec>,
+    /// Of the codec; 0: its own.
+    level: i32,
     /// The level, where dictionaries may help: with Zstandard that was chosen for this tree. The
     /// store's own trees choose nothing.
     pub(crate) dictionary_level: Option<i32>,
+}
+
+impl Asked {
+    /// Whether pages are written as for the other.
+    fn writes_as(&self, other: &Asked) -> bool {
+        let all = |asked: &Asked| (asked.codec.id(), asked.level, asked.dictionary_level);
+        all(self) == all(other)
+    }
 }
 
 impl Codecs {
     pub(crate) fn new((id, level): (CodecId, i32)) -> Codecs {
         let chosen = Chosen { compressed: (CodecId::Zstd, 0), by_tree: BTreeMap::new() };
         let codec = Arc::from(codec::codec(id, level));
-        let default = Asked { codec, dictionary_level: None };
+        let default = Asked { codec, level, dictionary_level: None };
         Codecs { default, chosen: RwLock::new(chosen) }
     }
 
@@ -75,24 +85,31 @@ impl Codecs {
         chosen.by_tree.get(&tree).map_or(&self.default, |of_tree| &of_tree.asked).clone()
     }
 
-    /// Changes how pages of the tree are compressed that are written from now on.
-    pub(crate) fn set(&self, tree: TreeId, compression: Compression) {
+    /// Changes how pages of the tree are compressed that are written from now on; returns whether
+    /// that is in another way than before.
+    pub(crate) fn set(&self, tree: TreeId, compression: Compression) -> bool {
+        let before = self.of(tree);
         let mut chosen = self.chosen.write();
         match asked_by(compression, chosen.compressed) {
             Some(asked) => chosen.by_tree.insert(tree, OfTree { compression, asked }),
             None => chosen.by_tree.remove(&tree),
         };
+        drop(chosen);
+        !self.of(tree).writes_as(&before)
     }
 
-    /// Changes what [`Compression::Compressed`] means.
-    pub(crate) fn set_compressed(&self, id: CodecId, level: i32) {
+    /// Changes what [`Compression::Compressed`] means; returns whether it meant something else.
+    pub(crate) fn set_compressed(&self, id: CodecId, level: i32) -> bool {
         let mut chosen = self.chosen.write();
-        chosen.compressed = (id, level);
+        if std::mem::replace(&mut chosen.compressed, (id, level)) == (id, level) {
+            return false;
+        }
         for of_tree in chosen.by_tree.values_mut() {
             if let Some(now) = asked_by(of_tree.compression, (id, level)) {
                 of_tree.asked = now;
             }
         }
+        true
     }
 }
 
@@ -105,7 +122,7 @@ fn asked_by(compression: Compression, compressed: (CodecId, i32)) -> Option<Aske
         Compression::Fixed { codec, level } => (codec, level),
     };
     let dictionary_level = (id == CodecId::Zstd).then_some(level);
-    Some(Asked { codec: Arc::from(codec::codec(id, level)), dictionary_level })
+    Some(Asked { codec: Arc::from(codec::codec(id, level)), level, dictionary_level })
 }
 
 #[cfg(test)]
@@ -122,11 +139,33 @@ mod tests {
         assert_eq!(ids(&codecs), [CodecId::Zstd, CodecId::Snappy, CodecId::Lz4]);
         let levels = [follows, fixed, other].map(|tree| codecs.of(tree).dictionary_level);
         assert_eq!(levels, [Some(0), None, None]);
-        codecs.set_compressed(CodecId::Lzo, 6);
+        assert!(codecs.set_compressed(CodecId::Lzo, 6));
         assert_eq!(ids(&codecs), [CodecId::Lzo, CodecId::Snappy, CodecId::Lz4]);
         codecs.set(follows, Compression::Store);
-        codecs.set_compressed(CodecId::Zlib, 6);
+        assert!(codecs.set_compressed(CodecId::Zlib, 6));
         assert_eq!(ids(&codecs), [CodecId::Lz4, CodecId::Snappy, CodecId::Lz4]);
+    }
+
+    #[test]
+    fn what_is_asked_for_again_is_no_change() {
+        let codecs = Codecs::new((CodecId::Lz4, 0));
+        let tree = TreeId::new(1);
+        let zstd = |level| Compression::Fixed { codec: CodecId::Zstd, level };
+        assert!(codecs.set(tree, Compression::Compressed { level: 0 }));
+        assert!(!codecs.set_compressed(CodecId::Zstd, 0), "it means that from the beginning");
+        for (compression, is_change) in [
+            (Compression::Compressed { level: 0 }, false),
+            (zstd(0), false),
+            (zstd(3), true),
+            (zstd(3), false),
+            (Compression::Compressed { level: 3 }, false),
+            (Compression::Store, true),
+            (Compression::Fixed { codec: CodecId::Lz4, level: 0 }, false),
+        ] {
+            assert_eq!(codecs.set(tree, compression), is_change, "{compression:?}");
+        }
+        assert!(codecs.set_compressed(CodecId::Zlib, 0));
+        assert!(codecs.set_compressed(CodecId::Zlib, 6));
     }
 
     #[test]
