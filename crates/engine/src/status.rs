@@ -12,11 +12,8 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
     let store = core.store.counters();
     let pace = core.store.pace();
     let page_bytes = 1u64 << core.options.page_class;
-    let pool_pages = core.options.buffer_pool_bytes as u64 / page_bytes;
     let mut all = vec![
-        ("Innodb_buffer_pool_bytes_data", core.options.buffer_pool_bytes as u64),
         ("Innodb_buffer_pool_pages_flushed", store.flushed_pages),
-        ("Innodb_buffer_pool_pages_total", pool_pages),
         ("Innodb_buffer_pool_reads", store.misses),
         ("Innodb_buffer_pool_wait_free", store.frame_waits),
         ("Innodb_checkpoints", metric("checkpoints")),
@@ -62,12 +59,25 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_undo_bytes", core.txn.undo().used_bytes()),
         ("Innodb_undo_spilled_bytes", core.txn.undo().spilled_bytes()),
     ];
+    all.extend(pool(core, page_bytes));
     all.extend(log());
     all.extend(flushing(&store, &pace));
     all.extend(stored(core, &store));
     all.extend(dictionaries(core, &store));
     all.sort_unstable();
     all
+}
+
+/// What the memory for pages is used for: in bytes, and in pages of the usual size.
+fn pool(core: &Core, page_bytes: u64) -> [(&'static str, u64); 5] {
+    let pool = core.store.pool();
+    [
+        ("Innodb_buffer_pool_bytes_data", pool.page_bytes()),
+        ("Innodb_buffer_pool_pages_data", pool.page_bytes() / page_bytes),
+        ("Innodb_buffer_pool_pages_free", pool.free_bytes / page_bytes),
+        ("Innodb_buffer_pool_pages_misc", pool.lent_bytes / page_bytes),
+        ("Innodb_buffer_pool_pages_total", pool.bytes / page_bytes),
+    ]
 }
 
 /// What the log has written, and how long commits waited for it.
@@ -89,7 +99,7 @@ fn log() -> [(&'static str, u64); 12] {
 }
 
 /// What the pace of writes sees and does.
-fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 22] {
+fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 21] {
     [
         ("Gannet_compression_anew_bytes", store.anew_bytes),
         ("Gannet_compression_anew_former_bytes", store.anew_former_bytes),
@@ -110,7 +120,6 @@ fn flushing(store: &StoreCounters, pace: &PaceFigures) -> [(&'static str, u64); 
         ("Gannet_flush_write_nanos", store.write_nanos),
         ("Innodb_buffer_pool_bytes_dirty", pace.dirty_bytes),
         ("Innodb_buffer_pool_pages_dirty", pace.dirty_pages),
-        ("Innodb_buffer_pool_pages_free", pace.free_pages),
         ("Innodb_checkpoint_age", pace.checkpoint_age_bytes),
         ("Innodb_checkpoint_max_age", pace.log_cap_bytes),
     ]

@@ -66,8 +66,6 @@ pub struct PaceFigures {
     pub dirty_pages: u64,
     /// Their bytes.
     pub dirty_bytes: u64,
-    /// Frames that hold no page.
-    pub free_pages: u64,
     /// Bytes of pages that may be on their way to the device at a time.
     pub window_bytes: u64,
     /// Of a thousand pages of trees with a costly codec so many are written with LZ4 now.
@@ -405,7 +403,6 @@ impl PageStore {
             log_cap_bytes: shared.background.record_cap_bytes.load(Ordering::Relaxed),
             dirty_pages: sum(|counts| counts.dirty.load(Ordering::Relaxed)),
             dirty_bytes: shared.dirty_bytes() as u64,
-            free_pages: sum(|counts| counts.free.load(Ordering::Relaxed)),
             window_bytes: shared.disk.as_ref().map_or(0, |disk| disk.window.limit_bytes()),
             fallback_share_permille: shared.governor.share_permille(),
         }

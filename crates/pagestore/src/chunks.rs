@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chunks of a page, whatever its size.
 pub(crate) const CHUNKS: usize = 64;
-/// Memory for fingerprints, as a share of the pool.
-const POOL_SHARE: usize = 32;
+/// Memory for fingerprints: one of so many parts of that for frames.
+pub(crate) const POOL_SHARE: usize = 32;
 /// Bytes of the fingerprints of one page.
 const SLOT_BYTES: usize = CHUNKS * 8;
 /// Makes a second key of the random one: odd, its bits without a pattern.
@@ -57,9 +57,9 @@ struct FreeSlots {
 }
 
 impl Fingerprints {
-    /// Room for the fingerprints of a pool of this size. `key` is random.
-    pub(crate) fn new(pool_bytes: usize, key: u64) -> Result<Fingerprints, StoreError> {
-        let slots = (pool_bytes / POOL_SHARE / SLOT_BYTES).max(1);
+    /// Room for fingerprints beside frames of so many bytes. `key` is random.
+    pub(crate) fn new(frame_bytes: usize, key: u64) -> Result<Fingerprints, StoreError> {
+        let slots = (frame_bytes / POOL_SHARE / SLOT_BYTES).max(1);
         let region = Mapping::anonymous(slots * SLOT_BYTES, false)
             .map_err(|error| StoreError::io("fingerprints", &error))?;
         let free = FreeSlots { given_back: Vec::new(), untouched: 0, end: slots as u32 };

@@ -10,11 +10,13 @@
 //!    lent (frames/lent.rs).
 //! 3. A frame's class changes only while its whole chunk is free of pages (see `rebalance`).
 
+mod figures;
 mod lent;
 
+pub use figures::PoolFigures;
 pub(crate) use lent::Lent;
 
-use crate::chunks::Fingerprints;
+use crate::chunks::{Fingerprints, POOL_SHARE as FINGERPRINTS_SHARE};
 use crate::delta::{Base, SinceBase};
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
@@ -30,6 +32,9 @@ pub(crate) const UNIT_BYTES: usize = 4096;
 pub(crate) const NO_PAGE: u64 = u64::MAX;
 /// Descriptor value for "taken by somebody who will put a page in".
 const TAKEN: u64 = u64::MAX - 1;
+/// What the pool takes for each unit beside its bytes: the descriptor, and its part of the
+/// fingerprints.
+const BESIDE_UNIT_BYTES: usize = size_of::<FrameDescriptor>() + UNIT_BYTES / FINGERPRINTS_SHARE;
 /// Smallest and largest chunk.
 const CHUNK_BYTES_MIN: usize = 32 << 10;
 pub(crate) const CHUNK_BYTES_MAX: usize = 2 << 20;
@@ -183,12 +188,13 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// A pool of `pool_bytes`, rounded down to whole chunks (at least four).
-    /// `key` is random (chunks.rs).
+    /// A pool that takes `pool_bytes` with what is known of its frames, rounded down to whole
+    /// chunks (at least four). `key` is random (chunks.rs).
     pub(crate) fn new(pool_bytes: usize, huge_pages: bool, key: u64) -> Result<Frames, StoreError> {
         let chunk_bytes =
             (pool_bytes / 32).next_power_of_two().clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
-        let chunks = (pool_bytes / chunk_bytes).max(4);
+        let beside = chunk_bytes / UNIT_BYTES * BESIDE_UNIT_BYTES;
+        let chunks = (pool_bytes / (chunk_bytes + beside)).max(4);
         let bytes = chunks * chunk_bytes;
         let units = u32::try_from(bytes / UNIT_BYTES)
             .map_err(|_| StoreError::Incompatible(format!("a pool of {bytes} bytes")))?;
@@ -208,7 +214,7 @@ impl Frames {
         })
     }
 
-    /// Size of the pool in bytes.
+    /// Bytes of all frames.
     pub(crate) fn bytes(&self) -> usize {
         self.memory.len()
     }

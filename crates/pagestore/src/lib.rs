@@ -69,6 +69,7 @@ pub use codecs::Compression;
 pub use counters::StoreCounters;
 pub use dictionaries::DictionaryUsage;
 pub use error::{Retry, StoreError};
+pub use frames::PoolFigures;
 pub use guard::{ExclusivePage, Pin, SharedPage};
 pub use location::Location;
 pub use mapping::{Recovered, recover};

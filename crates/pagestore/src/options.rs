@@ -38,7 +38,7 @@ impl Default for DictionaryOptions {
 pub struct StoreOptions {
     /// Directory of superblock and segments (`DIR/data`).
     pub dir: PathBuf,
-    /// Memory for pages, in bytes.
+    /// Memory for pages and what is known of each of them, in bytes.
     pub pool_bytes: usize,
     /// Whether the pool asks for huge pages.
     pub huge_pages: bool,

@@ -309,6 +309,11 @@ mod tests {
         vec![number as u8; 640]
     }
 
+    /// What of the pool may be lent.
+    fn part_bytes(frames: &Frames) -> usize {
+        frames.lent_most(POOL_PART) * frames.chunk_bytes()
+    }
+
     /// A full pool, and what pages are read whose deltas are not in memory until it has grown.
     fn grown() -> (Frames, RecentDeltas) {
         let frames = Frames::new(POOL_BYTES, false, 1).expect("small");
@@ -328,10 +333,10 @@ mod tests {
     #[test]
     fn memory_comes_when_deltas_are_read_and_goes_when_not() {
         let (frames, recent) = grown();
-        let quarter = POOL_BYTES / POOL_PART;
-        assert_eq!(frames.page_bytes(), POOL_BYTES - quarter);
+        let without = frames.bytes() - part_bytes(&frames);
+        assert_eq!(frames.page_bytes(), without);
         let count = std::iter::from_fn(|| frames.take_free(13)).count();
-        assert_eq!(count, (POOL_BYTES - quarter) / 8192, "no page has a lent frame");
+        assert_eq!(count, without / 8192, "no page has a lent frame");
         let read = 1_000 * CHUNKS as u64;
         recent.remember(&frames, PageId::new(7), place(7), &delta(7));
         for second in 1..=CHUNKS as u64 {
@@ -339,7 +344,7 @@ mod tests {
             let reads = Reads { pages: read + 1_000 * second, deltas: read / 2, found };
             recent.look(&frames, reads);
         }
-        assert_eq!(frames.page_bytes(), POOL_BYTES - quarter, "a tenth is in use");
+        assert_eq!(frames.page_bytes(), without, "a tenth is in use");
         assert!(recent.find(&frames, PageId::new(7), place(7)).is_some());
         for second in 1..=CHUNKS as u64 {
             let reads = Reads {
@@ -349,7 +354,7 @@ mod tests {
             };
             recent.look(&frames, reads);
         }
-        assert_eq!(frames.page_bytes(), POOL_BYTES);
+        assert_eq!(frames.page_bytes(), frames.bytes());
         assert_eq!(frames.take_free(13).map(|_| ()), Some(()), "any class has it again");
         assert!(recent.find(&frames, PageId::new(7), place(7)).is_none());
     }
@@ -393,7 +398,7 @@ mod tests {
             recent.remember(&frames, PageId::new(number), place(number), &delta(number));
         };
         let find = |number| recent.find(&frames, PageId::new(number), place(number));
-        let fit = (POOL_BYTES / POOL_PART / record_bytes(640)) as u64;
+        let fit = (part_bytes(&frames) / record_bytes(640)) as u64;
         for number in 0..3 * fit {
             remember(number);
             assert_eq!(find(0), Some(delta(0)), "it is read all the time");

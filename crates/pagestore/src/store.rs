@@ -8,7 +8,7 @@ use crate::dictionaries::Dictionaries;
 use crate::dirty::{DirtyPage, DirtyQueue};
 use crate::disk::Disk;
 use crate::error::{Retry, StoreError};
-use crate::frames::Frames;
+use crate::frames::{Frames, PoolFigures};
 use crate::governor::Governor;
 use crate::guard::{ExclusivePage, Pin, SharedPage, start_page};
 use crate::header::class_is_valid;
@@ -112,6 +112,11 @@ impl PageStore {
         self.shared.counters.snapshot()
     }
 
+    /// What the memory for pages is used for.
+    pub fn pool(&self) -> PoolFigures {
+        self.shared.frames.figures()
+    }
+
     /// Pages read so far because they were not in memory: who sees the number grow has reason to
     /// ask for pages early.
     pub fn misses(&self) -> u64 {
@@ -119,25 +124,29 @@ impl PageStore {
     }
 
     /// Changes how a tree's pages are compressed that are written from now on. Pages already on
-    /// disk keep their codec.
+    /// disk keep their codec. Where it is no change, what was learnt of the tree is kept.
     pub fn set_compression(&self, tree: TreeId, compression: Compression) {
-        self.shared.codecs.set(tree, compression);
+        let is_change = self.shared.codecs.set(tree, compression);
         if self.shared.codecs.of(tree).dictionary_level.is_some() {
             crate::background::start_training(&self.shared);
         }
-        self.shared.governor.forget(tree);
-        self.shared.dictionaries.forget(tree);
+        if is_change {
+            self.shared.governor.forget(tree);
+            self.shared.dictionaries.forget(tree);
+        }
     }
 
     /// Changes the codec and level (0: the codec's default) of all trees with
     /// [`Compression::Compressed`], for pages written from now on.
     pub fn set_compressed(&self, codec: CodecId, level: i32) {
-        self.shared.codecs.set_compressed(codec, level);
+        let is_change = self.shared.codecs.set_compressed(codec, level);
         if codec == CodecId::Zstd {
             crate::background::start_training(&self.shared);
         }
-        self.shared.governor.forget_all();
-        self.shared.dictionaries.forget_all();
+        if is_change {
+            self.shared.governor.forget_all();
+            self.shared.dictionaries.forget_all();
+        }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {

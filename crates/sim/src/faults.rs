@@ -374,7 +374,7 @@ fn start(
 ) -> Option<Arc<Engine>> {
     let mut engine_options = subjects::options(number, random);
     // So that rows leave memory and are read again.
-    engine_options.buffer_pool_bytes = 256 << 10;
+    engine_options.buffer_pool_bytes = 272 << 10;
     let noted = notes.clone();
     engine_options.on_fatal = Arc::new(move |detail| {
         assert!(kind.stops() || kind.is_lie(), "violation: fatal without a cause: {detail}");

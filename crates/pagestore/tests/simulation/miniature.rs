@@ -38,7 +38,7 @@ impl Sizes {
 pub fn options(random: &mut Random) -> StoreOptions {
     let codecs = [(CodecId::None, 0), (CodecId::Lz4, 0), (CodecId::Lz4, 0), (CodecId::Zstd, 1)];
     StoreOptions {
-        pool_bytes: *random.pick(&[256 << 10, 384 << 10, 1 << 20]),
+        pool_bytes: *random.pick(&[272 << 10, 384 << 10, 1 << 20]),
         huge_pages: false,
         max_pages: 2 * space::MAP_PAGES,
         group_bytes: *random.pick(&[64 << 10, 128 << 10]),
