@@ -287,7 +287,7 @@ fn a_rollback_that_waits_for_space_is_told_of_once_a_minute() {
 #[test]
 fn a_commit_that_waits_for_the_next_file_is_told_of() {
     on_a_full_disk_that_tells(13, |disk, wal, told| {
-        // Promised while nobody knows that there is no next file: one block each, more than one has.
+        // Promised while nobody knows that there is no next file, and more than this one holds.
         let promised = wal.clone();
         let waiting = runtime::spawn("commits", move || {
             let permits: Vec<_> = (0..9)
