@@ -48,6 +48,9 @@
 //!    syncs what it is about to rely on: otherwise its own first write, to the other slot, and a
 //!    power failure in the midst of it could take both slots, or bring back a superblock older
 //!    than one that log was recycled by.
+//! 4. No two writes have the same sequence: a start goes on behind the highest that any intact
+//!    sector has. Otherwise the sectors of two writes that were cut off, one after the other in
+//!    one slot, would look like one write that has rotted.
 
 use crate::bytes::{put, u32_at, u64_at, uuid_at};
 use crate::error::StoreError;
@@ -156,7 +159,9 @@ impl Superblock {
 
     /// Reads the superblock of a data directory; `None` if there is none. Parks.
     pub fn load(dir: &Path) -> Result<Option<Superblock>, StoreError> {
-        Ok(read_copies(dir)?.map(|copies| newest(&copies)).transpose()?.flatten())
+        let Some(bytes) = read_file(dir)? else { return Ok(None) };
+        let found = newest(&copies_of(&bytes))?;
+        Ok(found.map(|found| Superblock { sequence: behind_all(found.sequence, &bytes), ..found }))
     }
 
     /// As [`Superblock::load`], for a start, which goes on to write: what is read is durable
@@ -287,6 +292,27 @@ impl Superblock {
 
 /// The four copies as they stand in the file; `None` if there is no file.
 pub(crate) fn read_copies(dir: &Path) -> Result<Option<Vec<CopyState>>, StoreError> {
+    Ok(read_file(dir)?.map(|bytes| copies_of(&bytes)))
+}
+
+fn copies_of(bytes: &[u8]) -> Vec<CopyState> {
+    bytes.chunks_exact(COPY_BYTES).map(CopyState::read).collect()
+}
+
+/// The sequence to go on from when the superblock with this one counts (invariant 4). The next
+/// write goes to the same slot as without.
+fn behind_all(counting: u64, bytes: &[u8]) -> u64 {
+    let ahead = |sector: &[u8]| {
+        let is_intact = crc32c(&sector[..SECTOR_BYTES - 4]) == u32_at(sector, SECTOR_BYTES - 4);
+        let ahead = u32_at(sector, SECTOR_CONTENT).wrapping_sub(counting as u32).cast_signed();
+        if is_intact { ahead } else { 0 }
+    };
+    let most = bytes.chunks_exact(SECTOR_BYTES).map(ahead).max().unwrap_or(0);
+    counting + u64::from(most.max(0).cast_unsigned()).next_multiple_of(2)
+}
+
+/// The bytes of the file, with zeroes for what it lacks; `None` if there is none.
+fn read_file(dir: &Path) -> Result<Option<AlignedBuf>, StoreError> {
     let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
     let path = dir.join(SUPERBLOCK_FILE);
     if !runtime::fs::exists(&path).map_err(fail)? {
@@ -296,7 +322,7 @@ pub(crate) fn read_copies(dir: &Path) -> Result<Option<Vec<CopyState>>, StoreErr
     let mut bytes = AlignedBuf::zeroed(COPIES * COPY_BYTES);
     let length = file.read_up_to(&mut bytes, 0).map_err(fail)?;
     bytes[length..].fill(0);
-    Ok(Some(bytes.chunks_exact(COPY_BYTES).map(CopyState::read).collect()))
+    Ok(Some(bytes))
 }
 
 /// One copy of the superblock.
@@ -410,6 +436,29 @@ mod tests {
                 assert_eq!(CopyState::read(&bytes), CopyState::Damaged);
             }
         }
+    }
+
+    /// Invariant 4: what a write has left that was cut off is not taken for a part of the next.
+    #[test]
+    fn the_number_of_a_write_that_was_cut_off_is_not_given_again() {
+        let copy = |sequence| {
+            let mut bytes = vec![0; COPY_BYTES];
+            Superblock { sequence, ..sample() }.encode(&mut bytes).expect("small enough");
+            bytes
+        };
+        let file = |copies: [&[u8]; COPIES]| copies.concat();
+        let (four, five) = (copy(4), copy(5));
+        assert_eq!(behind_all(5, &file([&four, &four, &five, &five])), 5, "nothing was cut off");
+        let mut torn = copy(3);
+        torn[SECTOR_BYTES..2 * SECTOR_BYTES].copy_from_slice(&five[SECTOR_BYTES..2 * SECTOR_BYTES]);
+        assert_eq!(CopyState::read(&torn), CopyState::Torn);
+        let behind = behind_all(4, &file([&four, &four, &torn, &copy(3)]));
+        assert_eq!(behind, 6, "the next write is 7, to the slot of 5");
+        torn[SECTOR_BYTES + 9] ^= 1;
+        assert_eq!(behind_all(4, &file([&four, &four, &torn, &copy(3)])), 4, "a rotten sector");
+        let wraps = u64::from(u32::MAX) - 1;
+        let (last, next) = (copy(wraps), copy(wraps + 1));
+        assert_eq!(behind_all(wraps, &file([&last, &last, &next, &next])), wraps + 2);
     }
 
     #[test]
