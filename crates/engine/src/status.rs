@@ -72,8 +72,8 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
 fn pool(core: &Core, page_bytes: u64) -> [(&'static str, u64); 5] {
     let pool = core.store.pool();
     [
-        ("Innodb_buffer_pool_bytes_data", pool.page_bytes()),
-        ("Innodb_buffer_pool_pages_data", pool.page_bytes() / page_bytes),
+        ("Innodb_buffer_pool_bytes_data", pool.data_bytes()),
+        ("Innodb_buffer_pool_pages_data", pool.data_bytes() / page_bytes),
         ("Innodb_buffer_pool_pages_free", pool.free_bytes / page_bytes),
         ("Innodb_buffer_pool_pages_misc", pool.lent_bytes / page_bytes),
         ("Innodb_buffer_pool_pages_total", pool.bytes / page_bytes),

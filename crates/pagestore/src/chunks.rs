@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chunks of a page, whatever its size.
 pub(crate) const CHUNKS: usize = 64;
-/// Memory for fingerprints: one of so many parts of that for frames.
-pub(crate) const POOL_SHARE: usize = 32;
+/// Fingerprints take one of so many parts of what frames take.
+pub(crate) const FINGERPRINT_PARTS: usize = 32;
 /// Bytes of the fingerprints of one page.
 const SLOT_BYTES: usize = CHUNKS * 8;
 /// Makes a second key of the random one: odd, its bits without a pattern.
@@ -59,7 +59,7 @@ struct FreeSlots {
 impl Fingerprints {
     /// Room for fingerprints beside frames of so many bytes. `key` is random.
     pub(crate) fn new(frame_bytes: usize, key: u64) -> Result<Fingerprints, StoreError> {
-        let slots = (frame_bytes / POOL_SHARE / SLOT_BYTES).max(1);
+        let slots = (frame_bytes / FINGERPRINT_PARTS / SLOT_BYTES).max(1);
         let region = Mapping::anonymous(slots * SLOT_BYTES, false)
             .map_err(|error| StoreError::io("fingerprints", &error))?;
         let free = FreeSlots { given_back: Vec::new(), untouched: 0, end: slots as u32 };
@@ -201,7 +201,7 @@ mod tests {
     fn room_is_bounded_and_comes_back() {
         let prints = Fingerprints::new(64 << 10, 1).expect("memory");
         let slots: Vec<u32> = std::iter::from_fn(|| prints.take()).collect();
-        assert_eq!(slots.len(), (64 << 10) / POOL_SHARE / SLOT_BYTES);
+        assert_eq!(slots.len(), (64 << 10) / FINGERPRINT_PARTS / SLOT_BYTES);
         prints.give_back(slots[2]);
         assert_eq!(prints.take(), Some(slots[2]));
         assert_eq!(prints.take(), None);

@@ -16,7 +16,7 @@ mod lent;
 pub use figures::PoolFigures;
 pub(crate) use lent::Lent;
 
-use crate::chunks::{Fingerprints, POOL_SHARE as FINGERPRINTS_SHARE};
+use crate::chunks::{FINGERPRINT_PARTS, Fingerprints};
 use crate::delta::{Base, SinceBase};
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
@@ -34,7 +34,7 @@ pub(crate) const NO_PAGE: u64 = u64::MAX;
 const TAKEN: u64 = u64::MAX - 1;
 /// What the pool takes for each unit beside its bytes: the descriptor, and its part of the
 /// fingerprints.
-const BESIDE_UNIT_BYTES: usize = size_of::<FrameDescriptor>() + UNIT_BYTES / FINGERPRINTS_SHARE;
+const BESIDE_UNIT_BYTES: usize = size_of::<FrameDescriptor>() + UNIT_BYTES / FINGERPRINT_PARTS;
 /// Smallest and largest chunk.
 const CHUNK_BYTES_MIN: usize = 32 << 10;
 pub(crate) const CHUNK_BYTES_MAX: usize = 2 << 20;

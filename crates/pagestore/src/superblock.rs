@@ -48,9 +48,9 @@
 //!    syncs what it is about to rely on: otherwise its own first write, to the other slot, and a
 //!    power failure in the midst of it could take both slots, or bring back a superblock older
 //!    than one that log was recycled by.
-//! 4. No two writes have the same sequence: a start goes on behind the highest that any intact
-//!    sector has. Otherwise the sectors of two writes that were cut off, one after the other in
-//!    one slot, would look like one write that has rotted.
+//! 4. No two writes of which sectors are left have the same sequence: a start goes on behind the
+//!    highest that any intact sector has. Otherwise the sectors of two writes that were cut off,
+//!    one after the other in one slot, would look like one write that has rotted.
 
 use crate::bytes::{put, u32_at, u64_at, uuid_at};
 use crate::error::StoreError;

@@ -373,7 +373,7 @@ fn start(
     random: &mut Random,
 ) -> Option<Arc<Engine>> {
     let mut engine_options = subjects::options(number, random);
-    // So that rows leave memory and are read again.
+    // So that rows leave memory and are read again: eight chunks, so that some may be lent.
     engine_options.buffer_pool_bytes = 272 << 10;
     let noted = notes.clone();
     engine_options.on_fatal = Arc::new(move |detail| {

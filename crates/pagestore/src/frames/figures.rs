@@ -16,8 +16,8 @@ pub struct PoolFigures {
 }
 
 impl PoolFigures {
-    /// Of frames that hold a page, or are about to.
-    pub fn page_bytes(&self) -> u64 {
+    /// Of frames that hold a page, are about to, or are of a chunk that is being emptied.
+    pub fn data_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.free_bytes + self.lent_bytes)
     }
 }
@@ -45,12 +45,12 @@ mod tests {
     fn a_frame_that_is_taken_is_not_free() {
         let frames = Frames::new(1 << 20, false, 1).expect("small pool");
         let fresh = frames.figures();
-        assert_eq!((fresh.page_bytes(), fresh.lent_bytes), (0, 0));
+        assert_eq!((fresh.data_bytes(), fresh.lent_bytes), (0, 0));
         assert_eq!(fresh.free_bytes, fresh.bytes);
         let first = frames.take_free(13).expect("a free frame");
         assert!(frames.take_free(14).is_some());
-        assert_eq!(frames.figures().page_bytes(), (8 << 10) + (16 << 10));
+        assert_eq!(frames.figures().data_bytes(), (8 << 10) + (16 << 10));
         frames.give_back(first, 13);
-        assert_eq!(frames.figures().page_bytes(), 16 << 10);
+        assert_eq!(frames.figures().data_bytes(), 16 << 10);
     }
 }
