@@ -125,6 +125,8 @@ pub(crate) struct Figures {
     pub(crate) slices: Figure,
     pub(crate) polls: Figure,
     pub(crate) stolen: Figure,
+    /// 1 while it keeps to a core of its own.
+    pub(crate) own_core: Figure,
     pub(crate) parks: [Figure; WaitClass::COUNT],
     pub(crate) statement_waits: [Figure; WaitClass::COUNT],
 }
@@ -225,6 +227,8 @@ pub struct WorkerFigures {
     pub polls: u64,
     /// Connections taken from other workers.
     pub stolen: u64,
+    /// It keeps to a core of its own.
+    pub has_own_core: bool,
 }
 
 impl WorkerFigures {
@@ -245,6 +249,7 @@ impl WorkerFigures {
             slices: figures.slices.get(),
             polls: figures.polls.get(),
             stolen: figures.stolen.get(),
+            has_own_core: figures.own_core.get() != 0,
         }
     }
 }

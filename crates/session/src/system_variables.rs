@@ -153,12 +153,13 @@ impl SessionTables for SessionView<'_> {
 }
 
 /// What the workers say.
-fn worker_status() -> [(&'static str, u64); 3] {
+fn worker_status() -> [(&'static str, u64); 4] {
     let workers = runtime::worker_figures();
     let count = |wanted: fn(&runtime::WorkerFigures) -> bool| {
         workers.iter().filter(|worker| wanted(worker)).count() as u64
     };
     [
+        ("Gannet_workers_on_own_core", count(|worker| worker.has_own_core)),
         ("Threadpool_idle_threads", count(|worker| worker.is_asleep)),
         ("Threadpool_threads", count(|_| true)),
         ("Threads_created", count(|_| true)),

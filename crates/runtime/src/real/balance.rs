@@ -17,6 +17,7 @@
 //!    full. What a wake-up costs is little beside a read.
 
 use super::group::{Group, RealTwin};
+use super::own_core::OwnCore;
 use crate::clock::thread_cpu_nanos;
 use crate::worker::Worker;
 use std::cell::Cell;
@@ -105,6 +106,7 @@ pub(crate) struct Balance {
     reads: Cell<u32>,
     is_full: Cell<bool>,
     merges_into: Cell<Option<usize>>,
+    own_core: OwnCore,
 }
 
 impl Balance {
@@ -132,7 +134,9 @@ impl Balance {
         let cpu_nanos = thread_cpu_nanos();
         let length = now_nanos - self.begin_nanos.replace(now_nanos);
         let used = cpu_nanos.saturating_sub(self.cpu_nanos.replace(cpu_nanos));
-        let permille = permille(used, length, self.reads.replace(0));
+        let reads = self.reads.replace(0);
+        self.own_core.close_window(number, group, now_nanos, reads);
+        let permille = permille(used, length, reads);
         let load = &group.loads.of_workers[number];
         load.permille.store(permille, Ordering::Relaxed);
         load.at_nanos.store(now_nanos, Ordering::Relaxed);

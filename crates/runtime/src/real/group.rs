@@ -7,6 +7,7 @@ use super::connections::{Connections, Task};
 use super::core_wait::CoreWait;
 use super::event_loop::EventLoop;
 use super::helpers::Helpers;
+use super::own_core::Cores;
 use super::turn::{Pace, turn};
 use crate::Pressure;
 use crate::admission::{Figures, QueuedConnection, SharedSettings, WorkerFigures};
@@ -78,6 +79,7 @@ pub(crate) struct Group {
     backlogs: Vec<Backlog<Box<Task>>>,
     figures: Vec<Arc<Figures>>,
     core_waits: Vec<CoreWait>,
+    pub(super) cores: Arc<Cores>,
     pub(super) loads: Loads,
     pub(crate) admission: SharedSettings,
     /// How many workers are not reserved.
@@ -120,6 +122,16 @@ impl Group {
             }
         };
         (0..self.figures.len()).map(of).collect()
+    }
+
+    /// How long a worker has waited for a core; none where the kernel does not count it.
+    pub(super) fn core_wait(&self, number: usize) -> Option<Duration> {
+        self.core_waits[number].waited()
+    }
+
+    /// The worker keeps to a core of its own, or not.
+    pub(super) fn note_own_core(&self, number: usize, has: bool) {
+        self.figures[number].own_core.set(u64::from(has));
     }
 
     /// Of the workers on the average; the reserved one has too little to do to tell.
@@ -262,16 +274,18 @@ impl Runtime {
         for mailbox in &mailboxes {
             mailbox.wake_descriptor()?;
         }
+        let cores = Arc::new(Cores::of_process(regular));
         let group = Arc::new(Group {
             mailboxes,
             backlogs: (0..count).map(|_| Backlog::new()).collect(),
             figures: (0..count).map(|_| Arc::default()).collect(),
             core_waits: (0..count).map(|_| CoreWait::default()).collect(),
+            cores: cores.clone(),
             loads: Loads::new(count, regular),
             admission: SharedSettings::new(),
             regular,
             epoch: Epoch::new(),
-            helpers: Helpers::new(config.helper_threads.max(1)),
+            helpers: Helpers::new(config.helper_threads.max(1), cores),
             arrived: Arrived::default(),
             cover: Mutex::default(),
         });

@@ -1,6 +1,7 @@
 //! Helper threads: system calls that block, slow codecs, files where there is no io_uring.
 
 use super::group::RealTwin;
+use super::own_core::Cores;
 use crate::mailbox::{FiberId, Mailbox, Message, Signal};
 use crate::park::WaitClass;
 use crate::worker;
@@ -52,12 +53,13 @@ impl Shared {
 /// Threads made as they are needed, up to a number.
 pub(crate) struct Helpers {
     shared: Arc<Shared>,
+    cores: Arc<Cores>,
     threads_max: usize,
 }
 
 impl Helpers {
-    pub(crate) fn new(threads_max: usize) -> Self {
-        Self { shared: Arc::default(), threads_max }
+    pub(super) fn new(threads_max: usize, cores: Arc<Cores>) -> Self {
+        Self { shared: Arc::default(), cores, threads_max }
     }
 
     /// Queues a job.
@@ -65,9 +67,13 @@ impl Helpers {
         let mut state = self.shared.lock();
         state.jobs.push_back(job);
         if state.idle < state.jobs.len() && state.threads.len() < self.threads_max {
-            let shared = self.shared.clone();
+            let (shared, cores) = (self.shared.clone(), self.cores.clone());
             let name = format!("helper-{}", state.threads.len());
-            let thread = thread::Builder::new().name(name).spawn(move || shared.work());
+            let work = move || {
+                cores.use_all();
+                shared.work();
+            };
+            let thread = thread::Builder::new().name(name).spawn(work);
             match thread {
                 Ok(thread) => state.threads.push(thread),
                 // One thread is enough to make progress; without any there is none.

@@ -13,6 +13,7 @@ mod group;
 mod helpers;
 mod net;
 mod outbox;
+mod own_core;
 mod service;
 mod turn;
 mod uring;
