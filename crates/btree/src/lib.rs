@@ -58,4 +58,4 @@ pub use page_read::PageRead;
 pub use redo::{RedoError, apply, format_class, is_format};
 pub use statistics::TreeStatistics;
 pub use tree::Tree;
-pub use verify::{Finding, MAX_FINDINGS, Verification, check_page};
+pub use verify::{Finding, MAX_FINDINGS, Verification, check_page, page_order};

@@ -161,6 +161,7 @@ fn store_options(options: &EngineOptions, places: &Places) -> StoreOptions {
     store.huge_pages = options.huge_pages;
     store.dictionaries = options.dictionaries;
     store.page_check = Some(btree::check_page);
+    store.page_order = Some(btree::page_order);
     store.on_fatal = options.on_fatal.clone();
     store
 }

@@ -19,7 +19,7 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_checkpoints", metric("checkpoints")),
         ("Innodb_data_fsyncs", store.syncs + metric("wal_syncs")),
         ("Innodb_data_read", store.read_bytes),
-        ("Innodb_data_reads", store.misses),
+        ("Innodb_data_reads", store.reads),
         ("Innodb_data_writes", store.groups + metric("wal_flushes")),
         ("Innodb_data_written", store.written_bytes + metric("wal_file_bytes")),
         ("Innodb_dblwr_pages_written", 0),

@@ -3,13 +3,15 @@
 //! Leaves that were filled in the order of their keys lie so, until they are written in full again;
 //! what changed of them lies elsewhere.
 //!
-//! 1. Who reads pages together is the reader of each (load.rs, invariant 1) and gives a page up
-//!    that has no frame at once: nobody waits for a frame while others wait for his pages.
+//! 1. Who reads pages together is the reader of each (load.rs, invariant 1) from the moment in
+//!    which they are asked for: who needs one of them at once, and asked for its neighbours too,
+//!    waits for this request and makes none of its own. The reader gives a page up that has no
+//!    frame at once: nobody waits for a frame while others wait for his pages.
 //! 2. What cannot be read so is left to those who need it: they read it by itself, and are told
 //!    what is wrong.
 
 use crate::counters::add;
-use crate::load::DeltaReading;
+use crate::load::{DeltaReading, UnderWay};
 use crate::location::{Location, Place};
 use crate::store::{PageStore, Shared};
 use base::{PageId, probe};
@@ -24,6 +26,8 @@ const GAP_BYTES_MAX: u64 = 4096;
 
 /// Copies of pages in the order in which they lie on disk.
 type Neighbours = Vec<(PageId, Location)>;
+/// A copy that is being read.
+type Begun = (UnderWay, PageId, Location);
 
 impl PageStore {
     /// Reads pages in the background so that they are likely in memory soon. Never parks.
@@ -44,29 +48,28 @@ impl PageStore {
                 return;
             }
             let store = self.clone();
-            drop(runtime::spawn("prefetch", move || match span[..] {
+            if let [(pid, _)] = span[..] {
                 // A page that cannot be read is reported to whoever asks for it.
-                [(pid, _)] => drop(store.load(pid)),
-                _ => store.load_together(&span),
-            }));
+                drop(runtime::spawn("prefetch", move || drop(store.load(pid))));
+                continue;
+            }
+            let begin = |(pid, location)| Some((self.begin_load(pid).ok()?, pid, location));
+            let begun: Vec<_> = span.into_iter().filter_map(begin).collect();
+            drop(runtime::spawn("prefetch", move || store.load_together(begun)));
         }
     }
 
     /// Reads pages that lie beside each other by one request (invariants 1 and 2). Parks.
-    fn load_together(&self, copies: &[(PageId, Location)]) {
+    fn load_together(&self, begun: Vec<Begun>) {
         let shared = self.shared();
-        let begin = |&(pid, location): &(PageId, Location)| {
-            let under_way = shared.loads.begin(pid).ok()?;
-            Some((under_way, pid, location, self.begin_delta(pid)))
-        };
-        let begun: Vec<_> = copies.iter().filter_map(begin).collect();
+        let deltas: Vec<_> = begun.iter().map(|(_, pid, _)| self.begin_delta(*pid)).collect();
         let (Some(first), Some(last)) = (begun.first(), begun.last()) else { return };
         let start = first.2.offset_bytes();
         let length = (end_of(last.2) - start) as usize;
         let mut buffer = AlignedBuf::zeroed(0);
         let Some(bytes) = shared.read_span(&mut buffer, start, length) else { return };
         probe!("pagestore_read_together");
-        for (under_way, pid, location, delta) in begun {
+        for ((under_way, pid, location), delta) in begun.into_iter().zip(deltas) {
             let from = (location.offset_bytes() - start) as usize;
             let copy = &bytes[from..from + location.length_bytes() as usize];
             self.publish_ahead(pid, location, copy, delta);
@@ -96,6 +99,7 @@ impl Shared {
     ) -> Option<&'a [u8]> {
         let disk = self.disk.as_ref()?;
         let within = disk.files.read_range(buffer, start, length).ok()?;
+        add(&self.counters.reads, 1);
         add(&self.counters.read_bytes, buffer.len() as u64);
         Some(&buffer[within..within + length])
     }

@@ -30,6 +30,8 @@ macro_rules! counters {
 counters! {
     /// Pages read from disk because they were not in memory.
     misses,
+    /// Requests that read them and what changed of them.
+    reads,
     /// Bytes read for misses.
     read_bytes,
     /// Reads that failed verification and were repeated.

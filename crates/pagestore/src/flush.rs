@@ -39,7 +39,7 @@ use crate::outgoing::Outgoing;
 use crate::packing;
 use crate::segments::Death;
 use crate::store::Shared;
-use base::{Lsn, PageId};
+use base::{Lsn, PageId, TreeId};
 use runtime::file::AlignedBuf;
 use std::sync::atomic::Ordering;
 
@@ -132,7 +132,7 @@ impl Flusher {
         self.begin(disk, batch);
         let mut pages = batch.pages.clone();
         for run in pages.chunks_mut(SORTED_PAGES) {
-            run.sort_unstable_by_key(|page| page.pid);
+            run.sort_by_cached_key(|page| order_of(shared, page.pid));
         }
         let mut later = self.stage_all(shared, &pages, batch.ticket);
         if self.staged == 0 && !later.is_empty() && self.pages.widen() {
@@ -308,6 +308,14 @@ impl Flusher {
         self.pages.writer().close(disk)?;
         self.deltas.writer().close(disk)
     }
+}
+
+/// What a page in memory is sorted by. Not by its number alone: what grows at several places at the
+/// same time has numbers in turn, and its leaves would lie so.
+fn order_of(shared: &Shared, pid: PageId) -> (Option<TreeId>, u64, PageId) {
+    let Ok(page) = SharedPage::unmarked(shared, pid) else { return (None, 0, pid) };
+    let order = shared.page_order.map_or(0, |order| order(&page));
+    (Some(header::tree(&page)), order, pid)
 }
 
 /// Bytes of the smallest group worth a look for room.

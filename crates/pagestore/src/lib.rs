@@ -74,7 +74,7 @@ pub use guard::{ExclusivePage, Pin, SharedPage};
 pub use location::Location;
 pub use mapping::{Recovered, recover};
 pub use optimistic::OptimisticPage;
-pub use options::{DictionaryOptions, OnFatal, PageCheck, StoreOptions};
+pub use options::{DictionaryOptions, OnFatal, PageCheck, PageOrder, StoreOptions};
 pub use space::{MapChange, Reservation, Space, TreeUsage};
 pub use store::PageStore;
 pub use superblock::{ENGINE_BYTES_MAX, SUPERBLOCK_FILE, Superblock};

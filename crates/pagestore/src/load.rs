@@ -51,15 +51,15 @@ pub(crate) struct DeltaReading {
 }
 
 /// Ends a read, whatever happens to its fiber.
-pub(crate) struct UnderWay<'a> {
-    loads: &'a Loads,
+pub(crate) struct UnderWay {
+    store: PageStore,
     pid: PageId,
     done: Arc<Event>,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.loads.under_way.lock().remove(&self.pid);
+        self.store.shared().loads.under_way.lock().remove(&self.pid);
         self.done.set();
     }
 }
@@ -74,20 +74,20 @@ impl Loads {
     pub(crate) fn is_reading(&self, pid: PageId) -> bool {
         self.under_way.lock().contains_key(&pid)
     }
+}
 
+impl PageStore {
     /// Registers the caller as the reader of a page, or returns what to wait for.
-    pub(crate) fn begin(&self, pid: PageId) -> Result<UnderWay<'_>, Arc<Event>> {
-        let mut under_way = self.under_way.lock();
+    pub(crate) fn begin_load(&self, pid: PageId) -> Result<UnderWay, Arc<Event>> {
+        let mut under_way = self.shared().loads.under_way.lock();
         if let Some(done) = under_way.get(&pid) {
             return Err(done.clone());
         }
         let done = Arc::new(Event::new());
         under_way.insert(pid, done.clone());
-        Ok(UnderWay { loads: self, pid, done })
+        Ok(UnderWay { store: self.clone(), pid, done })
     }
-}
 
-impl PageStore {
     /// Brings the page into memory and keeps it there while the pin lives. A page that was freed
     /// meanwhile is [`StoreError::NoSuchPage`]. Parks.
     pub fn load(&self, pid: PageId) -> Result<Pin, StoreError> {
@@ -108,7 +108,7 @@ impl PageStore {
             if place == Place::NONE {
                 return Err(self.shared().missing(pid));
             }
-            match self.shared().loads.begin(pid) {
+            match self.begin_load(pid) {
                 Err(done) => {
                     done.wait_uncancellable(WaitClass::PageRead, None);
                 }
@@ -302,6 +302,7 @@ impl Shared {
         let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
         let read = disk.read_copy(location, &mut buffer);
         let outcome = read.and_then(|bytes| self.verify_blob(pid, location, bytes, then));
+        add(&self.counters.reads, 1);
         add(&self.counters.read_bytes, buffer.len() as u64);
         let mut buffers = self.loads.buffers.lock();
         if buffers.len() < BUFFERS_KEPT {

@@ -14,6 +14,10 @@ pub type OnFatal = Arc<dyn Fn(&str) + Send + Sync>;
 /// the whole page and returns what is wrong.
 pub type PageCheck = fn(&[u8]) -> Result<(), &'static str>;
 
+/// What a page's owner sorts the pages of a tree by, from their bytes: pages that are written
+/// together come to lie in this order, so that they can be read together.
+pub type PageOrder = fn(&[u8]) -> u64;
+
 /// When compression dictionaries are made for trees whose codec has them (Zstandard).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DictionaryOptions {
@@ -72,6 +76,8 @@ pub struct StoreOptions {
     pub spare_segments: usize,
     /// See [`PageCheck`].
     pub page_check: Option<PageCheck>,
+    /// See [`PageOrder`]; none: by their numbers.
+    pub page_order: Option<PageOrder>,
     /// See [`OnFatal`].
     pub on_fatal: OnFatal,
 }
@@ -97,6 +103,7 @@ impl StoreOptions {
             dirty_share_max: 0.9,
             spare_segments: 4,
             page_check: None,
+            page_order: None,
             on_fatal: Arc::new(|_| {}),
         }
     }

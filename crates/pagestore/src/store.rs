@@ -15,7 +15,7 @@ use crate::header::class_is_valid;
 use crate::load::Loads;
 use crate::location::{Location, Place};
 use crate::optimistic::OptimisticPage;
-use crate::options::{PageCheck, StoreOptions};
+use crate::options::{PageCheck, PageOrder, StoreOptions};
 use crate::recent::RecentDeltas;
 use crate::segments::Death;
 use crate::space::{MAP_PAGES, SpaceState};
@@ -54,6 +54,7 @@ pub(crate) struct Shared {
     /// Whether changed pages may be written as deltas.
     pub(crate) writes_deltas: bool,
     pub(crate) page_check: Option<PageCheck>,
+    pub(crate) page_order: Option<PageOrder>,
     pub(crate) counters: Arc<Counters>,
     /// Where the store's own records go; absent in a volatile store without a log.
     pub(crate) wal: Option<Arc<Wal>>,
@@ -333,6 +334,7 @@ impl Shared {
             governor: Governor::new(options.catch_up_after),
             dictionaries: Dictionaries::new(options.dictionaries, options.pool_bytes),
             page_check: options.page_check,
+            page_order: options.page_order,
             counters,
             wal,
             disk,

@@ -43,6 +43,7 @@ impl Shape {
             group_bytes: self.group_bytes,
             log_cap_bytes: 4 << 20,
             page_check: Some(btree::check_page),
+            page_order: Some(btree::page_order),
             ..StoreOptions::new(self.root.join("data"))
         }
     }
