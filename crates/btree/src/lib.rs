@@ -12,6 +12,7 @@
 //! Tree::verify, statistics, estimate_range, sample_leaf
 //! apply, is_format          redo of the tree's page ops (codes 0x20..=0x29)
 //! check_page                what a node's bytes alone can tell, for the page store's reads
+//! page_order                what leaves are sorted by that the page store writes together
 //! ```
 //!
 //! * Keys compare as bytes (memcmp, then length). The longest key is an eighth of the page size.
@@ -54,8 +55,9 @@ pub use descent::LeafHint;
 pub use entry::{Batch, BatchEntry, DELETED, EntryBuffer, EntryRef};
 pub use error::TreeError;
 pub use modify::{Change, LogPart, Modified};
+pub use node::page_order;
 pub use page_read::PageRead;
 pub use redo::{RedoError, apply, format_class, is_format};
 pub use statistics::TreeStatistics;
 pub use tree::Tree;
-pub use verify::{Finding, MAX_FINDINGS, Verification, check_page, page_order};
+pub use verify::{Finding, MAX_FINDINGS, Verification, check_page};

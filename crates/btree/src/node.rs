@@ -13,6 +13,8 @@
 
 use crate::layout::*;
 use crate::page_read::{PageRead, slice};
+use crate::redo::page_type;
+use pagestore::header;
 use std::cmp::Ordering;
 
 /// One slot as stored.
@@ -270,6 +272,17 @@ pub fn prefix(page: &[u8]) -> &[u8] {
 pub fn lower_fence(page: &[u8]) -> Option<&[u8]> {
     (page.u8_at(NODE_FLAGS) & HAS_LOWER != 0)
         .then(|| slice(page, page.u16_at(LOWER_OFFSET).into(), page.u16_at(LOWER_LEN).into()))
+}
+
+/// What leaves of a tree are sorted by when they are written together: the first bytes of what
+/// their keys begin with. For use as the page store's order.
+pub fn page_order(page: &[u8]) -> u64 {
+    let is_node = matches!(header::page_type(page), page_type::LEAF | page_type::INNER);
+    let fence = is_node.then(|| lower_fence(page)).flatten().unwrap_or_default();
+    let mut first = [0; 8];
+    let length = fence.len().min(first.len());
+    first[..length].copy_from_slice(&fence[..length]);
+    u64::from_be_bytes(first)
 }
 
 /// Upper fence (exclusive); `None` is plus infinity.

@@ -67,17 +67,6 @@ pub fn check_page(page: &[u8]) -> Result<(), &'static str> {
     }
 }
 
-/// What leaves of a tree are sorted by when they are written together: the first bytes of what
-/// their keys begin with. For use as the page store's order.
-pub fn page_order(page: &[u8]) -> u64 {
-    let is_node = matches!(header::page_type(page), page_type::LEAF | page_type::INNER);
-    let fence = is_node.then(|| node::lower_fence(page)).flatten().unwrap_or_default();
-    let mut first = [0; 8];
-    let length = fence.len().min(first.len());
-    first[..length].copy_from_slice(&fence[..length]);
-    u64::from_be_bytes(first)
-}
-
 impl Tree {
     /// Walks the whole tree and checks structure, order, fences, heads, levels and overflow values.
     /// Damage is reported, not an error; errors are those of log and store as such. Parks.
