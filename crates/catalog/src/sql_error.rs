@@ -39,6 +39,7 @@ pub fn engine_error(error: &EngineError, table: &str) -> SqlError {
         EngineError::OutOfMemory(detail) => {
             SqlError::with_message(&codes::OUT_OF_RESOURCES, format!("Out of memory: {detail}"))
         }
+        EngineError::ReadOnly => SqlError::new(&codes::UNSUPPORTED_COMPRESSED_TABLE, &[]),
         EngineError::Unsupported(feature) => SqlError::new(&codes::NOT_SUPPORTED_YET, &[feature]),
     }
 }

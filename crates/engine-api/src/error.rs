@@ -59,6 +59,9 @@ pub enum EngineError {
     /// Memory budget of the statement or server exceeded.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
+    /// `innodb_read_only_compressed`: rows of this table are not to be changed (4047).
+    #[error("tables with compressed rows are read only")]
+    ReadOnly,
     /// The engine has no such ability.
     #[error("not supported: {0}")]
     Unsupported(&'static str),

@@ -29,13 +29,13 @@ pub use report::{
 };
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
-    COMPRESSED, ColumnDefault, ColumnDefinition, ForeignKeyDefinition, IndexDefinition, IndexPart,
-    PARTITION_BY, PARTITION_COMMENTS, PARTITION_COUNT, PARTITION_NAMES, PARTITION_VALUES,
-    PLAIN_OPTIONS, ReferentialAction, TableDefinition, TableOptions,
+    COMPRESSED, COMPRESSED_BLOCK_CLASSES, ColumnDefault, ColumnDefinition, ForeignKeyDefinition,
+    IndexDefinition, IndexPart, PARTITION_BY, PARTITION_COMMENTS, PARTITION_COUNT, PARTITION_NAMES,
+    PARTITION_VALUES, PLAIN_OPTIONS, ReferentialAction, TableDefinition, TableOptions,
 };
 pub use traits::{
-    Capabilities, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation, KeyRange, LockMode,
-    LockWait, PreparedTransaction, ReadGate, Savepoint, ScanDirection, ScanOptions,
-    StatementSource, Statistics, StorageUse, Table, TableFinding, TableSizes, Transaction,
-    TransactionOptions,
+    Capabilities, CompressionCounts, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation,
+    KeyRange, LockMode, LockWait, PreparedTransaction, ReadGate, Savepoint, ScanDirection,
+    ScanOptions, StatementSource, Statistics, StorageUse, Table, TableFinding, TableSizes,
+    Transaction, TransactionOptions,
 };

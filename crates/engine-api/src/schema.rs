@@ -247,7 +247,28 @@ pub const PLAIN_OPTIONS: [&str; 9] = [
     "KEY_BLOCK_SIZE",
 ];
 
+/// What KEY_BLOCK_SIZE may be.
+const COMPRESSED_BLOCKS_KIB: [u64; COMPRESSED_BLOCK_CLASSES] = [1, 2, 4, 8, 16];
+/// How many that are.
+pub const COMPRESSED_BLOCK_CLASSES: usize = 5;
+/// What `ROW_FORMAT=COMPRESSED` means without one: half of InnoDB's pages of 16 KiB.
+const DEFAULT_BLOCK_CLASS: usize = 3;
+
 impl TableOptions {
+    /// Of a table with compressed rows, which `ROW_FORMAT=COMPRESSED` and a KEY_BLOCK_SIZE alone
+    /// ask for: the binary logarithm of the KEY_BLOCK_SIZE. That is where InnoDB counts the
+    /// compression of its pages; that they are of this size is not so here.
+    pub fn compressed_block_class(&self) -> Option<usize> {
+        let of = |name: &str| self.other.iter().find(|(known, _)| known == name);
+        let block = of("KEY_BLOCK_SIZE").and_then(|(_, kib)| kib.parse().ok());
+        let class = block.and_then(|kib: u64| COMPRESSED_BLOCKS_KIB.iter().position(|&k| k == kib));
+        match of("ROW_FORMAT").map(|(_, format)| format.as_str()) {
+            Some("COMPRESSED") => Some(class.unwrap_or(DEFAULT_BLOCK_CLASS)),
+            None | Some("DEFAULT") => class,
+            Some(_) => None,
+        }
+    }
+
     /// Those of [`PLAIN_OPTIONS`] that the table has.
     pub fn plain(&self) -> impl Iterator<Item = &(String, String)> {
         let of = |name: &&str| self.other.iter().find(move |(known, _)| known == *name);

@@ -199,6 +199,21 @@ pub struct StorageUse {
     pub garbage_bytes: u64,
 }
 
+/// What compression has taken, of tables with `ROW_FORMAT=COMPRESSED`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompressionCounts {
+    /// Pages that a codec was tried on ...
+    pub tried_pages: u64,
+    /// ... those of them that were written compressed, since that gained something ...
+    pub compressed_pages: u64,
+    /// ... and nanoseconds of all tries.
+    pub compress_nanos: u64,
+    /// Pages that were decompressed ...
+    pub decompressed_pages: u64,
+    /// ... and nanoseconds that took.
+    pub decompress_nanos: u64,
+}
+
 /// Sizes of a table for listings. Exact, and cheap to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TableSizes {
@@ -268,6 +283,21 @@ pub trait Engine: Send + Sync {
     /// Algorithm and level (1 to 9, 0 for the algorithm's own) of tables whose
     /// [`crate::TableOptions::codec`] is [`crate::COMPRESSED`], for pages written from now on.
     fn set_compressed(&self, _algorithm: &str, _level: i32) {}
+    /// What compression of the tables with `ROW_FORMAT=COMPRESSED` has taken since the server was
+    /// started, by [`crate::TableOptions::compressed_block_class`]; dropped tables count on. With
+    /// `resets` they count from 0 again.
+    fn compression_counts(
+        &self,
+        _resets: bool,
+    ) -> [CompressionCounts; crate::COMPRESSED_BLOCK_CLASSES] {
+        Default::default()
+    }
+    /// `innodb_read_only_compressed`: rows of tables with `ROW_FORMAT=COMPRESSED` are not changed.
+    fn set_compressed_rows_read_only(&self, _is_read_only: bool) {}
+    /// Whether that is so.
+    fn are_compressed_rows_read_only(&self) -> bool {
+        false
+    }
     /// Share of the buffer pool, from 0 to 1, that may hold changes that are not on the device
     /// before pages are written whatever the log says.
     fn set_dirty_share_max(&self, _share: f64) {}
@@ -429,6 +459,11 @@ pub trait Table: Send + Sync {
     fn statistics(&self) -> Statistics;
     /// What each index takes up, in the definition's order. Looks at each page's entry in memory.
     fn storage(&self) -> Vec<StorageUse> {
+        Vec::new()
+    }
+    /// What compression of each index has taken, in the definition's order; 0 everywhere if the
+    /// table has no `ROW_FORMAT=COMPRESSED`. With `resets` they count from 0 again.
+    fn compression_counts(&self, _resets: bool) -> Vec<CompressionCounts> {
         Vec::new()
     }
     /// Sizes for listings.

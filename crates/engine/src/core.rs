@@ -55,6 +55,8 @@ pub(crate) struct Core {
     pub(crate) revisits: Revisits,
     pub(crate) drops: Drops,
     pub(crate) thinning: Thinning,
+    /// `innodb_read_only_compressed`.
+    pub(crate) compressed_rows_read_only: AtomicBool,
     /// Deleted entries of former runs may be anywhere: the sweep has not come to its end.
     pub(crate) sweep_pending: AtomicBool,
     /// Told to the background fibers.
@@ -101,6 +103,7 @@ impl Core {
             revisits: Revisits::default(),
             drops: Drops::default(),
             thinning: Thinning::default(),
+            compressed_rows_read_only: AtomicBool::new(false),
             sweep_pending: AtomicBool::new(false),
             purge_wanted: Event::new(),
             checkpoint_wanted: Event::new(),
@@ -172,6 +175,7 @@ impl Core {
     /// Forgets a tree that nothing durable names any more; its pages are given back later.
     pub(crate) fn drop_tree(&self, id: TreeId) {
         self.trees.write().remove(&id);
+        self.store.forget_tree(id);
         self.drops.push(id);
     }
 

@@ -8,10 +8,12 @@ use crate::recovery::{OpenError, RecoverySummary};
 use crate::transaction::{EngineTransaction, own};
 use crate::{build, checkpoint, ddl, dictionary, drops, purge, report, statistics, status};
 use engine_api::{
-    Capabilities, DeadlockReport, DuplicateKey, LockingReport, PreparedTransaction,
-    Result as ApiResult, StatementSource, Table, TableDefinition, Transaction, TransactionOptions,
+    COMPRESSED_BLOCK_CLASSES, Capabilities, CompressionCounts, DeadlockReport, DuplicateKey,
+    LockingReport, PreparedTransaction, Result as ApiResult, StatementSource, Table,
+    TableDefinition, Transaction, TransactionOptions,
 };
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Deleted rows are removed, and dropped trees given back, for so long each at a shutdown.
@@ -108,6 +110,18 @@ impl engine_api::Engine for Engine {
 
     fn set_compressed(&self, algorithm: &str, level: i32) {
         crate::storage::set_compressed(&self.core.store, algorithm, level);
+    }
+
+    fn compression_counts(&self, resets: bool) -> [CompressionCounts; COMPRESSED_BLOCK_CLASSES] {
+        self.core.store.compression_of_classes(resets).map(crate::storage::counts)
+    }
+
+    fn set_compressed_rows_read_only(&self, is_read_only: bool) {
+        self.core.compressed_rows_read_only.store(is_read_only, Ordering::Relaxed);
+    }
+
+    fn are_compressed_rows_read_only(&self) -> bool {
+        self.core.compressed_rows_read_only.load(Ordering::Relaxed)
     }
 
     fn open_table(&self, table: Arc<TableDefinition>) -> ApiResult<Arc<dyn Table>> {

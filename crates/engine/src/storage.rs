@@ -2,6 +2,7 @@
 
 use base::TreeId;
 use codec::CodecId;
+use engine_api::{IndexDefinition, StorageUse};
 use pagestore::{Compression, PageStore};
 
 /// What [`engine_api::TableOptions::codec`] says of a table's pages; what is not known means the
@@ -19,6 +20,40 @@ pub(crate) fn compression(text: &str) -> Compression {
 /// Sets the compression of a tree's pages by the table's options.
 pub(crate) fn set_codec(store: &PageStore, tree: TreeId, text: &str) {
     store.set_compression(tree, compression(text));
+}
+
+/// What an index takes up.
+pub(crate) fn storage_of(store: &PageStore, index: &IndexDefinition) -> StorageUse {
+    let usage = store.space().usage(index.tree);
+    StorageUse {
+        page_bytes: 1 << index.page_class,
+        pages: usage.pages,
+        raw_bytes: usage.raw_bytes,
+        stored_bytes: usage.stored_bytes,
+        garbage_bytes: usage.garbage_bytes as u64,
+    }
+}
+
+/// What compression of an index has taken, if its rows are compressed.
+pub(crate) fn counts_of(
+    store: &PageStore,
+    index: &IndexDefinition,
+    resets: bool,
+) -> engine_api::CompressionCounts {
+    store.compression_of_tree(index.tree, resets).map(counts).unwrap_or_default()
+}
+
+const _: () = assert!(engine_api::COMPRESSED_BLOCK_CLASSES == pagestore::COUNTED_CLASSES);
+
+/// The store's counts, as others know them.
+pub(crate) fn counts(counts: pagestore::CompressionCounts) -> engine_api::CompressionCounts {
+    engine_api::CompressionCounts {
+        tried_pages: counts.tried_pages,
+        compressed_pages: counts.compressed_pages,
+        compress_nanos: counts.compress_nanos,
+        decompressed_pages: counts.decompressed_pages,
+        decompress_nanos: counts.decompress_nanos,
+    }
 }
 
 /// Sets the algorithm and level of tables that are compressed and name none.

@@ -16,7 +16,7 @@ use base::TrxId;
 use base::metrics::Counter;
 use btree::{LeafHint, Tree};
 use engine_api::{
-    ColumnStatistics, Cursor, DuplicateKey, EngineError, IndexDefinition, KeyRange, LockMode,
+    ColumnStatistics, CompressionCounts, Cursor, DuplicateKey, EngineError, KeyRange, LockMode,
     LockWait, Result, RowBuffer, ScanOptions, Statistics, StorageUse, Table, TableDefinition,
     TableFinding, TableSizes, Transaction,
 };
@@ -31,6 +31,7 @@ pub(crate) type Nested = Result<std::result::Result<(), DuplicateKey>>;
 pub(crate) struct TableParts {
     pub(crate) core: Arc<Core>,
     pub(crate) definition: Arc<TableDefinition>,
+    has_compressed_rows: bool,
     pub(crate) keys: TableKeys,
     /// By position in the definition; the first is the clustered tree.
     pub(crate) trees: Vec<Tree>,
@@ -72,8 +73,21 @@ impl EngineTable {
         }
         let keys = TableKeys::new(&definition);
         let [append_leaf, misses_seen] = [0, 0].map(AtomicU64::new);
-        let parts =
-            TableParts { core, definition, keys, trees, counters, append_leaf, misses_seen };
+        let class = definition.options.compressed_block_class();
+        for index in &definition.indexes {
+            core.store.count_compression(index.tree, class);
+        }
+        let has_compressed_rows = class.is_some();
+        let parts = TableParts {
+            core,
+            definition,
+            has_compressed_rows,
+            keys,
+            trees,
+            counters,
+            append_leaf,
+            misses_seen,
+        };
         let parts = Arc::new(parts);
         parts.adopt();
         Ok(Self(parts))
@@ -81,6 +95,16 @@ impl EngineTable {
 }
 
 impl TableParts {
+    /// `innodb_read_only_compressed` forbids changes of such a table.
+    fn refuse_when_read_only(&self) -> Result<()> {
+        let is_forbidden =
+            self.has_compressed_rows && self.core.compressed_rows_read_only.load(Ordering::Relaxed);
+        match is_forbidden {
+            true => Err(EngineError::ReadOnly),
+            false => Ok(()),
+        }
+    }
+
     /// Name of the table and an index, for messages.
     pub(crate) fn object(&self, position: usize) -> String {
         let definition = &self.definition;
@@ -306,16 +330,12 @@ impl TableParts {
 
 impl Table for EngineTable {
     fn storage(&self) -> Vec<StorageUse> {
-        let of = |index: &IndexDefinition| {
-            let usage = self.core.store.space().usage(index.tree);
-            StorageUse {
-                page_bytes: 1 << index.page_class,
-                pages: usage.pages,
-                raw_bytes: usage.raw_bytes,
-                stored_bytes: usage.stored_bytes,
-                garbage_bytes: usage.garbage_bytes as u64,
-            }
-        };
+        let of = |index| crate::storage::storage_of(&self.core.store, index);
+        self.definition.indexes.iter().map(of).collect()
+    }
+
+    fn compression_counts(&self, resets: bool) -> Vec<CompressionCounts> {
+        let of = |index| crate::storage::counts_of(&self.core.store, index, resets);
         self.definition.indexes.iter().map(of).collect()
     }
 
@@ -353,6 +373,7 @@ impl Table for EngineTable {
             row.key.extend_from_slice(&self.counters.next_row_id().to_be_bytes());
         }
         let row = &*row;
+        self.refuse_when_read_only()?;
         self.core.refuse_when_short_of_space()?;
         self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_INSERTED.add(1);
@@ -360,6 +381,7 @@ impl Table for EngineTable {
     }
 
     fn update(&self, trx: &mut dyn Transaction, old: &RowBuffer, new: &RowBuffer) -> Nested {
+        self.refuse_when_read_only()?;
         self.core.refuse_when_short_of_space()?;
         self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_UPDATED.add(1);
@@ -367,6 +389,7 @@ impl Table for EngineTable {
     }
 
     fn delete(&self, trx: &mut dyn Transaction, row: &RowBuffer) -> Result<()> {
+        self.refuse_when_read_only()?;
         self.core.refuse_what_cannot_be_undone(own(trx).logged_bytes)?;
         ROWS_DELETED.add(1);
         let deleted = self.whole(own(trx), &row.key, |trx| self.delete_row(trx, row).map(Ok))?;

@@ -84,6 +84,8 @@ pub struct Settings {
     pub foreign_key_checks: bool,
     /// innodb_compression_default: CREATE TABLE compresses unless told otherwise.
     pub compress_tables: bool,
+    /// innodb_strict_mode: a KEY_BLOCK_SIZE that cannot be is an error, not ignored.
+    pub strict_table_options: bool,
 }
 
 impl Default for Settings {
@@ -99,6 +101,7 @@ impl Default for Settings {
             max_allowed_packet: 16 << 20,
             foreign_key_checks: true,
             compress_tables: false,
+            strict_table_options: true,
         }
     }
 }

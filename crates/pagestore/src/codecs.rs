@@ -147,6 +147,16 @@ mod tests {
     }
 
     #[test]
+    fn trees_that_follow_the_default_take_no_memory() {
+        let codecs = Codecs::new((CodecId::Lz4, 0));
+        for tree in (1..1000).map(TreeId::new) {
+            codecs.set(tree, Compression::Compressed { level: 0 });
+            codecs.set(tree, Compression::Store);
+        }
+        assert!(codecs.chosen.read().by_tree.is_empty());
+    }
+
+    #[test]
     fn what_is_asked_for_again_is_no_change() {
         let codecs = Codecs::new((CodecId::Lz4, 0));
         let tree = TreeId::new(1);

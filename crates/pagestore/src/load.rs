@@ -226,8 +226,7 @@ impl PageStore {
             if blob.codec != codec::CodecId::None {
                 add(&shared.counters.decompressed_pages, 1);
             }
-            let dictionary = shared.dictionary_of(blob)?;
-            blob::decode(blob, bytes, dictionary.as_deref(), page)?;
+            shared.unpack(blob, bytes, page)?;
             Ok(SinceBase { base: blob.as_base(), ..SinceBase::default() })
         };
         let full = match copy {

@@ -88,8 +88,7 @@ pub(crate) fn encode_anew(
     if codec.id() == CodecId::None {
         return None;
     }
-    let dictionary = shared.dictionary_of(&former).ok()?;
-    blob::decode(&former, copy, dictionary.as_deref(), page).ok()?;
+    shared.unpack(&former, copy, page).ok()?;
     let blob = timed(shared, &shared.counters.anew_nanos, &codec, page, target);
     note_asked(shared, &asked, page, &blob);
     let blob_bytes = |blob: &BlobHeader| blob::blob_bytes(blob.payload_bytes as usize);
@@ -112,7 +111,9 @@ fn timed(
     } else {
         blob::encode(page, &**codec, target)
     };
-    add(nanos, begun.elapsed().as_nanos() as u64);
+    let taken = begun.elapsed();
+    add(nanos, taken.as_nanos() as u64);
+    shared.counted_trees.note_tried(blob.tree, blob.codec != CodecId::None, taken);
     blob
 }
 

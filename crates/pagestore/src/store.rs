@@ -3,6 +3,7 @@
 use crate::array::TranslationArray;
 use crate::background::Background;
 use crate::codecs::{Codecs, Compression};
+use crate::compression_counts::CountedTrees;
 use crate::counters::{Counters, StoreCounters};
 use crate::dictionaries::Dictionaries;
 use crate::dirty::{DirtyPage, DirtyQueue};
@@ -49,6 +50,7 @@ pub(crate) struct Shared {
     pub(crate) loads: Loads,
     pub(crate) recent_deltas: RecentDeltas,
     pub(crate) codecs: Codecs,
+    pub(crate) counted_trees: CountedTrees,
     pub(crate) governor: Governor,
     pub(crate) dictionaries: Dictionaries,
     /// Whether changed pages may be written as deltas.
@@ -135,6 +137,13 @@ impl PageStore {
             self.shared.governor.forget(tree);
             self.shared.dictionaries.forget(tree);
         }
+    }
+
+    /// Nobody names the tree any more: how its pages are compressed, and what that took, is
+    /// forgotten. Those that are still written are compressed as the store was opened with.
+    pub fn forget_tree(&self, tree: TreeId) {
+        self.shared.codecs.set(tree, Compression::Store);
+        self.count_compression(tree, None);
     }
 
     /// Changes the codec and level (0: the codec's default) of all trees with
@@ -331,6 +340,7 @@ impl Shared {
             loads: Loads::default(),
             recent_deltas: RecentDeltas::default(),
             codecs: Codecs::new(options.codec),
+            counted_trees: CountedTrees::default(),
             governor: Governor::new(options.catch_up_after),
             dictionaries: Dictionaries::new(options.dictionaries, options.pool_bytes),
             page_check: options.page_check,

@@ -104,6 +104,7 @@ pub fn run_in(options: &ServeOptions, surroundings: &dyn Surroundings) -> Result
     let state = ServerState::new(catalog, globals, STATEMENT_MEMORY_BYTES);
     state.apply_admission();
     state.apply_compression();
+    state.apply_read_only_compressed();
     state.apply_flushing();
     state.apply_monitors();
     state.watch_clients();

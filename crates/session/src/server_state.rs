@@ -136,6 +136,12 @@ impl ServerState {
         self.catalog.engine().set_compressed(&algorithm, level as i32);
     }
 
+    /// innodb_read_only_compressed.
+    pub fn apply_read_only_compressed(&self) {
+        let is_on = self.globals.value("innodb_read_only_compressed").is_on();
+        self.catalog.engine().set_compressed_rows_read_only(is_on);
+    }
+
     /// innodb_max_dirty_pages_pct.
     pub fn apply_flushing(&self) {
         if let VariableValue::Double(percent) = self.globals.value("innodb_max_dirty_pages_pct") {

@@ -184,6 +184,9 @@ impl Session {
                 if definition.name == "innodb_max_dirty_pages_pct" {
                     self.server.apply_flushing();
                 }
+                if definition.name == "innodb_read_only_compressed" {
+                    self.server.apply_read_only_compressed();
+                }
                 if definition.name.starts_with("thread_pool_") {
                     self.server.apply_admission();
                 }

@@ -163,6 +163,7 @@ impl Settings {
             max_allowed_packet: self.packet_bytes_max,
             foreign_key_checks: variables.value("foreign_key_checks").is_on(),
             compress_tables: variables.value("innodb_compression_default").is_on(),
+            strict_table_options: variables.value("innodb_strict_mode").is_on(),
         }
     }
 }

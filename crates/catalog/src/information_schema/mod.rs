@@ -6,6 +6,7 @@
 //! all of them.
 
 mod columns;
+mod compression;
 mod constraints;
 mod foreign_keys;
 mod innodb;
@@ -232,6 +233,12 @@ tables! {
     GANNET_INDEX_STORAGE => storage::index_storage;
     GLOBAL_STATUS => session_rows::global_status;
     GLOBAL_VARIABLES => session_rows::global_variables;
+    INNODB_CMP => compression::classes;
+    INNODB_CMPMEM => compression::memory;
+    INNODB_CMPMEM_RESET => compression::memory;
+    INNODB_CMP_PER_INDEX => compression::indexes;
+    INNODB_CMP_PER_INDEX_RESET => compression::indexes_and_reset;
+    INNODB_CMP_RESET => compression::classes_and_reset;
     INNODB_LOCKS => innodb::locks;
     INNODB_LOCK_WAITS => innodb::lock_waits;
     INNODB_METRICS => metrics::rows;

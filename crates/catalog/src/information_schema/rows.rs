@@ -189,10 +189,9 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
 pub(super) fn row_format(options: &TableOptions) -> &'static str {
     let of = |name: &str| options.plain().find(|(known, _)| known == name);
     match of("ROW_FORMAT").map(|(_, value)| value.as_str()) {
-        Some("COMPRESSED") => "Compressed",
+        _ if options.compressed_block_class().is_some() => "Compressed",
         Some("COMPACT") => "Compact",
         Some("REDUNDANT") => "Redundant",
-        None if of("KEY_BLOCK_SIZE").is_some() => "Compressed",
         _ => "Dynamic",
     }
 }

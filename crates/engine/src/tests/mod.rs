@@ -10,6 +10,7 @@ mod locked_rows;
 mod lockstep;
 mod prepared;
 mod read_ahead;
+mod row_compression;
 mod rows;
 mod space;
 mod statistics;

@@ -56,6 +56,13 @@ pub fn run(context: &mut DdlContext<'_>, alter: &AlterTable) -> Result<Outcome, 
     };
     let mut planned = (**entry.definition()).clone();
     let mut work = plan(context, alter, &mut planned)?;
+    if changes_definition(alter) {
+        super::compression::check_writable(
+            context,
+            &planned,
+            super::compression::Operation::Alter,
+        )?;
+    }
     if entry.is_temporary() && changes_definition(alter) {
         (work.copy, work.reports) = (true, true);
     }

@@ -17,6 +17,8 @@ pub(super) const QUOTED: [&str; 4] =
 /// MariaDB's number for options that cannot be.
 const WRONG_CREATE_OPTIONS: u16 = 140;
 
+const WRONG_OPTIONS_TEXT: &str = "140 \"Wrong create options\"";
+
 /// What a table is to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
@@ -43,6 +45,43 @@ pub(super) fn apply(
     check_together(context, table, operation)?;
     table.options.codec = codec(table);
     Ok(())
+}
+
+/// Whether `innodb_read_only_compressed` forbids to write a table.
+fn is_read_only(context: &DdlContext<'_>, table: &TableDefinition) -> bool {
+    table.options.compressed_block_class().is_some()
+        && context.catalog.engine().are_compressed_rows_read_only()
+}
+
+/// 4047 where a table with compressed rows is not to be made or altered.
+pub(super) fn check_writable(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+    operation: Operation,
+) -> Result<(), ExecError> {
+    if !is_read_only(context, table) {
+        return Ok(());
+    }
+    let error = SqlError::new(&codes::UNSUPPORTED_COMPRESSED_TABLE, &[]);
+    if operation == Operation::Alter {
+        context.eval.push_warning(Warning { level: Level::Warning, ..Warning::from(&error) });
+    }
+    warn_error(context, &error);
+    warn_errno(context);
+    Err(error.into())
+}
+
+/// 1036 where its rows are not to be changed.
+pub(super) fn check_rows_writable(
+    context: &DdlContext<'_>,
+    table: &TableDefinition,
+) -> Result<(), ExecError> {
+    if !is_read_only(context, table) {
+        return Ok(());
+    }
+    let reason = Warning::from(&SqlError::new(&codes::UNSUPPORTED_COMPRESSED_TABLE, &[]));
+    context.eval.push_warning(Warning { level: Level::Warning, ..reason });
+    Err(SqlError::new(&codes::OPEN_AS_READONLY, &[&table.name]).into())
 }
 
 fn value<'a>(table: &'a TableDefinition, name: &str) -> Option<&'a str> {
@@ -82,6 +121,9 @@ fn check_value(context: &DdlContext<'_>, option: &TableOption) -> Result<(), Exe
     Ok(())
 }
 
+/// What KEY_BLOCK_SIZE may be, in KiB.
+const BLOCK_SIZES: [&str; 5] = ["1", "2", "4", "8", "16"];
+
 /// Names of algorithms, as in `innodb_compression_algorithm`.
 const ALGORITHMS: [&str; 8] = ["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy", "zstd"];
 
@@ -104,23 +146,39 @@ fn check_together(
             return refuse(WRONG_CREATE_OPTIONS, depends, reason);
         }
     }
+    let ignores = !context.eval.settings.strict_table_options;
     match (compressed, row_format, block) {
         (true, "COMPRESSED", _) => odd("PAGE_COMPRESSED table can't have ROW_TYPE=COMPRESSED"),
         (true, "REDUNDANT", _) => odd("PAGE_COMPRESSED table can't have ROW_TYPE=REDUNDANT"),
         (true, _, Some(_)) => odd("PAGE_COMPRESSED table can't have key_block_size"),
-        (_, _, Some(size)) if !["1", "2", "4", "8", "16"].contains(&size) => {
+        (_, _, Some(size)) if !BLOCK_SIZES.contains(&size) => {
+            if ignores {
+                warn_ignored(context, format!("InnoDB: ignoring KEY_BLOCK_SIZE={size}."));
+                return Ok(());
+            }
             let reason = format!(
                 "InnoDB: invalid KEY_BLOCK_SIZE = {size}. Valid values are [1, 2, 4, 8, 16]"
             );
             refuse(codes::ILLEGAL_HA_CREATE_OPTION.number, "KEY_BLOCK_SIZE", reason)
         }
-        (_, "DYNAMIC" | "COMPACT" | "REDUNDANT", Some(_)) => {
+        (_, "DYNAMIC" | "COMPACT" | "REDUNDANT", Some(size)) => {
+            if ignores {
+                let message =
+                    format!("InnoDB: ignoring KEY_BLOCK_SIZE={size} unless ROW_FORMAT=COMPRESSED.");
+                warn_ignored(context, message);
+                return Ok(());
+            }
             let reason =
                 format!("InnoDB: cannot specify ROW_FORMAT = {row_format} with KEY_BLOCK_SIZE.");
             refuse(codes::ILLEGAL_HA_CREATE_OPTION.number, "KEY_BLOCK_SIZE", reason)
         }
         _ => Ok(()),
     }
+}
+
+/// With `innodb_strict_mode=OFF` what cannot be is left out.
+fn warn_ignored(context: &DdlContext<'_>, message: String) {
+    warn(context, Level::Warning, codes::ILLEGAL_HA_CREATE_OPTION.number, message);
 }
 
 fn warn(context: &DdlContext<'_>, level: Level, code: u16, message: String) {
@@ -139,12 +197,17 @@ fn refused(
     if operation == Operation::Alter {
         return SqlError::new(&codes::ILLEGAL_HA_CREATE_OPTION, &[&"InnoDB", &option]).into();
     }
-    let errno = format!("{WRONG_CREATE_OPTIONS} \"Wrong create options\"");
-    let error = SqlError::new(&codes::CANT_CREATE_TABLE, &[&table.schema, &table.name, &errno]);
+    let arguments: [&dyn std::fmt::Display; 3] = [&table.schema, &table.name, &WRONG_OPTIONS_TEXT];
+    let error = SqlError::new(&codes::CANT_CREATE_TABLE, &arguments);
     warn_error(context, &error);
-    let message = format!("Got error {errno} from storage engine InnoDB");
-    warn(context, Level::Warning, codes::GET_ERRNO.number, message);
+    warn_errno(context);
     error.into()
+}
+
+/// What MariaDB says behind the error.
+fn warn_errno(context: &DdlContext<'_>) {
+    let message = format!("Got error {WRONG_OPTIONS_TEXT} from storage engine InnoDB");
+    warn(context, Level::Warning, codes::GET_ERRNO.number, message);
 }
 
 fn warn_error(context: &DdlContext<'_>, error: &SqlError) {
@@ -153,8 +216,7 @@ fn warn_error(context: &DdlContext<'_>, error: &SqlError) {
 
 /// [`engine_api::TableOptions::codec`] of the options.
 fn codec(table: &TableDefinition) -> String {
-    let by_row = value(table, "ROW_FORMAT") == Some("COMPRESSED")
-        || value(table, "KEY_BLOCK_SIZE").is_some();
+    let by_row = table.options.compressed_block_class().is_some();
     let algorithm = value(table, "PAGE_COMPRESSION_ALGORITHM").map(str::to_ascii_lowercase);
     let name = match value(table, "PAGE_COMPRESSED").and_then(flag) {
         Some(true) => algorithm.unwrap_or_else(|| COMPRESSED.to_owned()),

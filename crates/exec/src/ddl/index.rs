@@ -1,5 +1,6 @@
 //! Indexes: as written, CREATE INDEX, DROP INDEX.
 
+use super::compression::{Operation, check_writable};
 use super::table::{forbid_null, is_primary};
 use super::{DdlContext, foreign, lock_names, unsupported};
 use crate::{ExecError, Outcome};
@@ -230,7 +231,8 @@ pub fn create(context: &mut DdlContext<'_>, create: &CreateIndex) -> Result<Outc
     }
     let engine = context.catalog.engine().clone();
     let zone = context.eval.settings.time_zone;
-    context.change_table(&schema, &name, &mut |_, transaction, table| {
+    context.change_table(&schema, &name, &mut |context, transaction, table| {
+        check_writable(context, table, Operation::Alter)?;
         if create.or_replace
             && let Some(index) = &create.index.name
             && position(table, index).is_some()
@@ -313,6 +315,7 @@ pub fn drop(context: &mut DdlContext<'_>, drop: &DropIndex) -> Result<Outcome, E
     }
     let engine = context.catalog.engine().clone();
     context.change_table(&schema, &name, &mut |context, transaction, table| {
+        check_writable(context, table, Operation::Alter)?;
         let before = table.clone();
         remove(&engine, transaction, table, &drop.name)?;
         foreign::check_altered(context, &before, table).map(|_| ())

@@ -224,7 +224,8 @@ fn truncate(context: &mut DdlContext<'_>, schema: &str, name: &str) -> Result<()
         foreign::check_may_truncate(context, schema, name)?;
     }
     let engine = context.catalog.engine().clone();
-    context.change_table(schema, name, &mut |_, trx, definition| {
+    context.change_table(schema, name, &mut |context, trx, definition| {
+        compression::check_rows_writable(context, definition)?;
         engine.drop_table(trx, definition)?;
         definition.id = base::TableId(0);
         Ok(engine.create_table(trx, definition)?)
@@ -274,6 +275,7 @@ fn create_table(context: &mut DdlContext<'_>, create: &CreateTable) -> Result<Ou
     definition.name = name.clone();
     definition.id = base::TableId(0);
     definition.created_micros = runtime::wall_clock_micros();
+    compression::check_writable(context, &definition, compression::Operation::Create)?;
     check_foreign_keys(context, create, &definition)?;
     if create.or_replace && exists && !create.temporary {
         foreign::check_may_drop(context, &schema, &name)?;

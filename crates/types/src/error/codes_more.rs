@@ -425,6 +425,8 @@ error_codes! {
         "Wildcards or range in JSON path not allowed in argument {} to function '{}'";
     JSON_ONE_OR_ALL = 4046, "HY000",
         "Argument 2 to function '{}' must be \"one\" or \"all\".";
+    UNSUPPORTED_COMPRESSED_TABLE = 4047, "HY000",
+        "InnoDB refuses to write tables with ROW_FORMAT=COMPRESSED or KEY_BLOCK_SIZE.";
     JSON_PATH_EMPTY = 4051, "HY000",
         "Path expression '$' is not allowed in argument {} to function '{}'.";
     SUM_FUNC_WITH_WINDOW_FUNC_AS_ARG = 4074, "HY000",

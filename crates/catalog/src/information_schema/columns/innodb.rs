@@ -49,6 +49,42 @@ pub(in crate::information_schema) const INNODB_TRX: &[VirtualColumn] = &[
     required("trx_autocommit_non_locking", Int(1)),
 ];
 
+pub(in crate::information_schema) const INNODB_CMP: &[VirtualColumn] = &[
+    required("page_size", Int(5)),
+    required("compress_ops", Int(11)),
+    required("compress_ops_ok", Int(11)),
+    required("compress_time", Int(11)),
+    required("uncompress_ops", Int(11)),
+    required("uncompress_time", Int(11)),
+];
+
+pub(in crate::information_schema) const INNODB_CMP_RESET: &[VirtualColumn] = INNODB_CMP;
+
+pub(in crate::information_schema) const INNODB_CMPMEM: &[VirtualColumn] = &[
+    required("page_size", Int(5)),
+    required("buffer_pool_instance", Int(11)),
+    required("pages_used", Int(11)),
+    required("pages_free", Int(11)),
+    required("relocation_ops", BigInt(21)),
+    required("relocation_time", Int(11)),
+];
+
+pub(in crate::information_schema) const INNODB_CMPMEM_RESET: &[VirtualColumn] = INNODB_CMPMEM;
+
+pub(in crate::information_schema) const INNODB_CMP_PER_INDEX: &[VirtualColumn] = &[
+    required("database_name", Varchar(64)),
+    required("table_name", Varchar(64)),
+    required("index_name", Varchar(64)),
+    required("compress_ops", Int(11)),
+    required("compress_ops_ok", Int(11)),
+    required("compress_time", Int(11)),
+    required("uncompress_ops", Int(11)),
+    required("uncompress_time", Int(11)),
+];
+
+pub(in crate::information_schema) const INNODB_CMP_PER_INDEX_RESET: &[VirtualColumn] =
+    INNODB_CMP_PER_INDEX;
+
 pub(in crate::information_schema) const INNODB_SYS_TABLESPACES: &[VirtualColumn] = &[
     required("SPACE", IntUnsigned(11)),
     required("NAME", Varchar(655)),
