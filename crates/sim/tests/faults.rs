@@ -7,7 +7,8 @@ use sim::faults;
 /// 982249: two words of a page change in a way that a hash with one key does not see.
 /// 990480: the reserve is wanted while the file system says that it has no end.
 /// 990770: the dictionary of a delta that is being written is damaged on the disk.
-const REMARKABLE_SEEDS: [u64; 4] = [970_576, 982_249, 990_480, 990_770];
+/// 1040043: a log file is made while the one before is taken and has no batch yet.
+const REMARKABLE_SEEDS: [u64; 5] = [970_576, 982_249, 990_480, 990_770, 1_040_043];
 
 #[test]
 fn faults_of_the_disk_are_told_and_lose_nothing() {

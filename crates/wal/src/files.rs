@@ -18,6 +18,9 @@
 //! 4. One fiber at a time makes the next file. When `end_preparations` has returned none does, and
 //!    none but a leader begins: whoever opens the log again removes what is unfinished and renames
 //!    what was prepared, and must be alone with these files.
+//! 5. A sequence is given once. A file that the leader has taken is part of the log only when its
+//!    first batch is written: one that is made meanwhile is the one behind it, and does not take
+//!    its name.
 
 mod making;
 
@@ -75,6 +78,8 @@ struct State {
     spares: Vec<Spare>,
     demand: Demand,
     next: Next,
+    /// The newest sequence that a leader has taken (invariant 5).
+    taken: u64,
     /// Nothing is made ahead of need any more (invariant 4).
     is_ending: bool,
 }
@@ -159,6 +164,7 @@ impl LogFiles {
                 spares: Vec::new(),
                 demand: Demand::new(),
                 next: Next::None,
+                taken: 0,
                 is_ending: false,
             }),
             out_of_space: AtomicBool::new(false),
@@ -336,7 +342,10 @@ impl LogFiles {
         loop {
             let mut state = self.state.lock();
             match std::mem::replace(&mut state.next, Next::None) {
-                Next::Ready(prepared) if prepared.len >= need_bytes => return Ok(prepared),
+                Next::Ready(prepared) if prepared.len >= need_bytes => {
+                    state.taken = prepared.sequence;
+                    return Ok(prepared);
+                }
                 Next::Ready(prepared) => {
                     probe!("wal.prepared_file_too_small");
                     state.next = Next::Preparing(Vec::new());
@@ -363,13 +372,14 @@ impl LogFiles {
         }
     }
 
-    /// Turns a prepared file that is too small into a spare.
+    /// Turns a prepared file that is too small into a spare. If that fails it is none: the file
+    /// that is made in its place takes its name.
     fn put_aside(&self, prepared: Prepared) -> io::Result<()> {
         let path = self.spare_path();
         drop(prepared.file);
-        let renamed = runtime::fs::rename(&prepared.path, &path);
+        runtime::fs::rename(&prepared.path, &path)?;
         self.state.lock().spares.push((path, prepared.len));
-        renamed
+        Ok(())
     }
 
     /// Smallest and largest size of a file, bytes.

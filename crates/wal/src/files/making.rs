@@ -95,7 +95,7 @@ impl LogFiles {
             };
             let wanted = wanted.max(need_bytes).next_multiple_of(self.block_bytes_max as u64);
             let spare = state.take_spare(need_bytes.max(wanted / 4), kept);
-            (current.0 + 1, wanted, spare, had_spares)
+            (current.0.max(state.taken) + 1, wanted, spare, had_spares)
         };
         let path = self.dir.join(log_name(sequence));
         let len = match spare {
@@ -207,5 +207,28 @@ impl LogFiles {
             Next::Preparing(waiters) => !waiters.is_empty(),
             Next::None | Next::Ready(_) => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::WalOptions;
+    use runtime::sim::{SimConfig, Simulation};
+
+    #[test]
+    fn a_file_that_is_made_while_the_one_before_is_not_yet_in_the_log_has_its_own_name() {
+        let run = || {
+            runtime::fs::create_dir_all(Path::new("/wal")).unwrap();
+            let files = LogFiles::new(Path::new("/wal"), &WalOptions::new([7; 16]));
+            let taken = files.take_next(0).unwrap();
+            files.prepare_next();
+            assert!(files.has_next());
+            files.began(taken.sequence, 0, taken.len);
+            let next = files.take_next(0).unwrap();
+            assert_eq!((taken.sequence, next.sequence), (1, 2));
+            assert_ne!(taken.path, next.path);
+        };
+        Simulation::new(SimConfig::new(1)).run(run).expect("it ends well");
     }
 }
