@@ -29,9 +29,10 @@ pub use report::{
 };
 pub use rows::{RowBatch, RowBuffer, RowRef};
 pub use schema::{
-    COMPRESSED, COMPRESSED_BLOCK_CLASSES, ColumnDefault, ColumnDefinition, ForeignKeyDefinition,
-    IndexDefinition, IndexPart, PARTITION_BY, PARTITION_COMMENTS, PARTITION_COUNT, PARTITION_NAMES,
-    PARTITION_VALUES, PLAIN_OPTIONS, ReferentialAction, TableDefinition, TableOptions,
+    COMPRESSED, COMPRESSED_BLOCK_CLASSES, COMPRESSED_BLOCKS_KIB, ColumnDefault, ColumnDefinition,
+    ForeignKeyDefinition, IndexDefinition, IndexPart, PARTITION_BY, PARTITION_COMMENTS,
+    PARTITION_COUNT, PARTITION_NAMES, PARTITION_VALUES, PLAIN_OPTIONS, ReferentialAction,
+    TableDefinition, TableOptions,
 };
 pub use traits::{
     Capabilities, CompressionCounts, Cursor, DuplicateKey, Engine, FlushPolicy, Isolation,

@@ -248,7 +248,7 @@ pub const PLAIN_OPTIONS: [&str; 9] = [
 ];
 
 /// What KEY_BLOCK_SIZE may be.
-const COMPRESSED_BLOCKS_KIB: [u64; COMPRESSED_BLOCK_CLASSES] = [1, 2, 4, 8, 16];
+pub const COMPRESSED_BLOCKS_KIB: [u64; COMPRESSED_BLOCK_CLASSES] = [1, 2, 4, 8, 16];
 /// How many that are.
 pub const COMPRESSED_BLOCK_CLASSES: usize = 5;
 /// What `ROW_FORMAT=COMPRESSED` means without one: half of InnoDB's pages of 16 KiB.

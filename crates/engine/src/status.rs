@@ -29,10 +29,6 @@ pub(crate) fn named(core: &Core) -> Vec<(&'static str, u64)> {
         ("Innodb_log_waits", metric("wal_room_waits")),
         ("Innodb_lsn_current", core.wal.end().get()),
         ("Innodb_lsn_flushed", core.wal.durable().get()),
-        (
-            "Innodb_lsn_last_checkpoint",
-            core.wal.end().get().saturating_sub(pace.checkpoint_age_bytes),
-        ),
         ("Innodb_os_log_fsyncs", metric("wal_syncs")),
         ("Innodb_os_log_written", metric("wal_file_bytes")),
         ("Innodb_num_page_compressed_trim_op", 0),

@@ -6,7 +6,7 @@
 //! `_RESET` has the same rows and sets what they count to 0.
 
 use super::innodb::check_privilege;
-use super::rows::for_each_entry;
+use super::rows::{for_each_entry, index_name};
 use super::{Row, Scope};
 use crate::Result;
 use engine_api::{COMPRESSED_BLOCK_CLASSES, CompressionCounts};
@@ -71,9 +71,8 @@ fn by_index(scope: &Scope<'_>, resets: bool) -> Result<Vec<Row>> {
             if counts == CompressionCounts::default() {
                 continue;
             }
-            let is_hidden = index.parts.is_empty();
-            let name = if is_hidden { "GEN_CLUST_INDEX" } else { &index.name };
-            let names = [schema.name.as_str(), &definition.name, name].map(Value::text);
+            let names =
+                [schema.name.as_str(), &definition.name, index_name(index)].map(Value::text);
             rows.push(names.into_iter().chain(counted(&counts)).collect());
         }
         Ok(())

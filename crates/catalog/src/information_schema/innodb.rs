@@ -5,6 +5,7 @@
 //! the weights' bytes. A wait for the end of a transaction that has written a row has no lock of
 //! its own: it is shown on no table.
 
+use super::rows::index_name;
 use super::{OpenTransaction, Process, Row, Scope, optional_text};
 use crate::{Catalog, CatalogError, Privilege, Result, TableEntry};
 use base::TreeId;
@@ -74,11 +75,7 @@ impl Place {
     }
 
     fn index_name(&self) -> String {
-        let definition = self.table.definition();
-        match definition.hidden_row_id && self.index == 0 {
-            true => "GEN_CLUST_INDEX".to_owned(),
-            false => definition.indexes[self.index].name.clone(),
-        }
+        index_name(&self.table.definition().indexes[self.index]).to_owned()
     }
 
     fn key_text(&self, key: &[u8]) -> String {

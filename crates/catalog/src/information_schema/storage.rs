@@ -1,7 +1,7 @@
 //! INNODB_SYS_TABLESPACES and GANNET_INDEX_STORAGE: what tables take up on the device.
 
 use super::innodb::check_privilege;
-use super::rows::{for_each_entry, row_format};
+use super::rows::{for_each_entry, index_name, row_format};
 use super::{Row, Scope};
 use crate::{Result, TableEntry};
 use engine_api::StorageUse;
@@ -54,12 +54,10 @@ pub(super) fn index_storage(scope: &Scope<'_>) -> Result<Vec<Row>> {
             codec => codec,
         };
         for (index, used) in definition.indexes.iter().zip(storage(table)) {
-            let is_hidden = index.parts.is_empty();
-            let name = if is_hidden { "GEN_CLUST_INDEX" } else { &index.name };
             rows.push(vec![
                 Value::text(&schema.name),
                 Value::text(&definition.name),
-                Value::text(name),
+                Value::text(index_name(index)),
                 Value::text(compression),
                 Value::UInt(used.page_bytes),
                 Value::UInt(used.pages),

@@ -6,7 +6,7 @@
 
 use super::DdlContext;
 use crate::ExecError;
-use engine_api::{COMPRESSED, TableDefinition};
+use engine_api::{COMPRESSED, COMPRESSED_BLOCKS_KIB, TableDefinition};
 use syntax::ast::{OptionValue, TableOption};
 use types::{Level, SqlError, Warning, codes};
 
@@ -121,9 +121,6 @@ fn check_value(context: &DdlContext<'_>, option: &TableOption) -> Result<(), Exe
     Ok(())
 }
 
-/// What KEY_BLOCK_SIZE may be, in KiB.
-const BLOCK_SIZES: [&str; 5] = ["1", "2", "4", "8", "16"];
-
 /// Names of algorithms, as in `innodb_compression_algorithm`.
 const ALGORITHMS: [&str; 8] = ["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy", "zstd"];
 
@@ -146,12 +143,13 @@ fn check_together(
             return refuse(WRONG_CREATE_OPTIONS, depends, reason);
         }
     }
+    let is_block = |kib: &str| kib.parse().is_ok_and(|kib| COMPRESSED_BLOCKS_KIB.contains(&kib));
     let ignores = !context.eval.settings.strict_table_options;
     match (compressed, row_format, block) {
         (true, "COMPRESSED", _) => odd("PAGE_COMPRESSED table can't have ROW_TYPE=COMPRESSED"),
         (true, "REDUNDANT", _) => odd("PAGE_COMPRESSED table can't have ROW_TYPE=REDUNDANT"),
         (true, _, Some(_)) => odd("PAGE_COMPRESSED table can't have key_block_size"),
-        (_, _, Some(size)) if !BLOCK_SIZES.contains(&size) => {
+        (_, _, Some(size)) if !is_block(size) => {
             if ignores {
                 warn_ignored(context, format!("InnoDB: ignoring KEY_BLOCK_SIZE={size}."));
                 return Ok(());
