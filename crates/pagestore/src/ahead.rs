@@ -66,7 +66,7 @@ impl PageStore {
         let (Some(first), Some(last)) = (begun.first(), begun.last()) else { return };
         let start = first.2.offset_bytes();
         let length = (end_of(last.2) - start) as usize;
-        let mut buffer = AlignedBuf::zeroed(0);
+        let mut buffer = shared.loads.buffer();
         let Some(bytes) = shared.read_span(&mut buffer, start, length) else { return };
         probe!("pagestore_read_together");
         for ((under_way, pid, location), delta) in begun.into_iter().zip(deltas) {
@@ -75,6 +75,7 @@ impl PageStore {
             self.publish_ahead(pid, location, copy, delta);
             drop(under_way);
         }
+        shared.loads.keep(buffer);
     }
 
     /// Publishes a page that nobody has asked for yet, if there is a frame for it.

@@ -54,6 +54,12 @@ pub(crate) fn blob_bytes(payload_bytes: usize) -> usize {
     (BLOB_HEADER_BYTES + payload_bytes).next_multiple_of(BLOB_UNIT_BYTES as usize)
 }
 
+/// A blob without the zeroes behind its payload.
+pub(crate) fn without_padding(bytes: &[u8]) -> &[u8] {
+    let end = BLOB_HEADER_BYTES + u32_at(bytes, 4) as usize;
+    bytes.get(..end).unwrap_or(bytes)
+}
+
 /// Most bytes that a page of the class can take as a blob.
 pub(crate) fn blob_bytes_max(class: u8) -> usize {
     blob_bytes(class_bytes(class))
@@ -167,7 +173,7 @@ pub(crate) fn verify(bytes: &[u8]) -> Result<BlobHeader, &'static str> {
     }
     let codec = CodecId::from_number(bytes[14] & !DELTA_FLAG).ok_or("unknown codec")?;
     let is_delta = bytes[14] & DELTA_FLAG != 0;
-    if is_delta && (payload_bytes as usize) < delta::FIXED_BYTES {
+    if is_delta && (payload_bytes as usize) < delta::FIXED_BYTES_FORMER {
         return Err("a delta that is cut off");
     }
     let class = bytes[15];

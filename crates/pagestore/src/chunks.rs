@@ -1,6 +1,6 @@
 //! What changed of a page since its newest full copy on disk, found by comparing fingerprints.
 //!
-//! A page of any size class is 64 chunks; a set of chunks is a word, chunk n its bit n.
+//! A page of any size class is 128 chunks; a set of chunks is a number, chunk n its bit n.
 //!
 //! 1. A chunk's fingerprint is a keyed hash of 64 bits. Bytes 0..8 of a page, its LSN, take no
 //!    part: they change with every record, and whoever writes a delta names the LSN anyway.
@@ -17,9 +17,9 @@ use runtime::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chunks of a page, whatever its size.
-pub(crate) const CHUNKS: usize = 64;
+pub(crate) const CHUNKS: usize = 128;
 /// Fingerprints take one of so many parts of what frames take.
-pub(crate) const FINGERPRINT_PARTS: usize = 32;
+pub(crate) const FINGERPRINT_PARTS: usize = 16;
 /// Bytes of the fingerprints of one page.
 const SLOT_BYTES: usize = CHUNKS * 8;
 /// Makes a second key of the random one: odd, its bits without a pattern.
@@ -31,7 +31,7 @@ pub(crate) const fn chunk_bytes(class: u8) -> usize {
 }
 
 /// The numbers in a set of chunks, ascending.
-pub(crate) fn chunks_of(set: u64) -> impl Iterator<Item = usize> {
+pub(crate) fn chunks_of(set: u128) -> impl Iterator<Item = usize> {
     let mut rest = set;
     std::iter::from_fn(move || {
         let number = (rest != 0).then(|| rest.trailing_zeros() as usize);
@@ -100,10 +100,10 @@ impl Fingerprints {
     }
 
     /// The chunks of the page that are not what they were.
-    pub(crate) fn changed(&self, slot: u32, page: &[u8]) -> u64 {
+    pub(crate) fn changed(&self, slot: u32, page: &[u8]) -> u128 {
         let pairs = self.slot(slot).iter().zip(prints(page, self.key)).enumerate();
         pairs.fold(0, |set, (number, (word, print))| {
-            set | u64::from(word.load(Ordering::Relaxed) != print) << number
+            set | u128::from(word.load(Ordering::Relaxed) != print) << number
         })
     }
 }
@@ -173,11 +173,11 @@ mod tests {
         let page = noise(13, 5);
         prints.record(slot, &page);
         let mut other = page.clone();
-        other[640..768].rotate_left(16);
-        assert_eq!(prints.changed(slot, &other), 1 << 5);
-        other[640..768].rotate_right(16);
+        other[640..704].rotate_left(16);
+        assert_eq!(prints.changed(slot, &other), 1 << 10);
+        other[640..704].rotate_right(16);
         other.swap(1000, 5000);
-        assert_eq!(prints.changed(slot, &other), 1 << 7 | 1 << 39);
+        assert_eq!(prints.changed(slot, &other), 1 << 15 | 1 << 78);
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn sets_are_walked_upwards() {
         assert_eq!(chunks_of(0).count(), 0);
-        assert_eq!(chunks_of(1 << 63 | 0b101).collect::<Vec<_>>(), [0, 2, 63]);
-        assert_eq!(chunks_of(u64::MAX).count(), CHUNKS);
+        assert_eq!(chunks_of(1 << 127 | 0b101).collect::<Vec<_>>(), [0, 2, 127]);
+        assert_eq!(chunks_of(u128::MAX).count(), CHUNKS);
     }
 }

@@ -433,10 +433,11 @@ fn relocate_copy(
     let (from, to) = (location.word(), moved.word());
     let exchanged =
         descriptor.location.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    let since = descriptor.since_base();
+    let since = shared.frames.since_base(place.frame());
     if exchanged.is_ok() && former == Some(since.base) && !base::mutant!("anew_by_former_name") {
         probe!("pagestore_base_compressed_anew");
-        descriptor.set_since_base(SinceBase { base: entry.as_base(), ..since });
+        let since = SinceBase { base: entry.as_base(), ..since };
+        shared.frames.set_since_base(place.frame(), since);
     }
     exchanged.is_ok()
 }

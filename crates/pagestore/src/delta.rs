@@ -5,13 +5,17 @@
 //! ```text
 //! offset size field                                    (offsets within the blob)
 //!     32    8 page_lsn of the base
-//!     40    8 set of the chunks that follow: bit n is the nth 64th of the page
+//!     40    8 set of the chunks that follow, first half: bit n is the nth 128th of the page
 //!     48    4 CRC-32C of the whole page as base and delta give it
 //!     52    4 CRC-32C of the base's blob
 //!     56    2 deltas written since the base, this one included
-//!     58    2 reserved (0)
-//!     60      the bytes of these chunks, one behind the other, after the codec
+//!     58    2 layout (1)
+//!     60    8 set of the chunks, second half: bit n is 128th 64 + n
+//!     68      the bytes of these chunks, one behind the other, after the codec
 //! ```
+//!
+//! Layout 0 has 64ths of the page, one word for their set, and the chunks from offset 60 on. It is
+//! read and not written any more.
 //!
 //! 1. A delta is cumulative: it holds every chunk that differs from the base, so a page on disk is
 //!    a base and at most one delta, the one with the highest page LSN.
@@ -34,7 +38,11 @@ use codec::{Codec, CodecId, Dictionary};
 use std::sync::atomic::Ordering;
 
 /// Bytes of the payload before the chunks.
-pub(crate) const FIXED_BYTES: usize = 28;
+pub(crate) const FIXED_BYTES: usize = 36;
+/// As [`FIXED_BYTES`], of layout 0.
+pub(crate) const FIXED_BYTES_FORMER: usize = 28;
+/// The layout that is written.
+const LAYOUT: u16 = 1;
 /// A delta that takes more than this share of its base is not worth a second read.
 const BASE_SHARE: u64 = 3;
 /// With fewer bytes of chunks written nothing is expected of their compression.
@@ -62,7 +70,7 @@ pub(crate) struct SinceBase {
     /// The base; its LSN is zero if the page has none that a delta may refer to.
     pub(crate) base: Base,
     /// Chunks that may differ from the base.
-    pub(crate) changed: u64,
+    pub(crate) changed: u128,
     /// Deltas written since the base.
     pub(crate) count: u16,
 }
@@ -73,7 +81,7 @@ pub(crate) fn base(bytes: &[u8]) -> Base {
 }
 
 /// Most bytes that a delta with these chunks takes as a blob.
-pub(crate) fn delta_bytes_max(class: u8, changed: u64) -> usize {
+pub(crate) fn delta_bytes_max(class: u8, changed: u128) -> usize {
     blob_bytes(FIXED_BYTES + changed.count_ones() as usize * chunk_bytes(class))
 }
 
@@ -88,7 +96,7 @@ pub(crate) fn is_worthwhile(bytes: u64, count: u16, stored_bytes: u32) -> bool {
 }
 
 /// Bytes of these chunks as their base was compressed, which takes `stored_bytes`.
-pub(crate) fn bytes_as_base(class: u8, changed: u64, stored_bytes: u32) -> u64 {
+pub(crate) fn bytes_as_base(class: u8, changed: u128, stored_bytes: u32) -> u64 {
     let chunks = (changed.count_ones() as usize * chunk_bytes(class)) as u64;
     (chunks * u64::from(stored_bytes) / header::class_bytes(class) as u64).min(chunks)
 }
@@ -113,7 +121,7 @@ impl Experience {
 
     /// Bytes that a delta is expected to take as a blob. Chunks compress less well than their page,
     /// but pages that compress well have chunks that do: what is learned is how much worse.
-    pub(crate) fn expected_bytes(self, class: u8, changed: u64, stored_bytes: u32) -> u64 {
+    pub(crate) fn expected_bytes(self, class: u8, changed: u128, stored_bytes: u32) -> u64 {
         let most = delta_bytes_max(class, changed) as u64;
         if self.as_base_bytes < EXPERIENCE_BYTES {
             return most;
@@ -141,11 +149,13 @@ pub(crate) fn encode(
     let start = BLOB_HEADER_BYTES + FIXED_BYTES;
     let packed = pack(scratch, codec, &mut target[start..]);
     put(target, 32, &since.base.lsn.get().to_le_bytes());
-    put(target, 40, &since.changed.to_le_bytes());
+    let [first, second] = halves(since.changed);
+    put(target, 40, &first.to_le_bytes());
     put(target, 48, &crc32c(page).to_le_bytes());
     put(target, 52, &since.base.crc.to_le_bytes());
     put(target, 56, &since.count.to_le_bytes());
-    put(target, 58, &[0; 2]);
+    put(target, 58, &LAYOUT.to_le_bytes());
+    put(target, 60, &second.to_le_bytes());
     let payload = Payload { bytes: FIXED_BYTES + packed.bytes, ..packed };
     seal(page, payload, Some(since.base), target)
 }
@@ -161,14 +171,13 @@ pub(crate) fn apply(
 ) -> Result<SinceBase, &'static str> {
     let named = blob.base.ok_or("a full copy where a delta should be")?;
     let payload = payload(blob, bytes)?;
-    let packed = payload.get(FIXED_BYTES..).ok_or("a delta that is cut off")?;
+    let (changed, packed) = set_and_chunks(payload)?;
     if named != base && !::base::mutant!("delta_of_another_base") {
         return Err("a delta of another copy of the page");
     }
-    if header::class(page) != blob.class || u16_at(payload, 26) != 0 {
-        return Err("a delta of another page, or of another version");
+    if header::class(page) != blob.class {
+        return Err("a delta of another page");
     }
-    let changed = u64_at(payload, 8);
     let size = page.len() / CHUNKS;
     let length = changed.count_ones() as usize * size;
     let mut unpacked = Vec::new();
@@ -194,6 +203,35 @@ pub(crate) fn apply(
         return Err("page header does not agree with the delta");
     }
     Ok(SinceBase { base, changed, count: u16_at(payload, 24) })
+}
+
+/// The two words of a set of chunks.
+pub(crate) fn halves(set: u128) -> [u64; 2] {
+    [set as u64, (set >> 64) as u64]
+}
+
+/// The set of chunks of two words.
+pub(crate) fn joined([first, second]: [u64; 2]) -> u128 {
+    u128::from(first) | u128::from(second) << 64
+}
+
+/// The set of the chunks in a payload, and their bytes.
+fn set_and_chunks(payload: &[u8]) -> Result<(u128, &[u8]), &'static str> {
+    let cut_off = "a delta that is cut off";
+    let former = payload.get(FIXED_BYTES_FORMER..).ok_or(cut_off)?;
+    let first = u64_at(payload, 8);
+    match u16_at(payload, 26) {
+        // Each 64th is two 128ths, side by side.
+        0 => {
+            let pairs = chunks_of(first.into()).map(|number| 0b11 << (2 * number));
+            Ok((pairs.fold(0, |set, pair| set | pair), former))
+        }
+        LAYOUT => {
+            let packed = payload.get(FIXED_BYTES..).ok_or(cut_off)?;
+            Ok((joined([first, u64_at(payload, FIXED_BYTES_FORMER)]), packed))
+        }
+        _ => Err("a delta of a layout that this version does not know"),
+    }
 }
 
 #[cfg(test)]
@@ -253,7 +291,7 @@ mod tests {
         page[5000..5300].fill(9);
         header::set_page_lsn(&mut page, Lsn::new(6000));
         let name = Base { lsn: Lsn::new(5000), crc: 77 };
-        let since = SinceBase { base: name, changed: 0b1111 << 39, count: 1 };
+        let since = SinceBase { base: name, changed: 0b111111 << 78, count: 1 };
         let (blob, bytes) = encoded(&page, &since, CodecId::Lz4);
         assert_eq!(apply(&blob, &bytes, name, None, &mut base.clone()), Ok(since));
         for other in [Base { lsn: Lsn::new(4999), ..name }, Base { crc: 78, ..name }] {
@@ -262,12 +300,48 @@ mod tests {
         let mut same_name = base.clone();
         same_name[100] ^= 1;
         assert!(apply(&blob, &bytes, name, None, &mut same_name).is_err(), "other content");
-        let less = SinceBase { changed: 0b0011 << 39, ..since };
+        let less = SinceBase { changed: 0b001111 << 78, ..since };
         let (blob, bytes) = encoded(&page, &less, CodecId::Lz4);
         assert!(
             apply(&blob, &bytes, name, None, &mut base.clone()).is_err(),
             "a chunk was left out"
         );
+    }
+
+    /// A delta of 64ths as they were written before there were 128ths.
+    #[test]
+    fn the_former_layout_is_read() {
+        for id in codec::ALL {
+            let base = sample_page(3, 13, 5000, 4);
+            let mut page = base.clone();
+            page[256..384].fill(9);
+            page[8064..8192].fill(7);
+            header::set_page_lsn(&mut page, Lsn::new(6000));
+            let name = Base { lsn: Lsn::new(5000), crc: 77 };
+            let mut bytes = vec![0; 1024];
+            let start = BLOB_HEADER_BYTES + FIXED_BYTES_FORMER;
+            let chunks = [&page[256..384], &page[8064..8192]].concat();
+            let packed = pack(&chunks, &*codec::codec(id, 0), &mut bytes[start..]);
+            put(&mut bytes, 32, &name.lsn.get().to_le_bytes());
+            put(&mut bytes, 40, &(1u64 << 2 | 1 << 63).to_le_bytes());
+            put(&mut bytes, 48, &crc32c(&page).to_le_bytes());
+            put(&mut bytes, 52, &name.crc.to_le_bytes());
+            put(&mut bytes, 56, &5u16.to_le_bytes());
+            let payload = Payload { bytes: FIXED_BYTES_FORMER + packed.bytes, ..packed };
+            let blob = seal(&page, payload, Some(name), &mut bytes);
+            bytes.truncate(blob_bytes(blob.payload_bytes as usize));
+            assert_eq!(verify(&bytes), Ok(blob));
+            let mut back = base.clone();
+            let changed = 0b11 << 4 | 0b11 << 126;
+            let since = SinceBase { base: name, changed, count: 5 };
+            assert_eq!(apply(&blob, &bytes, name, None, &mut back), Ok(since));
+            assert!(back == page);
+            put(&mut bytes, 58, &2u16.to_le_bytes());
+            let blob = seal(&page, payload, Some(name), &mut bytes);
+            let outcome = apply(&blob, &bytes, name, None, &mut base.clone());
+            let unknown = "a delta of a layout that this version does not know";
+            assert_eq!(outcome, Err(unknown));
+        }
     }
 
     #[test]
@@ -288,11 +362,11 @@ mod tests {
 
     #[test]
     fn the_deltas_of_a_base_take_about_as_much_as_it_does() {
-        // Two more chunks of 128 bytes each time, a base stored raw: full copies every so often.
-        let (mut total, mut full, mut count, mut changed) = (0, 0, 0u16, 0u64);
+        // Four more chunks of 64 bytes each time, a base stored raw: full copies every so often.
+        let (mut total, mut full, mut count, mut changed) = (0, 0, 0u16, 0u128);
         let base = 8192 + 64;
         for _ in 0..1000 {
-            changed = changed << 2 | 0b11;
+            changed = changed << 4 | 0b1111;
             let bytes = delta_bytes_max(13, changed);
             if is_worthwhile(bytes as u64, count + 1, base) {
                 count += 1;
@@ -308,19 +382,19 @@ mod tests {
         let is_worthwhile = |changed, stored_bytes| {
             is_worthwhile(delta_bytes_max(13, changed) as u64, 1, stored_bytes)
         };
-        assert!(!is_worthwhile(u64::MAX, base), "nearly all of it changed");
-        assert!(!is_worthwhile(0b11, 640), "a base that compresses well");
+        assert!(!is_worthwhile(u128::MAX, base), "nearly all of it changed");
+        assert!(!is_worthwhile(0b1111, 640), "a base that compresses well");
         assert!(is_worthwhile(0, 640), "nothing changed but the LSN");
     }
 
     #[test]
     fn chunks_are_expected_to_compress_as_others_did() {
-        let (class, changed, stored_bytes) = (13, 0xFF, 2048);
+        let (class, changed, stored_bytes) = (13, 0xFFFF, 2048);
         let most = delta_bytes_max(class, changed) as u64;
         let nothing = Experience::default();
         assert_eq!(nothing.expected_bytes(class, changed, stored_bytes), most, "no experience");
         let as_base = bytes_as_base(class, changed, stored_bytes);
-        assert_eq!(as_base, 256, "a quarter of eight chunks of 128 bytes");
+        assert_eq!(as_base, 256, "a quarter of sixteen chunks of 64 bytes");
         let double = Experience { as_base_bytes: 1 << 20, packed_bytes: 2 << 20 };
         let expected = double.expected_bytes(class, changed, stored_bytes);
         assert_eq!(expected, blob_bytes(FIXED_BYTES + 512) as u64);

@@ -151,7 +151,7 @@ impl DataFiles {
     ) -> Result<usize, StoreError> {
         let start = offset - offset % DIRECT_ALIGNMENT as u64;
         let end = (offset + length as u64).next_multiple_of(DIRECT_ALIGNMENT as u64);
-        buffer.resize((end - start) as usize);
+        buffer.resize_unspecified((end - start) as usize);
         self.read(buffer, start)?;
         Ok((offset - start) as usize)
     }

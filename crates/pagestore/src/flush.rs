@@ -414,7 +414,7 @@ fn unstage(shared: &Shared, group: &Outgoing<Staged>, pages: &mut Vec<DirtyPage>
 /// returned, or in full.
 fn next_delta(shared: &Shared, frame: u32, page: &[u8]) -> Option<SinceBase> {
     let descriptor = shared.frames.descriptor(frame);
-    let former = descriptor.since_base();
+    let former = shared.frames.since_base(frame);
     let changed = shared.frames.changed_chunks(frame, page);
     if let Some(changed) = changed
         && former.base.lsn > Lsn::ZERO
@@ -435,13 +435,13 @@ fn next_delta(shared: &Shared, frame: u32, page: &[u8]) -> Option<SinceBase> {
         if delta::is_worthwhile(expected, since.count, stored) {
             let as_base = delta::bytes_as_base(class, since.changed, stored);
             add(&shared.counters.delta_as_base_bytes, as_base);
-            descriptor.set_since_base(since);
+            shared.frames.set_since_base(frame, since);
             return Some(since);
         }
     }
     // Fingerprints of what is copied now are taken when it changes (invariant 6).
     shared.frames.drop_fingerprints(frame);
-    descriptor.set_since_base(SinceBase::default());
+    shared.frames.set_since_base(frame, SinceBase::default());
     None
 }
 
@@ -464,7 +464,8 @@ fn replace_copies(
         let is_unchanged = descriptor.rec_lsn.load(Ordering::Relaxed) == 0;
         if is_unchanged || descriptor.fingerprints().is_some() {
             let base = entry.as_base();
-            descriptor.set_since_base(SinceBase { base, ..SinceBase::default() });
+            let since = SinceBase { base, ..SinceBase::default() };
+            shared.frames.set_since_base(staged.frame, since);
         }
         (Location::from_word(former), delta.replace(Location::NONE))
     };

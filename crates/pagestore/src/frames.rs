@@ -17,7 +17,7 @@ pub use figures::PoolFigures;
 pub(crate) use lent::Lent;
 
 use crate::chunks::{FINGERPRINT_PARTS, Fingerprints};
-use crate::delta::{Base, SinceBase};
+use crate::delta::{self, Base, SinceBase};
 use crate::error::StoreError;
 use crate::header::{CLASS_COUNT, CLASS_MIN, class_bytes};
 use base::primitives::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -32,9 +32,10 @@ pub(crate) const UNIT_BYTES: usize = 4096;
 pub(crate) const NO_PAGE: u64 = u64::MAX;
 /// Descriptor value for "taken by somebody who will put a page in".
 const TAKEN: u64 = u64::MAX - 1;
-/// What the pool takes for each unit beside its bytes: the descriptor, and its part of the
-/// fingerprints.
-const BESIDE_UNIT_BYTES: usize = size_of::<FrameDescriptor>() + UNIT_BYTES / FINGERPRINT_PARTS;
+/// What the pool takes for each unit beside its bytes: the descriptor, the set of chunks, and its
+/// part of the fingerprints.
+const BESIDE_UNIT_BYTES: usize =
+    size_of::<FrameDescriptor>() + size_of::<ChunkSet>() + UNIT_BYTES / FINGERPRINT_PARTS;
 /// Smallest and largest chunk.
 const CHUNK_BYTES_MIN: usize = 32 << 10;
 pub(crate) const CHUNK_BYTES_MAX: usize = 2 << 20;
@@ -55,12 +56,15 @@ pub(crate) struct FrameDescriptor {
     pub(crate) pins: AtomicU32,
     /// Where the page's fingerprints are, plus one; 0 = it has none (chunks.rs).
     fingerprints: AtomicU32,
-    /// What a delta of the page would have to say; see [`SinceBase`].
+    /// What a delta of the page would have to say, but for the chunks; see [`SinceBase`].
     base_lsn: AtomicU64,
     base_crc: AtomicU32,
     deltas: AtomicU32,
-    changed: AtomicU64,
 }
+
+/// The chunks of the page in a frame that may differ from its base. Beside the descriptors, which
+/// have no room for it: who looks for a page needs it not.
+type ChunkSet = [AtomicU64; 2];
 
 impl FrameDescriptor {
     pub(crate) fn new() -> FrameDescriptor {
@@ -74,29 +78,22 @@ impl FrameDescriptor {
             base_lsn: AtomicU64::new(0),
             base_crc: AtomicU32::new(0),
             deltas: AtomicU32::new(0),
-            changed: AtomicU64::new(0),
         }
     }
 
-    /// What is known of the page's copies on disk. Under the page's latch, like all that follows.
-    pub(crate) fn since_base(&self) -> SinceBase {
-        SinceBase {
-            base: Base {
-                lsn: Lsn::new(self.base_lsn.load(Ordering::Relaxed)),
-                crc: self.base_crc.load(Ordering::Relaxed),
-            },
-            changed: self.changed.load(Ordering::Relaxed),
-            count: self.deltas.load(Ordering::Relaxed) as u16,
+    /// The full copy on disk that a delta of the page would belong to, its LSN zero if there is
+    /// none. Under the page's latch, like all that follows.
+    pub(crate) fn base(&self) -> Base {
+        Base {
+            lsn: Lsn::new(self.base_lsn.load(Ordering::Relaxed)),
+            crc: self.base_crc.load(Ordering::Relaxed),
         }
     }
 
-    /// Remembers what is known of the page's copies on disk: exclusively, or by the holder of the
-    /// flush ticket.
-    pub(crate) fn set_since_base(&self, since: SinceBase) {
-        self.base_lsn.store(since.base.lsn.get(), Ordering::Relaxed);
-        self.base_crc.store(since.base.crc, Ordering::Relaxed);
-        self.changed.store(since.changed, Ordering::Relaxed);
-        self.deltas.store(u32::from(since.count), Ordering::Relaxed);
+    fn set_base(&self, base: Base, deltas: u16) {
+        self.base_lsn.store(base.lsn.get(), Ordering::Relaxed);
+        self.base_crc.store(base.crc, Ordering::Relaxed);
+        self.deltas.store(u32::from(deltas), Ordering::Relaxed);
     }
 
     /// Where the page's fingerprints are, if it has any.
@@ -114,7 +111,7 @@ impl FrameDescriptor {
     /// their holders count down whatever became of the page. No delta can be written of it until
     /// somebody tells what it is the change of.
     pub(crate) fn adopt(&self, pid: base::PageId, location: u64) {
-        self.set_since_base(SinceBase::default());
+        self.set_base(Base::default(), 0);
         self.location.store(location, Ordering::Relaxed);
         self.rec_lsn.store(0, Ordering::Relaxed);
         self.flush_ticket.store(0, Ordering::Relaxed);
@@ -175,6 +172,7 @@ const CHUNK_DRAINING: u8 = 0x80;
 pub(crate) struct Frames {
     memory: Mapping,
     descriptors: Box<[FrameDescriptor]>,
+    changed: Box<[ChunkSet]>,
     chunk_units: u32,
     /// Class of each chunk, with [`CHUNK_DRAINING`], or [`CHUNK_UNASSIGNED`].
     chunk_class: Box<[AtomicU8]>,
@@ -203,6 +201,7 @@ impl Frames {
         Ok(Frames {
             memory,
             descriptors: (0..units).map(|_| FrameDescriptor::new()).collect(),
+            changed: (0..units).map(|_| ChunkSet::default()).collect(),
             chunk_units: (chunk_bytes / UNIT_BYTES) as u32,
             chunk_class: (0..chunks).map(|_| AtomicU8::new(CHUNK_UNASSIGNED)).collect(),
             unassigned: Mutex::new((0..chunks as u32).rev().collect()),
@@ -309,6 +308,25 @@ impl Frames {
         true
     }
 
+    /// What is known of the copies on disk of the page in a frame. Under its latch.
+    pub(crate) fn since_base(&self, frame: u32) -> SinceBase {
+        let descriptor = self.descriptor(frame);
+        let words = self.changed[frame as usize].each_ref();
+        SinceBase {
+            base: descriptor.base(),
+            changed: delta::joined(words.map(|word| word.load(Ordering::Relaxed))),
+            count: descriptor.deltas.load(Ordering::Relaxed) as u16,
+        }
+    }
+
+    /// Remembers what is known of the copies on disk of the page in a frame: exclusively, or by
+    /// the holder of the flush ticket.
+    pub(crate) fn set_since_base(&self, frame: u32, since: SinceBase) {
+        self.descriptor(frame).set_base(since.base, since.count);
+        let words = self.changed[frame as usize].iter().zip(delta::halves(since.changed));
+        words.for_each(|(word, half)| word.store(half, Ordering::Relaxed));
+    }
+
     /// Takes fingerprints of the page in a frame, if there is room for them.
     pub(crate) fn take_fingerprints(&self, frame: u32, page: &[u8]) {
         if let Some(slot) = self.prints.take() {
@@ -319,7 +337,7 @@ impl Frames {
 
     /// The chunks of the page in a frame that changed since its fingerprints were taken; `None` if
     /// it has none.
-    pub(crate) fn changed_chunks(&self, frame: u32, page: &[u8]) -> Option<u64> {
+    pub(crate) fn changed_chunks(&self, frame: u32, page: &[u8]) -> Option<u128> {
         let slot = self.descriptor(frame).fingerprints()?;
         Some(self.prints.changed(slot, page))
     }

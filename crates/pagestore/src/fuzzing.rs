@@ -170,7 +170,7 @@ fn allocation_map(bytes: &[u8]) {
 }
 
 /// Bytes before the packed chunks in what [`apply_delta`] is given.
-const DELTA_HEAD_BYTES: usize = 12;
+const DELTA_HEAD_BYTES: usize = 20;
 /// The full copy that hostile deltas name.
 const BASE: delta::Base = delta::Base { lsn: Lsn::new(4000), crc: 5 };
 
@@ -181,7 +181,7 @@ pub fn apply_delta(bytes: &[u8]) -> bool {
     let Some((head, packed)) = bytes.split_first_chunk::<DELTA_HEAD_BYTES>() else { return false };
     let class_of = |byte: u8| CLASS_MIN + byte % CLASS_COUNT as u8;
     let copy = full_copy(class_of(head[1]));
-    let changed = u64_at(head, 4);
+    let changed = delta::joined([4, 12].map(|at| u64_at(head, at)));
     let fields = (head[0], class_of(head[2]), head[3], changed);
     let mut page = copy.clone();
     let Some(outcome) = apply_to(&mut page, fields, packed, crc32c(&copy)) else { return false };
@@ -208,7 +208,7 @@ pub fn apply_delta(bytes: &[u8]) -> bool {
 /// if it is no blob at all.
 fn apply_to(
     page: &mut [u8],
-    (codec, class, dictionary, changed): (u8, u8, u8, u64),
+    (codec, class, dictionary, changed): (u8, u8, u8, u128),
     packed: &[u8],
     crc: u32,
 ) -> Option<Result<delta::SinceBase, &'static str>> {
@@ -220,9 +220,12 @@ fn apply_to(
     put(&mut bytes, 24, &20u32.to_le_bytes());
     put(&mut bytes, 28, &[dictionary, 0]);
     put(&mut bytes, 32, &BASE.lsn.get().to_le_bytes());
-    put(&mut bytes, 40, &changed.to_le_bytes());
+    let [first, second] = delta::halves(changed);
+    put(&mut bytes, 40, &first.to_le_bytes());
     put(&mut bytes, 48, &crc.to_le_bytes());
     put(&mut bytes, 52, &BASE.crc.to_le_bytes());
+    put(&mut bytes, 58, &1u16.to_le_bytes());
+    put(&mut bytes, 60, &second.to_le_bytes());
     put(&mut bytes, BLOB_HEADER_BYTES + FIXED_BYTES, packed);
     seal(&mut bytes, 0, 4..end);
     let blob = blob::verify(&bytes).ok()?;
@@ -252,10 +255,11 @@ pub fn delta_seeds() -> Vec<Vec<u8>> {
     for (number, codec) in codecs().into_iter().enumerate() {
         let class = CLASS_MIN + (number % CLASS_COUNT) as u8;
         let mut page = full_copy(class);
-        let changed = 0b1101u64 << (7 * number);
+        // Behind the page's header, whatever its class.
+        let changed = 0b1101u128 << (14 * number + 2);
         let size = chunk_bytes(class);
         let marked = (0..CHUNKS).filter(|chunk| changed & 1 << chunk != 0);
-        marked.for_each(|chunk| page[chunk * size + 40..(chunk + 1) * size].fill(7));
+        marked.for_each(|chunk| page[chunk * size..(chunk + 1) * size].fill(7));
         header::set_page_lsn(&mut page, Lsn::new(5000));
         let since = delta::SinceBase { base: BASE, changed, count: 2 };
         let mut bytes = vec![0; delta::delta_bytes_max(class, changed)];

@@ -70,6 +70,19 @@ impl Loads {
         self.under_way.lock().len()
     }
 
+    /// A buffer to read into.
+    pub(crate) fn buffer(&self) -> AlignedBuf {
+        self.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0))
+    }
+
+    /// A buffer is there for others.
+    pub(crate) fn keep(&self, buffer: AlignedBuf) {
+        let mut buffers = self.buffers.lock();
+        if buffers.len() < BUFFERS_KEPT {
+            buffers.push(buffer);
+        }
+    }
+
     /// Whether somebody reads the page.
     pub(crate) fn is_reading(&self, pid: PageId) -> bool {
         self.under_way.lock().contains_key(&pid)
@@ -182,7 +195,7 @@ impl PageStore {
         }
         let descriptor = shared.frames.descriptor(frame);
         descriptor.adopt(pid, location.word());
-        descriptor.set_since_base(since);
+        shared.frames.set_since_base(frame, since);
         if let Changes::Read(bytes) = changes {
             shared.recent_deltas.remember(&shared.frames, pid, delta, &bytes);
         }
@@ -298,15 +311,12 @@ impl Shared {
         then: impl FnOnce(&BlobHeader, &[u8]) -> Result<T, Arc<str>>,
     ) -> Result<T, StoreError> {
         let Some(disk) = &self.disk else { return Err(StoreError::NoSuchPage(pid)) };
-        let mut buffer = self.loads.buffers.lock().pop().unwrap_or_else(|| AlignedBuf::zeroed(0));
+        let mut buffer = self.loads.buffer();
         let read = disk.read_copy(location, &mut buffer);
         let outcome = read.and_then(|bytes| self.verify_blob(pid, location, bytes, then));
         add(&self.counters.reads, 1);
         add(&self.counters.read_bytes, buffer.len() as u64);
-        let mut buffers = self.loads.buffers.lock();
-        if buffers.len() < BUFFERS_KEPT {
-            buffers.push(buffer);
-        }
+        self.loads.keep(buffer);
         outcome
     }
 

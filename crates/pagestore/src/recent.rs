@@ -4,8 +4,8 @@
 //! 1. What is here of a page is the newest delta that was written of it: who publishes a copy of a
 //!    page, moves its delta or frees it says so here before its latch is given back. A reader asks
 //!    for the delta at the place that the translation array names; anything else is none.
-//! 2. The bytes are those on disk. The page that base and delta give is verified at every read, and
-//!    one that fails is read again from the disk alone.
+//! 2. The bytes are those on disk, but for the zeroes at their end. The page that base and delta
+//!    give is verified at every read, and one that fails is read again from the disk alone.
 //! 3. The memory is chunks of the pool, filled in turn. When the last is full the first is filled
 //!    anew: of what is the newest of its page, what was found since it stands there stays before
 //!    all else, three fourths of the chunk at most: CLOCK, a chunk at a time.
@@ -16,6 +16,7 @@
 //!    byte is worth as much here as there. They go back when it is clearly worth less, or when
 //!    deltas are hardly asked for any more.
 
+use crate::blob::{self, BLOB_HEADER_BYTES};
 use crate::bytes::{put, u32_at, u64_at};
 use crate::frames::{CHUNK_BYTES_MAX, Frames, Lent};
 use crate::location::Location;
@@ -34,9 +35,7 @@ const START_BITS: u32 = 17;
 const _: () = assert!(CHUNK_BYTES_MAX / UNIT_BYTES <= 1 << START_BITS);
 /// So many fillings can be told apart, and there are never more chunks.
 const FILLINGS_MAX: usize = 1 << (u32::BITS - START_BITS);
-/// At most this part of the pool's chunks ...
-const POOL_PART: usize = 2;
-/// ... and no more than this part of that until deltas are found here ...
+/// No more than this part of what the pool lends until deltas are found here ...
 const UNPROVEN_PART: usize = 2;
 /// ... at least one in so many that are asked for.
 const PROVEN_PART: u64 = 50;
@@ -160,12 +159,13 @@ impl Ring {
         let is_there = u64_at(record, 8) == place.word() || mutant!("stale_recent_delta");
         let length = delta_bytes(record);
         let bytes = record.get(HEAD_BYTES..HEAD_BYTES + length)?;
-        let found = is_there.then(|| bytes.to_vec());
+        let found = is_there.then(|| with_padding(bytes));
         put(record, 16, &(length as u32 | FOUND).to_le_bytes());
         found
     }
 
     fn insert(&mut self, frames: &Frames, pid: PageId, place: Location, bytes: &[u8]) {
+        let bytes = blob::without_padding(bytes);
         let length = record_bytes(bytes.len());
         let chunk_bytes = frames.chunk_bytes();
         let is_full = |filled: &Filled| filled.end + length > chunk_bytes;
@@ -331,6 +331,15 @@ fn hash(pid: PageId) -> u64 {
     mixed ^ mixed >> 32
 }
 
+/// A delta as it is on disk.
+fn with_padding(bytes: &[u8]) -> Vec<u8> {
+    let length = blob::blob_bytes(bytes.len() - BLOB_HEADER_BYTES);
+    let mut blob = Vec::with_capacity(length);
+    blob.extend_from_slice(bytes);
+    blob.resize(length, 0);
+    blob
+}
+
 /// What a delta takes in a chunk.
 fn record_bytes(delta_bytes: usize) -> usize {
     (HEAD_BYTES + delta_bytes).next_multiple_of(UNIT_BYTES)
@@ -409,7 +418,7 @@ impl RecentDeltas {
         ring.pages_read = reads.pages;
         let worth = ring.worth(frames);
         let age = ring.fillings.front().map_or(0, |oldest| reads.pages - oldest.since);
-        let most = frames.lent_most(POOL_PART).min(FILLINGS_MAX - 1);
+        let most = frames.lent_most().min(FILLINGS_MAX - 1);
         let is_proven = ring.chunks() < most / UNPROVEN_PART || found * PROVEN_PART >= deltas;
         let is_enough = pages >= READS_LEAST || pages > 0 && buggify_with!(0.9);
         let left = most.saturating_sub(ring.chunks());
@@ -432,19 +441,25 @@ mod tests {
     use super::*;
 
     const POOL_BYTES: usize = 1 << 20;
-    const CHUNKS: usize = 32;
+    /// More than until a pool of 29 chunks has lent all that it may: one look asks for a chunk, the
+    /// next one has it.
+    const LOOKS: u64 = 64;
 
     fn place(number: u64) -> Location {
         Location::new(64 * (1 + number), 640, 13, 0)
     }
 
+    /// Its last three bytes are padding.
     fn delta(number: u64) -> Vec<u8> {
-        vec![number as u8; 640]
+        let mut bytes = vec![number as u8; 637];
+        put(&mut bytes, 4, &(637 - BLOB_HEADER_BYTES as u32).to_le_bytes());
+        bytes.resize(640, 0);
+        bytes
     }
 
     /// What of the pool may be lent.
     fn part_bytes(frames: &Frames) -> usize {
-        frames.lent_most(POOL_PART) * frames.chunk_bytes()
+        frames.lent_most() * frames.chunk_bytes()
     }
 
     /// A full pool, and what pages are read whose deltas are not in memory until it has grown; it
@@ -456,7 +471,7 @@ mod tests {
         let recent = RecentDeltas::default();
         // The numbers of fillings begin anew on the way.
         recent.ring.lock().count = u32::MAX - 2;
-        for second in 1..=CHUNKS as u64 {
+        for second in 1..=LOOKS {
             let reads = Reads { pages: 100 * second, deltas: 50 * second, found: 5 * second };
             recent.look(&frames, reads);
             let draining = frames.draining.lock().clone();
@@ -479,20 +494,20 @@ mod tests {
         assert_eq!(frames.page_bytes(), without);
         let count = std::iter::from_fn(|| frames.take_free(13)).count();
         assert_eq!(count, without / 8192, "no page has a lent frame");
-        let read = 100 * CHUNKS as u64;
+        let read = 100 * LOOKS;
         recent.remember(&frames, PageId::new(7), place(7), &delta(7));
-        for second in 1..=CHUNKS as u64 {
-            let found = 5 * CHUNKS as u64 + 100 * second;
+        for second in 1..=LOOKS {
+            let found = 5 * LOOKS + 100 * second;
             let reads = Reads { pages: read + 1_000 * second, deltas: read / 2, found };
             recent.look(&frames, reads);
         }
         assert_eq!(frames.page_bytes(), without, "a tenth is in use");
         assert!(recent.find(&frames, PageId::new(7), place(7)).is_some());
-        for second in 1..=CHUNKS as u64 {
+        for second in 1..=LOOKS {
             let reads = Reads {
-                pages: read + 1_000 * (CHUNKS as u64 + second),
+                pages: read + 1_000 * (LOOKS + second),
                 deltas: read / 2 + 10 * second,
-                found: 105 * CHUNKS as u64,
+                found: 105 * LOOKS,
             };
             recent.look(&frames, reads);
         }
@@ -505,17 +520,17 @@ mod tests {
     fn what_pages_would_save_more_in_goes_back_but_not_what_is_found() {
         for is_found in [false, true] {
             let (frames, recent) = grown();
-            let [fit, read] = [part_bytes(&frames) / record_bytes(640), 100 * CHUNKS];
-            (0..fit as u64).for_each(|number| {
+            let [fit, read] = [part_bytes(&frames) as u64 / record_bytes(640) as u64, 100 * LOOKS];
+            (0..fit).for_each(|number| {
                 recent.remember(&frames, PageId::new(number), place(number), &delta(number));
             });
-            for second in 1..=2 * CHUNKS as u64 {
-                for number in (0..fit as u64).filter(|_| is_found) {
+            for second in 1..=LOOKS {
+                for number in (0..fit).filter(|_| is_found) {
                     recent.find(&frames, PageId::new(number), place(number));
                 }
                 // One is put here now and then, and far more pages are read than would fit.
                 recent.remember(&frames, PageId::new(1 << 20), place(second), &delta(second));
-                let [pages, deltas] = [100_000 * second, 10_000 * second].map(|n| read as u64 + n);
+                let [pages, deltas] = [100_000 * second, 10_000 * second].map(|n| read + n);
                 recent.look(&frames, Reads { pages, deltas, found: deltas });
             }
             let is_lent = frames.page_bytes() < frames.bytes();

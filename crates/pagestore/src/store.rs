@@ -445,7 +445,7 @@ impl Shared {
     fn take_fingerprints(&self, place: Place) {
         let frame = place.frame();
         let descriptor = self.frames.descriptor(frame);
-        let has_copy = descriptor.since_base().base.lsn > Lsn::ZERO;
+        let has_copy = descriptor.base().lsn > Lsn::ZERO;
         let on_its_way = descriptor.flush_ticket.load(Ordering::Relaxed) != 0;
         if self.writes_deltas && (has_copy || on_its_way) {
             let (start, length) = (self.frames.address(frame), place.bytes());

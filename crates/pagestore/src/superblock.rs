@@ -131,8 +131,12 @@ impl Superblock {
     /// Incompatible feature: a page may have two full copies with one LSN that are not the same
     /// bytes (newest.rs, invariant 3). Set before the first copy is compressed anew.
     pub const COPIES_ANEW: u64 = 4;
+    /// Incompatible feature: deltas may have 128ths of a page. Set as [`Superblock::DELTAS`] is.
+    pub const SMALL_CHUNKS: u64 = 8;
     /// Incompatible feature bits that this version knows.
-    pub const KNOWN_INCOMPATIBLE: u64 = Self::DELTAS | Self::DICTIONARIES | Self::COPIES_ANEW;
+    pub const KNOWN_INCOMPATIBLE: u64 = Self::ALWAYS | Self::DICTIONARIES | Self::COPIES_ANEW;
+    /// Incompatible features of every superblock that this version writes.
+    const ALWAYS: u64 = Self::DELTAS | Self::SMALL_CHUNKS;
 
     /// The superblock of a new database, not yet written. Epoch 1.
     pub fn new(uuid: [u8; 16], segment_bytes: u64, segments_per_file: u32) -> Superblock {
@@ -142,7 +146,7 @@ impl Superblock {
             epoch: 1,
             is_clean: false,
             compatible: 0,
-            incompatible: Self::DELTAS,
+            incompatible: Self::ALWAYS,
             segment_bytes,
             segments_per_file,
             sector_bytes: 4096,
@@ -184,7 +188,7 @@ impl Superblock {
     pub fn store(&mut self, dir: &Path) -> Result<(), StoreError> {
         let fail = |error: std::io::Error| StoreError::io(SUPERBLOCK_FILE, &error);
         self.sequence += 1;
-        self.incompatible |= Self::DELTAS;
+        self.incompatible |= Self::ALWAYS;
         let mut slot = AlignedBuf::zeroed(SLOT_BYTES);
         self.encode(&mut slot[..COPY_BYTES])?;
         let (first, second) = slot.split_at_mut(COPY_BYTES);

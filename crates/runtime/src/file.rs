@@ -300,19 +300,20 @@ impl AlignedBuf {
 
     /// Changes the length; new bytes are zero, capacity is kept.
     pub fn resize(&mut self, length: usize) {
-        let pages = length.div_ceil(DIRECT_ALIGNMENT);
-        self.pages.resize(pages, AlignedPage([0; DIRECT_ALIGNMENT]));
         let former = self.length;
-        self.length = length;
-        if length < former {
-            // What a later growth shows must be zero.
-            let kept = length - length / DIRECT_ALIGNMENT * DIRECT_ALIGNMENT;
-            if let Some(last) = self.pages.last_mut()
-                && kept > 0
-            {
-                last.0[kept..].fill(0);
-            }
+        self.resize_unspecified(length);
+        if former < length {
+            self[former..].fill(0);
         }
+    }
+
+    /// Changes the length for what is to be overwritten: new bytes are any that stood there.
+    pub fn resize_unspecified(&mut self, length: usize) {
+        let pages = length.div_ceil(DIRECT_ALIGNMENT);
+        if pages > self.pages.len() {
+            self.pages.resize(pages, AlignedPage([0; DIRECT_ALIGNMENT]));
+        }
+        self.length = length;
     }
 }
 
@@ -344,5 +345,9 @@ mod tests {
         buffer.resize(10_000);
         assert!(buffer[..4100].iter().all(|&byte| byte == 7));
         assert!(buffer[4100..].iter().all(|&byte| byte == 0));
+        buffer.fill(7);
+        buffer.resize_unspecified(0);
+        buffer.resize(10_000);
+        assert!(buffer.iter().all(|&byte| byte == 0));
     }
 }

@@ -13,6 +13,8 @@ use runtime::sync::Mutex;
 const CHUNK_LENT: u8 = 0x40;
 /// A pool of fewer chunks lends none.
 const CHUNKS_LEAST: usize = 8;
+/// At most so many fourths of the chunks are lent.
+const LENT_FOURTHS: usize = 3;
 
 /// A chunk that is lent (invariant 1).
 #[derive(Debug)]
@@ -35,9 +37,9 @@ impl Frames {
     }
 
     /// How many chunks may be lent in all.
-    pub(crate) fn lent_most(&self, part: usize) -> usize {
+    pub(crate) fn lent_most(&self) -> usize {
         let chunks = self.chunk_class.len();
-        if chunks < CHUNKS_LEAST { 0 } else { chunks / part }
+        if chunks < CHUNKS_LEAST { 0 } else { chunks * LENT_FOURTHS / 4 }
     }
 
     /// Bytes of the chunks that are there for pages.
@@ -51,7 +53,7 @@ impl Frames {
         let size =
             |&class: &u8| self.counts(class).total.load(Ordering::Relaxed) * class_bytes(class);
         let Some(class) = (CLASS_MIN..=CLASS_MAX).max_by_key(size) else { return };
-        let keep = self.chunk_class.len() / 2;
+        let keep = self.chunk_class.len() - self.lent_most();
         let begun = (0..count).map_while(|_| self.start_drain(class, keep)).count();
         self.lending.asked.store(begun, Ordering::Relaxed);
     }
