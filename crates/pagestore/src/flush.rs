@@ -37,6 +37,7 @@ use crate::header::{self, CLASS_MAX, CLASS_MIN, class_bytes};
 use crate::location::Location;
 use crate::outgoing::Outgoing;
 use crate::packing;
+use crate::recent::Remembered;
 use crate::segments::Death;
 use crate::store::Shared;
 use base::{Lsn, PageId, TreeId};
@@ -384,8 +385,8 @@ fn remember(shared: &Shared, group: &Outgoing<Staged>, entry: &DirectoryEntry, l
         return;
     }
     if entry.is_delta() {
-        let bytes = group.blob(entry);
-        shared.recent_deltas.remember(&shared.frames, entry.pid, location, bytes);
+        let written = Remembered::Written(group.blob(entry));
+        shared.recent_deltas.remember(&shared.frames, entry.pid, location, &written);
     } else {
         shared.recent_deltas.forget(&shared.frames, entry.pid);
     }

@@ -57,6 +57,7 @@ mod reserve;
 mod scan;
 mod segment;
 mod segments;
+mod short_delta;
 pub mod space;
 mod store;
 mod superblock;

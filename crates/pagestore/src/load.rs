@@ -14,7 +14,8 @@ use crate::error::StoreError;
 use crate::guard::Pin;
 use crate::header::class_bytes;
 use crate::location::{Location, Place};
-use crate::recent::Reads;
+use crate::recent::{Reads, Remembered};
+use crate::short_delta;
 use crate::store::{PageStore, Shared};
 use base::{PageId, probe};
 use runtime::file::AlignedBuf;
@@ -34,19 +35,10 @@ pub(crate) struct Loads {
 /// Buffers kept for reads.
 const BUFFERS_KEPT: usize = 32;
 
-/// The bytes of a page's delta, if it has one.
-enum Changes {
-    None,
-    /// In memory.
-    Found(Vec<u8>),
-    /// On disk.
-    Read(Vec<u8>),
-}
-
 /// A page's delta: where it is on disk, and its bytes from memory or from somebody who reads them.
 pub(crate) struct DeltaReading {
     place: Location,
-    found: Option<Vec<u8>>,
+    found: Option<Remembered>,
     under_way: Option<JoinHandle<Result<Vec<u8>, StoreError>>>,
 }
 
@@ -177,7 +169,7 @@ impl PageStore {
             shared.frames.give_back(frame, class);
             return Ok(None);
         }
-        let (since, changes) = match outcome {
+        let (since, short) = match outcome {
             Ok(read) => read,
             Err(error) => {
                 shared.frames.give_back(frame, class);
@@ -196,8 +188,8 @@ impl PageStore {
         let descriptor = shared.frames.descriptor(frame);
         descriptor.adopt(pid, location.word());
         shared.frames.set_since_base(frame, since);
-        if let Changes::Read(bytes) = changes {
-            shared.recent_deltas.remember(&shared.frames, pid, delta, &bytes);
+        if let Some(short) = short {
+            shared.recent_deltas.remember(&shared.frames, pid, delta, &short);
         }
         let pin = Pin::new(shared.clone(), pid, frame);
         entry.set_place(Place::resident(frame, class));
@@ -224,7 +216,7 @@ impl PageStore {
     }
 
     /// Reads a page's full copy, if nobody has, while its delta is read; puts them together and
-    /// verifies the page. Parks.
+    /// verifies the page. Returns the delta as memory is to have it, if it has not yet. Parks.
     fn put_together(
         &self,
         pid: PageId,
@@ -232,7 +224,7 @@ impl PageStore {
         copy: Option<&[u8]>,
         reading: DeltaReading,
         page: &mut [u8],
-    ) -> Result<(SinceBase, Changes), StoreError> {
+    ) -> Result<(SinceBase, Option<Remembered>), StoreError> {
         let shared = self.shared();
         let DeltaReading { place: delta, found, under_way } = reading;
         let decode = |blob: &BlobHeader, bytes: &[u8]| {
@@ -247,32 +239,30 @@ impl PageStore {
             None => shared.with_blob(pid, location, decode),
         };
         let read = under_way.map(|reading| reading.join().unwrap_or_else(|panic| panic.resume()));
-        let mut since = full?;
+        let base = full?;
         let changes = match (found, read) {
-            (Some(bytes), _) => Changes::Found(bytes),
-            (None, Some(bytes)) => Changes::Read(bytes?),
-            (None, None) => Changes::None,
-        };
-        if let Changes::Found(bytes) | Changes::Read(bytes) = &changes {
-            let applied = blob::verify(bytes).map_err(Arc::from).and_then(|blob| {
-                let dictionary = shared.dictionary_of(&blob)?;
-                Ok(delta::apply(&blob, bytes, since.base, dictionary.as_deref(), page)?)
-            });
-            since = applied.map_err(|detail: Arc<str>| shared.corrupt(pid, delta, &detail))?;
-        }
-        match &changes {
-            Changes::None => {}
-            Changes::Found(_) => {
+            (Some(found), _) => {
                 add(&shared.counters.delta_hits, 1);
                 probe!("pagestore_delta_found");
+                Some(found)
             }
-            Changes::Read(_) => {
+            (None, Some(bytes)) => {
+                let bytes = bytes?;
                 add(&shared.counters.delta_reads, 1);
                 probe!("pagestore_delta_read");
+                Some(Remembered::Written(bytes))
             }
-        }
+            (None, None) => None,
+        };
+        let (since, short) = match changes {
+            Some(changes) => {
+                let applied = shared.apply(&changes, base, page);
+                applied.map_err(|detail| shared.corrupt(pid, delta, &detail))?
+            }
+            None => (base, None),
+        };
         let checked = shared.page_check.map_or(Ok(()), |check| check(page));
-        checked.map(|()| (since, changes)).map_err(|detail| shared.corrupt(pid, location, detail))
+        checked.map(|()| (since, short)).map_err(|detail| shared.corrupt(pid, location, detail))
     }
 }
 
@@ -287,6 +277,28 @@ impl Shared {
         }
     }
 
+    /// Puts a delta on its base, which stands in `page`. Returns it as memory is to have it, if it
+    /// is not so yet. Parks.
+    fn apply(
+        &self,
+        delta: &Remembered,
+        base: SinceBase,
+        page: &mut [u8],
+    ) -> Result<(SinceBase, Option<Remembered>), Arc<str>> {
+        let bytes = match delta {
+            Remembered::Written(bytes) => bytes,
+            Remembered::Short(bytes) => {
+                return Ok((short_delta::apply(bytes, base.base, page)?, None));
+            }
+        };
+        let blob = blob::verify(bytes)?;
+        let dictionary = self.dictionary_of(&blob)?;
+        let former = self.recent_deltas.has_memory().then(|| page.to_vec());
+        let since = delta::apply(&blob, bytes, base.base, dictionary.as_deref(), page)?;
+        let short = former.map(|former| short_delta::encode(&former, page, &since));
+        Ok((since, short.map(Remembered::Short)))
+    }
+
     /// The verified delta of a page. Parks.
     fn read_delta(&self, pid: PageId, delta: Location) -> Result<Vec<u8>, StoreError> {
         self.with_blob(pid, delta, |_, blob| Ok(blob.to_vec()))
@@ -299,6 +311,7 @@ impl Shared {
             pages: count(&self.counters.misses),
             deltas: count(&self.counters.delta_reads),
             found: count(&self.counters.delta_hits),
+            pages_used: count(&self.counters.pages_used),
         };
         self.recent_deltas.look(&self.frames, reads);
     }
