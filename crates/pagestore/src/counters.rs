@@ -105,8 +105,6 @@ counters! {
     groups,
     /// Clean pages evicted.
     evictions,
-    /// Times that the clock's hand left a page because it was used since the hand came by last.
-    pages_used,
     /// Chunks of frames that changed their size class.
     rebalanced_chunks,
     /// Segments emptied by moving their live copies.

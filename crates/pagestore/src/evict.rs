@@ -43,8 +43,6 @@ const FAIR_RATIO: usize = 4;
 enum Found {
     Freed,
     Dirty(DirtyPage),
-    /// Used since the hand passed last: it stays for another round.
-    Used,
     Kept,
 }
 
@@ -136,7 +134,7 @@ impl Shared {
         let mut frames = self.frames.class(class).lock();
         let per_chunk = self.frames.frames_per_chunk(class);
         let mut steps = if frames.chunks.is_empty() { 0 } else { steps };
-        let (mut freed, mut used) = (0, 0);
+        let mut freed = 0;
         while frames.free.len() < wanted && steps > 0 {
             steps -= 1;
             let (chunk_at, within) = frames.hand;
@@ -151,14 +149,12 @@ impl Shared {
                     frames.free.push(frame);
                 }
                 Found::Dirty(page) => cold.push(page),
-                Found::Used => used += 1,
                 Found::Kept => {}
             }
         }
         counts.free.store(frames.free.len(), Ordering::Relaxed);
         let is_enough = frames.free.len() >= wanted;
         drop(frames);
-        add(&self.counters.pages_used, used);
         if freed > 0 {
             counts.evicted.fetch_add(freed, Ordering::Relaxed);
             add(&self.counters.evictions, freed);
@@ -245,7 +241,7 @@ impl Shared {
         }
         if place.is_referenced() && !force {
             entry.exchange(place, place.without_reference());
-            return Found::Used;
+            return Found::Kept;
         }
         if descriptor.is_dirty() {
             let rec_lsn = descriptor.rec_lsn.load(Ordering::Relaxed);

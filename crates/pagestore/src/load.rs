@@ -311,7 +311,6 @@ impl Shared {
             pages: count(&self.counters.misses),
             deltas: count(&self.counters.delta_reads),
             found: count(&self.counters.delta_hits),
-            pages_used: count(&self.counters.pages_used),
         };
         self.recent_deltas.look(&self.frames, reads);
     }

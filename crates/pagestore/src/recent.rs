@@ -11,10 +11,12 @@
 //! 3. The memory is chunks of the pool, filled in turn. When the last is full the first is filled
 //!    anew: of what is the newest of its page, what was found since it stands there stays before
 //!    all else, three fourths of the chunk at most: CLOCK, a chunk at a time.
-//! 4. Chunks come while pages are read whose deltas are not here, and a byte here is asked for as
-//!    often as one of the pool's pages: a delta that is found saves a read, as does a page that the
-//!    clock's hand finds used since it came by last. They go back when it is asked for clearly less
-//!    often, or when deltas are hardly asked for any more.
+//! 4. Chunks come while pages are read whose deltas are not here and would be worth more here than
+//!    the pages in their place: while a delta goes from here unread after less reads of pages than
+//!    there would be deltas in the pool's memory. A page goes from a pool of n frames after some n
+//!    reads, and saves a read as a delta does; so where both are asked for alike, that is where a
+//!    byte is worth as much here as there. They go back when it is clearly worth less, or when
+//!    deltas are hardly asked for any more.
 
 use crate::blob::{self, BLOB_HEADER_BYTES};
 use crate::bytes::{put, u32_at, u64_at};
@@ -35,12 +37,14 @@ const START_BITS: u32 = 17;
 const _: () = assert!(CHUNK_BYTES_MAX / UNIT_BYTES <= 1 << START_BITS);
 /// So many fillings can be told apart, and there are never more chunks.
 const FILLINGS_MAX: usize = 1 << (u32::BITS - START_BITS);
-/// This part of what the pool lends comes without a proof of its worth.
-const UNPROVEN_PART: usize = 8;
+/// No more than this part of what the pool lends until deltas are found here ...
+const UNPROVEN_PART: usize = 2;
+/// ... at least one in so many that are asked for.
+const PROVEN_PART: u64 = 50;
 /// Of a chunk that is filled anew so many fourths may stay.
 const KEPT_FOURTHS: usize = 3;
-/// Chunks go back when a byte of a page is asked for so many times as often as one here.
-const CLEARLY: u64 = 2;
+/// Chunks go back when what goes from here went unread for so many times as long as is worth it.
+const LONG: u64 = 3;
 /// More memory is wanted while one in so many pages read had its delta read beside it ...
 const WANTED_PART: u64 = 10;
 /// ... and less when not one in so many had a delta, here or there.
@@ -70,6 +74,8 @@ struct Filled {
     /// Counts up with every filling of a chunk, and may begin anew: far fewer are there at a time.
     number: u32,
     end: usize,
+    /// [`Ring::pages_read`] when it was begun.
+    since: u64,
 }
 
 /// Where a page's delta stands. There is one for every few hundred bytes of deltas, outside of the
@@ -116,41 +122,36 @@ struct Ring {
     count: u32,
     /// The newest delta of each page: no two spots are of one page, and where each says one stands.
     spots: HashTable<Spot>,
+    /// Pages read from disk, as of the last look.
+    pages_read: u64,
+    /// Bytes put here since the last look, and of how many deltas.
+    put: (u64, u64),
+}
+
+/// Counters at the last look.
+#[derive(Default)]
+struct Looked {
+    pages_read: u64,
+    deltas_read: u64,
+    deltas_found: u64,
 }
 
 /// See the head of this file.
 #[derive(Default)]
 pub(crate) struct RecentDeltas {
     ring: Mutex<Ring>,
-    /// Counters at the last look.
-    looked: Mutex<Reads>,
+    looked: Mutex<Looked>,
     /// Whether there is any memory: without, nobody takes the lock.
     has_memory: AtomicBool,
 }
 
-/// What pages and deltas were asked for since the store was opened.
-#[derive(Clone, Copy, Debug, Default)]
+/// What pages and deltas were read since the store was opened.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
-    /// Pages read from disk.
     pub(crate) pages: u64,
-    /// Deltas read from disk.
     pub(crate) deltas: u64,
     /// Deltas found here.
     pub(crate) found: u64,
-    /// Pages that the clock's hand found used.
-    pub(crate) pages_used: u64,
-}
-
-impl Reads {
-    /// What came since `former`.
-    fn since(self, former: Reads) -> Reads {
-        Reads {
-            pages: self.pages - former.pages,
-            deltas: self.deltas - former.deltas,
-            found: self.found - former.found,
-            pages_used: self.pages_used - former.pages_used,
-        }
-    }
 }
 
 impl Ring {
@@ -208,6 +209,7 @@ impl Ring {
         put(record, HEAD_BYTES, bytes);
         let spot = Spot::new(pid, filled.number, filled.end);
         filled.end += length;
+        self.put = (self.put.0 + length as u64, self.put.1 + 1);
         let Ring { fillings, spots, .. } = self;
         let is_it = |spot: &Spot| is_of(frames, fillings, *spot, pid);
         match spots.find_mut(hash(pid), is_it) {
@@ -229,7 +231,7 @@ impl Ring {
     fn begin_filling(&mut self, frames: &Frames) -> bool {
         let kept_max = frames.chunk_bytes() / 4 * KEPT_FOURTHS;
         let empty = self.empty.pop().map(|memory| (memory, 0));
-        let begun = empty.or_else(|| self.empty_oldest(frames, kept_max));
+        let begun = empty.or_else(|| self.empty_oldest(frames, kept_max, true));
         match begun {
             Some((memory, end)) => self.push(memory, end),
             None => return false,
@@ -239,19 +241,24 @@ impl Ring {
 
     fn push(&mut self, memory: Lent, end: usize) {
         self.count = self.count.wrapping_add(1);
-        self.fillings.push_back(Filled { memory, number: self.count, end });
+        self.fillings.push_back(Filled { memory, number: self.count, end, since: self.pages_read });
     }
 
     /// Forgets what stands in the oldest chunk but for what was found there, and the newest deltas
     /// of other pages as well if they are asked for, up to so many bytes: that moves to its begin,
     /// for the next filling ([`Ring::push`]). Returns the chunk and where that ends.
-    fn empty_oldest(&mut self, frames: &Frames, kept_max: usize) -> Option<(Lent, usize)> {
+    fn empty_oldest(
+        &mut self,
+        frames: &Frames,
+        kept_max: usize,
+        keeps_others: bool,
+    ) -> Option<(Lent, usize)> {
         let Filled { mut memory, number, end, .. } = self.fillings.pop_front()?;
         let bytes = frames.lent_bytes(&mut memory);
         let records = self.newest_in(&bytes[..end], number);
         let found = found_bytes(&records);
         let all: usize = records.iter().map(|record| record.bytes).sum();
-        let others_max = kept_max.saturating_sub(found);
+        let others_max = if keeps_others { kept_max.saturating_sub(found) } else { 0 };
         // The first have been here for longest.
         let mut found_to_go = found.saturating_sub(kept_max);
         let mut others_to_go = (all - found).saturating_sub(others_max);
@@ -277,13 +284,41 @@ impl Ring {
         Some((memory, kept))
     }
 
-    /// Gives a chunk back to the pool.
-    fn give_back(&mut self, frames: &Frames) {
-        let memory = self.empty.pop().or_else(|| Some(self.empty_oldest(frames, 0)?.0));
-        if let Some(memory) = memory {
+    /// So many reads of pages are as long as a delta should go unread before it goes from here
+    /// (invariant 4).
+    fn worth(&mut self, frames: &Frames) -> u64 {
+        let (bytes, count) = std::mem::take(&mut self.put);
+        match count {
+            0 => u64::MAX / LONG,
+            count => frames.page_bytes() as u64 * count / bytes,
+        }
+    }
+
+    /// Gives a chunk back to the pool. The oldest one stays, as one that is filled anew, if more
+    /// than so much of it was found since it stands there.
+    fn give_back(&mut self, frames: &Frames, found_max: usize) {
+        let chunk_bytes = frames.chunk_bytes();
+        if self.empty.is_empty() && self.found_in_oldest(frames) > found_max {
+            if let Some((memory, end)) = self.empty_oldest(frames, chunk_bytes, false) {
+                self.push(memory, end);
+            }
+        } else if let Some(memory) =
+            self.empty.pop().or_else(|| Some(self.empty_oldest(frames, 0, false)?.0))
+        {
             probe!("pagestore_recent_deltas_given_back");
             frames.take_back(memory);
         }
+    }
+
+    /// Bytes of the oldest chunk that were found since they stand there.
+    fn found_in_oldest(&mut self, frames: &Frames) -> usize {
+        let Some(mut oldest) = self.fillings.pop_front() else { return 0 };
+        let records = {
+            let filling = &frames.lent_bytes(&mut oldest.memory)[..oldest.end];
+            self.newest_in(filling, oldest.number)
+        };
+        self.fillings.push_front(oldest);
+        found_bytes(&records)
     }
 
     /// What stands in a filling and is the newest delta of its page.
@@ -406,25 +441,33 @@ impl RecentDeltas {
 
     /// Asks for more memory or gives some back (invariant 4). Called about once a second.
     pub(crate) fn look(&self, frames: &Frames, reads: Reads) {
-        let of_late = reads.since(std::mem::replace(&mut *self.looked.lock(), reads));
+        let mut looked = self.looked.lock();
+        let pages = reads.pages - looked.pages_read;
+        let deltas = reads.deltas - looked.deltas_read;
+        let found = reads.found - looked.deltas_found;
+        *looked = Looked {
+            pages_read: reads.pages,
+            deltas_read: reads.deltas,
+            deltas_found: reads.found,
+        };
         let mut ring = self.ring.lock();
         ring.empty.append(&mut frames.borrowed());
+        ring.pages_read = reads.pages;
+        let worth = ring.worth(frames);
+        let age = ring.fillings.front().map_or(0, |oldest| reads.pages - oldest.since);
         let most = frames.lent_most().min(FILLINGS_MAX - 1);
+        let is_proven = ring.chunks() < most / UNPROVEN_PART || found * PROVEN_PART >= deltas;
+        let is_enough = pages >= READS_LEAST || pages > 0 && buggify_with!(0.9);
         let left = most.saturating_sub(ring.chunks());
-        let is_unproven = ring.chunks() < most / UNPROVEN_PART;
-        // How often bytes are asked for, here and in pages, times all bytes (invariant 4).
-        let [here, pages] = [ring.chunks() * frames.chunk_bytes(), frames.page_bytes()];
-        let worth = u128::from(of_late.found) * pages as u128;
-        let worth_of_pages = u128::from(of_late.pages_used) * here as u128;
-        let is_enough = of_late.pages >= READS_LEAST || of_late.pages > 0 && buggify_with!(0.9);
-        let is_short = of_late.deltas * WANTED_PART > of_late.pages && ring.empty.is_empty();
-        let is_worth_more = is_unproven || worth > worth_of_pages;
-        let is_worth_less = !is_unproven && worth * u128::from(CLEARLY) < worth_of_pages;
-        let is_unused = (of_late.deltas + of_late.found) * UNUSED_PART < of_late.pages;
-        if is_enough && is_short && is_worth_more && left > 0 && !buggify_with!(0.3) {
-            frames.borrow_chunks((most / GROWTH_PART).max(1).min(left));
-        } else if is_enough && (is_unused || is_worth_less || buggify_with!(0.5)) {
-            ring.give_back(frames);
+        let is_short = deltas * WANTED_PART > pages && ring.empty.is_empty();
+        let is_wanted = is_enough && is_short && age < worth && is_proven && left > 0;
+        if is_wanted && !buggify_with!(0.3) {
+            let step = (most / GROWTH_PART).max(1).min(left);
+            frames.borrow_chunks(step);
+        } else if is_enough && ((deltas + found) * UNUSED_PART < pages || buggify_with!(0.5)) {
+            ring.give_back(frames, usize::MAX);
+        } else if is_enough && age > LONG * worth {
+            ring.give_back(frames, frames.chunk_bytes() / 2);
         }
         self.has_memory.store(ring.chunks() > 0, Ordering::Relaxed);
     }
@@ -456,16 +499,6 @@ mod tests {
         frames.lent_most() * frames.chunk_bytes()
     }
 
-    /// A look behind which chunks are emptied and filled.
-    fn look(frames: &Frames, recent: &RecentDeltas, reads: Reads) {
-        recent.look(frames, reads);
-        let draining = frames.draining.lock().clone();
-        draining.into_iter().for_each(|chunk| frames.finish_drain(chunk));
-        for number in 0..(2 * POOL_BYTES / 640) as u64 {
-            recent.remember(frames, PageId::new(1 << 20 | number), place(0), &delta(1));
-        }
-    }
-
     /// A full pool, and what pages are read whose deltas are not in memory until it has grown; it
     /// knows of no delta then.
     fn grown() -> (Frames, RecentDeltas) {
@@ -476,8 +509,14 @@ mod tests {
         // The numbers of fillings begin anew on the way.
         recent.ring.lock().count = u32::MAX - 2;
         for second in 1..=LOOKS {
-            let [pages, deltas, found] = [100, 50, 5].map(|each| each * second);
-            look(&frames, &recent, Reads { pages, deltas, found, pages_used: 0 });
+            let reads = Reads { pages: 100 * second, deltas: 50 * second, found: 5 * second };
+            recent.look(&frames, reads);
+            let draining = frames.draining.lock().clone();
+            draining.into_iter().for_each(|chunk| frames.finish_drain(chunk));
+            // Those that come are used at once, so that what goes was not here for long.
+            for number in 0..(2 * POOL_BYTES / 640) as u64 {
+                recent.remember(&frames, PageId::new(1 << 20 | number), place(0), &delta(1));
+            }
         }
         for number in 0..(2 * POOL_BYTES / 640) as u64 {
             recent.forget(&frames, PageId::new(1 << 20 | number));
@@ -496,8 +535,8 @@ mod tests {
         recent.remember(&frames, PageId::new(7), place(7), &delta(7));
         for second in 1..=LOOKS {
             let found = 5 * LOOKS + 100 * second;
-            let pages = read + 1_000 * second;
-            recent.look(&frames, Reads { pages, deltas: read / 2, found, pages_used: 0 });
+            let reads = Reads { pages: read + 1_000 * second, deltas: read / 2, found };
+            recent.look(&frames, reads);
         }
         assert_eq!(frames.page_bytes(), without, "a tenth is in use");
         assert!(recent.find(&frames, PageId::new(7), place(7)).is_some());
@@ -506,7 +545,6 @@ mod tests {
                 pages: read + 1_000 * (LOOKS + second),
                 deltas: read / 2 + 10 * second,
                 found: 105 * LOOKS,
-                pages_used: 0,
             };
             recent.look(&frames, reads);
         }
@@ -516,32 +554,25 @@ mod tests {
     }
 
     #[test]
-    fn memory_goes_where_a_byte_is_asked_for_more_often() {
-        let (frames, recent) = grown();
-        let mut reads = Reads { pages: 100 * LOOKS, ..Reads::default() };
-        reads = Reads { deltas: reads.pages / 2, found: reads.pages / 20, ..reads };
-        let all = frames.bytes() / frames.chunk_bytes();
-        let mut lent_with = |pages_used: u64| {
-            for _ in 0..LOOKS {
-                let [pages, deltas] = [reads.pages + 1_000, reads.deltas + 200];
-                let found = reads.found + 300;
-                reads = Reads { pages, deltas, found, pages_used: reads.pages_used + pages_used };
-                look(&frames, &recent, reads);
+    fn what_pages_would_save_more_in_goes_back_but_not_what_is_found() {
+        for is_found in [false, true] {
+            let (frames, recent) = grown();
+            let [fit, read] = [part_bytes(&frames) as u64 / record_bytes(640) as u64, 100 * LOOKS];
+            (0..fit).for_each(|number| {
+                recent.remember(&frames, PageId::new(number), place(number), &delta(number));
+            });
+            for second in 1..=LOOKS {
+                for number in (0..fit).filter(|_| is_found) {
+                    recent.find(&frames, PageId::new(number), place(number));
+                }
+                // One is put here now and then, and far more pages are read than would fit.
+                recent.remember(&frames, PageId::new(1 << 20), place(second), &delta(second));
+                let [pages, deltas] = [100_000 * second, 10_000 * second].map(|n| read + n);
+                recent.look(&frames, Reads { pages, deltas, found: deltas });
             }
-            (frames.bytes() - frames.page_bytes()) / frames.chunk_bytes()
-        };
-        let most = frames.lent_most();
-        assert_eq!((all, most), (29, 21));
-        // 300 deltas are found in 21 chunks, and there are 8 for pages.
-        assert_eq!(lent_with(100), most, "as often as in pages");
-        assert_eq!(lent_with(200), most, "less often, but not clearly");
-        assert_eq!(lent_with(300), 19, "half as often");
-        assert_eq!(lent_with(3_000), 4);
-        assert_eq!(lent_with(1_000_000), 1, "what comes without a proof");
-        // Pages have those that went back.
-        let taken: Vec<u32> = std::iter::from_fn(|| frames.take_free(13)).collect();
-        taken.iter().for_each(|&frame| frames.give_back(frame, 13));
-        assert_eq!(lent_with(0), most);
+            let is_lent = frames.page_bytes() < frames.bytes();
+            assert_eq!(is_lent, is_found, "found {is_found}");
+        }
     }
 
     #[test]
