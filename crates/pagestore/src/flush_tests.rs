@@ -1,5 +1,6 @@
 use super::*;
 use crate::dictionary_file::{self, Content, DictionaryName};
+use crate::recent::Reads;
 use crate::redo::{self, OP_FORMAT};
 use crate::training::Lz4Pages;
 use crate::{Compression, PageStore, StoreOptions, Superblock};
@@ -333,5 +334,51 @@ fn what_lz4_writes_is_known_from_the_dictionary() {
         assert_eq!(written_as(b'c'), CodecId::Zstd, "small before fast");
         store.shared().dictionaries.write_with_lz4(TREE, Lz4Pages::All);
         assert_eq!(written_as(b'd'), CodecId::Zstd, "known, but for another level");
+    });
+}
+
+/// Has some of the pool lent for deltas.
+fn lend_memory(shared: &Shared) {
+    let taken: Vec<u32> = std::iter::from_fn(|| shared.frames.take_free(CLASS)).collect();
+    taken.into_iter().for_each(|frame| shared.frames.give_back(frame, CLASS));
+    for reads in 1..=2 {
+        let reads = Reads { pages: 1000 * reads, deltas: 1000 * reads, found: 0 };
+        shared.recent_deltas.look(&shared.frames, reads);
+        let draining = shared.frames.draining.lock().clone();
+        draining.into_iter().for_each(|chunk| shared.frames.finish_drain(chunk));
+    }
+    assert!(shared.recent_deltas.has_memory());
+}
+
+/// See short_delta.rs.
+#[test]
+fn what_a_delta_shares_with_its_base_is_left_out_of_memory_once_it_was_read() {
+    on_a_store(|store, wal| {
+        let shared = store.shared().clone();
+        let dirty = make(store, wal, 1);
+        let mut incompressible = vec![0; 6000];
+        base::Random::new(1).fill(&mut incompressible);
+        patch(store, wal, dirty, &incompressible);
+        let mut flusher = Flusher::new();
+        written(store, &mut flusher, dirty);
+        // What is pinned keeps its chunk.
+        let pin = store.load(PID).expect("in memory");
+        lend_memory(&shared);
+        drop(pin);
+        let changed = patch(store, wal, dirty, &[3; 10]);
+        let [_, delta] = written(store, &mut flusher, changed);
+        let find = || shared.recent_deltas.find(&shared.frames, PID, delta);
+        assert!(matches!(find(), Some(Remembered::Written(blob)) if blob.len() == 128));
+        let page = store.shared_page(PID).expect("in memory").to_vec();
+        for _ in 0..2 {
+            shared.evict(CLASS, usize::MAX);
+            assert!(store.shared_page(PID).is_err(), "it left");
+            let pin = store.load(PID).expect("a page");
+            assert!(page == store.shared_page(PID).expect("in memory").to_vec());
+            drop(pin);
+            assert!(matches!(find(), Some(Remembered::Short(bytes)) if bytes.len() < 64));
+        }
+        assert_eq!(shared.counters.delta_hits.load(Ordering::Relaxed), 2);
+        flusher.close(shared.disk.as_ref().expect("a store on disk")).expect("no faults");
     });
 }
