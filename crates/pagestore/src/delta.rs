@@ -235,7 +235,7 @@ fn set_and_chunks(payload: &[u8]) -> Result<(u128, &[u8]), &'static str> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::blob::tests::sample_page;
     use crate::blob::{decode, verify};
@@ -252,26 +252,33 @@ mod tests {
         (blob, bytes)
     }
 
+    /// A page of any class, what became of it, and what a delta would have to say.
+    pub(crate) fn changed_page(random: &mut Random) -> (Vec<u8>, Vec<u8>, SinceBase) {
+        let class = 12 + random.below(4) as u8;
+        let base = sample_page(77, class, 9000, random.next_u64());
+        let prints = Fingerprints::new(1 << 20, random.next_u64()).expect("memory");
+        let slot = prints.take().expect("room");
+        prints.record(slot, &base);
+        let mut page = base.clone();
+        for _ in 0..random.index(12) {
+            let length = 1 + random.index(300);
+            let room = page.len() - header::HEADER_BYTES - length;
+            let start = header::HEADER_BYTES + random.index(room);
+            random.fill(&mut page[start..start + length]);
+        }
+        header::set_page_lsn(&mut page, Lsn::new(9500));
+        let name = Base { lsn: Lsn::new(9000), crc: random.next_u32() };
+        let count = random.below(1 << 16) as u16;
+        let since = SinceBase { base: name, changed: prints.changed(slot, &page), count };
+        (base, page, since)
+    }
+
     #[test]
     fn any_changes_come_back() {
         let mut random = Random::new(11);
-        for round in 0..400 {
-            let class = 12 + random.below(4) as u8;
-            let base = sample_page(77, class, 9000, round);
-            let prints = Fingerprints::new(1 << 20, random.next_u64()).expect("memory");
-            let slot = prints.take().expect("room");
-            prints.record(slot, &base);
-            let mut page = base.clone();
-            for _ in 0..random.index(12) {
-                let length = 1 + random.index(300);
-                let start =
-                    header::HEADER_BYTES + random.index(page.len() - header::HEADER_BYTES - length);
-                random.fill(&mut page[start..start + length]);
-            }
-            header::set_page_lsn(&mut page, Lsn::new(9500));
-            let changed = prints.changed(slot, &page);
-            let name = Base { lsn: Lsn::new(9000), crc: random.next_u32() };
-            let since = SinceBase { base: name, changed, count: round as u16 };
+        for _ in 0..400 {
+            let (base, page, since) = changed_page(&mut random);
+            let (class, changed, name) = (header::class(&page), since.changed, since.base);
             let id = *random.pick(&codec::ALL);
             let (blob, bytes) = encoded(&page, &since, id);
             assert_eq!(verify(&bytes), Ok(blob));

@@ -94,28 +94,8 @@ pub(crate) fn apply(delta: &[u8], base: Base, page: &mut [u8]) -> Result<SinceBa
 mod tests {
     use super::*;
     use crate::blob::tests::sample_page;
-    use crate::chunks::Fingerprints;
+    use crate::delta::tests::changed_page;
     use base::Random;
-
-    /// A base, what became of it, and what is known of that.
-    fn changed_page(random: &mut Random) -> (Vec<u8>, Vec<u8>, SinceBase) {
-        let class = 12 + random.below(4) as u8;
-        let base = sample_page(77, class, 9000, random.next_u64());
-        let prints = Fingerprints::new(1 << 20, random.next_u64()).expect("memory");
-        let slot = prints.take().expect("room");
-        prints.record(slot, &base);
-        let mut page = base.clone();
-        for _ in 0..random.index(12) {
-            let length = 1 + random.index(300);
-            let room = page.len() - header::HEADER_BYTES - length;
-            let start = header::HEADER_BYTES + random.index(room);
-            random.fill(&mut page[start..start + length]);
-        }
-        header::set_page_lsn(&mut page, Lsn::new(9500));
-        let name = Base { lsn: Lsn::new(9000), crc: random.next_u32() };
-        let since = SinceBase { base: name, changed: prints.changed(slot, &page), count: 7 };
-        (base, page, since)
-    }
 
     #[test]
     fn any_changes_come_back() {

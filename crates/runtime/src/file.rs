@@ -300,10 +300,11 @@ impl AlignedBuf {
 
     /// Changes the length; new bytes are zero, capacity is kept.
     pub fn resize(&mut self, length: usize) {
-        let former = self.length;
+        // Pages that come are zero; those that were there may have been shorter in use.
+        let stale = self.length..length.min(self.pages.len() * DIRECT_ALIGNMENT);
         self.resize_unspecified(length);
-        if former < length {
-            self[former..].fill(0);
+        if !stale.is_empty() {
+            self[stale].fill(0);
         }
     }
 

@@ -185,12 +185,12 @@ pub(super) fn tables(scope: &Scope<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// ROW_FORMAT as it is called in listings; without one the table has the default's.
 /// An index's name; a clustered tree without a primary key has InnoDB's.
 pub(super) fn index_name(index: &IndexDefinition) -> &str {
     if index.parts.is_empty() { "GEN_CLUST_INDEX" } else { &index.name }
 }
 
+/// ROW_FORMAT as it is called in listings; without one the table has the default's.
 pub(super) fn row_format(options: &TableOptions) -> &'static str {
     let of = |name: &str| options.plain().find(|(known, _)| known == name);
     match of("ROW_FORMAT").map(|(_, value)| value.as_str()) {
